@@ -1,0 +1,1 @@
+export { createCloud1VolumeDriver as createDriver } from './driver.js';

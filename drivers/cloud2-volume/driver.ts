@@ -1,0 +1,21 @@
+import { declaredDriver, type Driver, fsTypeRule } from '@kedge/driver-sdk';
+
+/** `cloud2-volume`, as specification section 2.5 declares it. */
+export function createCloud2VolumeDriver(): Driver {
+  return declaredDriver({
+    name: 'cloud2-volume',
+    parameters: [
+      { key: 'location', aliases: ['region'], required: true },
+      fsTypeRule,
+      { key: 'apiToken', sensitive: true },
+    ],
+    capabilities: {
+      accessModes: ['ReadWriteOnce'],
+      snapshots: false,
+      expand: true,
+      onlineExpand: false,
+      blockDevice: true,
+      topologyKeys: ['svc.io/region'],
+    },
+  });
+}

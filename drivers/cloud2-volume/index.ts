@@ -1,0 +1,1 @@
+export { createCloud2VolumeDriver as createDriver } from './driver.js';

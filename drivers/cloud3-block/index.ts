@@ -1,0 +1,1 @@
+export { createCloud3BlockDriver as createDriver } from './driver.js';

@@ -1,0 +1,1 @@
+export { createCloud4DiskDriver as createDriver } from './driver.js';

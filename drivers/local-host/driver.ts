@@ -1,0 +1,78 @@
+import {
+  type CallContext,
+  type Capabilities,
+  type Driver,
+  DriverError,
+  isSecretReference,
+  type StorageSettings,
+  validateByRules,
+} from '@kedge/driver-sdk';
+import { hostPathProblem, resolveHostPath } from './host-path.js';
+
+const capabilities: Capabilities = {
+  accessModes: ['ReadWriteOnce', 'ReadOnlyMany'],
+  snapshots: false,
+  clone: false,
+  expand: false,
+  onlineExpand: false,
+  blockDevice: false,
+  topologyKeys: [],
+  sensitiveParameters: [],
+  ownsData: false,
+};
+
+const rules = [
+  { key: 'hostPath', required: true },
+  { key: 'createIfMissing', values: ['true', 'false'] },
+];
+
+/**
+ * `local-host`: a directory of the host that belongs to the user (specification section 2.5).
+ * The path is judged by text at admission, and by its real path at every use. Never deletes anything.
+ */
+export function createLocalHostDriver(settings: StorageSettings): Driver {
+  const resolve = (context: CallContext, create: boolean): Promise<string> =>
+    resolveHostPath(context.parameters.hostPath ?? '', settings, create);
+  return {
+    name: 'local-host',
+    capabilities: () => capabilities,
+    validateParameters(parameters, context) {
+      const violations = [...validateByRules(rules, parameters, context)];
+      const { hostPath, createIfMissing } = parameters;
+      if (hostPath !== undefined && hostPath !== '' && !isSecretReference(hostPath)) {
+        const problem = hostPathProblem(hostPath, settings.hostPathAllowlist);
+        if (problem !== undefined) violations.push({ key: 'hostPath', description: problem });
+      }
+      if (createIfMissing === 'true' && !settings.allowCreateMissing)
+        violations.push({
+          key: 'createIfMissing',
+          description: '"true" is honoured only where [storage].allowCreateMissing is true',
+        });
+      return violations;
+    },
+    provision: async (request) => {
+      const asked = request.parameters.createIfMissing === 'true';
+      const handle = await resolve(request, asked && settings.allowCreateMissing);
+      return { handle, sizeBytes: request.sizeBytes };
+    },
+    observe: async (request) => ({
+      handle: await resolve(request, false),
+      sizeBytes: undefined,
+    }),
+    delete: () => Promise.resolve(),
+    attach: async (request) => {
+      const real = await resolve(request, false);
+      if (real !== request.handle)
+        throw new DriverError(
+          'InvalidParameters',
+          `hostPath now resolves to ${real}, it was ${request.handle} when the volume was made`,
+        );
+      return { devicePath: '' };
+    },
+    detach: () => Promise.resolve(),
+    mount: async (request) => ({ path: await resolve(request, false) }),
+    unmount: () => Promise.resolve(),
+    expand: () =>
+      Promise.reject(new DriverError('Unsupported', 'a host directory has no size to grow')),
+  };
+}

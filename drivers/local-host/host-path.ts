@@ -1,0 +1,77 @@
+import { mkdir, realpath } from 'node:fs/promises';
+import { dirname, normalize, relative } from 'node:path';
+import { DriverError, type StorageSettings } from '@kedge/driver-sdk';
+
+/** Whether `path` is `directory` or below it, on component boundaries: /data holds /data/x, not /database. */
+export function isWithin(path: string, directory: string): boolean {
+  const way = relative(directory, path);
+  return way === '' || (way !== '..' && !way.startsWith('../'));
+}
+
+/** What is wrong with a host path by its text alone (specification rule 6); undefined when nothing is. */
+export function hostPathProblem(
+  path: string,
+  allowlist: readonly string[],
+): string | undefined {
+  if (!path.startsWith('/')) return `${JSON.stringify(path)} must be an absolute path`;
+  if (path.includes('\0')) return 'must not hold a NUL character';
+  if (path.split('/').includes('..')) return `${JSON.stringify(path)} must not hold a .. segment`;
+  if (allowlist.some((entry) => isWithin(normalize(path), normalize(entry)))) return undefined;
+  const allowed = allowlist.length === 0 ? 'it is empty' : `it allows ${allowlist.join(', ')}`;
+  return `${JSON.stringify(path)} is not under [storage].hostPathAllowlist; ${allowed}`;
+}
+
+async function realOrMissing(path: string): Promise<string | undefined> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new DriverError('Unavailable', `can't resolve ${path}: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
+async function deepestExisting(path: string): Promise<string> {
+  for (let at = path; ; at = dirname(at)) {
+    const real = await realOrMissing(at);
+    if (real !== undefined) return real;
+  }
+}
+
+/**
+ * The real path of a host directory, links resolved and still under the allow-list's real paths.
+ * Creates it when `create` is set and missing: never through a link that leaves the list.
+ */
+export async function resolveHostPath(
+  path: string,
+  settings: StorageSettings,
+  create: boolean,
+): Promise<string> {
+  const problem = hostPathProblem(path, settings.hostPathAllowlist);
+  if (problem !== undefined) throw new DriverError('InvalidParameters', `hostPath ${problem}`);
+  const entries = await Promise.all(settings.hostPathAllowlist.map(realOrMissing));
+  const allowed = entries.filter((entry) => entry !== undefined);
+  const demandWithin = (real: string): void => {
+    if (allowed.some((entry) => isWithin(real, entry))) return;
+    throw new DriverError(
+      'InvalidParameters',
+      `hostPath ${path} resolves to ${real}, which is not under [storage].hostPathAllowlist`,
+    );
+  };
+  const real = await realOrMissing(path);
+  if (real !== undefined) {
+    demandWithin(real);
+    return real;
+  }
+  if (!create)
+    throw new DriverError(
+      'InvalidParameters',
+      `hostPath ${path} does not exist; create it, or set createIfMissing: "true" where [storage].allowCreateMissing permits it`,
+    );
+  demandWithin(await deepestExisting(path));
+  await mkdir(path, { recursive: true, mode: 0o755 });
+  const made = await realpath(path);
+  demandWithin(made);
+  return made;
+}

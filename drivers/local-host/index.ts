@@ -1,0 +1,1 @@
+export { createLocalHostDriver as createDriver } from './driver.js';

@@ -1,0 +1,1 @@
+export { createLocalDriver as createDriver } from './driver.js';

@@ -1,0 +1,156 @@
+/** How a volume may be used (specification section 2.2). */
+export type AccessMode = 'ReadWriteOnce' | 'ReadOnlyMany' | 'ReadWriteMany';
+
+/** What a driver can do; data, so that admission can refuse before anything is called. */
+export interface Capabilities {
+  readonly accessModes: readonly AccessMode[];
+  readonly snapshots: boolean;
+  readonly clone: boolean;
+  readonly expand: boolean;
+  /** Can grow a volume while it is bound. */
+  readonly onlineExpand: boolean;
+  /** Attach gives a device that must be formatted and mounted. */
+  readonly blockDevice: boolean;
+  /** Node labels that decide where a volume can be attached. */
+  readonly topologyKeys: readonly string[];
+  /** Parameters whose literal values are credentials. */
+  readonly sensitiveParameters: readonly string[];
+  /** False when the data is the user's own: such volumes can't have the reclaim policy delete. */
+  readonly ownsData: boolean;
+}
+
+/** One broken rule of one parameter. */
+export interface ParameterViolation {
+  readonly key: string;
+  readonly description: string;
+}
+
+/** Parameters by key. In admission, values may be secret references; in calls they are plaintext. */
+export type Parameters = Readonly<Record<string, string>>;
+
+/** Where parameters stand when they are judged. */
+export interface ParameterContext {
+  /** `class`: a volume may still add what is missing. `volume`: class and volume merged. */
+  readonly level: 'class' | 'volume';
+}
+
+/** The volume a call is about. Provider-side names derive from `uid`, never from the name. */
+export interface VolumeIdentity {
+  readonly uid: string;
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** What every call gets. */
+export interface CallContext {
+  readonly volume: VolumeIdentity;
+  /** Class and volume merged, in plaintext. */
+  readonly parameters: Parameters;
+  /** Node the call is for. */
+  readonly node: string;
+  readonly signal: AbortSignal;
+}
+
+/** What {@link Driver.provision} is asked for. */
+export interface ProvisionRequest extends CallContext {
+  readonly sizeBytes: bigint;
+  readonly accessMode: AccessMode;
+}
+
+/** What was provisioned; at least as large as asked where the driver enforces sizes. */
+export interface ProvisionResult {
+  readonly handle: string;
+  readonly sizeBytes: bigint;
+}
+
+/** A call about a volume that was provisioned. */
+export interface HandleRequest extends CallContext {
+  readonly handle: string;
+}
+
+/** What {@link Driver.delete} is asked for. Without a handle: whatever was made for this identity, if anything. */
+export interface DeleteRequest extends CallContext {
+  readonly handle: string | undefined;
+}
+
+/** What {@link Driver.observe} found. */
+export interface Observation {
+  readonly handle: string;
+  readonly sizeBytes: bigint | undefined;
+}
+
+/** What {@link Driver.attach} gave. */
+export interface AttachResult {
+  /** Device path for block devices, else empty. */
+  readonly devicePath: string;
+}
+
+/** What {@link Driver.mount} is asked for. */
+export interface MountRequest extends HandleRequest {
+  readonly devicePath: string;
+  /** Directory the volume should appear at; a driver without a mount of its own may answer another. */
+  readonly target: string;
+  readonly readOnly: boolean;
+}
+
+/** What {@link Driver.mount} gave. */
+export interface MountResult {
+  /** Where the volume's content is. */
+  readonly path: string;
+}
+
+/** What {@link Driver.unmount} is asked for. */
+export interface UnmountRequest extends HandleRequest {
+  readonly target: string;
+}
+
+/** What {@link Driver.expand} is asked for. */
+export interface ExpandRequest extends HandleRequest {
+  readonly sizeBytes: bigint;
+}
+
+/**
+ * A storage driver.
+ *
+ * Every call is idempotent: repeated after success, after a lost reply or a crash it gives the same
+ * result and one resource. Deleting, unmounting or detaching what is absent succeeds. Every call
+ * throws {@link DriverError} only.
+ */
+export interface Driver {
+  readonly name: string;
+  capabilities(): Capabilities;
+  /** Every broken rule; values that are secret references are not looked into. Calls nothing. */
+  validateParameters(
+    parameters: Parameters,
+    context: ParameterContext,
+  ): readonly ParameterViolation[];
+  provision(request: ProvisionRequest): Promise<ProvisionResult>;
+  /** What was made for this identity. @throws DriverError NotFound. */
+  observe(request: DeleteRequest): Promise<Observation>;
+  delete(request: DeleteRequest): Promise<void>;
+  attach(request: HandleRequest): Promise<AttachResult>;
+  detach(request: HandleRequest): Promise<void>;
+  mount(request: MountRequest): Promise<MountResult>;
+  unmount(request: UnmountRequest): Promise<void>;
+  /** Grows to at least the size asked for; gives the size reached. */
+  expand(request: ExpandRequest): Promise<bigint>;
+}
+
+/** What the node's configuration says about storage (specification section 2.4). */
+export interface StorageSettings {
+  /** Directory managed for the local driver. */
+  readonly localVolumeRoot: string;
+  /** Allowed path prefixes for local-host; empty allows nothing. */
+  readonly hostPathAllowlist: readonly string[];
+  /** Whether createIfMissing is honoured. */
+  readonly allowCreateMissing: boolean;
+}
+
+/** Makes a driver; the default export shape of a driver module. */
+export type DriverFactory = (settings: StorageSettings) => Driver;
+
+/** The drivers of an installation, loaded when first asked for. */
+export interface DriverRegistry {
+  readonly names: readonly string[];
+  get(name: string): Promise<Driver | undefined>;
+}

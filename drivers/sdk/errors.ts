@@ -1,0 +1,73 @@
+/**
+ * Everything a driver may throw, a closed set: the controller decides by class (design.md section 9).
+ * The provider's own words go into the message, its error into `cause`. Never a secret.
+ */
+
+/** Names of the error classes. */
+export type DriverErrorKind =
+  | 'NotFound'
+  | 'AlreadyExists'
+  | 'InvalidParameters'
+  | 'CredentialsRejected'
+  | 'PermissionDenied'
+  | 'QuotaExceeded'
+  | 'Throttled'
+  | 'InUse'
+  | 'Unsupported'
+  | 'Timeout'
+  | 'Unavailable'
+  | 'Internal';
+
+/** Further facts of an error. */
+export interface DriverErrorOptions {
+  readonly cause?: unknown;
+  /** Throttled: when to try again, in milliseconds. */
+  readonly retryAfterMs?: number;
+  /** Timeout: the provider's operation whose outcome is unknown. */
+  readonly operation?: string;
+}
+
+const brand = Symbol.for('kedge.DriverError');
+
+/** The one class; `kind` tells what happened. */
+export class DriverError extends Error {
+  readonly kind: DriverErrorKind;
+  readonly retryAfterMs: number | undefined;
+  readonly operation: string | undefined;
+
+  constructor(kind: DriverErrorKind, message: string, options: DriverErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'DriverError';
+    this.kind = kind;
+    this.retryAfterMs = options.retryAfterMs;
+    this.operation = options.operation;
+    Object.defineProperty(this, brand, { value: true });
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && brand in value;
+  }
+
+  /** What a driver let escape is Internal, its cause kept. */
+  static from(thrown: unknown): DriverError {
+    if (thrown instanceof DriverError) return thrown;
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    return new DriverError('Internal', message, { cause: thrown });
+  }
+}
+
+/** What is certain after an error of a kind, and whether trying again can help. */
+export const errorClasses = {
+  NotFound: 'final',
+  AlreadyExists: 'final',
+  InvalidParameters: 'final',
+  Unsupported: 'final',
+  CredentialsRejected: 'final',
+  PermissionDenied: 'final',
+  QuotaExceeded: 'retry',
+  Throttled: 'retry',
+  InUse: 'retry',
+  Unavailable: 'retry',
+  Internal: 'retry',
+  Timeout: 'unknown',
+} as const satisfies Readonly<Record<DriverErrorKind, 'final' | 'retry' | 'unknown'>>;

@@ -1,0 +1,64 @@
+import type { ParameterContext, Parameters, ParameterViolation } from './driver.js';
+
+/** A parameter as data. */
+export interface ParameterRule {
+  readonly key: string;
+  readonly required?: boolean;
+  /** Closed list of values. */
+  readonly values?: readonly string[];
+  /** Further keys that satisfy `required`. */
+  readonly aliases?: readonly string[];
+  /** Holds a credential. */
+  readonly sensitive?: boolean;
+  /** The value must be a whole number above zero. */
+  readonly wholeNumber?: boolean;
+}
+
+/** True for `secret:...`, whose value is known only when the driver is called. */
+export function isSecretReference(value: string): boolean {
+  return value.startsWith('secret:');
+}
+
+/** Judges parameters by their rules; unknown keys are refused by name. */
+export function validateByRules(
+  rules: readonly ParameterRule[],
+  parameters: Parameters,
+  context: ParameterContext,
+): readonly ParameterViolation[] {
+  const violations: ParameterViolation[] = [];
+  const known = new Set(rules.flatMap((rule) => [rule.key, ...(rule.aliases ?? [])]));
+  for (const key of Object.keys(parameters)) {
+    if (known.has(key)) continue;
+    const list = [...known].join(', ') || 'none';
+    violations.push({ key, description: `is not a parameter of this driver; it knows: ${list}` });
+  }
+  for (const rule of rules) {
+    const key = [rule.key, ...(rule.aliases ?? [])].find((k) => parameters[k] !== undefined);
+    const value = key === undefined ? undefined : parameters[key];
+    if (value === undefined || value === '') {
+      if (rule.required && context.level === 'volume')
+        violations.push({ key: rule.key, description: 'is required by this driver' });
+      continue;
+    }
+    if (isSecretReference(value)) continue;
+    if (rule.values && !rule.values.includes(value))
+      violations.push({
+        key: rule.key,
+        description: `${JSON.stringify(value)} is not allowed; use one of ${rule.values.join(', ')}`,
+      });
+    if (rule.wholeNumber && !/^[1-9]\d{0,9}$/.test(value))
+      violations.push({
+        key: rule.key,
+        description: `${JSON.stringify(value)} must be a whole number above zero`,
+      });
+  }
+  return violations;
+}
+
+/** Keys whose literal values are credentials. */
+export function sensitiveKeys(rules: readonly ParameterRule[]): readonly string[] {
+  return rules.filter((rule) => rule.sensitive).map((rule) => rule.key);
+}
+
+/** File systems that block drivers offer (specification section 8). */
+export const fsTypeRule: ParameterRule = { key: 'fsType', values: ['ext4', 'xfs'] };

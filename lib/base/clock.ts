@@ -1,0 +1,60 @@
+/**
+ * Time as a port. Nothing else in lib and controllers reads the system's clock or sets a timer
+ * (lint rule), so that tests and the simulator own time.
+ */
+
+/** A timer that was set; `cancel` is idempotent. */
+export interface Timer {
+  cancel(): void;
+}
+
+/** Where time comes from. */
+export interface Clock {
+  /** Wall-clock time, milliseconds since the epoch. May jump. */
+  now(): number;
+  /** Milliseconds that never go back; only differences mean something. */
+  monotonic(): number;
+  /** Runs `callback` once after `delayMs` (0 or more). A pending timer does not keep the process alive. */
+  setTimer(callback: () => void, delayMs: number): Timer;
+}
+
+const timerMaxMs = 2 ** 31 - 1;
+
+/** The machine's clock. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  setTimer(callback, delayMs) {
+    // Node turns a delay beyond 2^31-1 ms into 1 ms: re-arm instead.
+    let handle: NodeJS.Timeout;
+    const arm = (leftMs: number): void => {
+      const stepMs = Math.min(leftMs, timerMaxMs);
+      handle = setTimeout(() => {
+        if (leftMs > stepMs) arm(leftMs - stepMs);
+        else callback();
+      }, stepMs);
+      handle.unref();
+    };
+    arm(Math.max(0, delayMs));
+    return { cancel: () => clearTimeout(handle) };
+  },
+};
+
+/** Resolves after `delayMs`, or at once when `signal` aborts (it does not reject: callers look at the signal). */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const finish = (): void => {
+      timer.cancel();
+      signal?.removeEventListener('abort', finish);
+      resolve();
+    };
+    const timer = clock.setTimer(finish, delayMs);
+    signal?.addEventListener('abort', finish, { once: true });
+  });
+}
+
+/** RFC 3339 form of the clock's wall time, in UTC. */
+export function timestamp(clock: Clock): string {
+  return new Date(clock.now()).toISOString();
+}

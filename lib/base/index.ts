@@ -1,0 +1,10 @@
+/**
+ * What every other module stands on: errors, clock, randomness, limits, the logger port.
+ * Promises nothing about objects or storage.
+ */
+export * from './errors.js';
+export * from './clock.js';
+export * from './random.js';
+export * from './logger.js';
+export * from './backoff.js';
+export * from './limits.js';

@@ -1,0 +1,26 @@
+/** Every bound of the library in one place, with its unit. Nothing grows without one. */
+export const limits = {
+  /** Encoded bytes of one object; etcd's request limit is the same order (1.5 MiB). */
+  objectBytesMax: 1_572_864,
+  /** Objects in one transaction. */
+  transactionOperationsMax: 1_000,
+  /** Transactions in one disk batch: bounds the latency of the last one. */
+  batchTransactionsMax: 2_000,
+  /** Events kept in memory for watchers; older ones are read from the log. */
+  watchRingEvents: 10_000,
+  /** Events handed to a watcher at once. */
+  watchBatchEvents: 500,
+  /** Events of history kept on disk, at least for `historyAgeMs` (design.md section 4). */
+  historyEvents: 100_000,
+  historyAgeMs: 3_600_000,
+  /** Objects in one list page: default and maximum. */
+  pageSizeDefault: 500,
+  pageSizeMax: 10_000,
+  /** Paged lists that can be under way at once, and how long one may pause between pages. */
+  pagedListsMax: 64,
+  pagedListIdleMs: 300_000,
+  /** Bytes of a REST body or a gRPC message from a client. */
+  requestBytesMax: 4_194_304,
+  /** Nesting of a JSON body. */
+  jsonDepthMax: 64,
+} as const;

@@ -1,0 +1,10 @@
+/** kedge: a controller library. See docs/ARCHITECTURE.md for how the parts stack. */
+
+// For embedders.
+export * from './base/index.js';
+export * from './object/index.js';
+export * from './store/index.js';
+export * from './workqueue/index.js';
+export * from './informer/index.js';
+export * from './controller/index.js';
+export * from './manager/index.js';

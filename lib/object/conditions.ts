@@ -1,0 +1,48 @@
+/** Whether a condition holds. */
+export type ConditionStatus = 'True' | 'False' | 'Unknown';
+
+/** One observed aspect of an object, a map entry keyed by `type` (Kubernetes API conventions). */
+export interface Condition {
+  /** PascalCase adjective or past participle. */
+  readonly type: string;
+  readonly status: ConditionStatus;
+  /** One CamelCase word that programs may branch on. */
+  readonly reason: string;
+  /** A sentence for people. */
+  readonly message: string;
+  /** Generation of the object that was looked at. */
+  readonly observedGeneration?: number;
+  /** When `status` last changed, RFC 3339. */
+  readonly lastTransitionAt: string;
+}
+
+/**
+ * `conditions` with one entry set. `lastTransitionAt` moves only when the status changes; an entry
+ * that says the same already gives back the very list, so that writing it is a no-op.
+ */
+export function setCondition(
+  conditions: readonly Condition[] | undefined,
+  next: Omit<Condition, 'lastTransitionAt'>,
+  now: string,
+): readonly Condition[] {
+  const list = conditions ?? [];
+  const at = list.findIndex((c) => c.type === next.type);
+  const before = list[at];
+  if (before === undefined) return [...list, { ...next, lastTransitionAt: now }];
+  const same =
+    before.status === next.status &&
+    before.reason === next.reason &&
+    before.message === next.message &&
+    before.observedGeneration === next.observedGeneration;
+  if (same) return list;
+  const lastTransitionAt = before.status === next.status ? before.lastTransitionAt : now;
+  return list.map((c, i) => (i === at ? { ...next, lastTransitionAt } : c));
+}
+
+/** The condition of that type, if set. */
+export function findCondition(
+  conditions: readonly Condition[] | undefined,
+  type: string,
+): Condition | undefined {
+  return conditions?.find((c) => c.type === type);
+}

@@ -1,0 +1,11 @@
+/**
+ * The object model: metadata, kinds, keys, conditions, selectors.
+ * Objects are plain JSON, deeply read-only in the types. Knows no storage and no transport.
+ */
+export * from './object.js';
+export * from './kind.js';
+export * from './conditions.js';
+export * from './selector.js';
+export * from './equality.js';
+export * from './watch-event.js';
+export * from './quantity.js';

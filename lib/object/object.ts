@@ -1,0 +1,73 @@
+/** An object that another one belongs to; deleting the owner deletes the dependent (background cascade). */
+export interface OwnerReference {
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** What the store keeps about every object (design.md section 3). Times are RFC 3339, UTC. */
+export interface ObjectMeta {
+  /** Unique for ever, also across delete and recreate. */
+  readonly uid: string;
+  /** The revision that last wrote the object. Opaque: compare for equality only. */
+  readonly resourceVersion: string;
+  /** Rises by one with each change to a field that is not status. Starts at 1. */
+  readonly generation: number;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** Set once deletion was asked for while finalizers are left. */
+  readonly deletionRequestedAt?: string;
+  /** While any is left, a deletion only marks the object. */
+  readonly finalizers?: readonly string[];
+  readonly ownerReferences?: readonly OwnerReference[];
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** The shape of every object: store, cache, wire and YAML alike. */
+export interface ApiObject {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly metadata: ObjectMeta;
+}
+
+/** Name of an object within its kind. `namespace` is absent for cluster-scoped kinds. */
+export interface ObjectKey {
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** What a creator gives: the object without what the store stamps. */
+export type NewObject<T extends ApiObject> = Omit<T, 'metadata'> & {
+  readonly metadata?: Partial<Pick<ObjectMeta, 'finalizers' | 'ownerReferences' | 'annotations'>>;
+};
+
+/** The key of an object. */
+export function keyOf(object: { readonly name: string; readonly namespace?: string }): ObjectKey {
+  return object.namespace === undefined
+    ? { name: object.name }
+    : { namespace: object.namespace, name: object.name };
+}
+
+/** `namespace/name`, or `name` for a cluster-scoped object. Unambiguous, since neither part may hold a slash. */
+export function keyString(key: ObjectKey): string {
+  return key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`;
+}
+
+/** The reverse of {@link keyString}. */
+export function parseKey(text: string): ObjectKey {
+  const slash = text.indexOf('/');
+  return slash < 0
+    ? { name: text }
+    : { namespace: text.slice(0, slash), name: text.slice(slash + 1) };
+}
+
+/** True once deletion was asked for. */
+export function isDeleting(object: ApiObject): boolean {
+  return object.metadata.deletionRequestedAt !== undefined;
+}
+
+/** An owner reference to `owner`. */
+export function ownerReference(kind: string, owner: ApiObject): OwnerReference {
+  return { kind, name: owner.name, uid: owner.metadata.uid };
+}

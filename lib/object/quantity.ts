@@ -1,0 +1,53 @@
+/**
+ * Kubernetes quantities, exact: an amount as text, to the unit rounded up (never a float).
+ * Binary suffixes Ki to Ei; decimal n, u, m, k (or K), M, G, T, P, E; or an exponent (1e3).
+ */
+const form = /^([+-]?)(\d+\.?\d*|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|K|M|G|T|P|E|[eE][+-]?\d{1,3})?$/;
+
+const binary: Readonly<Record<string, bigint>> = {
+  Ki: 1n << 10n,
+  Mi: 1n << 20n,
+  Gi: 1n << 30n,
+  Ti: 1n << 40n,
+  Pi: 1n << 50n,
+  Ei: 1n << 60n,
+};
+
+const decimalExponent: Readonly<Record<string, number>> = {
+  n: -9,
+  u: -6,
+  m: -3,
+  k: 3,
+  K: 3,
+  M: 6,
+  G: 9,
+  T: 12,
+  P: 15,
+  E: 18,
+};
+
+/** Largest quantity: a signed 64-bit number, as in Kubernetes. */
+export const quantityMax = 2n ** 63n - 1n;
+
+function ceilDivide(dividend: bigint, divisor: bigint): bigint {
+  const quotient = dividend / divisor;
+  return dividend % divisor > 0n ? quotient + 1n : quotient;
+}
+
+/** The whole units `text` stands for, rounded up; undefined when it is not a quantity or beyond the maximum. */
+export function parseQuantity(text: string): bigint | undefined {
+  const match = form.exec(text);
+  if (!match) return undefined;
+  const [, sign, number = '', suffix = ''] = match;
+  const [whole = '', fraction = ''] = number.split('.');
+  const digits = BigInt(`${whole}${fraction}`);
+  const factor = binary[suffix];
+  const exponent = factor
+    ? 0
+    : (decimalExponent[suffix] ?? (suffix === '' ? 0 : Number(suffix.slice(1))));
+  const scale = exponent - fraction.length;
+  const scaled = digits * (factor ?? 1n);
+  const units = scale >= 0 ? scaled * 10n ** BigInt(scale) : ceilDivide(scaled, 10n ** BigInt(-scale));
+  const value = sign === '-' ? -units : units;
+  return value > quantityMax || value < -quantityMax ? undefined : value;
+}

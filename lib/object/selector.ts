@@ -1,0 +1,71 @@
+import { type FieldViolation, invalid } from '../base/index.js';
+
+type Labels = Readonly<Record<string, string>> | undefined;
+
+/** One requirement of a label selector. */
+type Requirement =
+  | { readonly key: string; readonly operator: 'Exists' | 'DoesNotExist' }
+  | { readonly key: string; readonly operator: 'In' | 'NotIn'; readonly values: readonly string[] };
+
+/** A compiled label selector. */
+export type LabelSelector = (labels: Labels) => boolean;
+
+const setForm = /^([^\s!=,()]+)\s+(in|notin)\s*\(([^()]*)\)$/;
+const equalForm = /^([^\s!=,()]+)\s*(==|=|!=)\s*([^\s!=,()]*)$/;
+const existsForm = /^(!?)\s*([^\s!=,()]+)$/;
+
+function parseRequirement(text: string): Requirement | undefined {
+  const set = setForm.exec(text);
+  if (set?.[1] !== undefined) {
+    const values = (set[3] ?? '').split(',').map((v) => v.trim());
+    return { key: set[1], operator: set[2] === 'in' ? 'In' : 'NotIn', values };
+  }
+  const equal = equalForm.exec(text);
+  if (equal?.[1] !== undefined) {
+    return { key: equal[1], operator: equal[2] === '!=' ? 'NotIn' : 'In', values: [equal[3] ?? ''] };
+  }
+  const exists = existsForm.exec(text);
+  if (exists?.[2] === undefined) return undefined;
+  return { key: exists[2], operator: exists[1] === '!' ? 'DoesNotExist' : 'Exists' };
+}
+
+function holds(requirement: Requirement, labels: Labels): boolean {
+  const value = labels?.[requirement.key];
+  switch (requirement.operator) {
+    case 'Exists':
+      return value !== undefined;
+    case 'DoesNotExist':
+      return value === undefined;
+    case 'In':
+      return value !== undefined && requirement.values.includes(value);
+    case 'NotIn':
+      return value === undefined || !requirement.values.includes(value);
+  }
+}
+
+/** Splits at commas outside parentheses. */
+function split(text: string): string[] {
+  return text.split(/,(?![^(]*\))/).map((part) => part.trim());
+}
+
+/**
+ * Compiles a selector in Kubernetes' text form: `a=b, c!=d, e in (f,g), h notin (i), j, !k`.
+ * NotIn and `!=` match a missing key. The empty text matches everything.
+ * @throws StatusError InvalidArgument naming the part that can't be read.
+ */
+export function parseLabelSelector(text: string): LabelSelector {
+  if (text.trim() === '') return () => true;
+  const requirements: Requirement[] = [];
+  const violations: FieldViolation[] = [];
+  for (const part of split(text)) {
+    const requirement = parseRequirement(part);
+    if (requirement) requirements.push(requirement);
+    else
+      violations.push({
+        field: 'labelSelector',
+        description: `"${part}" is not a requirement; use key=value, key!=value, "key in (a,b)", "key notin (a,b)", key or !key`,
+      });
+  }
+  if (violations.length > 0) throw invalid(violations);
+  return (labels) => requirements.every((r) => holds(r, labels));
+}

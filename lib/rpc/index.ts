@@ -1,0 +1,16 @@
+/**
+ * What server and client share: descriptors, the mapping between protobuf and JSON, error details.
+ * Knows no transport.
+ */
+export {
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  type JsonObject,
+  SchemaRegistry,
+} from './schema-registry.js';
+export { present } from './present.js';
+export { fieldRules, type FieldRules, httpRoute, type HttpRoute } from './options.js';
+export { decodeStatus, encodeStatus, statusCodeName, statusDetailsKey } from './status-wire.js';

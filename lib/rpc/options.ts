@@ -1,0 +1,82 @@
+import {
+  type DescExtension,
+  type DescField,
+  type DescMethod,
+  getOption,
+  type Registry,
+} from '@bufbuild/protobuf';
+
+/** How an RPC appears over REST. */
+export interface HttpRoute {
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE' | 'PATCH';
+  /** As in google.api.http: `/v1/namespaces/{namespace}/volumes/{name}:resize` */
+  readonly path: string;
+  /** Request field that the body becomes, `*` for the whole request, empty for none. */
+  readonly body: string;
+}
+
+/** What is declared about a field beside its type. */
+export interface FieldRules {
+  readonly required: boolean;
+  readonly outputOnly: boolean;
+  readonly immutable: boolean;
+  readonly format: string;
+  readonly minimum: number | undefined;
+  readonly maximum: number | undefined;
+  readonly maxLength: number | undefined;
+}
+
+// Options are extensions read by name from the same descriptor set, so their shape is declared here.
+interface HttpRuleMessage {
+  readonly pattern: { readonly case?: string; readonly value?: string };
+  readonly body: string;
+}
+interface FieldRulesMessage {
+  readonly format: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly maxLength?: number;
+}
+
+// getOption is typed for extensions known at compile time.
+const readOption = getOption as unknown as (element: DescMethod | DescField, option: DescExtension) => unknown;
+
+function extension(registry: Registry, name: string): DescExtension {
+  const found = registry.getExtension(name);
+  if (!found) throw new TypeError(`no extension ${name} in the descriptor set`);
+  return found;
+}
+
+const methods = { get: 'GET', put: 'PUT', post: 'POST', delete: 'DELETE', patch: 'PATCH' } as const;
+
+/** The REST route of an RPC, if it has one. */
+export function httpRoute(registry: Registry, method: DescMethod): HttpRoute | undefined {
+  const option = extension(registry, 'google.api.http');
+  const rule = readOption(method, option) as HttpRuleMessage | undefined;
+  const name = rule?.pattern.case;
+  if (!rule || name === undefined || !(name in methods)) return undefined;
+  return {
+    method: methods[name as keyof typeof methods],
+    path: rule.pattern.value ?? '',
+    body: rule.body,
+  };
+}
+
+/** Values of google.api.FieldBehavior. */
+const behaviour = { required: 2, outputOnly: 3, immutable: 5 } as const;
+
+/** The rules of a field. */
+export function fieldRules(registry: Registry, field: DescField): FieldRules {
+  const declared = extension(registry, 'google.api.field_behavior');
+  const behaviours = readOption(field, declared) as readonly number[];
+  const rules = readOption(field, extension(registry, 'kedge.rules')) as FieldRulesMessage;
+  return {
+    required: behaviours.includes(behaviour.required),
+    outputOnly: behaviours.includes(behaviour.outputOnly),
+    immutable: behaviours.includes(behaviour.immutable),
+    format: rules.format,
+    minimum: rules.minimum,
+    maximum: rules.maximum,
+    maxLength: rules.maxLength,
+  };
+}

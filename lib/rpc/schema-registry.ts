@@ -1,0 +1,78 @@
+import {
+  createFileRegistry,
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  type FileRegistry,
+  fromBinary,
+  fromJson,
+  type JsonValue,
+  type Registry,
+  toBinary,
+  toJson,
+} from '@bufbuild/protobuf';
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { messageOf, StatusError } from '../base/index.js';
+
+export type { DescEnum, DescField, DescMessage, DescMethod, DescService };
+
+/** A JSON object as it is on the wire and in the store. */
+export type JsonObject = { readonly [key: string]: unknown };
+
+/**
+ * Message and service descriptors with the conversions that follow from them: binary protobuf to
+ * proto3 JSON and back. One description serves gRPC, REST, validation and clients.
+ */
+export class SchemaRegistry {
+  readonly #files: FileRegistry;
+
+  /** @param descriptorSet a FileDescriptorSet with all imports, base64 */
+  constructor(descriptorSet: string) {
+    const bytes = Buffer.from(descriptorSet, 'base64');
+    this.#files = createFileRegistry(fromBinary(FileDescriptorSetSchema, bytes));
+  }
+
+  /** For reading custom options of descriptors. */
+  get registry(): Registry {
+    return this.#files;
+  }
+
+  /** Services of a package, in no particular order. */
+  services(packageName: string): DescService[] {
+    const found: DescService[] = [];
+    for (const type of this.#files)
+      if (type.kind === 'service' && type.file.proto.package === packageName) found.push(type);
+    return found;
+  }
+
+  /** @throws TypeError for a name that is not in the descriptor set. */
+  message(typeName: string): DescMessage {
+    const message = this.#files.getMessage(typeName);
+    if (!message) throw new TypeError(`no message ${typeName} in the descriptor set`);
+    return message;
+  }
+
+  /** @throws StatusError InvalidArgument for bytes that are not such a message. */
+  decode(message: DescMessage, bytes: Uint8Array): JsonObject {
+    try {
+      return toJson(message, fromBinary(message, bytes), {
+        registry: this.#files,
+      }) as JsonObject;
+    } catch (error) {
+      throw new StatusError({
+        code: 'InvalidArgument',
+        reason: 'MalformedMessage',
+        message: `the request is not a valid ${message.typeName}: ${messageOf(error)}`,
+        cause: error,
+      });
+    }
+  }
+
+  /** Fields that the message does not have are left out. */
+  encode(message: DescMessage, json: JsonObject): Uint8Array {
+    const options = { registry: this.#files, ignoreUnknownFields: true };
+    return toBinary(message, fromJson(message, json as JsonValue, options));
+  }
+}

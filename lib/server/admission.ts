@@ -1,0 +1,56 @@
+import type { FieldViolation } from '../base/index.js';
+import type { AnyKind, ApiObject, Kind, ObjectKey } from '../object/index.js';
+import type { Identity } from './auth/index.js';
+
+/** What admission of one write may look at. */
+export interface AdmissionContext {
+  readonly identity: Identity;
+  /** An object as it will be once the whole set of writes is stored. */
+  lookup<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined>;
+  /** All objects of a kind as they will be. */
+  lookupAll<T extends ApiObject>(kind: Kind<T>): Promise<readonly T[]>;
+  /** Whether the writer may do this too. */
+  can(resource: string, verb: string, namespace: string | undefined): Promise<boolean>;
+}
+
+/** Rules of one kind, run on every write path alike: REST, gRPC, cast, custom methods. */
+export interface AdmissionRules<T extends ApiObject = ApiObject> {
+  /**
+   * Fills defaults and brings the object into its stored form. `before` is set on update.
+   * Runs after the shape was judged, before {@link validate}.
+   */
+  prepare?(context: AdmissionContext, object: T, before: T | undefined): Promise<T>;
+  /** Everything that is wrong with the prepared object. */
+  validate?(
+    context: AdmissionContext,
+    object: T,
+    before: T | undefined,
+  ): Promise<readonly FieldViolation[]>;
+  /** Refuses a deletion by throwing FailedPrecondition. `options` are the request's further fields. */
+  validateDelete?(
+    context: AdmissionContext,
+    object: T,
+    options: Readonly<Record<string, unknown>>,
+  ): Promise<void>;
+  /** Finalizers every new object gets. */
+  readonly finalizers?: readonly string[];
+  /** The object as clients may see it; `reveal` is true when secret values were asked for and allowed. */
+  present?(object: T, reveal: boolean): T;
+}
+
+/** A kind that is served, with its rules. */
+export interface ServedKind<T extends ApiObject = ApiObject> {
+  readonly kind: AnyKind;
+  /** Name of its message in the descriptor set. */
+  readonly message: string;
+  readonly rules: AdmissionRules<T>;
+}
+
+/** Declares a served kind; its object type is checked here and erased after. */
+export function serve<T extends ApiObject>(
+  kind: Kind<T>,
+  message: string,
+  rules: AdmissionRules<T> = {},
+): ServedKind {
+  return { kind: kind as AnyKind, message, rules: rules as unknown as AdmissionRules };
+}

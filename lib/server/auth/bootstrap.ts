@@ -1,0 +1,84 @@
+import { failedPrecondition, hasCode, notFound } from '../../base/index.js';
+import type { AnyKind, ApiObject, Kind, NewObject } from '../../object/index.js';
+import type { ObjectStore, Operation } from '../../store/index.js';
+import { systemStates, tokens, users } from './kinds.js';
+import { makeToken, type NewToken } from './token-format.js';
+
+const rootName = 'root';
+
+function creation<T extends ApiObject>(kind: Kind<T>, object: Omit<T, 'metadata'>): Operation {
+  return { op: 'create', kind: kind as AnyKind, object: object as NewObject<ApiObject> };
+}
+
+function tokenCreation(token: NewToken, subject: string, description: string): Operation {
+  return creation(tokens, { name: token.id, subject, description, secretHash: token.hash });
+}
+
+/**
+ * Makes the root user and its first token, once in the life of an installation (the mark outlives
+ * the user). Gives back the token's text.
+ * @throws StatusError FailedPrecondition ever after.
+ */
+export async function bootstrap(store: ObjectStore): Promise<string> {
+  const token = makeToken();
+  try {
+    await store.transact([
+      creation(systemStates, { name: 'bootstrapped', value: token.id }),
+      creation(users, { name: rootName, policies: ['root'] }),
+      tokenCreation(token, rootName, 'bootstrap'),
+    ]);
+  } catch (error) {
+    if (!hasCode(error, 'AlreadyExists')) throw error;
+    throw failedPrecondition(
+      'AlreadyBootstrapped',
+      'this installation is bootstrapped already; a lost root token is replaced on the machine itself with: kedged recover-root',
+    );
+  }
+  return token.text;
+}
+
+/** True once {@link bootstrap} has succeeded. */
+export async function isBootstrapped(store: ObjectStore): Promise<boolean> {
+  return (await store.get(systemStates, { name: 'bootstrapped' })) !== undefined;
+}
+
+/** A further root token, for the holder of the data directory. */
+export async function recoverRoot(store: ObjectStore): Promise<string> {
+  const token = makeToken();
+  const missing = (await store.get(users, { name: rootName })) === undefined;
+  const user = creation(users, { name: rootName, policies: ['root'] });
+  await store.transact([
+    ...(missing ? [user] : []),
+    tokenCreation(token, rootName, 'recover-root'),
+  ]);
+  return token.text;
+}
+
+/** What a client asks for in a token. */
+export interface TokenRequest {
+  readonly subject: string;
+  readonly description?: string;
+  readonly ttlSeconds?: number;
+}
+
+/**
+ * Makes a token for a user that exists. Gives back the stored object and the text, which is not stored.
+ * @throws StatusError NotFound for an unknown subject.
+ */
+export async function issueToken(
+  store: ObjectStore,
+  request: TokenRequest,
+  now: number,
+): Promise<{ readonly object: ApiObject; readonly text: string }> {
+  if (!(await store.get(users, { name: request.subject })))
+    throw notFound({ kind: 'User', name: request.subject });
+  const token = makeToken();
+  const ttl = request.ttlSeconds ?? 0;
+  const object = await store.create(tokens, {
+    name: token.id,
+    ...request,
+    secretHash: token.hash,
+    ...(ttl > 0 ? { expiresAt: new Date(now + ttl * 1_000).toISOString() } : {}),
+  });
+  return { object, text: token.text };
+}

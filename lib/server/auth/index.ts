@@ -1,0 +1,19 @@
+/**
+ * Who calls and what they may do: users, tokens, policies.
+ * Default deny. Secrets of tokens are stored hashed and compared in constant time.
+ */
+export { Authenticator, type Identity } from './authenticator.js';
+export { type Access, Authorizer } from './authorizer.js';
+export { bootstrap, isBootstrapped, issueToken, recoverRoot, type TokenRequest } from './bootstrap.js';
+export { builtinPolicies, seedPolicies } from './builtin-policies.js';
+export {
+  authKinds,
+  policies,
+  type Policy,
+  type PolicyRule,
+  systemStates,
+  type Token,
+  tokens,
+  type User,
+  users,
+} from './kinds.js';

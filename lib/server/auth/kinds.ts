@@ -1,0 +1,86 @@
+import { type ApiObject, defineKind } from '../../object/index.js';
+
+/** A person or a program that tokens speak for. */
+export interface User extends ApiObject {
+  readonly kind?: 'user' | 'serviceAccount';
+  readonly email?: string;
+  /** Names of policies. */
+  readonly policies?: readonly string[];
+}
+
+/** Resources, verbs and namespaces that belong together. */
+export interface PolicyRule {
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  /** Cluster-scoped kinds match `*` only. */
+  readonly namespaces: readonly string[];
+}
+
+/** A set of allow rules. */
+export interface Policy extends ApiObject {
+  readonly description?: string;
+  readonly rules?: readonly PolicyRule[];
+  readonly builtin?: boolean;
+}
+
+/** A bearer token. `name` is its id; only a hash of the secret is stored. */
+export interface Token extends ApiObject {
+  readonly subject: string;
+  readonly description?: string;
+  readonly ttlSeconds?: number;
+  /** SHA-256 of the secret, hex. Not in the schema, so never answered. */
+  readonly secretHash?: string;
+  readonly expiresAt?: string;
+}
+
+/** Facts about the installation that must not be lost; never served. */
+export interface SystemState extends ApiObject {
+  readonly value: string;
+}
+
+export const users = defineKind<User>({
+  kind: 'User',
+  plural: 'users',
+  scope: 'Cluster',
+  statusFields: [],
+  columns: [
+    { header: 'NAME', value: (o) => o.name },
+    { header: 'KIND', value: (o) => o.kind ?? 'user' },
+    { header: 'POLICIES', value: (o) => o.policies?.join(',') },
+  ],
+});
+
+export const policies = defineKind<Policy>({
+  kind: 'Policy',
+  plural: 'policies',
+  scope: 'Cluster',
+  statusFields: ['builtin'],
+  columns: [
+    { header: 'NAME', value: (o) => o.name },
+    { header: 'BUILTIN', value: (o) => o.builtin ?? false },
+    { header: 'DESCRIPTION', value: (o) => o.description },
+  ],
+});
+
+export const tokens = defineKind<Token>({
+  kind: 'Token',
+  plural: 'tokens',
+  scope: 'Cluster',
+  statusFields: ['secretHash', 'expiresAt'],
+  columns: [
+    { header: 'ID', value: (o) => o.name },
+    { header: 'SUBJECT', value: (o) => o.subject },
+    { header: 'EXPIRES', value: (o) => o.expiresAt },
+    { header: 'DESCRIPTION', value: (o) => o.description },
+  ],
+});
+
+export const systemStates = defineKind<SystemState>({
+  kind: 'SystemState',
+  plural: 'systemstates',
+  scope: 'Cluster',
+  statusFields: [],
+});
+
+/** The kinds of the auth layer that are served. */
+export const authKinds = [users, policies, tokens] as const;

@@ -1,0 +1,51 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+/**
+ * Form of a token: `kedge_<id>_<secret><crc>`; id 16 and secret 43 characters, crc 8 hex digits over
+ * what stands before it, so that a mistyped token (or a random string in a leak scan) is told apart
+ * without a look-up.
+ */
+const form = /^kedge_([a-z0-9]{16})_([A-Za-z0-9_-]{43})([0-9a-f]{8})$/;
+/** Longer input is not even matched. */
+const lengthMax = 128;
+
+/** A token just made: `text` goes to the client, `hash` into the store. */
+export interface NewToken {
+  readonly id: string;
+  readonly text: string;
+  readonly hash: string;
+}
+
+function checksum(text: string): string {
+  return crc32(text).toString(16).padStart(8, '0');
+}
+
+/** SHA-256 of a token's secret, hex. The secret is 256 random bits, so no slow hash is needed. */
+export function hashSecret(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
+}
+
+/** Makes a token from the operating system's randomness. */
+export function makeToken(): NewToken {
+  const id = randomBytes(8).toString('hex');
+  const secret = randomBytes(32).toString('base64url');
+  const body = `kedge_${id}_${secret}`;
+  return { id, text: `${body}${checksum(body)}`, hash: hashSecret(secret) };
+}
+
+/** The id and secret in a token's text, or undefined when it can't be a token. */
+export function parseToken(text: string): { readonly id: string; readonly secret: string } | undefined {
+  if (text.length > lengthMax) return undefined;
+  const match = form.exec(text);
+  if (!match) return undefined;
+  const [, id = '', secret = '', sum = ''] = match;
+  return checksum(`kedge_${id}_${secret}`) === sum ? { id, secret } : undefined;
+}
+
+/** Compares in constant time whether `secret` hashes to `hash`. */
+export function secretMatches(secret: string, hash: string): boolean {
+  const given = Buffer.from(hashSecret(secret), 'hex');
+  const stored = Buffer.from(hash, 'hex');
+  return given.length === stored.length && timingSafeEqual(given, stored);
+}

@@ -1,0 +1,48 @@
+import type { JsonObject } from '../rpc/index.js';
+import type { Identity } from './auth/index.js';
+
+/** Where a call comes from. */
+export interface Peer {
+  readonly address: string;
+  readonly loopback: boolean;
+}
+
+/** What a handler knows about the call beside its request. */
+export interface CallContext {
+  readonly identity: Identity;
+  readonly peer: Peer;
+  readonly requestId: string;
+  /** Aborts when the caller goes away, the deadline passes, or the server stops. */
+  readonly signal: AbortSignal;
+}
+
+/** Who may call a custom method. */
+export type MethodAccess =
+  /** RBAC with the request's namespace. */
+  | { readonly type: 'policy'; readonly resource: string; readonly verb: string; readonly scope: 'Namespaced' | 'Cluster' }
+  /** Anyone with a valid token; the handler checks further. */
+  | { readonly type: 'authenticated' }
+  /** No token needed. */
+  | { readonly type: 'anonymous' };
+
+/** A method that does not follow the CRUD pattern. Its answer is shown through its message. */
+export interface CustomMethod {
+  /** `VolumeService.Resize` */
+  readonly id: string;
+  readonly access: MethodAccess;
+  readonly handler:
+    | { readonly type: 'unary'; call(context: CallContext, request: JsonObject): Promise<JsonObject> }
+    | {
+        readonly type: 'stream';
+        call(context: CallContext, request: JsonObject): AsyncIterable<JsonObject>;
+      };
+}
+
+/** The identity behind calls that need none. */
+export const anonymous: Identity = {
+  subject: 'anonymous',
+  kind: 'user',
+  policies: [],
+  tokenId: '',
+  expiresAt: undefined,
+};

@@ -1,0 +1,102 @@
+import { hasCode, invalid, limits } from '../base/index.js';
+import { keyFor, type Kind } from '../object/index.js';
+import type { JsonObject } from '../rpc/index.js';
+import type { ObjectStore } from '../store/index.js';
+import type { ServedKind } from './admission.js';
+import type { Authorizer, Identity } from './auth/index.js';
+import type { CallContext, CustomMethod } from './call.js';
+import { type Admission, changedFields, type WriteRequest } from './writes.js';
+
+/** What the cast method needs. */
+export interface CastOptions {
+  readonly store: ObjectStore;
+  readonly admission: Admission;
+  readonly authorizer: Authorizer;
+  readonly served: ReadonlyMap<string, ServedKind>;
+}
+
+const triesMax = 8;
+
+/** `CastService.Cast`: a set of objects judged together and stored in one transaction. */
+export function castMethod(options: CastOptions): CustomMethod {
+  return {
+    id: 'CastService.Cast',
+    // Each object needs its own right, checked below.
+    access: { type: 'authenticated' },
+    handler: { type: 'unary', call: (context, request) => cast(options, context, request) },
+  };
+}
+
+function writeRequests(options: CastOptions, request: JsonObject): readonly WriteRequest[] {
+  const items = (Array.isArray(request.objects) ? request.objects : []) as readonly JsonObject[];
+  if (items.length === 0)
+    throw invalid([{ field: 'objects', description: 'must hold at least one object' }]);
+  if (items.length > limits.transactionOperationsMax)
+    throw invalid([
+      {
+        field: 'objects',
+        description: `holds ${items.length} objects, at most ${limits.transactionOperationsMax} are allowed; cast them in parts`,
+      },
+    ]);
+  return items.map((item, index) => {
+    const served = options.served.get(String(item.kind));
+    if (!served) {
+      const known = [...options.served.keys()].join(', ');
+      throw invalid([
+        {
+          field: `objects[${index}].kind`,
+          description: `${JSON.stringify(item.kind)} is not a kind; use one of ${known}`,
+        },
+      ]);
+    }
+    const object = (item.object ?? {}) as JsonObject;
+    const namespace = typeof object.namespace === 'string' ? object.namespace : undefined;
+    return { served, namespace, name: undefined, object, mode: 'createOrUpdate' };
+  });
+}
+
+/** Before any rule is judged, so that who may not write learns nothing. */
+async function demandRights(
+  options: CastOptions,
+  identity: Identity,
+  requests: readonly WriteRequest[],
+): Promise<void> {
+  for (const { served, namespace: given, object } of requests) {
+    const { kind } = served;
+    const namespace = kind.scope === 'Cluster' ? undefined : (given ?? 'default');
+    const key = keyFor(kind, namespace, String(object.name));
+    const exists = (await options.store.get(kind as unknown as Kind, key)) !== undefined;
+    const verb = exists ? 'update' : 'create';
+    await options.authorizer.demand(identity, { resource: kind.plural, verb, namespace });
+  }
+}
+
+async function cast(
+  options: CastOptions,
+  context: CallContext,
+  request: JsonObject,
+): Promise<JsonObject> {
+  const { store, admission } = options;
+  const requests = writeRequests(options, request);
+  await demandRights(options, context.identity, requests);
+  for (let tries = 1; ; tries += 1) {
+    const writes = await admission.prepare(context.identity, requests);
+    const results = writes.map((write) => ({
+      kind: write.kind.kind,
+      namespace: write.object.namespace ?? '',
+      name: write.object.name,
+      action: !write.before ? 'created' : write.changes ? 'updated' : 'unchanged',
+      changes: write.before ? changedFields(write.kind, write.object, write.before) : [],
+    }));
+    if (request.dryRun === true) return { results, resourceVersion: String(store.revision) };
+    const resourceVersion = String(store.revision);
+    try {
+      await store.transact(writes.filter((w) => w.changes).map((w) => w.operation));
+      return { results, resourceVersion };
+    } catch (error) {
+      const raced = hasCode(error, 'Aborted') || hasCode(error, 'AlreadyExists');
+      if (!raced || tries >= triesMax) throw error;
+      await store.transact([]);
+    }
+  }
+}

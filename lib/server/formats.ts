@@ -1,0 +1,25 @@
+import { posix } from 'node:path';
+import { parseQuantity } from '../object/index.js';
+
+/** A text format: a test, and the rule in words for whoever broke it. */
+export interface Format {
+  readonly test: (value: string) => boolean;
+  readonly rule: string;
+}
+
+/** Formats that `(kedge.rules).format` may name. */
+export const formats: Readonly<Record<string, Format>> = {
+  'dns-label': {
+    test: (value) => value.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(value),
+    rule: 'must be a DNS-1123 label: at most 63 characters a-z, 0-9 and -, starting and ending with a letter or digit',
+  },
+  quantity: {
+    test: (value) => (parseQuantity(value) ?? -1n) > 0n,
+    rule: 'must be a Kubernetes quantity above zero, such as 10Gi (2^30), 5G (10^9) or a number of bytes',
+  },
+  'absolute-path': {
+    test: (value) =>
+      value === '' || (posix.isAbsolute(value) && !value.split('/').includes('..') && !value.includes('\0')),
+    rule: 'must be an absolute path without .. segments',
+  },
+};

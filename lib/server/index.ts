@@ -1,0 +1,15 @@
+/**
+ * A gRPC and REST server for kinds: authentication, RBAC, validation and watch from declarations.
+ *
+ * - Both transports share one chain; what one refuses the other refuses.
+ * - Default deny: nothing is answered without a token but methods declared anonymous.
+ * - Unknown fields are refused by name, status fields of clients ignored, all violations told at once.
+ *
+ * Not promised: that a client that does not read gets anything but backpressure.
+ */
+export { type AdmissionContext, type AdmissionRules, serve, type ServedKind } from './admission.js';
+export { type ApiParts, ApiServer, type ApiServerOptions, type ListenAddresses } from './api-server.js';
+export * from './auth/index.js';
+export type { CallContext, CustomMethod, MethodAccess, Peer } from './call.js';
+export { httpStatuses } from './http-status.js';
+export { methodTable, type MethodInfo } from './method-table.js';

@@ -1,0 +1,65 @@
+import type { AnyKind } from '../object/index.js';
+import {
+  type DescMessage,
+  type DescService,
+  httpRoute,
+  type HttpRoute,
+  type SchemaRegistry,
+} from '../rpc/index.js';
+
+/** What a method does to its kind when nothing else is said. */
+export type StandardVerb =
+  | 'Get'
+  | 'List'
+  | 'Create'
+  | 'Update'
+  | 'UpdateStatus'
+  | 'Delete'
+  | 'Watch';
+
+/** One RPC, as both transports serve it. */
+export interface MethodInfo {
+  /** `VolumeService.Get` */
+  readonly id: string;
+  /** `/api.VolumeService/Get` */
+  readonly grpcPath: string;
+  readonly input: DescMessage;
+  readonly output: DescMessage;
+  readonly streaming: boolean;
+  readonly route: HttpRoute | undefined;
+  /** Set when the method follows the CRUD pattern for a kind. */
+  readonly standard: { readonly verb: StandardVerb; readonly kind: AnyKind } | undefined;
+}
+
+const standardName = /^(Get|List|Create|UpdateStatus|Update|Delete|Watch)(\w*)$/;
+
+function standardOf(
+  service: DescService,
+  method: string,
+  kinds: readonly AnyKind[],
+): MethodInfo['standard'] {
+  const match = standardName.exec(method);
+  if (!match) return undefined;
+  const subject = (match[2] ? match[2] : service.name.replace(/Service$/, '')).toLowerCase();
+  const kind = kinds.find((k) => k.kind.toLowerCase() === subject || k.plural === subject);
+  return kind && { verb: match[1] as StandardVerb, kind };
+}
+
+/** Every method of a package with its route and, by naming convention, its kind and verb. */
+export function methodTable(
+  schemas: SchemaRegistry,
+  packageName: string,
+  kinds: readonly AnyKind[],
+): readonly MethodInfo[] {
+  return schemas.services(packageName).flatMap((service) =>
+    service.methods.map((method) => ({
+      id: `${service.name}.${method.name}`,
+      grpcPath: `/${service.typeName}/${method.name}`,
+      input: method.input,
+      output: method.output,
+      streaming: method.methodKind === 'server_streaming',
+      route: httpRoute(schemas.registry, method),
+      standard: standardOf(service, method.name, kinds),
+    })),
+  );
+}

@@ -1,0 +1,10 @@
+import type { Peer } from './call.js';
+
+/** A peer from its address, with or without a port: `127.0.0.1:4711`, `[::1]:4711`, `::ffff:127.0.0.1`. */
+export function peerOf(address: string): Peer {
+  const host = address
+    .replace(/^\[([^\]]*)\](?::\d+)?$/, '$1')
+    .replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
+    .replace(/^::ffff:/, '');
+  return { address: host, loopback: host === '::1' || host.startsWith('127.') };
+}

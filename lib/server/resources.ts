@@ -1,0 +1,253 @@
+import { hasCode, invalid, notFound, StatusError } from '../base/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  keyFor,
+  type Kind,
+  parseLabelSelector,
+} from '../object/index.js';
+import { type JsonObject, present } from '../rpc/index.js';
+import type { ListOptions, ObjectStore } from '../store/index.js';
+import type { AdmissionRules, ServedKind } from './admission.js';
+import type { Authorizer } from './auth/index.js';
+import type { CallContext } from './call.js';
+import type { StandardVerb } from './method-table.js';
+import { watchResource } from './resource-watch.js';
+import { type Admission, type PreparedWrite } from './writes.js';
+
+/** What the standard methods need. */
+export interface ResourceOptions {
+  readonly store: ObjectStore;
+  readonly admission: Admission;
+  readonly authorizer: Authorizer;
+  /** Makes the namespace for `ensureNamespace`. */
+  readonly ensureNamespace: (name: string) => Promise<void>;
+}
+
+/** A write judged against a version that changed meanwhile is judged again, this often. */
+const triesMax = 8;
+
+function text(request: JsonObject, field: string): string {
+  const value = request[field];
+  return typeof value === 'string' ? value : '';
+}
+
+/** Namespace of a request: `-` means all, empty means `default`. */
+export function requestNamespace(kind: AnyKind, request: JsonObject): string | undefined {
+  if (kind.scope === 'Cluster') return undefined;
+  const namespace = text(request, 'namespace');
+  return namespace === '' ? 'default' : namespace;
+}
+
+/** Get, List, Create, Update, UpdateStatus, Delete and Watch for every kind, from its declaration alone. */
+export class Resources {
+  readonly #options: ResourceOptions;
+
+  constructor(options: ResourceOptions) {
+    this.#options = options;
+  }
+
+  /** The object as this caller may see it. */
+  show(served: ServedKind, object: ApiObject, reveal = false): JsonObject {
+    const visible = served.rules.present?.(object, reveal) ?? object;
+    return present(
+      this.#options.admission.message(served),
+      visible as unknown as JsonObject,
+    );
+  }
+
+  async unary(
+    verb: Exclude<StandardVerb, 'Watch'>,
+    served: ServedKind,
+    context: CallContext,
+    request: JsonObject,
+  ): Promise<JsonObject> {
+    switch (verb) {
+      case 'Get':
+        return this.#get(served, context, request);
+      case 'List':
+        return this.#list(served, request);
+      case 'Create':
+        return this.#create(served, context, request);
+      case 'Update':
+        return this.#update(served, context, request);
+      case 'UpdateStatus':
+        return this.#updateStatus(served, request);
+      case 'Delete':
+        return this.#delete(served, context, request);
+    }
+  }
+
+  watch(
+    served: ServedKind,
+    context: CallContext,
+    request: JsonObject,
+  ): AsyncIterable<JsonObject> {
+    const namespace = requestNamespace(served.kind, request);
+    return watchResource(this.#options.store, served.kind as unknown as Kind, {
+      namespace: namespace === '-' ? undefined : namespace,
+      resourceVersion: text(request, 'resourceVersion'),
+      selector: parseLabelSelector(text(request, 'labelSelector')),
+      signal: context.signal,
+      show: (object) => this.show(served, object),
+    });
+  }
+
+  async #require(served: ServedKind, request: JsonObject): Promise<ApiObject> {
+    const key = keyFor(
+      served.kind,
+      requestNamespace(served.kind, request),
+      text(request, 'name'),
+    );
+    const object = await this.#options.store.get(served.kind as unknown as Kind, key);
+    if (!object) throw notFound({ kind: served.kind.kind, ...key });
+    return object;
+  }
+
+  async #get(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
+    const reveal = request.reveal === true;
+    if (reveal)
+      await this.#options.authorizer.demand(context.identity, {
+        resource: served.kind.plural,
+        verb: 'reveal',
+        namespace: requestNamespace(served.kind, request),
+      });
+    return this.show(served, await this.#require(served, request), reveal);
+  }
+
+  async #list(served: ServedKind, request: JsonObject): Promise<JsonObject> {
+    const limit = typeof request.limit === 'number' ? request.limit : 0;
+    if (limit < 0)
+      throw invalid([{ field: 'limit', description: `${limit} is below 0; leave it out for all` }]);
+    const namespace = requestNamespace(served.kind, request);
+    const pageToken = text(request, 'pageToken');
+    const options: ListOptions = {
+      labels: parseLabelSelector(text(request, 'labelSelector')),
+      ...(namespace === undefined || namespace === '-' ? {} : { namespace }),
+      ...(limit > 0 ? { limit } : {}),
+      ...(pageToken === '' ? {} : { pageToken }),
+    };
+    const list = await this.#options.store.list(served.kind as unknown as Kind, options);
+    return {
+      items: list.items.map((item) => this.show(served, item)),
+      resourceVersion: String(list.revision),
+      nextPageToken: list.nextPageToken,
+    };
+  }
+
+  async #write(
+    served: ServedKind,
+    context: CallContext,
+    request: JsonObject,
+    mode: 'create' | 'update',
+  ): Promise<JsonObject> {
+    const { admission, store } = this.#options;
+    const body = request[bodyField(served)];
+    const object = isObject(body) ? body : {};
+    const given = isObject(object.metadata) ? object.metadata.resourceVersion : undefined;
+    const versioned = mode === 'update' && typeof given === 'string' && given !== '';
+    const name = mode === 'update' ? text(request, 'name') : undefined;
+    const namespace = requestNamespace(served.kind, request);
+    for (let tries = 1; ; tries += 1) {
+      const [write] = await admission.prepare(context.identity, [
+        { served, namespace, name, object, mode },
+      ]);
+      if (!write) throw new TypeError('admission lost a write');
+      if (request.dryRun === true) return this.show(served, dryRunObject(write));
+      try {
+        const [result] = await store.transact([write.operation]);
+        return this.show(served, result?.object ?? write.object);
+      } catch (error) {
+        // Without a version the caller wants the last word: judge again against what is stored now.
+        if (versioned || !hasCode(error, 'Aborted') || tries >= triesMax) throw error;
+        await store.transact([]);
+      }
+    }
+  }
+
+  async #create(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
+    const namespace = requestNamespace(served.kind, request);
+    if (request.ensureNamespace === true && namespace !== undefined) {
+      await this.#options.authorizer.demand(context.identity, {
+        resource: 'namespaces',
+        verb: 'create',
+        namespace: undefined,
+      });
+      if (request.dryRun !== true) await this.#options.ensureNamespace(namespace);
+    }
+    return this.#write(served, context, request, 'create');
+  }
+
+  #update(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
+    return this.#write(served, context, request, 'update');
+  }
+
+  async #updateStatus(served: ServedKind, request: JsonObject): Promise<JsonObject> {
+    const body = request[bodyField(served)];
+    const given = isObject(body) ? body : {};
+    const current = await this.#require(served, request);
+    const status = Object.fromEntries(
+      served.kind.statusFields.filter((f) => f in given).map((f) => [f, given[f]]),
+    );
+    const metadata = isObject(given.metadata) ? given.metadata : {};
+    const version = text(metadata, 'resourceVersion');
+    const key = keyFor(served.kind, current.namespace, current.name);
+    const kind = served.kind as unknown as Kind;
+    const precondition = version === '' ? undefined : { resourceVersion: version };
+    const stored = await this.#options.store.updateStatus(kind, key, status, precondition);
+    return this.show(served, stored);
+  }
+
+  async #delete(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
+    const { admission, store } = this.#options;
+    for (let tries = 1; ; tries += 1) {
+      const object = await this.#require(served, request);
+      const rules: AdmissionRules = served.rules;
+      await rules.validateDelete?.(admission.context(context.identity), object, request);
+      if (request.dryRun === true) return this.show(served, object);
+      const { uid, resourceVersion } = object.metadata;
+      const key = keyFor(served.kind, object.namespace, object.name);
+      try {
+        const kind = served.kind as unknown as Kind;
+        const gone = await store.delete(kind, key, { uid, resourceVersion });
+        return this.show(served, gone);
+      } catch (error) {
+        // The deletion was judged against a state that changed meanwhile: judge again.
+        if (!hasCode(error, 'Aborted') || tries >= triesMax) throw error;
+        await store.transact([]);
+      }
+    }
+  }
+}
+
+/** Request field that holds the object: the kind in lowerCamel, as the API's messages name it. */
+export function bodyField(served: ServedKind): string {
+  const { kind } = served.kind;
+  return kind.charAt(0).toLowerCase() + kind.slice(1);
+}
+
+function dryRunObject(write: PreparedWrite): ApiObject {
+  const metadata = write.before?.metadata ?? {};
+  return { ...write.object, metadata } as ApiObject;
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Parses a resource version that a client sends. @throws StatusError InvalidArgument. */
+export function parseRevision(value: string): number {
+  const revision = Number(value);
+  if (/^\d{1,16}$/.test(value) && Number.isSafeInteger(revision)) return revision;
+  throw new StatusError({
+    code: 'InvalidArgument',
+    reason: 'ValidationFailed',
+    message: `resourceVersion: ${JSON.stringify(value)} is not a version that this API gave out`,
+    violations: [
+      {
+        field: 'resourceVersion',
+        description: `${JSON.stringify(value)} is not a version that this API gave out`,
+      },
+    ],
+  });
+}

@@ -1,0 +1,111 @@
+import { type FieldViolation, invalid, limits, StatusError } from '../base/index.js';
+import type { DescField, DescMessage, JsonObject } from '../rpc/index.js';
+import type { MethodInfo } from './method-table.js';
+
+/** The parts of an HTTP request that become a message. */
+export interface HttpParts {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string | readonly string[]>>;
+  readonly body: unknown;
+}
+
+function fieldNamed(message: DescMessage, name: string): DescField | undefined {
+  return message.fields.find((field) => field.name === name || field.jsonName === name);
+}
+
+function scalarFromText(field: DescField, text: string): unknown {
+  if (field.fieldKind !== 'scalar') return undefined;
+  const zero = field.getDefaultValue();
+  if (typeof zero === 'boolean' || field.proto.type === 8)
+    return text === 'true' ? true : text === 'false' ? false : undefined;
+  if (field.proto.type === 9) return text;
+  return /^-?\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+/**
+ * The request message of an HTTP call by google.api.http's rules: path parameters, the body as one
+ * field or the whole, everything else from the query.
+ * @throws StatusError InvalidArgument naming each unknown or malformed query parameter.
+ */
+export function requestFromHttp(method: MethodInfo, parts: HttpParts): JsonObject {
+  const { input, route } = method;
+  const request: Record<string, unknown> = {};
+  const violations: FieldViolation[] = [];
+  if (route?.body === '*') Object.assign(request, bodyObject(parts.body));
+  else if (route?.body) {
+    const field = fieldNamed(input, route.body);
+    if (field) request[field.jsonName] = bodyObject(parts.body);
+  }
+  for (const [name, value] of Object.entries(parts.query)) {
+    const field = fieldNamed(input, name);
+    const parsed =
+      field && typeof value === 'string' ? scalarFromText(field, value) : undefined;
+    if (!field || route?.body === '*' || field.fieldKind !== 'scalar')
+      violations.push({ field: name, description: 'is not a query parameter of this path' });
+    else if (parsed === undefined)
+      violations.push({ field: name, description: `${JSON.stringify(value)} can't be read` });
+    else request[field.jsonName] = parsed;
+  }
+  if (route?.body === '*') {
+    const known = new Set(input.fields.map((field) => field.jsonName));
+    for (const name of Object.keys(request))
+      if (!known.has(name))
+        violations.push({ field: name, description: 'is not a field of this request' });
+  }
+  if (violations.length > 0) throw invalid(violations);
+  for (const [name, value] of Object.entries(parts.params)) {
+    const field = fieldNamed(input, name);
+    if (!field) continue;
+    const given = request[field.jsonName];
+    if (route?.body === '*' && given !== undefined && given !== '' && given !== value)
+      throw invalid([
+        {
+          field: field.jsonName,
+          description: `${JSON.stringify(given)} differs from ${JSON.stringify(value)} in the path; make them equal or leave it out`,
+        },
+      ]);
+    request[field.jsonName] = value;
+  }
+  return request;
+}
+
+function bodyObject(body: unknown): JsonObject {
+  if (body === undefined || body === null) return {};
+  if (typeof body === 'object' && !Array.isArray(body)) return body as JsonObject;
+  throw malformed('the body must be a JSON object');
+}
+
+function malformed(message: string): StatusError {
+  return new StatusError({ code: 'InvalidArgument', reason: 'MalformedBody', message });
+}
+
+/**
+ * Parses a JSON body. Nesting is bounded before the parser recurses, and `__proto__` is refused so
+ * that no later copy can change a prototype.
+ * @throws StatusError InvalidArgument.
+ */
+export function parseBody(text: string): unknown {
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text.charCodeAt(at);
+    if (inString) {
+      if (char === 0x5c) at += 1;
+      else if (char === 0x22) inString = false;
+    } else if (char === 0x22) inString = true;
+    else if (char === 0x7b || char === 0x5b) {
+      depth += 1;
+      if (depth > limits.jsonDepthMax)
+        throw malformed(`the body is nested deeper than ${limits.jsonDepthMax} levels`);
+    } else if (char === 0x7d || char === 0x5d) depth -= 1;
+  }
+  try {
+    return JSON.parse(text, (key, value: unknown) => {
+      if (key === '__proto__') throw malformed('the body has a field named __proto__');
+      return value;
+    });
+  } catch (error) {
+    if (error instanceof StatusError) throw error;
+    throw malformed(`the body is not JSON: ${error instanceof Error ? error.message : ''}`);
+  }
+}

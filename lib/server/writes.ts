@@ -1,0 +1,259 @@
+import { type FieldViolation, invalid, notFound, StatusError } from '../base/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  jsonEqual,
+  keyFor,
+  type Kind,
+  keyString,
+  type NewObject,
+  type ObjectKey,
+  type ObjectMeta,
+} from '../object/index.js';
+import type { DescMessage, JsonObject, SchemaRegistry } from '../rpc/index.js';
+import type { ObjectStore, Operation } from '../store/index.js';
+import type { AdmissionContext, ServedKind } from './admission.js';
+import type { Authorizer, Identity } from './auth/index.js';
+import type { InputSchemas } from './input.js';
+
+/** A write that a client asks for. */
+export interface WriteRequest {
+  readonly served: ServedKind;
+  readonly namespace: string | undefined;
+  /** From the path; undefined where only the body names the object. */
+  readonly name: string | undefined;
+  readonly object: JsonObject;
+  readonly mode: 'create' | 'update' | 'createOrUpdate';
+}
+
+/** A write that passed admission. */
+export interface PreparedWrite {
+  readonly kind: AnyKind;
+  readonly key: ObjectKey;
+  readonly object: ApiObject;
+  readonly before: ApiObject | undefined;
+  readonly operation: Operation;
+  /** False when an update would change nothing. */
+  readonly changes: boolean;
+}
+
+/** What admission needs to know about the installation. */
+export interface AdmissionOptions {
+  readonly store: ObjectStore;
+  readonly authorizer: Authorizer;
+  readonly schemas: SchemaRegistry;
+  readonly inputs: InputSchemas;
+  readonly served: ReadonlyMap<string, ServedKind>;
+  /** The kind that namespaced objects must find their namespace in. */
+  readonly namespaceKind: string;
+}
+
+/** The one admission chain: shape, defaults, rules; for one object or a set judged together. */
+export class Admission {
+  readonly #options: AdmissionOptions;
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+  }
+
+  message(served: ServedKind): DescMessage {
+    return this.#options.schemas.message(served.message);
+  }
+
+  /** A context without staged writes, for rules that run outside a write. */
+  context(identity: Identity): AdmissionContext {
+    return this.#context(identity, new Map());
+  }
+
+  /**
+   * Judges all writes as one set: each sees the others as stored.
+   * @throws StatusError InvalidArgument with every violation of every object.
+   */
+  async prepare(
+    identity: Identity,
+    requests: readonly WriteRequest[],
+  ): Promise<readonly PreparedWrite[]> {
+    const many = requests.length > 1;
+    const violations: FieldViolation[] = [];
+    const shaped = requests.map((request, index) => {
+      const { object, found } = this.#shape(request);
+      violations.push(...(many ? found.map((v) => prefixed(v, index, object)) : found));
+      return { request, object };
+    });
+    if (violations.length > 0) throw invalid(violations);
+    const staged = new Map<string, ApiObject>();
+    for (const { request, object } of shaped) {
+      const id = `${request.served.kind.kind} ${keyString(this.#key(request, object))}`;
+      if (staged.has(id))
+        throw invalid([{ field: 'objects', description: `${id} is given twice; keep one` }]);
+      staged.set(id, object);
+    }
+    const context = this.#context(identity, staged);
+    const writes: PreparedWrite[] = [];
+    for (const [index, { request, object }] of shaped.entries()) {
+      const { write, found } = await this.#admit(context, request, object);
+      staged.set(`${write.kind.kind} ${keyString(write.key)}`, write.object);
+      violations.push(...(many ? found.map((v) => prefixed(v, index, object)) : found));
+      writes.push(write);
+    }
+    if (violations.length > 0) throw invalid(violations);
+    return writes;
+  }
+
+  #shape(request: WriteRequest): { object: ApiObject; found: readonly FieldViolation[] } {
+    const { served, name } = request;
+    const { inputs } = this.#options;
+    const message = this.message(served);
+    const cleaned: JsonObject = inputs.clean(message, request.object);
+    const found: FieldViolation[] = [];
+    const differs = (field: string, path: string): void => {
+      const value = cleaned[field];
+      if (value === undefined || value === '' || value === path) return;
+      const description = `${JSON.stringify(value)} differs from ${JSON.stringify(path)} in the request's path; make them equal or leave it out`;
+      found.push({ field, description });
+    };
+    const identity: Record<string, unknown> = {};
+    if (name !== undefined) {
+      differs('name', name);
+      identity.name = name;
+    }
+    if (served.kind.scope === 'Namespaced') {
+      const namespace = request.namespace ?? 'default';
+      differs('namespace', namespace);
+      identity.namespace = namespace;
+    }
+    const object = { ...cleaned, ...identity } as unknown as ApiObject;
+    found.push(...inputs.violations(message, { ...object }));
+    return { object, found };
+  }
+
+  #key(request: WriteRequest, object: ApiObject): ObjectKey {
+    return keyFor(request.served.kind, object.namespace, object.name);
+  }
+
+  async #admit(
+    context: AdmissionContext,
+    request: WriteRequest,
+    given: ApiObject,
+  ): Promise<{ write: PreparedWrite; found: readonly FieldViolation[] }> {
+    const { served, mode } = request;
+    const { kind, rules } = served;
+    const key = this.#key(request, given);
+    const { store } = this.#options;
+    const before = mode === 'create' ? undefined : await store.get(kind as unknown as Kind, key);
+    if (mode === 'update' && !before) throw notFound({ kind: kind.kind, ...key });
+    await this.#demandNamespace(context, kind, given.namespace);
+    const object = rules.prepare ? await rules.prepare(context, given, before) : given;
+    const found = [
+      ...this.#immutable(served, object, before),
+      ...((await rules.validate?.(context, object, before)) ?? []),
+    ];
+    const operation = this.#operation(served, object, before);
+    const changes = !before || !sameSpec(kind, object, before);
+    return { write: { kind, key, object, before, operation, changes }, found };
+  }
+
+  async #demandNamespace(
+    context: AdmissionContext,
+    kind: AnyKind,
+    namespace: string | undefined,
+  ): Promise<void> {
+    if (kind.scope === 'Cluster' || namespace === undefined) return;
+    const spaces = this.#options.served.get(this.#options.namespaceKind);
+    if (!spaces) return;
+    const space = await context.lookup(spaces.kind as unknown as Kind, { name: namespace });
+    if (!space)
+      throw new StatusError({
+        code: 'NotFound',
+        reason: 'NamespaceNotFound',
+        message: `namespace "${namespace}" does not exist; create it, or set ensureNamespace`,
+        resource: { kind: 'Namespace', name: namespace },
+      });
+    if (space.metadata?.deletionRequestedAt !== undefined)
+      throw new StatusError({
+        code: 'FailedPrecondition',
+        reason: 'NamespaceTerminating',
+        message: `namespace "${namespace}" is being deleted: nothing can be written into it`,
+      });
+  }
+
+  #immutable(
+    served: ServedKind,
+    object: ApiObject,
+    before: ApiObject | undefined,
+  ): readonly FieldViolation[] {
+    if (!before) return [];
+    const names = [
+      ...this.#options.inputs.immutableFields(this.message(served)),
+      ...served.kind.immutableFields,
+    ];
+    const now = object as unknown as JsonObject;
+    const then = before as unknown as JsonObject;
+    return names
+      .filter((name) => !jsonEqual(now[name], then[name]))
+      .map((field) => ({
+        field,
+        description: `is immutable: it is ${JSON.stringify(then[field])} and can't become ${JSON.stringify(now[field])}; delete the object and create it anew`,
+      }));
+  }
+
+  #operation(served: ServedKind, object: ApiObject, before: ApiObject | undefined): Operation {
+    const given = object.metadata as Partial<ObjectMeta> | undefined;
+    const annotations = given?.annotations ? { annotations: given.annotations } : {};
+    const { kind, rules } = served;
+    if (!before) {
+      const finalizers = rules.finalizers ? { finalizers: rules.finalizers } : {};
+      const metadata = { ...annotations, ...finalizers };
+      return { op: 'create', kind, object: { ...object, metadata } as NewObject<ApiObject> };
+    }
+    // Judged against `before`, so it must still be what is stored when the write happens.
+    const asked = given?.resourceVersion;
+    const resourceVersion = asked ? asked : before.metadata.resourceVersion;
+    const next = { ...object, metadata: annotations } as NewObject<ApiObject>;
+    const { uid } = before.metadata;
+    return { op: 'update', kind, object: next, precondition: { resourceVersion, uid } };
+  }
+
+  #context(identity: Identity, staged: ReadonlyMap<string, ApiObject>): AdmissionContext {
+    const { store, authorizer } = this.#options;
+    return {
+      identity,
+      lookup: async <T extends ApiObject>(kind: Kind<T>, key: ObjectKey) =>
+        (staged.get(`${kind.kind} ${keyString(key)}`) as T | undefined) ?? store.get(kind, key),
+      lookupAll: async <T extends ApiObject>(kind: Kind<T>) => {
+        const { items } = await store.list(kind);
+        const byKey = new Map(items.map((item) => [`${kind.kind} ${keyString(item)}`, item]));
+        for (const [id, object] of staged)
+          if (id.startsWith(`${kind.kind} `)) byKey.set(id, object as T);
+        return [...byKey.values()];
+      },
+      can: (resource, verb, namespace) => authorizer.can(identity, { resource, verb, namespace }),
+    };
+  }
+}
+
+function prefixed(violation: FieldViolation, index: number, object: ApiObject): FieldViolation {
+  const name = (object as { readonly name?: unknown }).name;
+  const label = typeof name === 'string' && name !== '' ? `objects[${index}] (${name})` : `objects[${index}]`;
+  return { ...violation, field: `${label}.${violation.field}` };
+}
+
+/** Whether an update would leave every field that clients write as it is. */
+function sameSpec(kind: AnyKind, object: ApiObject, before: ApiObject): boolean {
+  return changedFields(kind, object, before).length === 0;
+}
+
+/** Names of the top-level fields that differ, status and metadata apart. */
+export function changedFields(
+  kind: AnyKind,
+  object: ApiObject,
+  before: ApiObject | undefined,
+): readonly string[] {
+  const now = object as unknown as JsonObject;
+  const then = (before ?? {}) as unknown as JsonObject;
+  const names = new Set([...Object.keys(now), ...Object.keys(then)]);
+  return [...names].filter(
+    (name) =>
+      name !== 'metadata' && !kind.statusFields.includes(name) && !jsonEqual(now[name], then[name]),
+  );
+}

@@ -1,0 +1,21 @@
+/**
+ * A generic object store with ordered, resumable watch.
+ *
+ * Guarantees (each has a test of its name in store.test.ts):
+ * - Durable (G1): a resolved write survives a crash of process or machine; no read shows what is not yet durable.
+ * - Atomic (G2): a transaction's changes appear together, at one revision, in one watch batch.
+ * - Serializable (G3): revisions are one dense order; of N writers that expect the same version one wins.
+ * - Outcome known or said unknown (G4): after Unavailable a write happened once or never.
+ * - Monotonic (G5): revisions never go back or repeat, also across restarts and compaction.
+ * - Integrity (G6): every record passed its checksum; damage and holes refuse to open.
+ * - Watch: ordered, unique, reliable, atomic, resumable within history, bookmarkable. List at R plus
+ *   watch from R loses and repeats nothing.
+ *
+ * Not promised: a bound on the delay of events, or that history older than the limits is kept.
+ */
+export * from './store.js';
+export type { Engine, EngineState, LogRecord, RecordAddress } from './engine.js';
+export { MemoryEngine } from './memory-engine.js';
+export { LevelEngine, type LevelEngineOptions } from './level-engine.js';
+export { openStore, type StoreOptions } from './log-store.js';
+export { modify, modifyStatus } from './modify.js';

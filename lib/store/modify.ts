@@ -1,0 +1,55 @@
+import { hasCode } from '../base/index.js';
+import type { ApiObject, Kind, ObjectKey } from '../object/index.js';
+import type { StoreReader, StoreWriter } from './store.js';
+
+type Store = Pick<StoreReader, 'get'> & Pick<StoreWriter, 'update' | 'updateStatus' | 'transact'>;
+
+/** Tries before a conflict is given back: each means that somebody else got through. */
+const triesMax = 16;
+
+async function retryOnConflict<R>(store: Store, attempt: () => Promise<R>): Promise<R> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!hasCode(error, 'Aborted') || tries >= triesMax) throw error;
+      // The winner may still be on its way to the disk: wait until reads show it.
+      await store.transact([]);
+    }
+  }
+}
+
+/**
+ * Read, change, write with the version read; again on conflict. `change` must be pure and gives back
+ * undefined for nothing to do. Resolves to undefined when the object does not exist.
+ */
+export function modify<T extends ApiObject>(
+  store: Store,
+  kind: Kind<T>,
+  key: ObjectKey,
+  change: (current: T) => T | undefined,
+): Promise<T | undefined> {
+  return retryOnConflict(store, async () => {
+    const current = await store.get(kind, key);
+    const next = current && change(current);
+    if (!current || !next) return current;
+    const { resourceVersion, uid } = current.metadata;
+    return store.update(kind, next, { resourceVersion, uid });
+  });
+}
+
+/** As {@link modify}, for status fields. */
+export function modifyStatus<T extends ApiObject>(
+  store: Store,
+  kind: Kind<T>,
+  key: ObjectKey,
+  change: (current: T) => Partial<T> | undefined,
+): Promise<T | undefined> {
+  return retryOnConflict(store, async () => {
+    const current = await store.get(kind, key);
+    const status = current && change(current);
+    if (!current || !status) return current;
+    const { resourceVersion, uid } = current.metadata;
+    return store.updateStatus(kind, key, status, { resourceVersion, uid });
+  });
+}

@@ -1,0 +1,138 @@
+import type {
+  AnyKind,
+  ApiObject,
+  Kind,
+  LabelSelector,
+  ListWatch,
+  NewObject,
+  ObjectKey,
+  WatchBatch,
+} from '../object/index.js';
+
+/** Which objects a list returns. */
+export interface ListOptions {
+  /** Exactly this namespace; absent means all. */
+  readonly namespace?: string;
+  readonly labels?: LabelSelector;
+  /** Objects a page, 1 to `limits.pageSizeMax`. Absent: everything in one page. */
+  readonly limit?: number;
+  /** From the page before; the other options must be the same. */
+  readonly pageToken?: string;
+}
+
+/** Objects in key order, all at one revision (also across the pages of one list). */
+export interface ListResult<T extends ApiObject> {
+  readonly items: readonly T[];
+  readonly revision: number;
+  /** Empty on the last page. */
+  readonly nextPageToken: string;
+}
+
+/** Where a watch starts and what it covers. */
+export interface WatchOptions {
+  readonly namespace?: string;
+  /** The last revision already seen; 0 means from the start of history. */
+  readonly fromRevision: number;
+  readonly signal: AbortSignal;
+  /** Send a bookmark after this long without an event, in milliseconds. Absent: never. */
+  readonly bookmarkMs?: number;
+}
+
+/** Guards of a write; a mismatch is Aborted, reason Conflict. */
+export interface Precondition {
+  readonly resourceVersion?: string;
+  readonly uid?: string;
+}
+
+/** One operation of a transaction. */
+export type Operation =
+  | { readonly op: 'create'; readonly kind: AnyKind; readonly object: NewObject<ApiObject> }
+  | {
+      /** Replaces everything but status and what the store stamps. */
+      readonly op: 'update';
+      readonly kind: AnyKind;
+      readonly object: NewObject<ApiObject>;
+      readonly precondition?: Precondition;
+    }
+  | {
+      /** Replaces status fields only; `status` holds those to set. */
+      readonly op: 'updateStatus';
+      readonly kind: AnyKind;
+      readonly key: ObjectKey;
+      readonly status: object;
+      readonly precondition?: Precondition;
+    }
+  | {
+      readonly op: 'delete';
+      readonly kind: AnyKind;
+      readonly key: ObjectKey;
+      readonly precondition?: Precondition;
+    }
+  | {
+      /** Writes nothing: the transaction only happens if the object is at this version. */
+      readonly op: 'check';
+      readonly kind: AnyKind;
+      readonly key: ObjectKey;
+      readonly precondition: Precondition;
+    };
+
+/** What became of one operation. */
+export interface OperationResult {
+  /** The object as stored now; for a deletion, its last state. */
+  readonly object: ApiObject;
+  /** False once the object is gone. */
+  readonly exists: boolean;
+  readonly changed: boolean;
+}
+
+/** Reads. All of them see only what is durable. Objects are frozen. */
+export interface StoreReader {
+  /** The last visible revision. */
+  readonly revision: number;
+  get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined>;
+  /** @throws StatusError OutOfRange for a page token that is too old, InvalidArgument for a bad one. */
+  list<T extends ApiObject>(kind: Kind<T>, options?: ListOptions): Promise<ListResult<T>>;
+  /** @throws StatusError OutOfRange when `fromRevision` is compacted or in the future. */
+  watch<T extends ApiObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchBatch<T>>;
+  /** The kind as an informer's source; in process its sink runs before the write's promise resolves. */
+  source<T extends ApiObject>(kind: Kind<T>): ListWatch<T>;
+}
+
+/** Writes. A resolved promise means durable. */
+export interface StoreWriter {
+  create<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T>;
+  update<T extends ApiObject>(kind: Kind<T>, object: T, precondition?: Precondition): Promise<T>;
+  updateStatus<T extends ApiObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    status: Partial<T>,
+    precondition?: Precondition,
+  ): Promise<T>;
+  /** The object with its deletion marked, or its last state when it is gone. */
+  delete<T extends ApiObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    precondition?: Precondition,
+  ): Promise<T>;
+  /**
+   * All operations at one revision, or none. An empty transaction writes nothing and resolves once
+   * everything written before it is visible to reads.
+   */
+  transact(operations: readonly Operation[]): Promise<readonly OperationResult[]>;
+}
+
+/** Whether writes are possible. */
+export type StoreHealth =
+  | { readonly state: 'serving' }
+  | { readonly state: 'poisoned'; readonly error: Error }
+  | { readonly state: 'closed' };
+
+/** An object store: reads, writes, life cycle. */
+export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
+  /** Names the history that revisions belong to; a restored backup gets another. */
+  readonly storeId: string;
+  health(): StoreHealth;
+  /** Drops history older than the limits allow; called by the manager's housekeeping. */
+  compact(): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,26 @@
+/**
+ * Waits for a condition instead of sleeping: polls `probe` until it gives a value other than
+ * undefined or false. For tests that involve real processes; with a fake clock, advance it instead.
+ * @throws Error naming `what` after `timeoutMs` (default 10 s).
+ */
+export async function eventually<T>(
+  what: string,
+  probe: () => T | undefined | false | Promise<T | undefined | false>,
+  timeoutMs = 10_000,
+): Promise<T> {
+  const end = performance.now() + timeoutMs;
+  let last: unknown;
+  while (performance.now() < end) {
+    try {
+      const value = await probe();
+      if (value !== undefined && value !== false) return value;
+      last = undefined;
+    } catch (error) {
+      last = error;
+    }
+    await new Promise<void>((resolve) => {
+      setTimeout(resolve, 20);
+    });
+  }
+  throw new Error(`timed out after ${timeoutMs} ms waiting for: ${what}`, { cause: last });
+}

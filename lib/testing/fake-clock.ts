@@ -1,0 +1,63 @@
+import type { Clock, Timer } from '../base/index.js';
+
+interface Entry {
+  readonly at: number;
+  readonly order: number;
+  readonly callback: () => void;
+}
+
+/** Time that moves only when told; timers due at one instant run in the order they were set. */
+export class FakeClock implements Clock {
+  #now: number;
+  #order = 0;
+  readonly #entries = new Set<Entry>();
+
+  /** @param startMs wall-clock start, milliseconds since the epoch */
+  constructor(startMs = Date.UTC(2026, 0, 1)) {
+    this.#now = startMs;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#now;
+  }
+
+  /** Timers not yet due. */
+  get pending(): number {
+    return this.#entries.size;
+  }
+
+  setTimer(callback: () => void, delayMs: number): Timer {
+    const entry = { at: this.#now + Math.max(0, delayMs), order: (this.#order += 1), callback };
+    this.#entries.add(entry);
+    return { cancel: () => this.#entries.delete(entry) };
+  }
+
+  /** Moves time on, running what falls due on the way and letting promises settle after each. */
+  async advance(byMs: number): Promise<void> {
+    const end = this.#now + byMs;
+    for (;;) {
+      await settle();
+      const next = [...this.#entries]
+        .filter((entry) => entry.at <= end)
+        .sort((a, b) => a.at - b.at || a.order - b.order)[0];
+      if (!next) break;
+      this.#entries.delete(next);
+      this.#now = Math.max(this.#now, next.at);
+      next.callback();
+    }
+    this.#now = end;
+    await settle();
+  }
+}
+
+/** Lets everything that is ready run: promise chains and I/O callbacks of a few turns. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 8; turn += 1)
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
+}

@@ -1,0 +1,13 @@
+/**
+ * Work queues for controllers.
+ *
+ * - Stingy: a key added many times before it is handed out is worked on once.
+ * - Exclusive: one worker a key; a key added while it is processed comes back exactly once, at the tail.
+ * - Fair: oldest key first.
+ * - Ends: shutdown releases everyone who waits; a drain hands out everything queued, within a deadline.
+ *
+ * Not promised: anything about the order of keys added at different delays for the same instant.
+ */
+export { WorkQueue, type DrainReport, type Handout } from './queue.js';
+export { RateLimitingQueue } from './delaying-queue.js';
+export { defaultBackoff, ItemBackoff, type RateLimiter } from './rate-limiter.js';
