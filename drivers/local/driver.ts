@@ -81,7 +81,7 @@ export function createLocalDriver(settings: StorageSettings): Driver {
     const { handle } = request;
     if (handle === undefined || handle === path) return path;
     // The root may have been moved since; the name is what belongs to us.
-    if (basename(handle) === request.volume.uid && dirname(handle) !== '/') return path;
+    if (basename(handle) === request.volume.uid) return path;
     throw new DriverError(
       'InvalidParameters',
       `handle ${handle} is not a directory of this volume under ${dirname(path)}`,

@@ -1,0 +1,66 @@
+import { type AnyKind, invalid, notFound } from 'kedge';
+import { ApiClient } from 'kedge/client';
+import { type JsonObject, SchemaRegistry } from 'kedge/rpc';
+import { descriptorSet } from '@kedge/api';
+import { allKinds } from '@kedge/controllers/kinds';
+import { type Context, currentContext } from './context.js';
+
+const schemas = new SchemaRegistry(descriptorSet);
+const methodIds = schemas
+  .services('api')
+  .flatMap((service) => service.methods.map((method) => `${service.name}.${method.name}`));
+
+/** A client for a context; the stored one by default. */
+export async function connect(context?: Context): Promise<ApiClient> {
+  const { server, token } = context ?? (await currentContext());
+  return new ApiClient({ server, token, schemas, packageName: 'api' });
+}
+
+/** The kind that a word on the command line means. @throws StatusError InvalidArgument listing them. */
+export function kindNamed(word: string): AnyKind {
+  const wanted = word.toLowerCase();
+  const kind = allKinds.find(
+    (k) => k.plural === wanted || k.kind.toLowerCase() === wanted || k.shortNames.includes(wanted),
+  );
+  if (kind) return kind;
+  const known = allKinds.map((k) => k.plural).join(', ');
+  throw invalid([{ field: 'TYPE', description: `${JSON.stringify(word)} is none of: ${known}` }]);
+}
+
+/** The kind of a `kind:` value in a file, which is spelled exactly. */
+export function kindSpelled(word: string): AnyKind | undefined {
+  return allKinds.find((k) => k.kind === word);
+}
+
+/** The RPC that does `verb` for a kind. @throws StatusError NotFound when the API has none. */
+export function methodFor(kind: AnyKind, verb: string): string {
+  const plural = `${verb}${kind.kind}s`.toLowerCase();
+  const candidates = [
+    `${kind.kind}Service.${verb}`.toLowerCase(),
+    `.${verb}${kind.kind}`.toLowerCase(),
+    `.${plural}`,
+    `.${verb}${kind.plural}`.toLowerCase(),
+  ];
+  const found = methodIds.find((id) => {
+    const lower = id.toLowerCase();
+    return candidates.some((c) => lower === c || (c.startsWith('.') && lower.endsWith(c)));
+  });
+  if (found) return found;
+  throw notFound({ kind: 'Method', name: `${verb} of ${kind.plural}` });
+}
+
+/** The items of a list, over all its pages. */
+export async function listAll(
+  client: ApiClient,
+  kind: AnyKind,
+  request: JsonObject,
+): Promise<readonly JsonObject[]> {
+  const items: JsonObject[] = [];
+  let pageToken = '';
+  do {
+    const page = await client.call(methodFor(kind, 'List'), { ...request, limit: 500, pageToken });
+    items.push(...((page.items ?? []) as readonly JsonObject[]));
+    pageToken = String(page.nextPageToken ?? '');
+  } while (pageToken !== '');
+  return items;
+}

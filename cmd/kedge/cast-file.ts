@@ -1,0 +1,136 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type FieldViolation, invalid, StatusError } from 'kedge';
+import type { JsonObject } from 'kedge/rpc';
+import { allKinds } from '@kedge/controllers/kinds';
+import { type Document, isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseAllDocuments } from 'yaml';
+import { kindSpelled } from './api.js';
+
+/** An object of a cast file, with the means to point at its fields. */
+export interface CastItem {
+  readonly kind: string;
+  readonly object: JsonObject;
+  /** `file:line` of a dotted field path. */
+  readonly locate: (field: string) => string;
+}
+
+/** Short keyed form: `service:` and so on, each one object or a list. */
+const keyed: Readonly<Record<string, string>> = Object.fromEntries(
+  allKinds.map((kind) => [kind.kind.charAt(0).toLowerCase() + kind.kind.slice(1), kind.kind]),
+);
+
+function pathOf(field: string): (string | number)[] {
+  return field
+    .split(/[.[\]]/)
+    .filter((part) => part !== '')
+    .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+}
+
+function locator(file: string, lines: LineCounter, root: Node) {
+  return (field: string): string => {
+    let at: Node = root;
+    for (const part of pathOf(field)) {
+      const next: unknown = isMap(at) || isSeq(at) ? at.get(part, true) : undefined;
+      if (!isNode(next)) break;
+      at = next;
+    }
+    const offset = at.range?.[0] ?? 0;
+    return `${file}:${lines.linePos(offset).line}`;
+  };
+}
+
+function refuse(where: string, description: string): StatusError {
+  return invalid([{ field: where, description }]);
+}
+
+function items(file: string, lines: LineCounter, document: Document): CastItem[] {
+  const root = document.contents;
+  if (root === null || (isScalar(root) && root.value === null)) return [];
+  const at = locator(file, lines, root as Node);
+  if (!isMap(root)) throw refuse(at(''), 'a document must be an object');
+  const content = document.toJS() as Record<string, unknown>;
+  if (typeof content.kind === 'string') {
+    const { kind, ...object } = content;
+    const known = allKinds.map((k) => k.kind).join(', ');
+    if (!kindSpelled(String(kind)))
+      throw refuse(at('kind'), `${JSON.stringify(kind)} is not a kind; use one of ${known}`);
+    return [{ kind: String(kind), object, locate: at }];
+  }
+  return Object.entries(content).flatMap(([key, value]) => {
+    const kind = keyed[key];
+    if (kind === undefined)
+      throw refuse(
+        at(key),
+        `${JSON.stringify(key)} is not expected here; use kind: or one of ${Object.keys(keyed).join(', ')}`,
+      );
+    const node: unknown = root.get(key, true);
+    const list = Array.isArray(value) ? value : [value];
+    return list.map((object: unknown, index): CastItem => {
+      const inner: unknown = isSeq(node) ? node.get(index, true) : node;
+      if (typeof object !== 'object' || object === null || Array.isArray(object))
+        throw refuse(at(key), `${key} must hold an object or a list of objects`);
+      const start = isNode(inner) ? inner : (root as Node);
+      return { kind, object: object as JsonObject, locate: locator(file, lines, start) };
+    });
+  });
+}
+
+async function expand(path: string): Promise<readonly string[]> {
+  if (path === '-') return [path];
+  let found;
+  try {
+    found = await stat(path);
+  } catch (cause) {
+    throw new StatusError({
+      code: 'NotFound',
+      reason: 'FileNotFound',
+      message: `${path} does not exist; name a YAML file, a directory of them, or - for standard input`,
+      cause,
+    });
+  }
+  if (!found.isDirectory()) return [path];
+  const names = (await readdir(path)).filter((name) => /\.ya?ml$/.test(name)).sort();
+  return names.map((name) => join(path, name));
+}
+
+async function readInput(path: string): Promise<string> {
+  if (path !== '-') return readFile(path, 'utf8');
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+/** Reads cast files. @throws StatusError InvalidArgument with file and line. */
+export async function readCastFiles(paths: readonly string[]): Promise<readonly CastItem[]> {
+  const all: CastItem[] = [];
+  for (const path of (await Promise.all(paths.map(expand))).flat()) {
+    const lines = new LineCounter();
+    const file = path === '-' ? 'standard input' : path;
+    const documents = parseAllDocuments(await readInput(path), { lineCounter: lines });
+    for (const document of Array.isArray(documents) ? documents : []) {
+      const [error] = document.errors;
+      if (error) {
+        const line = lines.linePos(error.pos[0]).line;
+        throw refuse(`${file}:${line}`, error.message.split('\n')[0] ?? error.message);
+      }
+      all.push(...items(file, lines, document as Document));
+    }
+  }
+  if (all.length === 0) throw refuse(paths.join(', '), 'holds no objects');
+  return all;
+}
+
+/** The server's violations with the places in the files that they are about. */
+export function located(error: StatusError, cast: readonly CastItem[]): StatusError {
+  if (error.violations.length === 0) return error;
+  const violations = error.violations.map((violation): FieldViolation => {
+    const match = /^objects\[(\d+)\](?: \([^)]*\))?\.?(.*)$/.exec(violation.field);
+    const item = cast[match ? Number(match[1]) : 0];
+    const field = match ? (match[2] ?? '') : violation.field;
+    if (!item || (!match && cast.length > 1)) return violation;
+    const name = typeof item.object.name === 'string' ? ` ${item.object.name}` : '';
+    return { field: `${item.locate(field)}: ${item.kind}${name}: ${field}`, description: violation.description };
+  });
+  const { code, reason, message } = error;
+  return new StatusError({ code, reason, message, violations });
+}

@@ -1,0 +1,77 @@
+import type { Command } from 'commander';
+import { invalid } from 'kedge';
+import { connect } from '../api.js';
+import { contextFile, currentContext, writeContext } from '../context.js';
+import { parseFormat, print, table } from '../output.js';
+import { stringify } from 'yaml';
+
+interface LoginOptions {
+  readonly server: string;
+  readonly name: string;
+}
+
+async function readToken(): Promise<string> {
+  if (process.stdin.isTTY) process.stderr.write('Token: ');
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) {
+    chunks.push(chunk as Buffer);
+    if (process.stdin.isTTY && String(chunk).includes('\n')) break;
+  }
+  const token = Buffer.concat(chunks).toString().trim();
+  if (token !== '') return token;
+  throw invalid([
+    { field: 'token', description: 'is expected on standard input: kedge login < token-file' },
+  ]);
+}
+
+async function login({ server, name }: LoginOptions): Promise<void> {
+  const context = { server, token: await readToken() };
+  const client = await connect(context);
+  try {
+    const me = await client.call('AuthService.WhoAmI', {});
+    await writeContext(name, context);
+    print(`Logged in to ${server} as ${String(me.subject)}; stored in ${contextFile()}`);
+  } finally {
+    client.close();
+  }
+}
+
+async function whoami(output: string): Promise<void> {
+  const format = parseFormat(output);
+  const context = await currentContext();
+  const client = await connect(context);
+  try {
+    const me = await client.call('AuthService.WhoAmI', {});
+    if (format === 'json') print(JSON.stringify(me, undefined, 2));
+    else if (format === 'yaml') print(stringify(me).trimEnd());
+    else
+      print(
+        table([
+          ['SUBJECT', 'KIND', 'POLICIES', 'SERVER'],
+          [
+            String(me.subject),
+            String(me.kind),
+            ((me.policies ?? []) as readonly string[]).join(',') || '<none>',
+            context.server,
+          ],
+        ]),
+      );
+  } finally {
+    client.close();
+  }
+}
+
+/** `kedge login` and `kedge whoami` */
+export function addAccess(program: Command): void {
+  program
+    .command('login')
+    .description('store a token, read from standard input, for a server')
+    .option('--server <host:port>', 'gRPC address', '127.0.0.1:7863')
+    .option('--name <context>', 'name to store it under', 'default')
+    .action((options: LoginOptions) => login(options));
+  program
+    .command('whoami')
+    .description('tell whose token is in use')
+    .option('-o, --output <format>', 'table, json or yaml', 'table')
+    .action(({ output }: { output: string }) => whoami(output));
+}

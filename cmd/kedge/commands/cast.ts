@@ -1,0 +1,77 @@
+import { type Command, Option } from 'commander';
+import pc from 'picocolors';
+import { StatusError } from 'kedge';
+import type { JsonObject } from 'kedge/rpc';
+import { connect } from '../api.js';
+import { type CastItem, located, readCastFiles } from '../cast-file.js';
+import { note, print } from '../output.js';
+import { type CastResult, waitForCast } from '../wait.js';
+
+interface CastOptions {
+  readonly namespace?: string;
+  readonly dryRun?: boolean;
+  readonly wait: boolean;
+  readonly timeout: string;
+}
+
+const marks = { created: pc.green('+'), updated: pc.yellow('~'), unchanged: pc.dim('=') } as const;
+
+function planLine(result: CastResult): string {
+  const name = result.namespace ? `${result.namespace}/${result.name}` : result.name;
+  const changes = result.changes.length > 0 ? ` (${result.changes.join(', ')})` : '';
+  return `  ${marks[result.action]} ${result.kind} ${name} ${pc.dim(result.action)}${changes}`;
+}
+
+async function cast(paths: readonly string[], options: CastOptions): Promise<void> {
+  const items = (await readCastFiles(paths)).map((item) => placed(item, options.namespace));
+  const client = await connect();
+  const objects = items.map(({ kind, object }) => ({ kind, object }));
+  const call = async (dryRun: boolean): Promise<JsonObject> => {
+    try {
+      return await client.call('CastService.Cast', { objects, dryRun });
+    } catch (error) {
+      throw error instanceof StatusError ? located(error, items) : error;
+    }
+  };
+  try {
+    const plan = await call(true);
+    print(options.dryRun ? 'Plan (dry run, nothing is stored):' : 'Plan:');
+    for (const result of resultsOf(plan)) print(planLine(result));
+    if (options.dryRun) return;
+    const results = resultsOf(await call(false));
+    const timeoutMs = Number(options.timeout) * 1_000;
+    if (options.wait) await waitForCast(client, results, timeoutMs);
+    else note('Stored; not waiting for it to run.');
+  } finally {
+    client.close();
+  }
+}
+
+function placed(item: CastItem, namespace: string | undefined): CastItem {
+  if (namespace === undefined || item.object.namespace !== undefined) return item;
+  return { ...item, object: { ...item.object, namespace } };
+}
+
+function resultsOf(answer: JsonObject): readonly CastResult[] {
+  const results = (answer.results ?? []) as readonly Partial<CastResult>[];
+  return results.map((r) => ({
+    kind: r.kind ?? '',
+    namespace: r.namespace ?? '',
+    name: r.name ?? '',
+    action: r.action ?? 'unchanged',
+    changes: r.changes ?? [],
+  }));
+}
+
+/** `kedge cast FILES...` */
+export function addCast(program: Command): void {
+  program
+    .command('cast')
+    .argument('<files...>', 'YAML files, directories of them, or - for standard input')
+    .description('create and update objects from files, and wait until they run')
+    .option('-n, --namespace <name>', 'namespace of objects that name none')
+    .option('--dry-run', 'judge everything, store nothing')
+    .option('--no-wait', 'return once everything is stored')
+    .addOption(new Option('--timeout <seconds>', 'longest wait').default('300'))
+    .action((paths: string[], options: CastOptions) => cast(paths, options));
+}

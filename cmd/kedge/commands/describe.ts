@@ -1,0 +1,93 @@
+import type { Command } from 'commander';
+import pc from 'picocolors';
+import type { JsonObject } from 'kedge/rpc';
+import { connect, kindNamed, methodFor } from '../api.js';
+import { coloured, parseFormat, print, render, table } from '../output.js';
+
+interface DescribeOptions {
+  readonly namespace: string;
+  readonly output: string;
+}
+
+interface Description {
+  readonly kind?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly status?: string;
+  readonly fields?: readonly { readonly name: string; readonly value: string }[];
+  readonly conditions?: readonly Readonly<Record<string, string>>[];
+  readonly references?: readonly Readonly<Record<string, string>>[];
+  readonly hints?: readonly string[];
+}
+
+function section(title: string, lines: string): void {
+  if (lines === '') return;
+  print('');
+  print(pc.bold(`${title}:`));
+  print(lines.replaceAll(/^/gm, '  '));
+}
+
+function show(description: Description): void {
+  const { kind = '', namespace = '', name = '', status = '' } = description;
+  const rows = [
+    ['Name:', name],
+    ...(namespace === '' ? [] : [['Namespace:', namespace]]),
+    ['Kind:', kind],
+    ['Status:', coloured(status)],
+    ...(description.fields ?? []).map((field) => [`${field.name}:`, field.value]),
+  ];
+  const width = Math.max(...rows.map(([label = '']) => label.length)) + 2;
+  for (const [label = '', value = ''] of rows) print(`${label.padEnd(width)}${value}`);
+  const conditions = (description.conditions ?? []).map((c) => [
+    c.type ?? '',
+    c.status ?? '',
+    c.reason ?? '',
+    c.message ?? '',
+  ]);
+  if (conditions.length > 0)
+    section('Conditions', table([['TYPE', 'STATUS', 'REASON', 'MESSAGE'], ...conditions]));
+  const references = (description.references ?? []).map((r) => [
+    r.relation ?? '',
+    `${r.kind ?? ''} ${r.namespace ? `${r.namespace}/` : ''}${r.name ?? ''}`,
+    r.status ?? '',
+    r.detail ?? '',
+  ]);
+  if (references.length > 0)
+    section('Related', table([['RELATION', 'OBJECT', 'STATUS', 'DETAIL'], ...references]));
+  section('Next', (description.hints ?? []).join('\n'));
+}
+
+async function describe(type: string, name: string, options: DescribeOptions): Promise<void> {
+  const kind = kindNamed(type);
+  const format = parseFormat(options.output);
+  const client = await connect();
+  try {
+    const request: JsonObject = { namespace: options.namespace, name };
+    const described = kind.scope === 'Namespaced' && kind.plural !== 'secrets';
+    if (!described) {
+      const object = await client.call(methodFor(kind, 'Get'), request);
+      const shown = format === 'table' ? 'yaml' : format;
+      print(render(kind, [object], shown, { single: true, namespaces: false, now: Date.now() }));
+      return;
+    }
+    const description = await client.call(methodFor(kind, 'Describe'), request);
+    if (format === 'table' || format === 'wide') show(description as Description);
+    else print(render(kind, [description], format, { single: true, namespaces: false, now: 0 }));
+  } finally {
+    client.close();
+  }
+}
+
+/** `kedge describe TYPE NAME` */
+export function addDescribe(program: Command): void {
+  program
+    .command('describe')
+    .argument('<type>')
+    .argument('<name>')
+    .description('tell all there is to know about one object, and what to do next')
+    .option('-n, --namespace <name>', 'namespace', 'default')
+    .option('-o, --output <format>', 'table, json or yaml', 'table')
+    .action((type: string, name: string, options: DescribeOptions) =>
+      describe(type, name, options),
+    );
+}

@@ -1,0 +1,44 @@
+import type { Command } from 'commander';
+import pc from 'picocolors';
+import { connect } from '../api.js';
+
+interface LogsOptions {
+  readonly namespace: string;
+  readonly follow?: boolean;
+  readonly tail: string;
+}
+
+async function logs(name: string, options: LogsOptions): Promise<void> {
+  const client = await connect();
+  const interrupted = new AbortController();
+  process.once('SIGINT', () => interrupted.abort());
+  // A reader that went away (head, less) ends it quietly.
+  process.stdout.once('error', () => interrupted.abort());
+  try {
+    const request = {
+      namespace: options.namespace,
+      name,
+      follow: options.follow === true,
+      tail: Number(options.tail),
+    };
+    for await (const line of client.stream('LogService.Get', request, interrupted.signal)) {
+      const instance = String(line.instance ?? '');
+      const prefix = instance === name ? '' : pc.dim(`[${instance}] `);
+      process.stdout.write(`${prefix}${String(line.content ?? '')}\n`);
+    }
+  } finally {
+    client.close();
+  }
+}
+
+/** `kedge logs NAME` */
+export function addLogs(program: Command): void {
+  program
+    .command('logs')
+    .argument('<name>', 'an instance, or a service for all its instances')
+    .description('show the output of workloads')
+    .option('-n, --namespace <name>', 'namespace', 'default')
+    .option('-f, --follow', 'go on with new lines')
+    .option('--tail <lines>', 'start with this many last lines; 0 means all', '0')
+    .action((name: string, options: LogsOptions) => logs(name, options));
+}

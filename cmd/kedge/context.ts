@@ -1,0 +1,67 @@
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { StatusError } from 'kedge';
+import { parse, stringify } from 'yaml';
+
+/** Where and as whom the CLI calls. */
+export interface Context {
+  /** gRPC, `host:port`. */
+  readonly server: string;
+  readonly restServer?: string;
+  readonly token?: string;
+}
+
+/** The CLI's file: named contexts and the one in use. */
+export interface Contexts {
+  readonly current: string;
+  readonly contexts: Readonly<Record<string, Context>>;
+}
+
+const defaultServer = '127.0.0.1:7863';
+
+/** `$XDG_CONFIG_HOME/kedge/config.yaml` */
+export function contextFile(): string {
+  const base = process.env.XDG_CONFIG_HOME || join(homedir(), '.config');
+  return join(base, 'kedge', 'config.yaml');
+}
+
+/** The stored contexts; none when there is no file yet. */
+export async function readContexts(): Promise<Contexts> {
+  let text: string;
+  try {
+    text = await readFile(contextFile(), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { current: '', contexts: {} };
+    throw error;
+  }
+  const parsed = parse(text) as Partial<Contexts> | null;
+  return { current: parsed?.current ?? '', contexts: parsed?.contexts ?? {} };
+}
+
+/** Stores a context and makes it the current one. The file holds tokens: mode 0600, replaced as a whole. */
+export async function writeContext(name: string, context: Context): Promise<void> {
+  const file = contextFile();
+  const before = await readContexts();
+  const next = { current: name, contexts: { ...before.contexts, [name]: context } };
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const fresh = `${file}.${process.pid}.new`;
+  await writeFile(fresh, stringify(next), { mode: 0o600 });
+  await chmod(fresh, 0o600);
+  await rename(fresh, file);
+}
+
+/** The context to use: the current one, overridden by KEDGE_SERVER and KEDGE_TOKEN. */
+export async function currentContext(): Promise<Context> {
+  const { current, contexts } = await readContexts();
+  const stored = contexts[current];
+  const server = process.env.KEDGE_SERVER ?? stored?.server ?? defaultServer;
+  const token = process.env.KEDGE_TOKEN ?? stored?.token;
+  if (token === undefined)
+    throw new StatusError({
+      code: 'Unauthenticated',
+      reason: 'NoContext',
+      message: `no token is stored in ${contextFile()}; run "npm start" for a local daemon, or "kedge login", or set KEDGE_TOKEN`,
+    });
+  return { ...stored, server, token };
+}

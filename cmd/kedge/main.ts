@@ -1,0 +1,63 @@
+import { Command, CommanderError } from 'commander';
+import pc from 'picocolors';
+import { messageOf, StatusError } from 'kedge';
+import { version } from '../version.js';
+import { addAccess } from './commands/access.js';
+import { addCast } from './commands/cast.js';
+import { addDelete } from './commands/delete.js';
+import { addDescribe } from './commands/describe.js';
+import { addGet } from './commands/get.js';
+import { addLogs } from './commands/logs.js';
+import { addVolume } from './commands/volume.js';
+import { currentContext } from './context.js';
+import { exitCodeOf, exitCodes } from './exit-codes.js';
+import { note, print } from './output.js';
+
+function program(): Command {
+  const root = new Command('kedge')
+    .description('Kedge: services with durable volumes')
+    .exitOverride()
+    .showSuggestionAfterError()
+    .configureHelp({ sortSubcommands: true })
+    .addHelpText('after', '\nExample: kedge cast docs/examples/journal.yaml');
+  addCast(root);
+  addGet(root);
+  addDescribe(root);
+  addDelete(root);
+  addLogs(root);
+  addVolume(root);
+  addAccess(root);
+  root
+    .command('version')
+    .description('tell the version of this program')
+    .action(() => print(version));
+  for (const command of root.commands) command.exitOverride();
+  return root;
+}
+
+async function explain(error: unknown): Promise<void> {
+  if (error instanceof StatusError && error.violations.length > 0) {
+    for (const { field, description } of error.violations)
+      note(`${pc.red('error:')} ${field}: ${description}`);
+    return;
+  }
+  note(`${pc.red('error:')} ${messageOf(error)}`);
+  if (error instanceof StatusError && error.code === 'Unavailable' && error.reason === 'Unavailable') {
+    const server = await currentContext().then(
+      (context) => context.server,
+      () => 'the server',
+    );
+    note(`Is kedged running at ${server}? Start it with: npm start`);
+  }
+}
+
+try {
+  await program().parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError)
+    process.exitCode = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+  else {
+    await explain(error);
+    process.exitCode = exitCodeOf(error);
+  }
+}

@@ -1,0 +1,126 @@
+import pc from 'picocolors';
+import { invalid } from 'kedge';
+import type { AnyKind, Column } from 'kedge';
+import type { JsonObject } from 'kedge/rpc';
+import { stringify } from 'yaml';
+
+/** How results are printed. */
+export type Format = 'table' | 'wide' | 'json' | 'yaml' | 'name';
+const formats = ['table', 'wide', 'json', 'yaml', 'name'] as const;
+
+/** @throws StatusError InvalidArgument. */
+export function parseFormat(word: string): Format {
+  const format = formats.find((f) => f === word);
+  if (format) return format;
+  throw invalid([
+    { field: '--output', description: `${JSON.stringify(word)} is none of ${formats.join(', ')}` },
+  ]);
+}
+
+/** Results go here; everything else goes to standard error. */
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** Progress, hints and errors. */
+export function note(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+// Terminal control characters in names or messages must not reach the terminal.
+// biome-ignore lint: the range is the point
+const control = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
+
+function cell(value: unknown): string {
+  if (value === undefined || value === null || value === '') return '<none>';
+  return String(value).replaceAll(control, '?');
+}
+
+const good = new Set(['Running', 'Available', 'Bound', 'Ready', 'Active', 'True']);
+const bad = new Set(['Failed', 'Stalled', 'NotReady', 'Degraded', 'False']);
+
+/** A status word in its colour, where colours are on (a terminal, and NO_COLOR unset). */
+export function coloured(word: string): string {
+  if (good.has(word)) return pc.green(word);
+  if (bad.has(word)) return pc.red(word);
+  return word;
+}
+
+/** Age as people read it: 5s, 3m, 2h, 4d. */
+export function age(createdAt: unknown, now: number): string {
+  const since = Date.parse(String(createdAt));
+  if (Number.isNaN(since)) return '<unknown>';
+  const seconds = Math.max(0, Math.floor((now - since) / 1_000));
+  if (seconds < 120) return `${seconds}s`;
+  if (seconds < 7_200) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 172_800) return `${Math.floor(seconds / 3_600)}h`;
+  return `${Math.floor(seconds / 86_400)}d`;
+}
+
+/** Rows in columns, no borders, as kubectl prints them. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const row of rows)
+    for (const [at, text] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, text.length);
+  return rows
+    .map((row, index) =>
+      row
+        .map((text, at) => {
+          const padded = at === row.length - 1 ? text : text.padEnd((widths[at] ?? 0) + 3);
+          return index === 0 ? padded : padded.replace(text, coloured(text));
+        })
+        .join(''),
+    )
+    .join('\n');
+}
+
+/** How a table of a kind looks. */
+export interface TableOptions {
+  readonly wide: boolean;
+  /** NAMESPACE first. */
+  readonly namespaces: boolean;
+  readonly now: number;
+}
+
+/** Header and one row per object. */
+export function objectRows(
+  kind: AnyKind,
+  objects: readonly JsonObject[],
+  options: TableOptions,
+): readonly (readonly string[])[] {
+  const declared = kind.columns as readonly unknown[] as readonly Column<JsonObject>[];
+  const columns = declared.filter((column) => options.wide || column.wide !== true);
+  const namespaced = options.namespaces && kind.scope === 'Namespaced';
+  const header = [
+    ...(namespaced ? ['NAMESPACE'] : []),
+    ...columns.map((column) => column.header),
+    'AGE',
+  ];
+  const rows = objects.map((object) => [
+    ...(namespaced ? [cell(object.namespace)] : []),
+    ...columns.map((column) => cell(column.value(object))),
+    age((object.metadata as JsonObject | undefined)?.createdAt, options.now),
+  ]);
+  return [header, ...rows];
+}
+
+/** Objects in a format; a single one is not wrapped into a list. */
+export function render(
+  kind: AnyKind,
+  objects: readonly JsonObject[],
+  format: Format,
+  options: Omit<TableOptions, 'wide'> & { readonly single: boolean },
+): string {
+  const data = options.single ? objects[0] : { kind: `${kind.kind}List`, items: objects };
+  switch (format) {
+    case 'json':
+      return JSON.stringify(data, undefined, 2);
+    case 'yaml':
+      return stringify(data).trimEnd();
+    case 'name':
+      return objects.map((o) => `${kind.plural}/${cell(o.name)}`).join('\n');
+    case 'table':
+    case 'wide':
+      return table(objectRows(kind, objects, { ...options, wide: format === 'wide' }));
+  }
+}

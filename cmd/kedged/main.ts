@@ -1,0 +1,152 @@
+import { readFile } from 'node:fs/promises';
+import { Command, CommanderError } from 'commander';
+import { messageOf, StatusError } from 'kedge';
+import { recoverRoot } from 'kedge/auth';
+import { parse } from 'smol-toml';
+import { version } from '../version.js';
+import { ensureLocalContext, localProfile, prepareExampleDirectory } from './local-profile.js';
+import { pinoLogger } from './pino-logger.js';
+import { type DaemonConfig, resolveSettings, settingFlags } from './settings.js';
+import { type Daemon, openDataDirectory, startDaemon } from './wire.js';
+
+interface Options {
+  readonly config?: string;
+  readonly local?: boolean;
+  readonly checkConfig?: boolean;
+  readonly [flag: string]: string | boolean | undefined;
+}
+
+async function loadConfig(options: Options): Promise<DaemonConfig> {
+  const file = options.config ?? process.env.KEDGE_CONFIG;
+  let content: Record<string, unknown> = {};
+  if (file !== undefined) {
+    try {
+      content = parse(await readFile(file, 'utf8'));
+    } catch (error) {
+      throw new StatusError({
+        code: 'InvalidArgument',
+        reason: 'ConfigUnreadable',
+        message: `configuration file ${file} can't be read: ${messageOf(error)}`,
+        cause: error,
+      });
+    }
+  }
+  const flags: Record<string, string> = {};
+  for (const { flag, key } of settingFlags) {
+    const name = flag.slice(2).replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    const value = options[name];
+    if (typeof value === 'string') flags[key] = value;
+  }
+  return resolveSettings({
+    flags,
+    environment: process.env,
+    file: content,
+    profile: options.local ? localProfile : {},
+  });
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function quick(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+async function greet(config: DaemonConfig, daemon: Daemon): Promise<void> {
+  const host = config.grpcAddress.replace(/:\d+$/, '').replaceAll(/[[\]]/g, '');
+  const server = quick(host, daemon.ports.grpc);
+  const access = await ensureLocalContext(
+    daemon.store,
+    server,
+    `http://${quick(host, daemon.ports.rest)}`,
+  );
+  say('');
+  say(`Kedge is running. gRPC ${server}, REST http://${quick(host, daemon.ports.rest)}/v1`);
+  say(`Data: ${config.dataDirectory}`);
+  if (access === 'missing')
+    say(
+      'You have no stored access to it: stop it, run "npx kedged recover-root", then "npx kedge login".',
+    );
+  say('');
+  say('Type next, in another terminal, in this directory:');
+  say('');
+  say('  npx kedge cast docs/examples/journal.yaml');
+  say('  npx kedge get volumes');
+  say('  npx kedge logs journal-0 --follow');
+  say('');
+  say('Ctrl-C stops it; the next start finds its data again.');
+}
+
+/** Graceful at the first signal, at once at the second. */
+function stopOnSignals(daemon: Daemon, config: DaemonConfig, onStopped: () => void): void {
+  let stopping = false;
+  const handle = (): void => {
+    if (stopping) process.exit(130);
+    stopping = true;
+    daemon.stop(config.shutdownTimeoutSeconds * 1_000).then(onStopped, (error: unknown) => {
+      process.stderr.write(`kedged: stopping failed: ${messageOf(error)}\n`);
+      process.exit(1);
+    });
+  };
+  process.on('SIGTERM', handle);
+  process.on('SIGINT', handle);
+}
+
+async function serve(options: Options): Promise<void> {
+  const config = await loadConfig(options);
+  if (options.checkConfig) {
+    say(JSON.stringify(config, undefined, 2));
+    return;
+  }
+  if (options.local && config.hostPathAllowlist === localProfile['storage.hostPathAllowlist'])
+    await prepareExampleDirectory();
+  const logger = pinoLogger(config.logLevel);
+  const daemon = await startDaemon(config, logger);
+  const keepAlive = setInterval(() => undefined, 2 ** 30);
+  stopOnSignals(daemon, config, () => {
+    clearInterval(keepAlive);
+    logger.info('stopped');
+    process.exitCode = 0;
+  });
+  const sinceStartMs = Math.round(performance.now());
+  logger.info('ready', { ...daemon.ports, node: config.nodeName, sinceStartMs });
+  if (options.local) await greet(config, daemon);
+}
+
+async function recover(options: Options): Promise<void> {
+  const config = await loadConfig(options);
+  const store = await openDataDirectory(config.dataDirectory, pinoLogger('warn'));
+  try {
+    const token = await recoverRoot(store);
+    process.stderr.write('A new root token (told once; revoke the lost one):\n');
+    say(token);
+  } finally {
+    await store.close();
+  }
+}
+
+function withSettings(command: Command): Command {
+  command.option('--config <file>', 'configuration file (TOML)');
+  for (const { flag, key } of settingFlags) command.option(`${flag} <value>`, `sets ${key}`);
+  return command;
+}
+
+const program = withSettings(new Command('kedged'))
+  .description('The Kedge daemon: API, controllers and node agent in one process')
+  .version(version)
+  .option('--local', 'profile for one local user: bootstraps itself and stores a CLI context')
+  .option('--check-config', 'print the resolved configuration and exit')
+  .exitOverride()
+  .action((options: Options) => serve(options));
+withSettings(
+  program.command('recover-root').description('make a new root token; the daemon must be stopped'),
+).action((_options: Options, command: Command) => recover(command.optsWithGlobals()));
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
+  process.stderr.write(`kedged: ${messageOf(error)}\n`);
+  process.exit(1);
+}

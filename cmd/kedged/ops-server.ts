@@ -1,0 +1,41 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { HealthCheck } from 'kedge';
+
+/** `/livez` and `/readyz` on a port of their own: the API ports answer nothing without a token. */
+export class OpsServer {
+  readonly #server: Server;
+
+  constructor(health: () => readonly HealthCheck[]) {
+    this.#server = createServer((request, response) => {
+      if (request.url === '/livez') {
+        response.end('ok\n');
+        return;
+      }
+      if (request.url !== '/readyz') {
+        response.writeHead(404).end('paths: /livez /readyz\n');
+        return;
+      }
+      const checks = health();
+      const sick = checks.filter((check) => !check.healthy);
+      const lines = checks.map((c) => `${c.healthy ? 'ok ' : 'SICK'} ${c.name}: ${c.message}\n`);
+      response.writeHead(sick.length === 0 ? 200 : 503).end(lines.join(''));
+    });
+  }
+
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, host, () =>
+        resolve((this.#server.address() as AddressInfo).port),
+      );
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => {
+      this.#server.close(resolve);
+    });
+  }
+}

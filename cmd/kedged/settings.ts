@@ -1,0 +1,244 @@
+import { homedir, hostname } from 'node:os';
+import { join } from 'node:path';
+import { invalid, type FieldViolation } from 'kedge';
+
+/** A setting of kedged: where it may come from and what it is when nobody sets it. */
+interface Setting<T> {
+  readonly key: string;
+  readonly flag?: string;
+  readonly parse: (value: unknown) => T | undefined;
+  readonly rule: string;
+  readonly fallback: T;
+}
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+const bool = (value: unknown): boolean | undefined =>
+  typeof value === 'boolean' ? value : value === 'true' ? true : value === 'false' ? false : undefined;
+const whole = (value: unknown): number | undefined => {
+  const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+  return typeof number === 'number' && Number.isInteger(number) && number >= 0 ? number : undefined;
+};
+const texts = (value: unknown): readonly string[] | undefined => {
+  if (typeof value === 'string') return value.split(',').filter((part) => part !== '');
+  return Array.isArray(value) && value.every((v) => typeof v === 'string') ? value : undefined;
+};
+const map = (value: unknown): Readonly<Record<string, string>> | undefined => {
+  if (typeof value === 'string')
+    return Object.fromEntries(
+      value.split(',').map((pair): [string, string] => {
+        const [key = '', ...rest] = pair.split('=');
+        return [key, rest.join('=')];
+      }),
+    );
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const entries = Object.entries(value);
+  return entries.every(([, v]) => typeof v === 'string')
+    ? (Object.fromEntries(entries) as Record<string, string>)
+    : undefined;
+};
+const level = (value: unknown): string | undefined =>
+  ['debug', 'info', 'warn', 'error', 'silent'].includes(String(value)) ? String(value) : undefined;
+
+/** Where data lives when nothing is configured (design.md section 11). */
+export function defaultDataDirectory(): string {
+  if (process.getuid?.() === 0) return '/var/lib/kedge';
+  const data = process.env.XDG_DATA_HOME || join(homedir(), '.local', 'share');
+  return join(data, 'kedge');
+}
+
+const settings = {
+  grpcAddress: {
+    key: 'server.grpcAddress',
+    flag: '--grpc-address',
+    parse: text,
+    rule: 'host:port',
+    fallback: '127.0.0.1:7863',
+  },
+  restAddress: {
+    key: 'server.restAddress',
+    flag: '--rest-address',
+    parse: text,
+    rule: 'host:port',
+    fallback: '127.0.0.1:7861',
+  },
+  opsAddress: {
+    key: 'server.opsAddress',
+    flag: '--ops-address',
+    parse: text,
+    rule: 'host:port',
+    fallback: '127.0.0.1:7864',
+  },
+  allowInsecure: {
+    key: 'server.allowInsecure',
+    parse: bool,
+    rule: 'true or false',
+    fallback: false,
+  },
+  dataDirectory: {
+    key: 'store.path',
+    flag: '--data-directory',
+    parse: text,
+    rule: 'a directory',
+    fallback: '',
+  },
+  defaultStorageClass: {
+    key: 'storage.defaultStorageClass',
+    parse: text,
+    rule: 'the name of a class',
+    fallback: 'local',
+  },
+  localVolumeRoot: {
+    key: 'storage.localVolumeRoot',
+    parse: text,
+    rule: 'a directory',
+    fallback: '',
+  },
+  hostPathAllowlist: {
+    key: 'storage.hostPathAllowlist',
+    parse: texts,
+    rule: 'a list of absolute paths',
+    fallback: [] as readonly string[],
+  },
+  allowCreateMissing: {
+    key: 'storage.allowCreateMissing',
+    parse: bool,
+    rule: 'true or false',
+    fallback: false,
+  },
+  nodeName: {
+    key: 'node.name',
+    flag: '--node-name',
+    parse: text,
+    rule: 'a name',
+    fallback: hostname().toLowerCase(),
+  },
+  nodeLabels: {
+    key: 'node.labels',
+    parse: map,
+    rule: 'a table of strings',
+    fallback: {} as Readonly<Record<string, string>>,
+  },
+  shutdownTimeoutSeconds: {
+    key: 'runtime.shutdownTimeoutSeconds',
+    parse: whole,
+    rule: 'a whole number of seconds',
+    fallback: 60,
+  },
+  kekFile: { key: 'secrets.kekFile', parse: text, rule: 'a file', fallback: '' },
+  logLevel: {
+    key: 'log.level',
+    flag: '--log-level',
+    parse: level,
+    rule: 'debug, info, warn, error or silent',
+    fallback: 'info',
+  },
+} satisfies Readonly<Record<string, Setting<unknown>>>;
+
+type Settings = typeof settings;
+
+/** The configuration of kedged, complete. */
+export type DaemonConfig = {
+  readonly [K in keyof Settings]: NonNullable<ReturnType<Settings[K]['parse']>>;
+};
+
+/** Flags by the key they set. */
+export const settingFlags: readonly { readonly flag: string; readonly key: string }[] =
+  Object.values(settings).flatMap((s) => ('flag' in s ? [{ flag: s.flag, key: s.key }] : []));
+
+/** `server.grpcAddress` as `KEDGE_SERVER_GRPC_ADDRESS`. */
+export function environmentName(key: string): string {
+  const words = key.replaceAll(/([a-z])([A-Z])/g, '$1_$2').replaceAll('.', '_');
+  return `KEDGE_${words.toUpperCase()}`;
+}
+
+/** Where settings come from, strongest first. */
+export interface SettingSources {
+  /** By key. */
+  readonly flags: Readonly<Record<string, string>>;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The parsed file: tables of keys. */
+  readonly file: Readonly<Record<string, unknown>>;
+  /** What a profile sets instead of the defaults, by key. */
+  readonly profile: Readonly<Record<string, unknown>>;
+}
+
+function flatten(file: Readonly<Record<string, unknown>>): Map<string, unknown> {
+  const flat = new Map<string, unknown>();
+  for (const [table, content] of Object.entries(file)) {
+    if (typeof content !== 'object' || content === null || Array.isArray(content)) {
+      flat.set(table, content);
+      continue;
+    }
+    for (const [name, value] of Object.entries(content)) flat.set(`${table}.${name}`, value);
+  }
+  return flat;
+}
+
+/**
+ * Flags over environment over file over profile over defaults.
+ * @throws StatusError InvalidArgument naming every unknown key and every value that can't be read.
+ */
+export function resolveSettings(sources: SettingSources): DaemonConfig {
+  const violations: FieldViolation[] = [];
+  const file = flatten(sources.file);
+  const known = new Set(Object.values(settings).map((s) => s.key));
+  for (const key of file.keys())
+    if (!known.has(key))
+      violations.push({ field: key, description: `is not a setting; known: ${[...known].join(', ')}` });
+  const config: Record<string, unknown> = {};
+  for (const [name, setting] of Object.entries(settings)) {
+    const { key } = setting;
+    const given =
+      sources.flags[key] ??
+      sources.environment[environmentName(key)] ??
+      file.get(key) ??
+      sources.profile[key];
+    const parsed = given === undefined ? setting.fallback : setting.parse(given);
+    if (parsed === undefined)
+      violations.push({ field: key, description: `${JSON.stringify(given)} must be ${setting.rule}` });
+    config[name] = parsed;
+  }
+  if (violations.length > 0) throw invalid(violations);
+  const dataDirectory = (config.dataDirectory as string) || defaultDataDirectory();
+  const complete = {
+    ...config,
+    dataDirectory,
+    localVolumeRoot: (config.localVolumeRoot as string) || join(dataDirectory, 'volumes'),
+  } as DaemonConfig;
+  return checked(complete);
+}
+
+/** A `host:port` in its parts. @throws StatusError InvalidArgument. */
+export function parseAddress(
+  key: string,
+  address: string,
+): { readonly host: string; readonly port: number } {
+  const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]+)):(\d{1,5})$/.exec(address);
+  const port = Number(match?.[3]);
+  if (!match || port > 65_535)
+    throw invalid([
+      { field: key, description: `${JSON.stringify(address)} must be host:port, such as 127.0.0.1:7861` },
+    ]);
+  return { host: match[1] ?? match[2] ?? '', port };
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.');
+}
+
+/** Listening in the clear beyond this machine must be asked for. */
+function checked(config: DaemonConfig): DaemonConfig {
+  const addresses = [
+    ['server.grpcAddress', config.grpcAddress],
+    ['server.restAddress', config.restAddress],
+    ['server.opsAddress', config.opsAddress],
+  ] as const;
+  const violations = addresses.flatMap(([key, address]) => {
+    const { host } = parseAddress(key, address);
+    if (isLoopback(host) || config.allowInsecure) return [];
+    const description = `${address} is reachable from other machines without TLS; use a loopback address, or set server.allowInsecure = true behind a TLS proxy`;
+    return [{ field: key, description }];
+  });
+  if (violations.length > 0) throw invalid(violations);
+  return config;
+}

@@ -1,0 +1,177 @@
+import { join } from 'node:path';
+import { mkdir } from 'node:fs/promises';
+import {
+  LevelEngine,
+  type Logger,
+  Manager,
+  messageOf,
+  type ObjectStore,
+  openStore,
+  StatusError,
+  systemClock,
+  systemRandom,
+} from 'kedge';
+import { SchemaRegistry } from 'kedge/rpc';
+import { ApiServer, seedPolicies } from 'kedge/server';
+import { descriptorSet } from '@kedge/api';
+import {
+  Agent,
+  customMethods,
+  namespaceController,
+  NodeRegistration,
+  parameterResolver,
+  ProcessRuntime,
+  schedulerController,
+  Sealer,
+  secrets,
+  seedClasses,
+  seedNamespaces,
+  servedKinds,
+  serviceController,
+  volumeController,
+  VolumeManager,
+} from '@kedge/controllers';
+import { builtinDrivers } from '@kedge/drivers';
+import { version } from '../version.js';
+import { loadKey } from './key-file.js';
+import { OpsServer } from './ops-server.js';
+import { type DaemonConfig, parseAddress } from './settings.js';
+
+/** A running daemon. */
+export interface Daemon {
+  readonly store: ObjectStore;
+  readonly ports: { readonly grpc: number; readonly rest: number; readonly ops: number };
+  /** Workloads, volumes, controllers, store: in this order, within the budget. */
+  stop(budgetMs: number): Promise<void>;
+}
+
+/** Opens the store of a data directory, its lock held. */
+export async function openDataDirectory(directory: string, logger: Logger): Promise<ObjectStore> {
+  const engine = new LevelEngine({ directory });
+  return openStore({ engine, logger: logger.child({ part: 'store' }) });
+}
+
+/** Turns "address in use" into an error that names the setting. */
+async function bound<T>(key: string, address: string, listen: Promise<T>): Promise<T> {
+  try {
+    return await listen;
+  } catch (error) {
+    throw new StatusError({
+      code: 'Unavailable',
+      reason: 'AddressUnavailable',
+      message: `can't listen on ${address} (${key}): ${messageOf(error)}; stop what uses it, or choose another address`,
+      cause: error,
+    });
+  }
+}
+
+/** The composition root: the only place that constructs concrete things. */
+export async function startDaemon(config: DaemonConfig, logger: Logger): Promise<Daemon> {
+  const { dataDirectory } = config;
+  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  const key = await loadKey(dataDirectory, config.kekFile, process.env.KEDGE_KEK);
+  const store = await openDataDirectory(dataDirectory, logger);
+  try {
+    return await assemble(config, logger, store, new Sealer(key));
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function assemble(
+  config: DaemonConfig,
+  logger: Logger,
+  store: ObjectStore,
+  sealer: Sealer,
+): Promise<Daemon> {
+  const { dataDirectory, nodeName: node } = config;
+  const clock = systemClock;
+  const random = systemRandom;
+  await Promise.all([seedPolicies(store), seedNamespaces(store), seedClasses(store)]);
+
+  const manager = new Manager({ store, clock, random, logger });
+  const drivers = builtinDrivers(config);
+  const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
+  const processes = new ProcessRuntime({
+    directory: join(dataDirectory, 'instances'),
+    hiddenDirectory: dataDirectory,
+    clock,
+  });
+  const runtimes = [processes];
+  const common = { store, manager, clock, random, logger };
+  const volumeManager = new VolumeManager({
+    ...common,
+    drivers,
+    resolver,
+    node,
+    mountRoot: join(dataDirectory, 'mounts'),
+    logger: logger.child({ part: 'agent' }),
+  });
+  const agent = new Agent({ ...common, node, runtimes, volumeManager, sealer });
+  const options = {
+    drivers,
+    sealer,
+    runtimes,
+    defaultStorageClass: config.defaultStorageClass || undefined,
+  };
+  const api = new ApiServer({
+    store,
+    schemas: new SchemaRegistry(descriptorSet),
+    packageName: 'api',
+    kinds: servedKinds(options),
+    custom: (parts) => customMethods(parts, options),
+    logger: logger.child({ part: 'api' }),
+  });
+  const ops = new OpsServer(() => manager.health());
+  const ports = { grpc: 0, rest: 0, ops: 0 };
+
+  manager
+    .addController(namespaceController(common))
+    .addController(volumeController({ ...common, drivers, resolver, node }))
+    .addController(serviceController(common))
+    .addController(schedulerController(common))
+    .addRunnable(
+      new NodeRegistration({
+        store,
+        name: node,
+        labels: config.nodeLabels,
+        address: parseAddress('server.grpcAddress', config.grpcAddress).host,
+        version,
+        drivers: drivers.names,
+        runtimes: async () =>
+          (await processes.availability()).available ? [processes.name] : [],
+        clock,
+        logger,
+      }),
+    )
+    .addRunnable(agent)
+    .addRunnable({
+      name: 'api',
+      start: async () => {
+        const grpc = parseAddress('server.grpcAddress', config.grpcAddress);
+        const rest = parseAddress('server.restAddress', config.restAddress);
+        const listening = api.listen({ grpc, rest });
+        const where = `${config.grpcAddress} and ${config.restAddress}`;
+        Object.assign(ports, await bound('server.grpcAddress, server.restAddress', where, listening));
+      },
+      stop: () => api.close(),
+    })
+    .addRunnable({
+      name: 'ops',
+      start: async () => {
+        const { host, port } = parseAddress('server.opsAddress', config.opsAddress);
+        ports.ops = await bound('server.opsAddress', config.opsAddress, ops.listen(host, port));
+      },
+      stop: () => ops.close(),
+    });
+  await manager.start();
+  return {
+    store,
+    ports,
+    stop: async (budgetMs) => {
+      await manager.stop(budgetMs);
+      await store.close();
+    },
+  };
+}

@@ -1,0 +1,357 @@
+import {
+  type Clock,
+  type ConditionStatus,
+  type Controller,
+  done,
+  isDeleting,
+  type Logger,
+  type Manager,
+  messageOf,
+  modify,
+  modifyStatus,
+  newController,
+  type ObjectStore,
+  type Random,
+  type Request,
+  requeueAfter,
+  type Result,
+  retry,
+  type Runnable,
+  setCondition,
+  timestamp,
+} from 'kedge';
+import { agentFinalizer } from '../instance/index.js';
+import {
+  type Instance,
+  type InstanceMount,
+  type InstancePhase,
+  instances,
+  secrets,
+  volumes,
+} from '../kinds/index.js';
+import type { Sealer } from '../secret/index.js';
+import { volumeOfMount } from '../service/index.js';
+import { environmentOf } from './environment.js';
+import { decideRestart, wasHealthy } from './restart.js';
+import type { Runtime, WorkloadState } from './runtime.js';
+import { claimOf, type VolumeManager } from './volume-manager.js';
+
+/** Ports of the agent. */
+export interface AgentOptions {
+  readonly store: ObjectStore;
+  readonly manager: Manager;
+  readonly node: string;
+  readonly runtimes: readonly Runtime[];
+  readonly volumeManager: VolumeManager;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** Running workloads are looked at this often, beside being told of their exit. */
+const checkMs = 30_000;
+const defaultGraceSeconds = 30;
+
+/** A condition to set. */
+interface Told {
+  readonly type: 'VolumesReady' | 'ContainersReady' | 'Ready';
+  readonly status: ConditionStatus;
+  readonly reason: string;
+  readonly message: string;
+}
+
+function told(type: Told['type'], ok: boolean, reason: string, message: string): Told {
+  return { type, status: ok ? 'True' : 'False', reason, message };
+}
+
+/** Runs the instances bound to this node: volumes first, then the workload; the reverse to stop. */
+export class Agent implements Runnable {
+  readonly name = 'agent';
+  readonly #options: AgentOptions;
+  readonly #controller: Controller;
+  /** Short runs in a row by instance uid. */
+  readonly #crashes = new Map<string, { readonly run: number; readonly count: number }>();
+
+  constructor(options: AgentOptions) {
+    this.#options = options;
+    const { manager, clock, random, logger } = options;
+    const informer = manager.informer(instances);
+    const mounted = (instance: Instance): readonly string[] =>
+      (instance.template.volumes ?? []).flatMap((mount) => {
+        const { namespace, service, ordinal } = instance;
+        const key = volumeOfMount(mount, namespace, service, ordinal);
+        return key ? [`${key.namespace}/${key.name}`] : [];
+      });
+    informer.addIndex('volume', mounted);
+    informer.addIndex('uid', (instance) => [instance.metadata.uid]);
+    const keysOf = (found: readonly Instance[]) =>
+      found.map(({ namespace, name }) => ({ namespace, name }));
+    this.#controller = newController({
+      name: 'agent',
+      reconcile: (request) => this.#reconcile(request),
+      concurrency: 16,
+      backoff: { baseMs: 500, maxMs: 60_000, jitter: 0.2 },
+      clock,
+      random,
+      logger,
+    })
+      .for(informer)
+      .watches(manager.informer(volumes), (volume) =>
+        keysOf(informer.lister.byIndex('volume', `${volume.namespace}/${volume.name}`)),
+      )
+      .watches(manager.informer(secrets), (secret) =>
+        keysOf(
+          informer.lister
+            .list()
+            .filter(
+              (i) =>
+                i.namespace === secret.namespace &&
+                (i.template.envFrom ?? []).some((from) => from.secret === secret.name),
+            ),
+        ),
+      );
+    for (const runtime of options.runtimes)
+      runtime.onChange((id) => {
+        for (const key of keysOf(informer.lister.byIndex('uid', id))) this.#controller.enqueue(key);
+      });
+  }
+
+  start(): Promise<void> {
+    return this.#controller.start();
+  }
+
+  /** Workloads first, in parallel, each with its grace; then the volumes with what is left. */
+  async stop(budgetMs: number): Promise<void> {
+    const { clock, manager, node, volumeManager, logger } = this.#options;
+    const end = clock.monotonic() + budgetMs;
+    const left = (): number => Math.max(0, end - clock.monotonic());
+    await this.#controller.stop(Math.min(1_000, left()));
+    const mine = manager
+      .informer(instances)
+      .lister.list()
+      .filter((instance) => instance.node === node);
+    await Promise.all(
+      mine.map(async (instance) => {
+        try {
+          await this.#stopWorkload(instance, left());
+          await this.#note(instance, 'Stopped', [
+            told('ContainersReady', false, 'DaemonStopped', 'stopped with the daemon'),
+            told('Ready', false, 'DaemonStopped', 'stopped with the daemon'),
+          ]);
+        } catch (error) {
+          logger.warn('workload could not be stopped', {
+            instance: claimOf(instance),
+            error: messageOf(error),
+          });
+        }
+      }),
+    );
+    await volumeManager.tearDown(left());
+    for (const runtime of this.#options.runtimes) runtime.close();
+  }
+
+  #runtimeOf(instance: Instance): Runtime | undefined {
+    const name = instance.template.runtime ?? 'container';
+    return this.#options.runtimes.find((runtime) => runtime.name === name);
+  }
+
+  async #stopWorkload(instance: Instance, budgetMs: number): Promise<void> {
+    const seconds = instance.template.terminationGracePeriodSeconds ?? defaultGraceSeconds;
+    const graceMs = Math.min(seconds * 1_000, budgetMs);
+    await this.#runtimeOf(instance)?.stop(instance.metadata.uid, graceMs);
+  }
+
+  async #reconcile(request: Request): Promise<Result> {
+    const instance = await this.#options.store.get(instances, request.key);
+    if (!instance || instance.node !== this.#options.node) return done();
+    if (isDeleting(instance)) return this.#tearDown(instance, request);
+    const runtime = this.#runtimeOf(instance);
+    const unusable = await this.#whyUnusable(instance, runtime);
+    if (!runtime || unusable !== undefined) {
+      const message = unusable ?? '';
+      await this.#note(instance, 'Pending', [
+        told('ContainersReady', false, 'RuntimeUnavailable', message),
+        told('Ready', false, 'RuntimeUnavailable', message),
+      ]);
+      return done();
+    }
+    const state = await runtime.observe(instance.metadata.uid);
+    switch (state.state) {
+      case 'starting':
+        return requeueAfter(500);
+      case 'running':
+        await this.#noteRunning(instance, state, instance.mounts ?? []);
+        await runtime.rotateLog(instance.metadata.uid);
+        return requeueAfter(checkMs);
+      case 'exited':
+        return (await this.#afterExit(instance, state)) ?? this.#start(instance, runtime, request);
+      case 'absent':
+        return this.#start(instance, runtime, request);
+    }
+  }
+
+  async #whyUnusable(instance: Instance, runtime: Runtime | undefined): Promise<string | undefined> {
+    const wanted = instance.template.runtime ?? 'container';
+    if (!runtime) {
+      const names = this.#options.runtimes.map((r) => r.name).join(', ') || 'none';
+      return `runtime ${wanted} is not available on node ${this.#options.node}; it has: ${names}`;
+    }
+    const availability = await runtime.availability();
+    return availability.available ? undefined : availability.message;
+  }
+
+  /** Undefined when it is time to start it again. */
+  async #afterExit(
+    instance: Instance,
+    state: Extract<WorkloadState, { state: 'exited' }>,
+  ): Promise<Result | undefined> {
+    const { clock } = this.#options;
+    const { uid } = instance.metadata;
+    const counted = this.#crashes.get(uid);
+    let crashes = counted?.count ?? 0;
+    if (counted?.run !== state.run) {
+      crashes = wasHealthy(state) ? 0 : counted ? counted.count + 1 : 0;
+      this.#crashes.set(uid, { run: state.run, count: crashes });
+    }
+    const decision = decideRestart(instance.template.restartPolicy, state, crashes);
+    if (decision.type === 'restart' && decision.atMs <= clock.now()) return undefined;
+    const code = state.exitCode === undefined ? 'unknown' : String(state.exitCode);
+    const waitMs = decision.type === 'restart' ? decision.atMs - clock.now() : 0;
+    const next =
+      decision.type === 'restart'
+        ? `starts again in ${Math.ceil(waitMs / 1_000)} s`
+        : `stays so by restartPolicy ${instance.template.restartPolicy ?? 'Always'}`;
+    const message = `ended with exit code ${code}; ${next}`;
+    const phase: InstancePhase = state.exitCode === 0 ? 'Exited' : 'Failed';
+    await this.#note(
+      instance,
+      phase,
+      [
+        told('ContainersReady', false, phase, message),
+        told('Ready', false, phase, message),
+      ],
+      {
+        failureMessage: phase === 'Failed' ? message : '',
+        pid: 0,
+        ...(state.exitCode === undefined ? {} : { exitCode: state.exitCode }),
+      },
+    );
+    return decision.type === 'restart' ? requeueAfter(waitMs) : done();
+  }
+
+  async #start(instance: Instance, runtime: Runtime, request: Request): Promise<Result> {
+    const mounts: InstanceMount[] = [];
+    for (const mount of instance.template.volumes ?? []) {
+      const outcome = await this.#options.volumeManager.ensure(instance, mount, request.signal);
+      if (outcome.type === 'mounted') {
+        mounts.push(outcome.mount);
+        continue;
+      }
+      const { reason, message } = outcome;
+      await this.#note(
+        instance,
+        'Pending',
+        [told('VolumesReady', false, reason, message), told('Ready', false, reason, message)],
+        { failureMessage: outcome.retry ? message : '' },
+      );
+      return outcome.retry ? retry(new Error(message)) : done();
+    }
+    const environment = environmentOf(
+      instance,
+      this.#options.manager.informer(secrets).lister,
+      this.#options.sealer,
+    );
+    const volumesReady = told('VolumesReady', true, 'Mounted', `${mounts.length} volumes mounted`);
+    if (environment.type === 'missing') {
+      const { message } = environment;
+      await this.#note(instance, 'Pending', [
+        volumesReady,
+        told('ContainersReady', false, 'InvalidParameters', message),
+        told('Ready', false, 'InvalidParameters', message),
+      ]);
+      return done();
+    }
+    await this.#note(instance, 'Starting', [volumesReady], { mounts });
+    const { template } = instance;
+    await runtime.start({
+      id: instance.metadata.uid,
+      command: [...(template.command ?? []), ...(template.args ?? [])],
+      env: environment.env,
+      workingDir: template.workingDir || '/',
+      mounts: mounts.map((m) => ({
+        source: m.source,
+        target: m.mountPath,
+        readOnly: m.readOnly,
+      })),
+    });
+    const state = await runtime.observe(instance.metadata.uid);
+    if (state.state === 'running') await this.#noteRunning(instance, state, mounts);
+    return requeueAfter(state.state === 'running' ? checkMs : 100);
+  }
+
+  async #noteRunning(
+    instance: Instance,
+    state: Extract<WorkloadState, { state: 'running' }>,
+    mounts: readonly InstanceMount[],
+  ): Promise<void> {
+    await this.#note(
+      instance,
+      'Running',
+      [
+        told('VolumesReady', true, 'Mounted', `${mounts.length} volumes mounted`),
+        told('ContainersReady', true, 'Running', `process ${state.pid}`),
+        told('Ready', true, 'Running', `process ${state.pid}`),
+      ],
+      {
+        pid: state.pid,
+        startedAt: new Date(state.startedAt).toISOString(),
+        restartCount: state.run - 1,
+        failureMessage: '',
+        mounts,
+      },
+    );
+  }
+
+  async #note(
+    instance: Instance,
+    status: InstancePhase,
+    conditions: readonly Told[],
+    more: Partial<Instance> = {},
+  ): Promise<void> {
+    const now = timestamp(this.#options.clock);
+    const key = { namespace: instance.namespace, name: instance.name };
+    await modifyStatus(this.#options.store, instances, key, (current) => {
+      // The name may belong to a successor by now.
+      if (current.metadata.uid !== instance.metadata.uid) return undefined;
+      let all = current.conditions;
+      for (const condition of conditions) all = setCondition(all, condition, now);
+      return { ...more, status, ...(all ? { conditions: all } : {}) };
+    });
+  }
+
+  /** Stop, unmount, detach, forget; the finalizer goes last. */
+  async #tearDown(instance: Instance, request: Request): Promise<Result> {
+    if (!(instance.metadata.finalizers ?? []).includes(agentFinalizer)) return done();
+    const { uid } = instance.metadata;
+    await this.#stopWorkload(instance, Number.MAX_SAFE_INTEGER);
+    try {
+      await this.#options.volumeManager.releaseAll(claimOf(instance), request.signal);
+    } catch (error) {
+      const message = messageOf(error);
+      await this.#note(instance, 'Stopped', [told('Ready', false, 'DetachFailed', message)], {
+        failureMessage: message,
+      });
+      return retry(error);
+    }
+    await this.#runtimeOf(instance)?.remove(uid);
+    this.#crashes.delete(uid);
+    const key = { namespace: instance.namespace, name: instance.name };
+    await modify(this.#options.store, instances, key, (current) => {
+      if (current.metadata.uid !== uid) return undefined;
+      const finalizers = (current.metadata.finalizers ?? []).filter((f) => f !== agentFinalizer);
+      return { ...current, metadata: { ...current.metadata, finalizers } };
+    });
+    return done();
+  }
+}

@@ -1,0 +1,9 @@
+/**
+ * The agent of a node: volumes attached and mounted, then the workload; the reverse to stop.
+ * Everything survives a kill of the daemon and is found again: workloads by their run folders,
+ * volumes by their attachments.
+ */
+export { Agent, type AgentOptions } from './agent.js';
+export { ProcessRuntime, type ProcessRuntimeOptions } from './process/process-runtime.js';
+export type { Availability, Runtime, WorkloadSpec, WorkloadState } from './runtime.js';
+export { claimOf, VolumeManager, type VolumeManagerOptions } from './volume-manager.js';

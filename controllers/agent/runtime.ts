@@ -1,0 +1,64 @@
+/** A directory that appears in the workload. */
+export interface WorkloadMount {
+  readonly source: string;
+  readonly target: string;
+  readonly readOnly: boolean;
+}
+
+/** What to run. */
+export interface WorkloadSpec {
+  /** The instance's uid: no two workloads share one. */
+  readonly id: string;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly workingDir: string;
+  readonly mounts: readonly WorkloadMount[];
+}
+
+/** What is going on with a workload. Runs are counted from 1. */
+export type WorkloadState =
+  | { readonly state: 'absent' }
+  | { readonly state: 'starting'; readonly run: number }
+  | {
+      readonly state: 'running';
+      readonly run: number;
+      readonly pid: number;
+      /** Milliseconds since the epoch. */
+      readonly startedAt: number;
+    }
+  | {
+      readonly state: 'exited';
+      readonly run: number;
+      /** Undefined when its supervisor died too (the machine went down). */
+      readonly exitCode: number | undefined;
+      readonly startedAt: number;
+      readonly exitedAt: number;
+      /** True when the agent asked for it. */
+      readonly requested: boolean;
+    };
+
+/** Whether a runtime can be used on this node. */
+export type Availability =
+  | { readonly available: true }
+  | { readonly available: false; readonly message: string };
+
+/** Runs workloads. All calls are idempotent; workloads outlive the daemon and are found again by id. */
+export interface Runtime {
+  readonly name: string;
+  availability(): Promise<Availability>;
+  /** Starts a new run unless one is starting or running. */
+  start(spec: WorkloadSpec): Promise<void>;
+  observe(id: string): Promise<WorkloadState>;
+  /** Asks the workload to end, and ends it after `graceMs`. Resolves when it is gone. */
+  stop(id: string, graceMs: number): Promise<void>;
+  /** Forgets a workload that is gone: its runs and its log. */
+  remove(id: string): Promise<void>;
+  /** File its output goes to. */
+  logFile(id: string): string;
+  /** Keeps the log within its bounds. */
+  rotateLog(id: string): Promise<void>;
+  /** Calls `listener` soon after a workload's state may have changed. */
+  onChange(listener: (id: string) => void): void;
+  /** Lets go of everything but the workloads. */
+  close(): void;
+}

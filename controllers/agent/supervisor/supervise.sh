@@ -1,0 +1,50 @@
+#!/bin/sh
+# Starts one workload in a mount namespace of its own and records how it ends. It is no part of the
+# daemon, so a killed daemon takes neither the workload nor the record of its end with it.
+#
+# usage: supervise.sh RUN_DIRECTORY root|user HIDDEN_DIRECTORY WORKING_DIRECTORY COMMAND [ARGUMENT...]
+#
+# RUN_DIRECTORY holds: binds (in), claimed/ and pid and exit (out). Standard output is the log.
+set -u
+directory=$1
+mode=$2
+shift 2
+KEDGE_WORKLOAD_PATH=$PATH
+export KEDGE_WORKLOAD_PATH
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+
+# Prints when a process started, in clock ticks since boot: tells it from a later one of its number.
+started_at() {
+  read -r line <"/proc/$1/stat" || { echo 0; return; }
+  # shellcheck disable=SC2086
+  set -- ${line##*) }
+  echo "${20}"
+}
+
+# Only one may start this run: a daemon that found it unclaimed after a crash may have given it up.
+mkdir "$directory/claimed" 2>/dev/null || exit 0
+echo "$$ $(started_at $$)" >"$directory/claimed/supervisor"
+
+enter=$(dirname "$0")/enter.sh
+case $mode in
+root) set -- unshare --mount --propagation private -- /bin/sh "$enter" "$directory" "$@" ;;
+user) set -- unshare --user --map-current-user --keep-caps --mount --propagation private -- \
+  /bin/sh "$enter" "$directory" "$@" ;;
+*) exit 2 ;;
+esac
+
+# A session of its own: signals to its process group reach the workload and not this script.
+setsid "$@" </dev/null &
+workload=$!
+trap : HUP INT TERM
+
+echo "$workload $(started_at $workload)" >"$directory/pid.new"
+mv "$directory/pid.new" "$directory/pid"
+
+while :; do
+  wait "$workload"
+  code=$?
+  kill -0 "$workload" 2>/dev/null || break
+done
+echo "$code" >"$directory/exit.new"
+mv "$directory/exit.new" "$directory/exit"

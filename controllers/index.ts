@@ -1,0 +1,11 @@
+/** Kinds, admission rules, controllers and the node agent of Kedge. */
+export * from './agent/index.js';
+export { type ApiOptions, customMethods, servedKinds } from './api.js';
+export * from './kinds/index.js';
+export * from './namespace/index.js';
+export * from './node/index.js';
+export * from './scheduler/index.js';
+export * from './secret/index.js';
+export * from './service/index.js';
+export * from './storage-class/index.js';
+export * from './volume/index.js';

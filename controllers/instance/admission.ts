@@ -1,0 +1,16 @@
+import type { AdmissionRules } from 'kedge/server';
+import type { Instance } from '../kinds/index.js';
+import { maskedTemplates } from '../service/index.js';
+
+/** Held by the node that runs the instance until nothing of it is left there. */
+export const agentFinalizer = 'svc.io/agent';
+
+/** Rules of instances: clients read and delete them, only the service controller makes them. */
+export function instanceRules(): AdmissionRules<Instance> {
+  return {
+    present: (instance) => ({
+      ...instance,
+      template: { ...instance.template, ...maskedTemplates(instance.template) },
+    }),
+  };
+}

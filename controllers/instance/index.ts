@@ -1,0 +1,3 @@
+/** Instances: replicas that the service controller makes and an agent runs. */
+export { agentFinalizer, instanceRules } from './admission.js';
+export { instanceVerbs } from './verbs.js';

@@ -1,0 +1,69 @@
+import { type ApiObject, type Condition, defineKind } from 'kedge';
+import type { InstanceTemplate } from './service.js';
+
+/** A volume as it is mounted. */
+export interface InstanceMount {
+  readonly name: string;
+  /** `<namespace>/<volume>` */
+  readonly volume: string;
+  readonly mountPath: string;
+  readonly readOnly: boolean;
+  /** Directory on the node. */
+  readonly source: string;
+}
+
+/** Status values of an instance. */
+export type InstancePhase =
+  | 'Pending'
+  | 'Starting'
+  | 'Running'
+  | 'Stopped'
+  | 'Failed'
+  | 'Exited'
+  | 'Unknown';
+
+/** One replica of a service (design.md section 7). */
+export interface Instance extends ApiObject {
+  readonly namespace: string;
+  readonly service: string;
+  readonly ordinal: number;
+  /** Node it is bound to; absent until it is scheduled. */
+  readonly node?: string;
+  readonly template: InstanceTemplate;
+
+  readonly status?: InstancePhase;
+  readonly conditions?: readonly Condition[];
+  readonly failureMessage?: string;
+  readonly restartCount?: number;
+  readonly pid?: number;
+  readonly startedAt?: string;
+  readonly mounts?: readonly InstanceMount[];
+  readonly exitCode?: number;
+}
+
+export const instances = defineKind<Instance>({
+  kind: 'Instance',
+  plural: 'instances',
+  shortNames: ['inst', 'instance'],
+  scope: 'Namespaced',
+  statusFields: [
+    'status',
+    'conditions',
+    'failureMessage',
+    'restartCount',
+    'pid',
+    'startedAt',
+    'mounts',
+    'exitCode',
+  ],
+  initialStatus: { status: 'Pending', restartCount: 0 },
+  columns: [
+    { header: 'NAME', value: (o) => o.name },
+    { header: 'SERVICE', value: (o) => o.service },
+    { header: 'NODE', value: (o) => o.node },
+    { header: 'STATUS', value: (o) => o.status },
+    { header: 'RESTARTS', value: (o) => o.restartCount ?? 0 },
+    { header: 'PID', value: (o) => o.pid, wide: true },
+    { header: 'MESSAGE', value: (o) => o.failureMessage, wide: true },
+  ],
+});

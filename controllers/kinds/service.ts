@@ -1,0 +1,99 @@
+import { type ApiObject, type Condition, defineKind } from 'kedge';
+import type { AccessMode, ReclaimPolicy } from './volume.js';
+
+/** How workloads run. */
+export type RuntimeName = 'container' | 'process';
+
+/** A claim on an existing volume, or a template for one volume a replica. */
+export type VolumeSource =
+  | { readonly claim: { readonly name: string }; readonly claimTemplate?: never }
+  | { readonly claim?: never; readonly claimTemplate: ClaimTemplate };
+
+/** What each replica's own volume looks like. */
+export interface ClaimTemplate {
+  readonly storageClassName?: string;
+  readonly size: string;
+  readonly accessMode: AccessMode;
+  readonly parameters?: Readonly<Record<string, string>>;
+  readonly reclaimPolicy?: ReclaimPolicy;
+}
+
+/** One entry of volumes[] (specification section 2.4). */
+export type VolumeMount = VolumeSource & {
+  readonly name: string;
+  readonly mountPath: string;
+  readonly readOnly?: boolean;
+  readonly subPath?: string;
+};
+
+/** What an instance is made from. */
+export interface InstanceTemplate {
+  readonly runtime?: RuntimeName;
+  readonly image?: string;
+  readonly command?: readonly string[];
+  readonly args?: readonly string[];
+  readonly workingDir?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly envFrom?: readonly { readonly secret: string; readonly prefix?: string }[];
+  readonly restartPolicy?: 'Always' | 'OnFailure' | 'Never';
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly volumes?: readonly VolumeMount[];
+  readonly terminationGracePeriodSeconds?: number;
+}
+
+/** Replicas of one workload (design.md section 7). */
+export interface Service extends ApiObject, InstanceTemplate {
+  readonly namespace: string;
+  /** Replicas; default 1. */
+  readonly scale?: number;
+
+  readonly status?: 'Pending' | 'Running' | 'Deploying' | 'Degraded' | 'Failed' | 'Deleting';
+  readonly readyInstances?: number;
+  readonly currentInstances?: number;
+  readonly observedGeneration?: number;
+  readonly conditions?: readonly Condition[];
+}
+
+const templateFields = [
+  'runtime',
+  'image',
+  'command',
+  'args',
+  'workingDir',
+  'env',
+  'envFrom',
+  'restartPolicy',
+  'nodeSelector',
+  'volumes',
+  'terminationGracePeriodSeconds',
+] as const satisfies readonly (keyof InstanceTemplate)[];
+
+/** The part of a service that its instances are made from. */
+export function templateOf(service: Service): InstanceTemplate {
+  return Object.fromEntries(
+    templateFields
+      .filter((field) => service[field] !== undefined)
+      .map((field) => [field, service[field]]),
+  );
+}
+
+/** Name of the volume that a claimTemplate makes for a replica (specification section 2.4). */
+export function templateVolumeName(mount: string, service: string, ordinal: number): string {
+  return `${mount}-${service}-${ordinal}`;
+}
+
+export const services = defineKind<Service>({
+  kind: 'Service',
+  plural: 'services',
+  shortNames: ['svc', 'service'],
+  scope: 'Namespaced',
+  statusFields: ['status', 'readyInstances', 'currentInstances', 'observedGeneration', 'conditions'],
+  initialStatus: { status: 'Pending', readyInstances: 0, currentInstances: 0 },
+  columns: [
+    { header: 'NAME', value: (o) => o.name },
+    { header: 'RUNTIME', value: (o) => o.runtime },
+    { header: 'STATUS', value: (o) => o.status },
+    { header: 'READY', value: (o) => `${o.readyInstances ?? 0}/${o.scale ?? 1}` },
+    { header: 'GENERATION', value: (o) => o.metadata.generation, wide: true },
+  ],
+});

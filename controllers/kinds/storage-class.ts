@@ -1,0 +1,38 @@
+import { type ApiObject, defineKind } from 'kedge';
+import type { ReclaimPolicy } from './volume.js';
+
+/** One expression over a node label. */
+export interface TopologyExpression {
+  readonly key: string;
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+  readonly values?: readonly string[];
+}
+
+/** Labels a node must have; all parts must hold. */
+export interface TopologySelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly TopologyExpression[];
+}
+
+/** Names a driver and default parameters (specification section 2.1). */
+export interface StorageClass extends ApiObject {
+  readonly driver: string;
+  readonly parameters?: Readonly<Record<string, string>>;
+  readonly reclaimPolicy?: ReclaimPolicy;
+  readonly default?: boolean;
+  readonly allowedTopologies?: readonly TopologySelector[];
+}
+
+export const storageClasses = defineKind<StorageClass>({
+  kind: 'StorageClass',
+  plural: 'storageclasses',
+  shortNames: ['sc', 'storageclass'],
+  scope: 'Cluster',
+  statusFields: [],
+  columns: [
+    { header: 'NAME', value: (o) => o.name },
+    { header: 'DRIVER', value: (o) => o.driver },
+    { header: 'DEFAULT', value: (o) => o.default ?? false },
+    { header: 'RECLAIM', value: (o) => o.reclaimPolicy },
+  ],
+});

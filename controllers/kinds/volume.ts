@@ -1,0 +1,90 @@
+import { type ApiObject, type Condition, defineKind } from 'kedge';
+import type { AccessMode } from '@kedge/driver-sdk';
+
+export type { AccessMode };
+
+/** What happens to the data when the volume is no longer wanted. */
+export type ReclaimPolicy = 'retain' | 'delete';
+
+/** Status values of a volume (specification section 3). */
+export type VolumePhase =
+  | 'Pending'
+  | 'Provisioning'
+  | 'Available'
+  | 'Bound'
+  | 'Released'
+  | 'Failed'
+  | 'Stalled';
+
+/** A claim on a volume, made before the driver is called, so that two claims can't win. */
+export interface Attachment {
+  /** `<namespace>/<instance>` */
+  readonly claim: string;
+  readonly node: string;
+  readonly state: 'Reserved' | 'Attached';
+  readonly devicePath?: string;
+  readonly attachedAt?: string;
+}
+
+/** A unit of durable storage (specification section 2.2). */
+export interface Volume extends ApiObject {
+  readonly namespace: string;
+  readonly storageClassName: string;
+  readonly size: string;
+  readonly accessMode: AccessMode;
+  readonly reclaimPolicy?: ReclaimPolicy;
+  readonly parameters?: Readonly<Record<string, string>>;
+
+  readonly status?: VolumePhase;
+  readonly handle?: string;
+  readonly boundClaim?: string;
+  readonly boundNode?: string;
+  /** `<namespace>/<service>` */
+  readonly ownerService?: string;
+  readonly failureMessage?: string;
+  readonly attempts?: number;
+  readonly driverParameters?: Readonly<Record<string, string>>;
+  readonly sizeBytes?: string;
+  readonly reason?: string;
+  readonly conditions?: readonly Condition[];
+  readonly attachments?: readonly Attachment[];
+  readonly driver?: string;
+  readonly effectiveReclaimPolicy?: ReclaimPolicy;
+  /** What the last failure depended on: when it differs the volume is tried again. Never answered. */
+  readonly failedWith?: string;
+}
+
+export const volumes = defineKind<Volume>({
+  kind: 'Volume',
+  plural: 'volumes',
+  shortNames: ['vol', 'volume'],
+  scope: 'Namespaced',
+  statusFields: [
+    'status',
+    'handle',
+    'boundClaim',
+    'boundNode',
+    'ownerService',
+    'failureMessage',
+    'attempts',
+    'driverParameters',
+    'sizeBytes',
+    'reason',
+    'conditions',
+    'attachments',
+    'driver',
+    'effectiveReclaimPolicy',
+    'failedWith',
+  ],
+  initialStatus: { status: 'Pending', attempts: 0 },
+  columns: [
+    { header: 'NAME', value: (o) => o.name },
+    { header: 'CLASS', value: (o) => o.storageClassName },
+    { header: 'STATUS', value: (o) => o.status },
+    { header: 'SIZE', value: (o) => o.size },
+    { header: 'MODE', value: (o) => o.accessMode },
+    { header: 'CLAIM', value: (o) => o.boundClaim },
+    { header: 'HANDLE', value: (o) => o.handle, wide: true },
+    { header: 'REASON', value: (o) => o.reason, wide: true },
+  ],
+});

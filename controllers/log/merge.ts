@@ -1,0 +1,27 @@
+/** Items of all sources as they come; ends when every source has. */
+export async function* merge<T>(sources: readonly AsyncIterable<T>[]): AsyncIterable<T> {
+  const iterators = sources.map((source) => source[Symbol.asyncIterator]());
+  const pending = new Map(iterators.map((iterator, at) => [at, step(iterator, at)]));
+  try {
+    while (pending.size > 0) {
+      const { at, result } = await Promise.race(pending.values());
+      const iterator = iterators[at];
+      if (result.done || !iterator) {
+        pending.delete(at);
+        continue;
+      }
+      pending.set(at, step(iterator, at));
+      yield result.value;
+    }
+  } finally {
+    // Not awaited: an iterator that waits for its file ends when the caller's signal aborts.
+    for (const iterator of iterators) void iterator.return?.();
+  }
+}
+
+async function step<T>(
+  iterator: AsyncIterator<T>,
+  at: number,
+): Promise<{ readonly at: number; readonly result: IteratorResult<T> }> {
+  return { at, result: await iterator.next() };
+}

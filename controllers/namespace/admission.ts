@@ -1,0 +1,49 @@
+import { failedPrecondition } from 'kedge';
+import type { AdmissionContext, AdmissionRules } from 'kedge/server';
+import { instances, type Namespace, secrets, services, volumes } from '../kinds/index.js';
+
+/** Held until the namespace is empty. */
+export const namespaceFinalizer = 'svc.io/namespace';
+/** Namespaces every installation has. */
+export const builtinNamespaces = ['default', 'system'];
+
+async function contentOf(
+  context: AdmissionContext,
+  namespace: string,
+): Promise<readonly { readonly kind: string; readonly name: string }[]> {
+  const found: { kind: string; name: string }[] = [];
+  for (const kind of [services, instances, volumes, secrets] as const) {
+    const all = await context.lookupAll<Namespace>(kind as never);
+    for (const object of all)
+      if (object.namespace === namespace) found.push({ kind: kind.kind, name: object.name });
+  }
+  return found;
+}
+
+/** Rules of namespaces. */
+export function namespaceRules(): AdmissionRules<Namespace> {
+  return {
+    finalizers: [namespaceFinalizer],
+    async validateDelete(context, namespace, request) {
+      const resource = { kind: 'Namespace', name: namespace.name };
+      if (builtinNamespaces.includes(namespace.name))
+        throw failedPrecondition(
+          'BuiltIn',
+          `namespace "${namespace.name}" belongs to the installation and can't be deleted`,
+          resource,
+        );
+      if (request.cascade === true) return;
+      const content = await contentOf(context, namespace.name);
+      if (content.length === 0) return;
+      const some = content
+        .slice(0, 3)
+        .map((c) => `${c.kind} ${c.name}`)
+        .join(', ');
+      throw failedPrecondition(
+        'NotEmpty',
+        `namespace "${namespace.name}" holds ${content.length} objects (${some}${content.length > 3 ? ', ...' : ''}); delete them first, or use cascade=true`,
+        resource,
+      );
+    },
+  };
+}

@@ -1,0 +1,7 @@
+/** Namespaces: their rules, and the controller that empties those being deleted. */
+export { namespaceRules } from './admission.js';
+export {
+  namespaceController,
+  type NamespaceControllerOptions,
+  seedNamespaces,
+} from './controller.js';

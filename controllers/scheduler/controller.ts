@@ -1,0 +1,96 @@
+import {
+  type AnyKind,
+  type Clock,
+  type Controller,
+  done,
+  isDeleting,
+  type Logger,
+  type Manager,
+  modifyStatus,
+  newController,
+  type ObjectStore,
+  type Random,
+  type Request,
+  type Result,
+  setCondition,
+  timestamp,
+} from 'kedge';
+import { agentFinalizer } from '../instance/index.js';
+import { type Instance, instances, nodes } from '../kinds/index.js';
+import { placeInstance } from './plan.js';
+
+/** Ports of the scheduler. */
+export interface SchedulerOptions {
+  readonly store: ObjectStore;
+  readonly manager: Manager;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+async function reconcile(options: SchedulerOptions, request: Request): Promise<Result> {
+  const { store, manager, clock } = options;
+  const instance = await store.get(instances, request.key);
+  if (!instance || instance.node !== undefined || isDeleting(instance)) return done();
+  const placement = placeInstance(instance, manager.informer(nodes).lister.list());
+  const condition = (status: 'True' | 'False', reason: string, message: string) =>
+    setCondition(
+      instance.conditions,
+      { type: 'Scheduled', status, reason, message },
+      timestamp(clock),
+    );
+  if (placement.type === 'none') {
+    const conditions = condition('False', 'NoNodeFits', placement.message);
+    await modifyStatus(store, instances, request.key, () => ({ conditions }));
+    return done();
+  }
+  // With its node the instance gets the finalizer of that node's agent, in one transaction.
+  const { uid, resourceVersion } = instance.metadata;
+  const finalizers = [...(instance.metadata.finalizers ?? []), agentFinalizer];
+  const metadata = { ...instance.metadata, finalizers };
+  const bound: Instance = { ...instance, node: placement.node, metadata };
+  const message = `bound to node ${placement.node}`;
+  const kind = instances as unknown as AnyKind;
+  await store.transact([
+    {
+      op: 'update',
+      kind,
+      object: bound,
+      precondition: { uid, resourceVersion },
+    },
+    {
+      op: 'updateStatus',
+      kind,
+      key: request.key,
+      status: { conditions: condition('True', 'Scheduled', message) },
+    },
+  ]);
+  return done();
+}
+
+/** Binds instances to nodes. */
+export function schedulerController(options: SchedulerOptions): Controller {
+  const { manager, clock, random, logger } = options;
+  const informer = manager.informer(instances);
+  const waiting = (): { namespace: string; name: string }[] =>
+    informer.lister
+      .list()
+      .filter((i) => i.node === undefined)
+      .map((i) => ({ namespace: i.namespace, name: i.name }));
+  return newController({
+    name: 'scheduler',
+    reconcile: (request) => reconcile(options, request),
+    backoff: { baseMs: 100, maxMs: 60_000 },
+    clock,
+    random,
+    logger,
+  })
+    .for(informer)
+    .watches(
+      manager.informer(nodes),
+      () => waiting(),
+      // A heartbeat changes no placement.
+      (before, node) =>
+        before.status !== node.status || before.metadata.generation !== node.metadata.generation,
+    );
+}

@@ -1,0 +1,121 @@
+import type { FieldViolation, Lister } from 'kedge';
+import type { AdmissionContext } from 'kedge/server';
+import { DriverError, type Parameters } from '@kedge/driver-sdk';
+import type { Secret } from '../kinds/index.js';
+import { openSecret } from './admission.js';
+import { parseReference, referenceRule } from './reference.js';
+import { isSealed, mask, type Sealer } from './sealer.js';
+
+/** Replaces references by values and opens sealed literals, for a driver call. */
+export interface ParameterResolver {
+  /**
+   * @throws DriverError InvalidParameters naming the missing secret or key (specification 5.2.4)
+   */
+  resolve(parameters: Parameters, namespace: string): Parameters;
+}
+
+/** A resolver over a cache of secrets. */
+export function parameterResolver(secrets: Lister<Secret>, sealer: Sealer): ParameterResolver {
+  const valueOf = (key: string, value: string, namespace: string): string => {
+    if (isSealed(value)) return sealer.open(value, literalPlace(key));
+    const parsed = parseReference(value, namespace);
+    if (parsed.type === 'literal') return value;
+    if (parsed.type === 'malformed')
+      throw new DriverError('InvalidParameters', `parameter ${key}: ${referenceRule}`);
+    const { reference } = parsed;
+    const secret = secrets.get(`${reference.namespace}/${reference.name}`);
+    const where = `${reference.namespace}/${reference.name}`;
+    if (!secret)
+      throw new DriverError(
+        'InvalidParameters',
+        `parameter ${key}: secret ${where} does not exist; create it and the volume goes on by itself`,
+      );
+    const found = openSecret(sealer, secret)[reference.key];
+    if (found === undefined)
+      throw new DriverError(
+        'InvalidParameters',
+        `parameter ${key}: secret ${where} has no key ${reference.key}; add it and the volume goes on by itself`,
+      );
+    return found;
+  };
+  return {
+    resolve: (parameters, namespace) =>
+      Object.fromEntries(
+        Object.entries(parameters).map(([key, value]) => [key, valueOf(key, value, namespace)]),
+      ),
+  };
+}
+
+/** Associated data of a sensitive literal: it may be copied between class, volume and driverParameters. */
+function literalPlace(key: string): string {
+  return `parameter/${key}`;
+}
+
+/** Parameters with sensitive literals sealed; a mask keeps the stored value. */
+export function sealParameters(
+  sealer: Sealer,
+  parameters: Parameters | undefined,
+  sensitive: readonly string[],
+  before: Parameters | undefined,
+): Parameters | undefined {
+  if (!parameters) return undefined;
+  return Object.fromEntries(
+    Object.entries(parameters).map(([key, value]) => {
+      if (!sensitive.includes(key) || value.startsWith('secret:')) return [key, value];
+      const stored = before?.[key];
+      if (stored !== undefined && isSealed(stored)) {
+        if (value === mask || value === stored) return [key, stored];
+        if (sealer.open(stored, literalPlace(key)) === value) return [key, stored];
+      }
+      return [key, sealer.seal(value, literalPlace(key))];
+    }),
+  );
+}
+
+/** Parameters as clients may see them. */
+export function maskParameters(parameters: Parameters | undefined): Parameters | undefined {
+  if (!parameters) return undefined;
+  return Object.fromEntries(
+    Object.entries(parameters).map(([key, value]) => [key, isSealed(value) ? mask : value]),
+  );
+}
+
+/**
+ * What is wrong with the references among parameters: malformed ones, and secrets of other
+ * namespaces that the writer may not read. Whether a secret exists is found out when it is used.
+ */
+export async function referenceViolations(
+  context: AdmissionContext,
+  parameters: Parameters | undefined,
+  namespace: string | undefined,
+): Promise<readonly FieldViolation[]> {
+  const violations: FieldViolation[] = [];
+  for (const [key, value] of Object.entries(parameters ?? {})) {
+    const field = `parameters.${key}`;
+    const parsed = parseReference(value, namespace ?? '');
+    if (parsed.type === 'malformed')
+      violations.push({ field, description: `${JSON.stringify(value)} is malformed: ${referenceRule}` });
+    if (parsed.type !== 'reference') continue;
+    const target = parsed.reference.namespace;
+    if (target === '' || target === namespace) continue;
+    if (!(await context.can('secrets', 'get', target)))
+      violations.push({
+        field,
+        description: `refers to a secret in namespace ${target}, which you may not read; ask for a policy that allows get on secrets there`,
+      });
+  }
+  return violations;
+}
+
+/** The secrets that parameters refer to, as `<namespace>/<name>`. */
+export function referencedSecrets(
+  parameters: Parameters | undefined,
+  namespace: string,
+): readonly string[] {
+  return Object.values(parameters ?? {}).flatMap((value) => {
+    const parsed = parseReference(value, namespace);
+    return parsed.type === 'reference'
+      ? [`${parsed.reference.namespace}/${parsed.reference.name}`]
+      : [];
+  });
+}

@@ -1,0 +1,33 @@
+import { isSecretReference } from '@kedge/driver-sdk';
+
+/** A secret's key, as a parameter refers to it (specification section 5.2). */
+export interface SecretReference {
+  readonly namespace: string;
+  readonly name: string;
+  readonly key: string;
+}
+
+const label = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
+const form = new RegExp(`^secret:(${label})(?:\\.(${label})\\.svc)?/([-._a-zA-Z0-9]{1,253})$`);
+
+/** How a reference must look, for error messages. */
+export const referenceRule =
+  'a secret reference has the form secret:<name>/<key> or secret:<name>.<namespace>.svc/<key>';
+
+/**
+ * Reads a parameter value as a reference; the short form means the consuming volume's namespace.
+ * `literal` for a value without the prefix, `malformed` for one that has it and is none.
+ */
+export function parseReference(
+  value: string,
+  consumerNamespace: string,
+):
+  | { readonly type: 'literal' }
+  | { readonly type: 'malformed' }
+  | { readonly type: 'reference'; readonly reference: SecretReference } {
+  if (!isSecretReference(value)) return { type: 'literal' };
+  const match = form.exec(value);
+  if (!match) return { type: 'malformed' };
+  const [, name = '', namespace = consumerNamespace, key = ''] = match;
+  return { type: 'reference', reference: { namespace, name, key } };
+}

@@ -1,0 +1,271 @@
+import { failedPrecondition, type FieldViolation } from 'kedge';
+import type { AdmissionContext, AdmissionRules } from 'kedge/server';
+import type { DriverRegistry } from '@kedge/driver-sdk';
+import {
+  type ClaimTemplate,
+  type Service,
+  templateVolumeName,
+  type VolumeMount,
+  volumes,
+} from '../kinds/index.js';
+import { referenceViolations, type Sealer, sealParameters, maskParameters } from '../secret/index.js';
+import { classNamed } from '../storage-class/index.js';
+import { classNameOf, shapeViolations } from '../volume/index.js';
+import { claimedVolume } from './claim.js';
+import { mountPathProblem, normalMountPath, subPathProblem } from './mount-path.js';
+
+/** Held until no instance of the service is left. */
+export const serviceFinalizer = 'svc.io/service';
+/** Names become DNS labels and directory names. */
+const nameMax = 63;
+/** What process-runtime services may mount (rule 7). */
+const processDriver = 'local-host';
+
+/** What the rules of services look at. */
+export interface ServiceRuleOptions {
+  readonly drivers: DriverRegistry;
+  readonly sealer: Sealer;
+  readonly defaultStorageClass: string | undefined;
+}
+
+function runtimeViolations(service: Service): FieldViolation[] {
+  const violations: FieldViolation[] = [];
+  if (service.runtime === 'process') {
+    if ((service.command ?? []).length === 0)
+      violations.push({ field: 'command', description: 'is required for runtime process' });
+    if (service.image)
+      violations.push({ field: 'image', description: 'is not used by runtime process; remove it' });
+  } else if (!service.image) {
+    violations.push({
+      field: 'image',
+      description: 'is required for runtime container; or set runtime: process',
+    });
+  }
+  const last = Math.max(0, (service.scale ?? 1) - 1);
+  const longest = `${service.name}-${last}`;
+  if (longest.length > nameMax)
+    violations.push({
+      field: 'name',
+      description: `its instance "${longest}" would have ${longest.length} characters, at most ${nameMax} are allowed; shorten it`,
+    });
+  return violations;
+}
+
+/** Rules 1 and 2: what an entry says by itself and next to the others. */
+function mountViolations(mounts: readonly VolumeMount[]): FieldViolation[] {
+  const violations: FieldViolation[] = [];
+  const names = new Set<string>();
+  const paths = new Map<string, number>();
+  for (const [index, mount] of mounts.entries()) {
+    const at = `volumes[${index}]`;
+    if ((mount.claim === undefined) === (mount.claimTemplate === undefined))
+      violations.push({ field: at, description: 'must have exactly one of claim and claimTemplate' });
+    if (names.has(mount.name))
+      violations.push({ field: `${at}.name`, description: `"${mount.name}" is used twice` });
+    names.add(mount.name);
+    const problem = mountPathProblem(mount.mountPath);
+    if (problem !== undefined)
+      violations.push({ field: `${at}.mountPath`, description: `${JSON.stringify(mount.mountPath)} ${problem}` });
+    const normal = normalMountPath(mount.mountPath);
+    const other = paths.get(normal);
+    if (other !== undefined)
+      violations.push({
+        field: `${at}.mountPath`,
+        description: `${JSON.stringify(mount.mountPath)} is the path of volumes[${other}] too; each needs its own`,
+      });
+    paths.set(normal, index);
+    const sub = subPathProblem(mount.subPath ?? '');
+    if (sub !== undefined)
+      violations.push({ field: `${at}.subPath`, description: `${JSON.stringify(mount.subPath)} ${sub}` });
+  }
+  return violations;
+}
+
+/** Rules of services: names, runtime, and everything volumes[] must hold to. */
+class ServiceRules {
+  readonly #options: ServiceRuleOptions;
+
+  constructor(options: ServiceRuleOptions) {
+    this.#options = options;
+  }
+
+  async prepare(context: AdmissionContext, object: Service, before?: Service): Promise<Service> {
+    const mounts = await Promise.all(
+      (object.volumes ?? []).map(async (mount) => {
+        if (!mount.claimTemplate) return mount;
+        const stored = before?.volumes?.find((m) => m.name === mount.name)?.claimTemplate;
+        return {
+          ...mount,
+          claimTemplate: await this.#prepareTemplate(context, mount.claimTemplate, stored),
+        };
+      }),
+    );
+    return {
+      ...object,
+      runtime: object.runtime ?? 'container',
+      scale: object.scale ?? 1,
+      restartPolicy: object.restartPolicy ?? 'Always',
+      terminationGracePeriodSeconds: object.terminationGracePeriodSeconds ?? 30,
+      ...(object.volumes ? { volumes: mounts } : {}),
+    };
+  }
+
+  async #prepareTemplate(
+    context: AdmissionContext,
+    template: ClaimTemplate,
+    before: ClaimTemplate | undefined,
+  ): Promise<ClaimTemplate> {
+    const named = template.storageClassName;
+    const storageClassName = await classNameOf(context, named, this.#options.defaultStorageClass);
+    const storageClass = await classNamed(context, storageClassName);
+    const driver = storageClass && (await this.#options.drivers.get(storageClass.driver));
+    const sensitive = driver?.capabilities().sensitiveParameters ?? [];
+    const { sealer } = this.#options;
+    const parameters = sealParameters(sealer, template.parameters, sensitive, before?.parameters);
+    return { ...template, storageClassName, ...(parameters ? { parameters } : {}) };
+  }
+
+  async validate(context: AdmissionContext, service: Service): Promise<readonly FieldViolation[]> {
+    const mounts = service.volumes ?? [];
+    const violations = [...runtimeViolations(service), ...mountViolations(mounts)];
+    for (const [index, mount] of mounts.entries()) {
+      const at = `volumes[${index}]`;
+      if (mount.claimTemplate)
+        violations.push(
+          ...(await this.#templateViolations(context, service, mount, mount.claimTemplate, at)),
+        );
+      else if (mount.claim)
+        violations.push(
+          ...(await this.#claimViolations(context, service, mount.claim.name, `${at}.claim.name`)),
+        );
+    }
+    if (violations.length === 0) await this.#demandFreeNames(context, service);
+    return violations;
+  }
+
+  async #templateViolations(
+    context: AdmissionContext,
+    service: Service,
+    mount: VolumeMount,
+    template: ClaimTemplate,
+    at: string,
+  ): Promise<readonly FieldViolation[]> {
+    const field = `${at}.claimTemplate`;
+    const storageClassName = template.storageClassName ?? '';
+    const storageClass = await classNamed(context, storageClassName);
+    if (!storageClass) {
+      const description = `storage class "${storageClassName}" does not exist; create it, or name another`;
+      return [{ field: `${field}.storageClassName`, description }];
+    }
+    const driver = await this.#options.drivers.get(storageClass.driver);
+    if (!driver) return [];
+    const found = [
+      ...shapeViolations({ ...template, storageClassName }, storageClass, driver),
+      ...(await referenceViolations(context, template.parameters, service.namespace)),
+    ];
+    const violations = found.map((v) => ({ ...v, field: `${field}.${v.field}` }));
+    const scale = service.scale ?? 1;
+    const longest = templateVolumeName(mount.name, service.name, Math.max(0, scale - 1));
+    if (longest.length > nameMax)
+      violations.push({
+        field: `${at}.name`,
+        description: `its volume "${longest}" would have ${longest.length} characters, at most ${nameMax} are allowed; shorten the name of mount or service`,
+      });
+    if (driver.name === processDriver && scale > 1)
+      violations.push({
+        field: `${field}.storageClassName`,
+        description: `all ${scale} replicas would share one host path of driver ${driver.name}; use scale 1 or another class`,
+      });
+    violations.push(...processViolations(service, driver.name, `${field}.storageClassName`));
+    return violations;
+  }
+
+  async #claimViolations(
+    context: AdmissionContext,
+    service: Service,
+    claim: string,
+    field: string,
+  ): Promise<readonly FieldViolation[]> {
+    const key = claimedVolume(claim, service.namespace);
+    if (!key)
+      return [
+        {
+          field,
+          description: `${JSON.stringify(claim)} must be a volume's name or <name>.<namespace>.svc`,
+        },
+      ];
+    if (key.namespace !== service.namespace && !(await context.can('volumes', 'get', key.namespace)))
+      return [
+        { field, description: `names a volume in namespace ${key.namespace}, which you may not read` },
+      ];
+    const volume = await context.lookup(volumes, key);
+    // A volume that does not exist yet is fine: the instance waits for it.
+    if (!volume) return [];
+    const violations: FieldViolation[] = [];
+    const scale = service.scale ?? 1;
+    if (volume.accessMode === 'ReadWriteOnce' && scale > 1)
+      violations.push({
+        field,
+        description: `volume "${key.name}" is ReadWriteOnce and can be claimed only at scale 1, scale is ${scale}; use claimTemplate for one volume a replica`,
+      });
+    const storageClass = await classNamed(context, volume.storageClassName);
+    const driver = volume.driver || storageClass?.driver;
+    if (driver !== undefined) violations.push(...processViolations(service, driver, field));
+    return violations;
+  }
+
+  /** `<volume>-<service>-<ordinal>` that somebody else has is never adopted (design.md section 12). */
+  async #demandFreeNames(context: AdmissionContext, service: Service): Promise<void> {
+    const owner = `${service.namespace}/${service.name}`;
+    for (const mount of service.volumes ?? []) {
+      if (!mount.claimTemplate) continue;
+      for (let ordinal = 0; ordinal < (service.scale ?? 1); ordinal += 1) {
+        const name = templateVolumeName(mount.name, service.name, ordinal);
+        const taken = await context.lookup(volumes, { namespace: service.namespace, name });
+        if (!taken || taken.ownerService === owner) continue;
+        const holder = taken.ownerService ? `service "${taken.ownerService}"` : 'a user';
+        throw failedPrecondition(
+          'NameTaken',
+          `volume "${service.namespace}/${name}" that replica ${ordinal} of service "${owner}" needs exists already and belongs to ${holder}; rename the mount or the service`,
+          { kind: 'Volume', namespace: service.namespace, name },
+        );
+      }
+    }
+  }
+}
+
+/** Rule 7. */
+function processViolations(service: Service, driver: string, field: string): FieldViolation[] {
+  if (service.runtime !== 'process' || driver === processDriver) return [];
+  return [
+    {
+      field,
+      description: `driver ${driver} can't be used by runtime process, which may use only ${processDriver}; use a class of that driver or runtime container`,
+    },
+  ];
+}
+
+/** Rules of services. */
+export function serviceRules(options: ServiceRuleOptions): AdmissionRules<Service> {
+  const rules = new ServiceRules(options);
+  return {
+    finalizers: [serviceFinalizer],
+    prepare: (context, object, before) => rules.prepare(context, object, before),
+    validate: (context, object) => rules.validate(context, object),
+    present: (service) => ({ ...service, ...maskedTemplates(service) }),
+  };
+}
+
+/** A template's volumes[] with sensitive literals masked. */
+export function maskedTemplates(template: {
+  readonly volumes?: readonly VolumeMount[];
+}): { readonly volumes?: readonly VolumeMount[] } {
+  if (!template.volumes) return {};
+  return {
+    volumes: template.volumes.map((mount) => {
+      const parameters = maskParameters(mount.claimTemplate?.parameters);
+      if (!mount.claimTemplate || !parameters) return mount;
+      return { ...mount, claimTemplate: { ...mount.claimTemplate, parameters } };
+    }),
+  };
+}

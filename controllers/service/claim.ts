@@ -1,0 +1,29 @@
+import { type ObjectKey } from 'kedge';
+import { templateVolumeName, type VolumeMount } from '../kinds/index.js';
+
+const label = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
+const form = new RegExp(`^(${label})(?:\\.(${label})\\.svc)?$`);
+
+/** A key that certainly has a namespace. */
+export type NamespacedKey = Required<ObjectKey>;
+
+/**
+ * The volume a claim names: bare in the service's namespace, `<name>.<namespace>.svc` in another
+ * (specification section 2.4). Undefined when it is neither.
+ */
+export function claimedVolume(claim: string, namespace: string): NamespacedKey | undefined {
+  const match = form.exec(claim);
+  if (!match?.[1]) return undefined;
+  return { namespace: match[2] ?? namespace, name: match[1] };
+}
+
+/** The volume that an instance mounts for an entry. Undefined for a claim that can't be read. */
+export function volumeOfMount(
+  mount: VolumeMount,
+  namespace: string,
+  service: string,
+  ordinal: number,
+): NamespacedKey | undefined {
+  if (mount.claim) return claimedVolume(mount.claim.name, namespace);
+  return { namespace, name: templateVolumeName(mount.name, service, ordinal) };
+}

@@ -1,0 +1,171 @@
+import {
+  type Clock,
+  type Controller,
+  done,
+  hasCode,
+  type Logger,
+  type Manager,
+  modify,
+  modifyStatus,
+  newController,
+  type ObjectStore,
+  ownerReference,
+  type Random,
+  type Request,
+  type Result,
+  setCondition,
+  timestamp,
+} from 'kedge';
+import {
+  type Instance,
+  instances,
+  type Service,
+  services,
+  templateOf,
+  type Volume,
+  volumes,
+} from '../kinds/index.js';
+import { volumeFinalizer } from '../volume/index.js';
+import { serviceFinalizer } from './admission.js';
+import { planService, type ServicePlan, type WantedVolume } from './plan.js';
+
+/** Ports of the service controller. */
+export interface ServiceControllerOptions {
+  readonly store: ObjectStore;
+  readonly manager: Manager;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+const backoff = { baseMs: 100, maxMs: 60_000, jitter: 0.2 };
+
+class ServiceReconciler {
+  readonly #options: ServiceControllerOptions;
+
+  constructor(options: ServiceControllerOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(request: Request): Promise<Result> {
+    const { store, manager } = this.#options;
+    const service = await store.get(services, request.key);
+    if (!service) return done();
+    const owner = `${service.namespace}/${service.name}`;
+    const all = manager.informer(instances).lister.byIndex('service', owner);
+    const volumeLister = manager.informer(volumes).lister;
+    const plan = planService({
+      service,
+      instances: all,
+      volumeNamed: (name) => volumeLister.get(`${service.namespace}/${name}`),
+    });
+    for (const wanted of plan.createVolumes) await this.#createVolume(service, wanted);
+    for (const ordinal of plan.createInstances) await this.#createInstance(service, ordinal);
+    for (const instance of plan.deleteInstances) await this.#deleteInstance(instance);
+    if (plan.finish) await this.#finish(service);
+    else await this.#writeStatus(service, plan);
+    return done();
+  }
+
+  async #createVolume(service: Service, wanted: WantedVolume): Promise<void> {
+    const template = wanted.mount.claimTemplate;
+    if (!template) return;
+    await this.#create(() =>
+      this.#options.store.create(volumes, {
+        name: wanted.name,
+        namespace: service.namespace,
+        storageClassName: template.storageClassName ?? '',
+        size: template.size,
+        accessMode: template.accessMode,
+        ...(template.reclaimPolicy ? { reclaimPolicy: template.reclaimPolicy } : {}),
+        ...(template.parameters ? { parameters: template.parameters } : {}),
+        ownerService: `${service.namespace}/${service.name}`,
+        metadata: { finalizers: [volumeFinalizer] },
+      } satisfies Omit<Volume, 'metadata'> & { metadata: object }),
+    );
+  }
+
+  async #createInstance(service: Service, ordinal: number): Promise<void> {
+    await this.#create(() =>
+      this.#options.store.create(instances, {
+        name: `${service.name}-${ordinal}`,
+        namespace: service.namespace,
+        ...(service.labels ? { labels: service.labels } : {}),
+        service: service.name,
+        ordinal,
+        template: templateOf(service),
+        metadata: { ownerReferences: [ownerReference('Service', service)] },
+      } satisfies Omit<Instance, 'metadata'> & { metadata: object }),
+    );
+  }
+
+  /** Names are deterministic, so that it exists already means that an earlier run made it. */
+  async #create(create: () => Promise<unknown>): Promise<void> {
+    try {
+      await create();
+    } catch (error) {
+      if (!hasCode(error, 'AlreadyExists')) throw error;
+    }
+  }
+
+  async #deleteInstance(instance: Instance): Promise<void> {
+    const key = { namespace: instance.namespace, name: instance.name };
+    try {
+      await this.#options.store.delete(instances, key, { uid: instance.metadata.uid });
+    } catch (error) {
+      if (!hasCode(error, 'NotFound') && !hasCode(error, 'Aborted')) throw error;
+    }
+  }
+
+  async #finish(service: Service): Promise<void> {
+    const key = { namespace: service.namespace, name: service.name };
+    await modify(this.#options.store, services, key, (current) => {
+      const finalizers = (current.metadata.finalizers ?? []).filter((f) => f !== serviceFinalizer);
+      return { ...current, metadata: { ...current.metadata, finalizers } };
+    });
+  }
+
+  async #writeStatus(service: Service, plan: ServicePlan): Promise<void> {
+    const { store, clock } = this.#options;
+    const key = { namespace: service.namespace, name: service.name };
+    const { status, readyInstances = 0 } = plan.status;
+    const scale = service.scale ?? 1;
+    await modifyStatus(store, services, key, (current) => ({
+      ...plan.status,
+      observedGeneration: service.metadata.generation,
+      conditions: setCondition(
+        current.conditions,
+        {
+          type: 'Ready',
+          status: status === 'Running' ? 'True' : 'False',
+          reason: status ?? 'Pending',
+          message: `${readyInstances} of ${scale} instances are ready`,
+        },
+        timestamp(clock),
+      ),
+    }));
+  }
+}
+
+/** The service controller: volumes and instances per ordinal, status from what they do. */
+export function serviceController(options: ServiceControllerOptions): Controller {
+  const { manager, clock, random, logger } = options;
+  const reconciler = new ServiceReconciler(options);
+  const instanceInformer = manager.informer(instances);
+  instanceInformer.addIndex('service', (i) => [`${i.namespace}/${i.service}`]);
+  return newController({
+    name: 'service',
+    reconcile: (request) => reconciler.reconcile(request),
+    concurrency: 4,
+    backoff,
+    clock,
+    random,
+    logger,
+  })
+    .for(manager.informer(services))
+    .watches(instanceInformer, (i) => [{ namespace: i.namespace, name: i.service }])
+    .watches(manager.informer(volumes), (volume) => {
+      const [namespace, name] = (volume.ownerService ?? '').split('/');
+      return namespace && name ? [{ namespace, name }] : [];
+    });
+}

@@ -1,0 +1,11 @@
+/** Services: their rules, and the controller that keeps one instance and its volumes per ordinal. */
+export {
+  maskedTemplates,
+  serviceFinalizer,
+  type ServiceRuleOptions,
+  serviceRules,
+} from './admission.js';
+export { claimedVolume, type NamespacedKey, volumeOfMount } from './claim.js';
+export { serviceController, type ServiceControllerOptions } from './controller.js';
+export { isReady, planService, type ServicePlan, type ServiceSituation } from './plan.js';
+export { serviceVerbs } from './verbs.js';

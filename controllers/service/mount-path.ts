@@ -1,0 +1,37 @@
+import { posix } from 'node:path';
+
+/** Paths that are never mounted over, exactly (specification section 8; design.md section 12). */
+const blockedExactly = ['/', '/etc', '/var/run/docker.sock', '/run/docker.sock'];
+/** Paths of which nothing below is mounted over either. */
+const blockedBelow = ['/proc', '/sys'];
+
+/** A mount path in the one form that comparisons use: no double or trailing slashes. */
+export function normalMountPath(path: string): string {
+  const normal = posix.normalize(path);
+  return normal.length > 1 ? normal.replace(/\/+$/, '') : normal;
+}
+
+/** Whether `path` is `directory` or below it, by whole components. */
+export function isAtOrBelow(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`);
+}
+
+/** Why a mount path is refused (rule 2), or undefined. */
+export function mountPathProblem(path: string): string | undefined {
+  if (!path.startsWith('/')) return 'must be absolute';
+  if (path.split('/').includes('..')) return 'must not hold a .. segment';
+  // The supervisor reads mounts line by line.
+  if (/[\n\t\0]/.test(path)) return 'must not hold a tab, a line break or a NUL character';
+  const normal = normalMountPath(path);
+  if (blockedExactly.includes(normal)) return `${normal} is never mounted over; choose another path`;
+  const below = blockedBelow.find((blocked) => isAtOrBelow(normal, blocked));
+  return below === undefined ? undefined : `nothing at or below ${below} is mounted over; choose another path`;
+}
+
+/** Why a subPath is refused, or undefined. */
+export function subPathProblem(path: string): string | undefined {
+  if (path.startsWith('/')) return 'must be relative to the volume';
+  if (path.split('/').includes('..')) return 'must not hold a .. segment';
+  if (/[\n\t\0]/.test(path)) return 'must not hold a tab, a line break or a NUL character';
+  return undefined;
+}

@@ -1,0 +1,88 @@
+import { invalid, notFound } from 'kedge';
+import type { JsonObject } from 'kedge/rpc';
+import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
+import { describeMethod, field } from '../describe.js';
+import { instances, type Service, services, volumes } from '../kinds/index.js';
+
+async function required(parts: ApiParts, request: JsonObject): Promise<Service> {
+  const key = { namespace: String(request.namespace), name: String(request.name) };
+  const service = await parts.store.get(services, key);
+  if (!service) throw notFound({ kind: 'Service', ...key });
+  return service;
+}
+
+async function scale(
+  parts: ApiParts,
+  context: CallContext,
+  request: JsonObject,
+): Promise<JsonObject> {
+  const wanted = request.scale ?? 0;
+  if (typeof wanted !== 'number')
+    throw invalid([{ field: 'scale', description: 'must be a whole number' }]);
+  const served = parts.served.get('Service');
+  if (!served) throw new TypeError('services are not served');
+  const service = await required(parts, request);
+  const shown = served.rules.present?.(service, false) ?? service;
+  const object = { ...shown, scale: wanted } as unknown as JsonObject;
+  const { namespace, name } = service;
+  return parts.resources.unary('Update', served, context, { namespace, name, service: object });
+}
+
+async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
+  const service = await required(parts, request);
+  const { namespace, name } = service;
+  const mine = (await parts.store.list(instances, { namespace })).items.filter(
+    (i) => i.service === name,
+  );
+  const owned = (await parts.store.list(volumes, { namespace })).items.filter(
+    (v) => v.ownerService === `${namespace}/${name}`,
+  );
+  return {
+    kind: 'Service',
+    namespace,
+    name,
+    status: service.status,
+    fields: [
+      field('Runtime', service.runtime),
+      field('Image', service.image),
+      field('Command', service.command?.join(' ')),
+      field('Scale', service.scale),
+      field('Ready instances', service.readyInstances),
+      field('Generation', service.metadata.generation),
+    ].filter((f) => f !== undefined),
+    conditions: service.conditions ?? [],
+    references: [
+      ...mine.map((i) => ({
+        relation: 'instance',
+        kind: 'Instance',
+        namespace,
+        name: i.name,
+        status: i.status,
+        detail: i.failureMessage,
+      })),
+      ...owned.map((v) => ({
+        relation: 'volume',
+        kind: 'Volume',
+        namespace,
+        name: v.name,
+        status: v.status,
+        detail: v.failureMessage,
+      })),
+    ],
+    hints: mine
+      .filter((i) => i.status !== 'Running')
+      .map((i) => `kedge describe instance ${i.name} -n ${namespace}`),
+  };
+}
+
+/** Custom methods of services (design.md section 6). */
+export function serviceVerbs(parts: ApiParts): readonly CustomMethod[] {
+  return [
+    {
+      id: 'ServiceService.Scale',
+      access: { type: 'policy', resource: 'services', verb: 'scale', scope: 'Namespaced' },
+      handler: { type: 'unary', call: (context, request) => scale(parts, context, request) },
+    },
+    describeMethod('ServiceService.Describe', 'services', (request) => describe(parts, request)),
+  ];
+}

@@ -1,0 +1,73 @@
+import { failedPrecondition, type FieldViolation } from 'kedge';
+import type { AdmissionRules } from 'kedge/server';
+import type { DriverRegistry } from '@kedge/driver-sdk';
+import { type StorageClass, storageClasses, volumes } from '../kinds/index.js';
+import { maskParameters, referenceViolations, type Sealer, sealParameters } from '../secret/index.js';
+
+/** What the rules of classes look at. */
+export interface StorageClassRuleOptions {
+  readonly drivers: DriverRegistry;
+  readonly sealer: Sealer;
+}
+
+/** Rules of storage classes: driver, parameters, the one default, deletion. */
+export function storageClassRules(options: StorageClassRuleOptions): AdmissionRules<StorageClass> {
+  const { drivers, sealer } = options;
+  return {
+    async prepare(_context, object, before) {
+      const driver = await drivers.get(object.driver);
+      const sensitive = driver?.capabilities().sensitiveParameters ?? [];
+      const parameters = sealParameters(sealer, object.parameters, sensitive, before?.parameters);
+      return {
+        ...object,
+        ...(parameters ? { parameters } : {}),
+        reclaimPolicy: object.reclaimPolicy ?? 'retain',
+        default: object.default ?? false,
+      };
+    },
+    async validate(context, object) {
+      const driver = await drivers.get(object.driver);
+      if (!driver)
+        return [
+          {
+            field: 'driver',
+            description: `${JSON.stringify(object.driver)} is not a registered driver; use one of ${drivers.names.join(', ')}`,
+          },
+        ];
+      const violations: FieldViolation[] = driver
+        .validateParameters(object.parameters ?? {}, { level: 'class' })
+        .map(({ key, description }) => ({ field: `parameters.${key}`, description }));
+      violations.push(...(await referenceViolations(context, object.parameters, undefined)));
+      if (object.reclaimPolicy === 'delete' && !driver.capabilities().ownsData)
+        violations.push({
+          field: 'reclaimPolicy',
+          description: `"delete" is not allowed for driver ${object.driver}: its data belongs to the user and is never deleted; use retain`,
+        });
+      if (object.default === true) {
+        const others = await context.lookupAll(storageClasses);
+        const other = others.find((c) => c.default === true && c.name !== object.name);
+        if (other)
+          violations.push({
+            field: 'default',
+            description: `class "${other.name}" is the default already and at most one may be; unset it there first`,
+          });
+      }
+      return violations;
+    },
+    async validateDelete(context, object, request) {
+      if (request.force === true) return;
+      const users = await context.lookupAll(volumes);
+      const user = users.find((v) => v.storageClassName === object.name);
+      if (!user) return;
+      throw failedPrecondition(
+        'InUse',
+        `storage class "${object.name}" is used by volume "${user.namespace}/${user.name}"; delete its volumes first, or use force=true: they live on with their captured parameters`,
+        { kind: 'StorageClass', name: object.name },
+      );
+    },
+    present: (object) => {
+      const parameters = maskParameters(object.parameters);
+      return parameters ? { ...object, parameters } : object;
+    },
+  };
+}

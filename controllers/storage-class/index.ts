@@ -1,0 +1,4 @@
+/** Storage classes: which driver, which parameters, and which class is meant when none is named. */
+export { storageClassRules, type StorageClassRuleOptions } from './admission.js';
+export { classNamed, defaultClassName } from './resolution.js';
+export { seedClasses } from './seed.js';

@@ -1,0 +1,22 @@
+import type { AdmissionContext } from 'kedge/server';
+import { type StorageClass, storageClasses } from '../kinds/index.js';
+
+/**
+ * The class a volume gets when it names none: the default class, else the node configuration's
+ * [storage].defaultStorageClass (design.md section 8).
+ */
+export async function defaultClassName(
+  context: AdmissionContext,
+  configured: string | undefined,
+): Promise<string | undefined> {
+  const classes = await context.lookupAll(storageClasses);
+  return classes.find((c) => c.default === true)?.name ?? configured;
+}
+
+/** The class of that name, as it will be stored. */
+export function classNamed(
+  context: AdmissionContext,
+  name: string,
+): Promise<StorageClass | undefined> {
+  return context.lookup(storageClasses, { name });
+}

@@ -1,0 +1,22 @@
+import { hasCode, type ObjectStore } from 'kedge';
+import { storageClasses } from '../kinds/index.js';
+
+/** Label of what comes with the release. */
+const builtinLabel = { 'svc.io/builtin': 'true' };
+
+/** Writes the classes `local` and `local-host` when they are missing (design.md section 8). Idempotent. */
+export async function seedClasses(store: ObjectStore): Promise<void> {
+  for (const name of ['local', 'local-host']) {
+    try {
+      await store.create(storageClasses, {
+        name,
+        labels: builtinLabel,
+        driver: name,
+        reclaimPolicy: 'retain',
+        default: false,
+      });
+    } catch (error) {
+      if (!hasCode(error, 'AlreadyExists')) throw error;
+    }
+  }
+}

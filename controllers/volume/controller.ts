@@ -1,0 +1,404 @@
+import {
+  type Clock,
+  type Condition,
+  type Controller,
+  done,
+  fail,
+  isDeleting,
+  keyString,
+  type Lister,
+  type Logger,
+  type Manager,
+  modify,
+  modifyStatus,
+  newController,
+  type ObjectStore,
+  parseQuantity,
+  type Random,
+  type Request,
+  requeueAfter,
+  type Result,
+  retry,
+  setCondition,
+  StatusError,
+  timestamp,
+} from 'kedge';
+import {
+  type CallContext,
+  type Driver,
+  DriverError,
+  type DriverRegistry,
+  errorClasses,
+  type Parameters,
+} from '@kedge/driver-sdk';
+import { secrets, type Service, services, storageClasses, type Volume, volumes } from '../kinds/index.js';
+import { type ParameterResolver, referencedSecrets } from '../secret/index.js';
+import { volumeFinalizer } from './admission.js';
+import { nextPhase, type VolumeEvent } from './phases.js';
+import { effectivePolicy, planVolume, type VolumeSituation } from './plan.js';
+
+/** Tries before a volume is Failed (design.md section 8). */
+const attemptsMax = 10;
+/** A Failed volume is tried again this often even if nothing seems to have changed. */
+const recheckMs = 15 * 60_000;
+/** Backoff of driver calls (research/storage.md 1.0). */
+const backoff = { baseMs: 1_000, maxMs: 300_000, jitter: 0.2 };
+/** A Stalled volume's provider is asked again this often. */
+const observeMs = 30_000;
+
+/** Ports of the volume controller. */
+export interface VolumeControllerOptions {
+  readonly store: ObjectStore;
+  readonly manager: Manager;
+  readonly drivers: DriverRegistry;
+  readonly resolver: ParameterResolver;
+  readonly node: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** Services by the volumes that belong to them. */
+function ownerOf(volume: Volume, all: Lister<Service>): Service | undefined {
+  return volume.ownerService ? all.get(volume.ownerService) : undefined;
+}
+
+/** Effects of the volume state machine; what to do is decided in plan.ts. */
+class VolumeReconciler {
+  readonly #options: VolumeControllerOptions;
+
+  constructor(options: VolumeControllerOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(request: Request): Promise<Result> {
+    const { store } = this.#options;
+    const volume = await store.get(volumes, request.key);
+    if (!volume) return done();
+    const situation = this.#situation(volume);
+    const action = planVolume(situation);
+    switch (action.type) {
+      case 'none':
+      case 'waitForDetach':
+        return done();
+      case 'recheckLater':
+        return this.#recheck(volume);
+      case 'startProvisioning':
+        return this.#startProvisioning(situation, action.event);
+      case 'provision':
+        return this.#provision(situation, request);
+      case 'observe':
+        return this.#observe(situation, request);
+      case 'expand':
+        return this.#expand(situation, action.sizeBytes, request);
+      case 'release':
+        return this.#move(volume, 'ownerGone', 'OwnerGone', 'its service is gone');
+      case 'takeBack':
+        return this.#move(volume, 'ownerBack', 'OwnerBack', 'its service is back');
+      case 'reclaim':
+        return this.#reclaim(situation, request);
+      case 'forget':
+        return this.#forget(volume);
+    }
+  }
+
+  #situation(volume: Volume): VolumeSituation {
+    const { manager } = this.#options;
+    const storageClass = manager.informer(storageClasses).lister.get(volume.storageClassName);
+    const owner = ownerOf(volume, manager.informer(services).lister);
+    const references = referencedSecrets(
+      { ...storageClass?.parameters, ...volume.parameters },
+      volume.namespace,
+    );
+    const versions = references.map((key) => {
+      const secret = manager.informer(secrets).lister.get(key);
+      return `${key}@${secret?.metadata.resourceVersion ?? 'missing'}`;
+    });
+    const inputs = [
+      `volume@${volume.metadata.generation}`,
+      `class@${storageClass?.metadata.resourceVersion ?? 'missing'}`,
+      ...versions,
+    ].join(' ');
+    const ownerAlive = owner !== undefined && !isDeleting(owner);
+    return { volume, storageClass, ownerAlive, inputs };
+  }
+
+  /** Driver and parameters: from the live class, or as captured when the class is gone. */
+  async #driver(situation: VolumeSituation): Promise<{ driver: Driver; parameters: Parameters }> {
+    const { volume, storageClass } = situation;
+    const name = volume.driver || storageClass?.driver;
+    if (name === undefined)
+      throw new DriverError(
+        'InvalidParameters',
+        `storage class "${volume.storageClassName}" does not exist; create it and the volume goes on by itself`,
+      );
+    const driver = await this.#options.drivers.get(name);
+    if (!driver) throw new DriverError('InvalidParameters', `driver ${name} is not registered`);
+    // Placement as captured, credentials from the live class and volume (design.md section 12).
+    const live = { ...storageClass?.parameters, ...volume.parameters };
+    const parameters: Record<string, string> = { ...live, ...volume.driverParameters };
+    for (const key of driver.capabilities().sensitiveParameters)
+      if (live[key] !== undefined) parameters[key] = live[key];
+    return { driver, parameters };
+  }
+
+  #call(volume: Volume, parameters: Parameters, request: Request): CallContext {
+    return {
+      volume: { uid: volume.metadata.uid, name: volume.name, namespace: volume.namespace },
+      parameters: this.#options.resolver.resolve(parameters, volume.namespace),
+      node: this.#options.node,
+      signal: request.signal,
+    };
+  }
+
+  async #write(volume: Volume, status: Partial<Volume>): Promise<void> {
+    const { resourceVersion, uid } = volume.metadata;
+    const key = { namespace: volume.namespace, name: volume.name };
+    await this.#options.store.updateStatus(volumes, key, status, { resourceVersion, uid });
+  }
+
+  #condition(
+    volume: Volume,
+    status: Condition['status'],
+    reason: string,
+    message: string,
+  ): Pick<Volume, 'conditions'> {
+    const next = {
+      type: 'Provisioned',
+      status,
+      reason,
+      message,
+      observedGeneration: volume.metadata.generation,
+    };
+    return { conditions: setCondition(volume.conditions, next, timestamp(this.#options.clock)) };
+  }
+
+  async #move(volume: Volume, event: VolumeEvent, reason: string, message: string): Promise<Result> {
+    const status = nextPhase(volume.status ?? 'Pending', event);
+    const now = timestamp(this.#options.clock);
+    const condition = { type: 'Bound', status: 'False' as const, reason, message };
+    await this.#write(volume, {
+      status,
+      reason,
+      failureMessage: '',
+      conditions: setCondition(volume.conditions, condition, now),
+    });
+    return done();
+  }
+
+  /** V3, V10: the intent is stored before the driver is called, so that a crash in between leaks nothing. */
+  async #startProvisioning(
+    situation: VolumeSituation,
+    event: 'resolved' | 'rearmed',
+  ): Promise<Result> {
+    const { volume, storageClass } = situation;
+    if (!storageClass)
+      return this.#failed(
+        situation,
+        new DriverError(
+          'InvalidParameters',
+          `storage class "${volume.storageClassName}" does not exist; create it and the volume goes on by itself`,
+        ),
+      );
+    await this.#write(volume, {
+      status: nextPhase(volume.status ?? 'Pending', event),
+      driver: storageClass.driver,
+      reason: 'Provisioning',
+      failureMessage: '',
+      attempts: 0,
+      ...this.#condition(volume, 'False', 'Provisioning', `driver ${storageClass.driver} is asked`),
+    });
+    return done();
+  }
+
+  async #provision(situation: VolumeSituation, request: Request): Promise<Result> {
+    const { volume, storageClass } = situation;
+    try {
+      const { driver, parameters } = await this.#driver(situation);
+      const sizeBytes = parseQuantity(volume.size) ?? 0n;
+      const { accessMode } = volume;
+      const result = await driver.provision({
+        ...this.#call(volume, parameters, request),
+        sizeBytes,
+        accessMode,
+      });
+      await this.#write(volume, {
+        status: nextPhase('Provisioning', 'provisioned'),
+        handle: result.handle,
+        sizeBytes: String(result.sizeBytes),
+        driver: driver.name,
+        driverParameters: parameters,
+        effectiveReclaimPolicy: effectivePolicy(volume, storageClass),
+        reason: 'Provisioned',
+        failureMessage: '',
+        failedWith: '',
+        ...this.#condition(volume, 'True', 'Provisioned', `driver ${driver.name} made it`),
+      });
+      return done();
+    } catch (thrown) {
+      return this.#failed(situation, thrown);
+    }
+  }
+
+  /** V4, V5, V7, V8 by the class of the error. A store conflict is nobody's failure: just again. */
+  async #failed(situation: VolumeSituation, thrown: unknown): Promise<Result> {
+    if (thrown instanceof StatusError) return retry(thrown);
+    const { volume, inputs } = situation;
+    const error = DriverError.from(thrown);
+    const attempts = (volume.attempts ?? 0) + 1;
+    const kind = errorClasses[error.kind];
+    const phase = volume.status ?? 'Pending';
+    const event: VolumeEvent =
+      kind === 'unknown'
+        ? 'outcomeUnknown'
+        : kind === 'final'
+          ? 'failedForGood'
+          : attempts >= attemptsMax
+            ? 'attemptsSpent'
+            : 'failedForNow';
+    // 5.2.4 wants the reason to be read in the message, too.
+    const message =
+      error.kind === 'InvalidParameters' ? `InvalidParameters: ${error.message}` : error.message;
+    await this.#write(volume, {
+      status: nextPhase(phase, event),
+      attempts,
+      reason: error.kind,
+      failureMessage: message,
+      failedWith: inputs,
+      ...this.#condition(volume, 'False', error.kind, message),
+    });
+    if (event === 'failedForNow') return retry(asStatusError(error));
+    return event === 'outcomeUnknown' ? requeueAfter(observeMs) : fail(error.kind, message);
+  }
+
+  async #recheck(volume: Volume): Promise<Result> {
+    const since = Date.parse(volume.metadata.updatedAt);
+    const leftMs = since + recheckMs - this.#options.clock.now();
+    if (leftMs > 0 || (volume.handle ?? '') !== '') return requeueAfter(Math.max(leftMs, 60_000));
+    await this.#write(volume, {
+      status: nextPhase('Failed', 'rearmed'),
+      attempts: 0,
+      failureMessage: '',
+      reason: 'Rechecking',
+    });
+    return done();
+  }
+
+  /** V20, V21: only what the provider shows leads out of Stalled. */
+  async #observe(situation: VolumeSituation, request: Request): Promise<Result> {
+    const { volume } = situation;
+    const { driver, parameters } = await this.#driver(situation);
+    const context = this.#call(volume, parameters, request);
+    try {
+      const found = await driver.observe({ ...context, handle: volume.handle || undefined });
+      await this.#write(volume, {
+        status: nextPhase('Stalled', 'provisioned'),
+        handle: found.handle,
+        sizeBytes: String(found.sizeBytes ?? parseQuantity(volume.size) ?? 0n),
+        driverParameters: parameters,
+        failureMessage: '',
+        reason: 'Provisioned',
+      });
+      return done();
+    } catch (thrown) {
+      const error = DriverError.from(thrown);
+      if (error.kind !== 'NotFound') return requeueAfter(observeMs);
+      await this.#write(volume, {
+        status: nextPhase('Stalled', 'observedAbsent'),
+        failureMessage: '',
+        reason: 'Provisioning',
+      });
+      return done();
+    }
+  }
+
+  async #expand(situation: VolumeSituation, sizeBytes: bigint, request: Request): Promise<Result> {
+    const { volume } = situation;
+    const { driver, parameters } = await this.#driver(situation);
+    if (!driver.capabilities().expand) return done();
+    const context = this.#call(volume, parameters, request);
+    const reached = await driver.expand({ ...context, handle: volume.handle ?? '', sizeBytes });
+    await this.#write(volume, { sizeBytes: String(reached), reason: 'Resized' });
+    return done();
+  }
+
+  /** V23, V24: until the driver says it is gone; the finalizer goes last. */
+  async #reclaim(situation: VolumeSituation, request: Request): Promise<Result> {
+    const { volume } = situation;
+    if (!isDeleting(volume)) {
+      // V23 for an owned volume whose service is gone: the object goes with its data.
+      const { uid, resourceVersion } = volume.metadata;
+      await this.#options.store.delete(volumes, keyOfVolume(volume), { uid, resourceVersion });
+      return done();
+    }
+    try {
+      const { driver, parameters } = await this.#driver(situation);
+      const context = this.#call(volume, parameters, request);
+      await driver.delete({ ...context, handle: volume.handle || undefined });
+    } catch (thrown) {
+      if (thrown instanceof StatusError) return retry(thrown);
+      const error = DriverError.from(thrown);
+      if (volume.failureMessage !== error.message)
+        await this.#write(volume, { reason: error.kind, failureMessage: error.message });
+      return retry(asStatusError(error));
+    }
+    return this.#forget(volume);
+  }
+
+  async #forget(volume: Volume): Promise<Result> {
+    const key = keyOfVolume(volume);
+    await modify(this.#options.store, volumes, key, (current) => {
+      if (current.metadata.uid !== volume.metadata.uid) return undefined;
+      const finalizers = (current.metadata.finalizers ?? []).filter((f) => f !== volumeFinalizer);
+      return { ...current, metadata: { ...current.metadata, finalizers } };
+    });
+    return done();
+  }
+}
+
+function keyOfVolume(volume: Volume): { namespace: string; name: string } {
+  return { namespace: volume.namespace, name: volume.name };
+}
+
+function asStatusError(error: DriverError): StatusError {
+  return new StatusError({
+    code: 'Unavailable',
+    reason: error.kind,
+    message: error.message,
+    cause: error,
+    ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+  });
+}
+
+/** The volume controller: provisioning, retries, reclaim; woken by volumes, classes, services and secrets. */
+export function volumeController(options: VolumeControllerOptions): Controller {
+  const { manager, clock, random, logger } = options;
+  const reconciler = new VolumeReconciler(options);
+  const volumeInformer = manager.informer(volumes);
+  volumeInformer.addIndex('class', (volume) => [volume.storageClassName]);
+  volumeInformer.addIndex('owner', (volume) => (volume.ownerService ? [volume.ownerService] : []));
+  const { lister } = volumeInformer;
+  const failed = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Failed');
+  return newController({
+    name: 'volume',
+    reconcile: (request) => reconciler.reconcile(request),
+    concurrency: 16,
+    backoff,
+    clock,
+    random,
+    logger,
+  })
+    .for(volumeInformer)
+    .watches(manager.informer(storageClasses), (c) => lister.byIndex('class', c.name).map(keyOfVolume))
+    .watches(manager.informer(services), (s) => lister.byIndex('owner', keyString(s)).map(keyOfVolume))
+    .watches(manager.informer(secrets), () => failed().map(keyOfVolume));
+}
+
+/** Arms a Failed or Stalled volume again with a fresh count of attempts. */
+export async function rearm(store: ObjectStore, volume: Volume): Promise<Volume | undefined> {
+  return modifyStatus(store, volumes, keyOfVolume(volume), (current) =>
+    current.status === 'Failed' && !current.handle
+      ? { status: nextPhase('Failed', 'rearmed'), attempts: 0, failureMessage: '', reason: 'Retried' }
+      : undefined,
+  );
+}
