@@ -1,6 +1,6 @@
 import { type AnyKind, invalid, notFound } from 'kedge';
 import { ApiClient } from 'kedge/client';
-import { type JsonObject, SchemaRegistry } from 'kedge/rpc';
+import { type JsonObject, SchemaRegistry, textOf } from 'kedge/rpc';
 import { descriptorSet } from '@kedge/api';
 import { allKinds } from '@kedge/controllers/kinds';
 import { type Context, currentContext } from './context.js';
@@ -60,7 +60,7 @@ export async function listAll(
   do {
     const page = await client.call(methodFor(kind, 'List'), { ...request, limit: 500, pageToken });
     items.push(...((page.items ?? []) as readonly JsonObject[]));
-    pageToken = String(page.nextPageToken ?? '');
+    pageToken = textOf(page, 'nextPageToken');
   } while (pageToken !== '');
   return items;
 }

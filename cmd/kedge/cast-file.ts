@@ -3,7 +3,16 @@ import { join } from 'node:path';
 import { type FieldViolation, invalid, StatusError } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import { allKinds } from '@kedge/controllers/kinds';
-import { type Document, isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseAllDocuments } from 'yaml';
+import {
+  type Document,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseAllDocuments,
+} from 'yaml';
 import { kindSpelled } from './api.js';
 
 /** An object of a cast file, with the means to point at its fields. */
@@ -46,7 +55,7 @@ function refuse(where: string, description: string): StatusError {
 function items(file: string, lines: LineCounter, document: Document): CastItem[] {
   const root = document.contents;
   if (root === null || (isScalar(root) && root.value === null)) return [];
-  const at = locator(file, lines, root as Node);
+  const at = locator(file, lines, root);
   if (!isMap(root)) throw refuse(at(''), 'a document must be an object');
   const content = document.toJS() as Record<string, unknown>;
   if (typeof content.kind === 'string') {
@@ -113,7 +122,7 @@ export async function readCastFiles(paths: readonly string[]): Promise<readonly 
         const line = lines.linePos(error.pos[0]).line;
         throw refuse(`${file}:${line}`, error.message.split('\n')[0] ?? error.message);
       }
-      all.push(...items(file, lines, document as Document));
+      all.push(...items(file, lines, document));
     }
   }
   if (all.length === 0) throw refuse(paths.join(', '), 'holds no objects');
@@ -129,7 +138,10 @@ export function located(error: StatusError, cast: readonly CastItem[]): StatusEr
     const field = match ? (match[2] ?? '') : violation.field;
     if (!item || (!match && cast.length > 1)) return violation;
     const name = typeof item.object.name === 'string' ? ` ${item.object.name}` : '';
-    return { field: `${item.locate(field)}: ${item.kind}${name}: ${field}`, description: violation.description };
+    return {
+      field: `${item.locate(field)}: ${item.kind}${name}: ${field}`,
+      description: violation.description,
+    };
   });
   const { code, reason, message } = error;
   return new StatusError({ code, reason, message, violations });

@@ -42,7 +42,11 @@ async function explain(error: unknown): Promise<void> {
     return;
   }
   note(`${pc.red('error:')} ${messageOf(error)}`);
-  if (error instanceof StatusError && error.code === 'Unavailable' && error.reason === 'Unavailable') {
+  if (
+    error instanceof StatusError &&
+    error.code === 'Unavailable' &&
+    error.reason === 'Unavailable'
+  ) {
     const server = await currentContext().then(
       (context) => context.server,
       () => 'the server',

@@ -1,7 +1,7 @@
 import pc from 'picocolors';
 import { type AnyKind, StatusError } from 'kedge';
 import type { ApiClient } from 'kedge/client';
-import type { JsonObject } from 'kedge/rpc';
+import { type JsonObject, textOf } from 'kedge/rpc';
 import { kindNamed } from './api.js';
 import { follow, labelOf, type Told } from './follow.js';
 import { coloured, print } from './output.js';
@@ -36,7 +36,7 @@ function conditions(object: JsonObject): readonly ConditionJson[] {
 function volumeProgress(volume: JsonObject): Progress {
   const status = String(volume.status);
   if (status === 'Available' || status === 'Bound') return { state: 'settled' };
-  const detail = String(volume.failureMessage ?? '');
+  const detail = textOf(volume, 'failureMessage');
   return status === 'Failed' ? { state: 'stuck', detail } : { state: 'going', detail };
 }
 

@@ -26,9 +26,7 @@ export class OpsServer {
   listen(host: string, port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen(port, host, () =>
-        resolve((this.#server.address() as AddressInfo).port),
-      );
+      this.#server.listen(port, host, () => resolve((this.#server.address() as AddressInfo).port));
     });
   }
 

@@ -11,9 +11,16 @@ interface Setting<T> {
   readonly fallback: T;
 }
 
-const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : undefined;
 const bool = (value: unknown): boolean | undefined =>
-  typeof value === 'boolean' ? value : value === 'true' ? true : value === 'false' ? false : undefined;
+  typeof value === 'boolean'
+    ? value
+    : value === 'true'
+      ? true
+      : value === 'false'
+        ? false
+        : undefined;
 const whole = (value: unknown): number | undefined => {
   const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
   return typeof number === 'number' && Number.isInteger(number) && number >= 0 ? number : undefined;
@@ -32,9 +39,7 @@ const map = (value: unknown): Readonly<Record<string, string>> | undefined => {
     );
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   const entries = Object.entries(value);
-  return entries.every(([, v]) => typeof v === 'string')
-    ? (Object.fromEntries(entries) as Record<string, string>)
-    : undefined;
+  return entries.every(([, v]) => typeof v === 'string') ? Object.fromEntries(entries) : undefined;
 };
 const level = (value: unknown): string | undefined =>
   ['debug', 'info', 'warn', 'error', 'silent'].includes(String(value)) ? String(value) : undefined;
@@ -116,7 +121,7 @@ const settings = {
     key: 'node.labels',
     parse: map,
     rule: 'a table of strings',
-    fallback: {} as Readonly<Record<string, string>>,
+    fallback: {},
   },
   shutdownTimeoutSeconds: {
     key: 'runtime.shutdownTimeoutSeconds',
@@ -184,7 +189,10 @@ export function resolveSettings(sources: SettingSources): DaemonConfig {
   const known = new Set(Object.values(settings).map((s) => s.key));
   for (const key of file.keys())
     if (!known.has(key))
-      violations.push({ field: key, description: `is not a setting; known: ${[...known].join(', ')}` });
+      violations.push({
+        field: key,
+        description: `is not a setting; known: ${[...known].join(', ')}`,
+      });
   const config: Record<string, unknown> = {};
   for (const [name, setting] of Object.entries(settings)) {
     const { key } = setting;
@@ -195,7 +203,10 @@ export function resolveSettings(sources: SettingSources): DaemonConfig {
       sources.profile[key];
     const parsed = given === undefined ? setting.fallback : setting.parse(given);
     if (parsed === undefined)
-      violations.push({ field: key, description: `${JSON.stringify(given)} must be ${setting.rule}` });
+      violations.push({
+        field: key,
+        description: `${JSON.stringify(given)} must be ${setting.rule}`,
+      });
     config[name] = parsed;
   }
   if (violations.length > 0) throw invalid(violations);
@@ -217,7 +228,10 @@ export function parseAddress(
   const port = Number(match?.[3]);
   if (!match || port > 65_535)
     throw invalid([
-      { field: key, description: `${JSON.stringify(address)} must be host:port, such as 127.0.0.1:7861` },
+      {
+        field: key,
+        description: `${JSON.stringify(address)} must be host:port, such as 127.0.0.1:7861`,
+      },
     ]);
   return { host: match[1] ?? match[2] ?? '', port };
 }

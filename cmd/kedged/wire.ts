@@ -139,8 +139,7 @@ async function assemble(
         address: parseAddress('server.grpcAddress', config.grpcAddress).host,
         version,
         drivers: drivers.names,
-        runtimes: async () =>
-          (await processes.availability()).available ? [processes.name] : [],
+        runtimes: async () => ((await processes.availability()).available ? [processes.name] : []),
         clock,
         logger,
       }),
@@ -153,7 +152,10 @@ async function assemble(
         const rest = parseAddress('server.restAddress', config.restAddress);
         const listening = api.listen({ grpc, rest });
         const where = `${config.grpcAddress} and ${config.restAddress}`;
-        Object.assign(ports, await bound('server.grpcAddress, server.restAddress', where, listening));
+        Object.assign(
+          ports,
+          await bound('server.grpcAddress, server.restAddress', where, listening),
+        );
       },
       stop: () => api.close(),
     })

@@ -191,7 +191,10 @@ export class Agent implements Runnable {
     }
   }
 
-  async #whyUnusable(instance: Instance, runtime: Runtime | undefined): Promise<string | undefined> {
+  async #whyUnusable(
+    instance: Instance,
+    runtime: Runtime | undefined,
+  ): Promise<string | undefined> {
     const wanted = instance.template.runtime ?? 'container';
     if (!runtime) {
       const names = this.#options.runtimes.map((r) => r.name).join(', ') || 'none';
@@ -227,10 +230,7 @@ export class Agent implements Runnable {
     await this.#note(
       instance,
       phase,
-      [
-        told('ContainersReady', false, phase, message),
-        told('Ready', false, phase, message),
-      ],
+      [told('ContainersReady', false, phase, message), told('Ready', false, phase, message)],
       {
         failureMessage: phase === 'Failed' ? message : '',
         pid: 0,

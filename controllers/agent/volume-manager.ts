@@ -27,7 +27,7 @@ import {
 } from '../kinds/index.js';
 import type { ParameterResolver } from '../secret/index.js';
 import { type NamespacedKey, volumeOfMount } from '../service/index.js';
-import { nextPhase } from '../volume/index.js';
+import { driverCall, identityOf, nextPhase } from '../volume/index.js';
 import { resolveSubPath } from './sub-path.js';
 
 /** Ports of the volume manager. */
@@ -127,18 +127,14 @@ export class VolumeManager {
     await this.#options.store.updateStatus(volumes, key, { attachments }, { uid, resourceVersion });
   }
 
-  async #context(volume: Volume, signal: AbortSignal): Promise<{ driver: Driver; call: CallContext }> {
+  async #context(
+    volume: Volume,
+    signal: AbortSignal,
+  ): Promise<{ driver: Driver; call: CallContext }> {
     const { drivers, manager, resolver, node } = this.#options;
-    const name = volume.driver ?? '';
-    const driver = await drivers.get(name);
-    if (!driver) throw new DriverError('InvalidParameters', `driver ${name} is not registered`);
     const live = manager.informer(storageClasses).lister.get(volume.storageClassName);
-    const current = { ...live?.parameters, ...volume.parameters };
-    const wanted: Record<string, string> = { ...current, ...volume.driverParameters };
-    for (const key of driver.capabilities().sensitiveParameters)
-      if (current[key] !== undefined) wanted[key] = current[key];
+    const { driver, parameters: wanted } = await driverCall(drivers, volume, live);
     const { uid } = volume.metadata;
-    const identity = { uid, name: volume.name, namespace: volume.namespace };
     let parameters: Parameters;
     try {
       parameters = resolver.resolve(wanted, volume.namespace);
@@ -149,7 +145,7 @@ export class VolumeManager {
       if (!used) throw error;
       parameters = used;
     }
-    return { driver, call: { volume: identity, parameters, node, signal } };
+    return { driver, call: { volume: identityOf(volume), parameters, node, signal } };
   }
 
   #target(volume: Volume): string {
@@ -224,8 +220,7 @@ export class VolumeManager {
     await modifyStatus(this.#options.store, volumes, keyOf(volume), (current) => {
       const left = (current.attachments ?? []).filter((a) => a.claim !== claim);
       const first = left[0];
-      if (first)
-        return { attachments: left, boundClaim: first.claim, boundNode: first.node };
+      if (first) return { attachments: left, boundClaim: first.claim, boundNode: first.node };
       const bound = current.status === 'Bound';
       return {
         attachments: [],
@@ -260,13 +255,17 @@ export class VolumeManager {
     const total = held.length;
     if (budgetMs <= 0) {
       if (total > 0)
-        logger.warn('Shutdown budget spent before volume teardown; volumes stay attached', { total });
+        logger.warn('Shutdown budget spent before volume teardown; volumes stay attached', {
+          total,
+        });
       return;
     }
     const limit = new AbortController();
     const timer = clock.setTimer(() => limit.abort(), budgetMs);
     const expired = new Promise<never>((_resolve, reject) => {
-      limit.signal.addEventListener('abort', () => reject(new Error('the shutdown budget is spent')));
+      limit.signal.addEventListener('abort', () =>
+        reject(new Error('the shutdown budget is spent')),
+      );
     });
     const one = async (volume: Volume): Promise<void> => {
       const mine = (volume.attachments ?? []).filter((a) => a.node === this.#options.node);

@@ -55,14 +55,24 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
       field('Exit code', instance.exitCode),
       field('Message', instance.failureMessage),
       ...(instance.mounts ?? []).map((m) =>
-        field(`Mount ${m.name}`, `${m.source} at ${m.mountPath}${m.readOnly ? ' (read only)' : ''}`),
+        field(
+          `Mount ${m.name}`,
+          `${m.source} at ${m.mountPath}${m.readOnly ? ' (read only)' : ''}`,
+        ),
       ),
     ].filter((f) => f !== undefined),
     conditions: instance.conditions ?? [],
     references: [
       { relation: 'made by', kind: 'Service', namespace: key.namespace, name: instance.service },
       ...(instance.node
-        ? [{ relation: 'runs on', kind: 'Node', name: instance.node, status: node?.status ?? 'missing' }]
+        ? [
+            {
+              relation: 'runs on',
+              kind: 'Node',
+              name: instance.node,
+              status: node?.status ?? 'missing',
+            },
+          ]
         : []),
       ...(await volumeReferences(parts, instance)),
     ],

@@ -87,7 +87,13 @@ export const services = defineKind<Service>({
   plural: 'services',
   shortNames: ['svc', 'service'],
   scope: 'Namespaced',
-  statusFields: ['status', 'readyInstances', 'currentInstances', 'observedGeneration', 'conditions'],
+  statusFields: [
+    'status',
+    'readyInstances',
+    'currentInstances',
+    'observedGeneration',
+    'conditions',
+  ],
   initialStatus: { status: 'Pending', readyInstances: 0, currentInstances: 0 },
   columns: [
     { header: 'NAME', value: (o) => o.name },

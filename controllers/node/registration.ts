@@ -46,7 +46,8 @@ export class NodeRegistration implements Runnable {
     } catch (error) {
       if (!hasCode(error, 'AlreadyExists')) throw error;
       const known = await store.get(nodes, { name });
-      if (known) await store.update(nodes, { ...known, address, labels: { ...known.labels, ...labels } });
+      if (known)
+        await store.update(nodes, { ...known, address, labels: { ...known.labels, ...labels } });
     }
     await this.#beat('Ready');
     this.#beating = this.#keepBeating();

@@ -8,7 +8,10 @@ const objectBytesMax = 1_048_576;
 const keyCharactersMax = 253;
 
 /** Where a value of a secret is stored; its associated data. */
-export function placeOf(secret: Pick<Secret, 'namespace' | 'name' | 'version'>, key: string): string {
+export function placeOf(
+  secret: Pick<Secret, 'namespace' | 'name' | 'version'>,
+  key: string,
+): string {
   return `secret/${secret.namespace}/${secret.name}/${secret.version ?? 1}/${key}`;
 }
 
@@ -33,7 +36,10 @@ function shapeViolations(data: Readonly<Record<string, string>>): readonly Field
         description: `a key has 1 to ${keyCharactersMax} characters of a-z, A-Z, 0-9, ".", "-" and "_"`,
       });
     if (isSealed(value))
-      violations.push({ field: `data.${key}`, description: 'begins like a sealed value; give the plain one' });
+      violations.push({
+        field: `data.${key}`,
+        description: 'begins like a sealed value; give the plain one',
+      });
   }
   if (bytes > objectBytesMax)
     violations.push({
@@ -59,7 +65,11 @@ export function secretRules(sealer: Sealer): AdmissionRules<Secret> {
       );
       // Unchanged values keep their ciphertext, so that writing the same again changes nothing.
       if (before && jsonEqual(data, stored))
-        return Promise.resolve({ ...object, data: before.data ?? {}, version: before.version ?? 1 });
+        return Promise.resolve({
+          ...object,
+          data: before.data ?? {},
+          version: before.version ?? 1,
+        });
       const version = (before?.version ?? 0) + 1;
       const place = { namespace: object.namespace, name: object.name, version };
       const sealed = Object.fromEntries(

@@ -94,7 +94,10 @@ export async function referenceViolations(
     const field = `parameters.${key}`;
     const parsed = parseReference(value, namespace ?? '');
     if (parsed.type === 'malformed')
-      violations.push({ field, description: `${JSON.stringify(value)} is malformed: ${referenceRule}` });
+      violations.push({
+        field,
+        description: `${JSON.stringify(value)} is malformed: ${referenceRule}`,
+      });
     if (parsed.type !== 'reference') continue;
     const target = parsed.reference.namespace;
     if (target === '' || target === namespace) continue;

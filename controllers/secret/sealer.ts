@@ -47,7 +47,9 @@ export class Sealer {
 
   constructor(key: Buffer) {
     if (key.length !== keyBytes)
-      throw new TypeError(`the key-encryption key has ${key.length} bytes, it must have ${keyBytes}`);
+      throw new TypeError(
+        `the key-encryption key has ${key.length} bytes, it must have ${keyBytes}`,
+      );
     this.#key = key;
     this.#keyId = createHash('sha256').update(key).digest('hex').slice(0, 8);
   }

@@ -8,7 +8,12 @@ import {
   type VolumeMount,
   volumes,
 } from '../kinds/index.js';
-import { referenceViolations, type Sealer, sealParameters, maskParameters } from '../secret/index.js';
+import {
+  referenceViolations,
+  type Sealer,
+  sealParameters,
+  maskParameters,
+} from '../secret/index.js';
 import { classNamed } from '../storage-class/index.js';
 import { classNameOf, shapeViolations } from '../volume/index.js';
 import { claimedVolume } from './claim.js';
@@ -59,13 +64,19 @@ function mountViolations(mounts: readonly VolumeMount[]): FieldViolation[] {
   for (const [index, mount] of mounts.entries()) {
     const at = `volumes[${index}]`;
     if ((mount.claim === undefined) === (mount.claimTemplate === undefined))
-      violations.push({ field: at, description: 'must have exactly one of claim and claimTemplate' });
+      violations.push({
+        field: at,
+        description: 'must have exactly one of claim and claimTemplate',
+      });
     if (names.has(mount.name))
       violations.push({ field: `${at}.name`, description: `"${mount.name}" is used twice` });
     names.add(mount.name);
     const problem = mountPathProblem(mount.mountPath);
     if (problem !== undefined)
-      violations.push({ field: `${at}.mountPath`, description: `${JSON.stringify(mount.mountPath)} ${problem}` });
+      violations.push({
+        field: `${at}.mountPath`,
+        description: `${JSON.stringify(mount.mountPath)} ${problem}`,
+      });
     const normal = normalMountPath(mount.mountPath);
     const other = paths.get(normal);
     if (other !== undefined)
@@ -76,7 +87,10 @@ function mountViolations(mounts: readonly VolumeMount[]): FieldViolation[] {
     paths.set(normal, index);
     const sub = subPathProblem(mount.subPath ?? '');
     if (sub !== undefined)
-      violations.push({ field: `${at}.subPath`, description: `${JSON.stringify(mount.subPath)} ${sub}` });
+      violations.push({
+        field: `${at}.subPath`,
+        description: `${JSON.stringify(mount.subPath)} ${sub}`,
+      });
   }
   return violations;
 }
@@ -194,9 +208,15 @@ class ServiceRules {
           description: `${JSON.stringify(claim)} must be a volume's name or <name>.<namespace>.svc`,
         },
       ];
-    if (key.namespace !== service.namespace && !(await context.can('volumes', 'get', key.namespace)))
+    if (
+      key.namespace !== service.namespace &&
+      !(await context.can('volumes', 'get', key.namespace))
+    )
       return [
-        { field, description: `names a volume in namespace ${key.namespace}, which you may not read` },
+        {
+          field,
+          description: `names a volume in namespace ${key.namespace}, which you may not read`,
+        },
       ];
     const volume = await context.lookup(volumes, key);
     // A volume that does not exist yet is fine: the instance waits for it.
@@ -257,9 +277,9 @@ export function serviceRules(options: ServiceRuleOptions): AdmissionRules<Servic
 }
 
 /** A template's volumes[] with sensitive literals masked. */
-export function maskedTemplates(template: {
+export function maskedTemplates(template: { readonly volumes?: readonly VolumeMount[] }): {
   readonly volumes?: readonly VolumeMount[];
-}): { readonly volumes?: readonly VolumeMount[] } {
+} {
   if (!template.volumes) return {};
   return {
     volumes: template.volumes.map((mount) => {

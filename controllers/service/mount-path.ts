@@ -23,9 +23,12 @@ export function mountPathProblem(path: string): string | undefined {
   // The supervisor reads mounts line by line.
   if (/[\n\t\0]/.test(path)) return 'must not hold a tab, a line break or a NUL character';
   const normal = normalMountPath(path);
-  if (blockedExactly.includes(normal)) return `${normal} is never mounted over; choose another path`;
+  if (blockedExactly.includes(normal))
+    return `${normal} is never mounted over; choose another path`;
   const below = blockedBelow.find((blocked) => isAtOrBelow(normal, blocked));
-  return below === undefined ? undefined : `nothing at or below ${below} is mounted over; choose another path`;
+  return below === undefined
+    ? undefined
+    : `nothing at or below ${below} is mounted over; choose another path`;
 }
 
 /** Why a subPath is refused, or undefined. */

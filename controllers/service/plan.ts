@@ -46,7 +46,8 @@ function statusOf(situation: ServiceSituation, stale: number): ServicePlan['stat
   const counts = { readyInstances, currentInstances };
   if (isDeleting(service)) return { ...counts, status: 'Deleting' };
   if (stale > 0) return { ...counts, status: 'Deploying' };
-  if (readyInstances >= scale && currentInstances === scale) return { ...counts, status: 'Running' };
+  if (readyInstances >= scale && currentInstances === scale)
+    return { ...counts, status: 'Running' };
   if (instances.some((i) => i.status === 'Failed')) {
     const all = instances.every((i) => i.status === 'Failed');
     return { ...counts, status: all ? 'Failed' : 'Degraded' };

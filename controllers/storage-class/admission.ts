@@ -2,7 +2,12 @@ import { failedPrecondition, type FieldViolation } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import { type StorageClass, storageClasses, volumes } from '../kinds/index.js';
-import { maskParameters, referenceViolations, type Sealer, sealParameters } from '../secret/index.js';
+import {
+  maskParameters,
+  referenceViolations,
+  type Sealer,
+  sealParameters,
+} from '../secret/index.js';
 
 /** What the rules of classes look at. */
 export interface StorageClassRuleOptions {

@@ -1,13 +1,13 @@
-import {
-  failedPrecondition,
-  type FieldViolation,
-  invalid,
-  parseQuantity,
-} from 'kedge';
+import { failedPrecondition, type FieldViolation, invalid, parseQuantity } from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
 import type { Driver, DriverRegistry } from '@kedge/driver-sdk';
 import { type StorageClass, type Volume } from '../kinds/index.js';
-import { maskParameters, referenceViolations, type Sealer, sealParameters } from '../secret/index.js';
+import {
+  maskParameters,
+  referenceViolations,
+  type Sealer,
+  sealParameters,
+} from '../secret/index.js';
 import { classNamed, defaultClassName } from '../storage-class/index.js';
 
 /** Held until nothing of the volume is left to take care of. */
@@ -91,7 +91,11 @@ function demandGrowable(object: Volume, before: Volume, driver: Driver): void {
   const { expand, onlineExpand } = driver.capabilities();
   const resource = { kind: 'Volume', namespace: object.namespace, name: object.name };
   if (!expand)
-    throw failedPrecondition('ExpandUnsupported', `driver ${driver.name} can't grow volumes`, resource);
+    throw failedPrecondition(
+      'ExpandUnsupported',
+      `driver ${driver.name} can't grow volumes`,
+      resource,
+    );
   if (before.status === 'Bound' && !onlineExpand)
     throw failedPrecondition(
       'OnlineExpandUnsupported',
@@ -143,7 +147,10 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
       const driver = await drivers.get(storageClass.driver);
       if (!driver)
         return [
-          { field: 'storageClassName', description: `its driver ${storageClass.driver} is not registered` },
+          {
+            field: 'storageClassName',
+            description: `its driver ${storageClass.driver} is not registered`,
+          },
         ];
       const violations = [
         ...shapeViolations(object, storageClass, driver),
@@ -177,4 +184,3 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
     },
   };
 }
-

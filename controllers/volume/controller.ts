@@ -25,15 +25,22 @@ import {
 } from 'kedge';
 import {
   type CallContext,
-  type Driver,
   DriverError,
   type DriverRegistry,
   errorClasses,
   type Parameters,
 } from '@kedge/driver-sdk';
-import { secrets, type Service, services, storageClasses, type Volume, volumes } from '../kinds/index.js';
+import {
+  secrets,
+  type Service,
+  services,
+  storageClasses,
+  type Volume,
+  volumes,
+} from '../kinds/index.js';
 import { type ParameterResolver, referencedSecrets } from '../secret/index.js';
 import { volumeFinalizer } from './admission.js';
+import { classMissing, type DriverCall, driverCall, identityOf, retryable } from './driver-call.js';
 import { nextPhase, type VolumeEvent } from './phases.js';
 import { effectivePolicy, planVolume, type VolumeSituation } from './plan.js';
 
@@ -123,28 +130,13 @@ class VolumeReconciler {
     return { volume, storageClass, ownerAlive, inputs };
   }
 
-  /** Driver and parameters: from the live class, or as captured when the class is gone. */
-  async #driver(situation: VolumeSituation): Promise<{ driver: Driver; parameters: Parameters }> {
-    const { volume, storageClass } = situation;
-    const name = volume.driver || storageClass?.driver;
-    if (name === undefined)
-      throw new DriverError(
-        'InvalidParameters',
-        `storage class "${volume.storageClassName}" does not exist; create it and the volume goes on by itself`,
-      );
-    const driver = await this.#options.drivers.get(name);
-    if (!driver) throw new DriverError('InvalidParameters', `driver ${name} is not registered`);
-    // Placement as captured, credentials from the live class and volume (design.md section 12).
-    const live = { ...storageClass?.parameters, ...volume.parameters };
-    const parameters: Record<string, string> = { ...live, ...volume.driverParameters };
-    for (const key of driver.capabilities().sensitiveParameters)
-      if (live[key] !== undefined) parameters[key] = live[key];
-    return { driver, parameters };
+  #driver({ volume, storageClass }: VolumeSituation): Promise<DriverCall> {
+    return driverCall(this.#options.drivers, volume, storageClass);
   }
 
   #call(volume: Volume, parameters: Parameters, request: Request): CallContext {
     return {
-      volume: { uid: volume.metadata.uid, name: volume.name, namespace: volume.namespace },
+      volume: identityOf(volume),
       parameters: this.#options.resolver.resolve(parameters, volume.namespace),
       node: this.#options.node,
       signal: request.signal,
@@ -173,7 +165,12 @@ class VolumeReconciler {
     return { conditions: setCondition(volume.conditions, next, timestamp(this.#options.clock)) };
   }
 
-  async #move(volume: Volume, event: VolumeEvent, reason: string, message: string): Promise<Result> {
+  async #move(
+    volume: Volume,
+    event: VolumeEvent,
+    reason: string,
+    message: string,
+  ): Promise<Result> {
     const status = nextPhase(volume.status ?? 'Pending', event);
     const now = timestamp(this.#options.clock);
     const condition = { type: 'Bound', status: 'False' as const, reason, message };
@@ -192,14 +189,7 @@ class VolumeReconciler {
     event: 'resolved' | 'rearmed',
   ): Promise<Result> {
     const { volume, storageClass } = situation;
-    if (!storageClass)
-      return this.#failed(
-        situation,
-        new DriverError(
-          'InvalidParameters',
-          `storage class "${volume.storageClassName}" does not exist; create it and the volume goes on by itself`,
-        ),
-      );
+    if (!storageClass) return this.#failed(situation, classMissing(volume));
     await this.#write(volume, {
       status: nextPhase(volume.status ?? 'Pending', event),
       driver: storageClass.driver,
@@ -267,7 +257,7 @@ class VolumeReconciler {
       failedWith: inputs,
       ...this.#condition(volume, 'False', error.kind, message),
     });
-    if (event === 'failedForNow') return retry(asStatusError(error));
+    if (event === 'failedForNow') return retry(retryable(error));
     return event === 'outcomeUnknown' ? requeueAfter(observeMs) : fail(error.kind, message);
   }
 
@@ -340,7 +330,7 @@ class VolumeReconciler {
       const error = DriverError.from(thrown);
       if (volume.failureMessage !== error.message)
         await this.#write(volume, { reason: error.kind, failureMessage: error.message });
-      return retry(asStatusError(error));
+      return retry(retryable(error));
     }
     return this.#forget(volume);
   }
@@ -358,16 +348,6 @@ class VolumeReconciler {
 
 function keyOfVolume(volume: Volume): { namespace: string; name: string } {
   return { namespace: volume.namespace, name: volume.name };
-}
-
-function asStatusError(error: DriverError): StatusError {
-  return new StatusError({
-    code: 'Unavailable',
-    reason: error.kind,
-    message: error.message,
-    cause: error,
-    ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
-  });
 }
 
 /** The volume controller: provisioning, retries, reclaim; woken by volumes, classes, services and secrets. */
@@ -389,8 +369,12 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     logger,
   })
     .for(volumeInformer)
-    .watches(manager.informer(storageClasses), (c) => lister.byIndex('class', c.name).map(keyOfVolume))
-    .watches(manager.informer(services), (s) => lister.byIndex('owner', keyString(s)).map(keyOfVolume))
+    .watches(manager.informer(storageClasses), (c) =>
+      lister.byIndex('class', c.name).map(keyOfVolume),
+    )
+    .watches(manager.informer(services), (s) =>
+      lister.byIndex('owner', keyString(s)).map(keyOfVolume),
+    )
     .watches(manager.informer(secrets), () => failed().map(keyOfVolume));
 }
 
@@ -398,7 +382,12 @@ export function volumeController(options: VolumeControllerOptions): Controller {
 export async function rearm(store: ObjectStore, volume: Volume): Promise<Volume | undefined> {
   return modifyStatus(store, volumes, keyOfVolume(volume), (current) =>
     current.status === 'Failed' && !current.handle
-      ? { status: nextPhase('Failed', 'rearmed'), attempts: 0, failureMessage: '', reason: 'Retried' }
+      ? {
+          status: nextPhase('Failed', 'rearmed'),
+          attempts: 0,
+          failureMessage: '',
+          reason: 'Retried',
+        }
       : undefined,
   );
 }

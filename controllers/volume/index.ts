@@ -11,6 +11,7 @@ export {
   type VolumeShape,
 } from './admission.js';
 export { rearm, volumeController, type VolumeControllerOptions } from './controller.js';
+export { driverCall, identityOf } from './driver-call.js';
 export { nextPhase, transitions, type VolumeEvent } from './phases.js';
 export { effectivePolicy, planVolume, type VolumeAction, type VolumeSituation } from './plan.js';
 export { volumeVerbs } from './verbs.js';

@@ -35,10 +35,7 @@ export function effectivePolicy(
   storageClass: StorageClass | undefined,
 ): 'retain' | 'delete' {
   return (
-    volume.reclaimPolicy ??
-    volume.effectiveReclaimPolicy ??
-    storageClass?.reclaimPolicy ??
-    'retain'
+    volume.reclaimPolicy ?? volume.effectiveReclaimPolicy ?? storageClass?.reclaimPolicy ?? 'retain'
   );
 }
 
@@ -72,7 +69,8 @@ export function planVolume(situation: VolumeSituation): VolumeAction {
   const owned = (volume.ownerService ?? '') !== '';
   const attached = (volume.attachments?.length ?? 0) > 0;
   if (owned && !ownerAlive && !attached) {
-    if (phase === 'Available' || phase === 'Failed' || phase === 'Pending') return { type: 'release' };
+    if (phase === 'Available' || phase === 'Failed' || phase === 'Pending')
+      return { type: 'release' };
   }
   switch (phase) {
     case 'Pending':
@@ -94,7 +92,9 @@ export function planVolume(situation: VolumeSituation): VolumeAction {
     case 'Available':
     case 'Bound': {
       const wanted = parseQuantity(volume.size) ?? 0n;
-      return wanted > BigInt(volume.sizeBytes ?? '0') ? { type: 'expand', sizeBytes: wanted } : { type: 'none' };
+      return wanted > BigInt(volume.sizeBytes ?? '0')
+        ? { type: 'expand', sizeBytes: wanted }
+        : { type: 'none' };
     }
   }
 }

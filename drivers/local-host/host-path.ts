@@ -9,10 +9,7 @@ export function isWithin(path: string, directory: string): boolean {
 }
 
 /** What is wrong with a host path by its text alone (specification rule 6); undefined when nothing is. */
-export function hostPathProblem(
-  path: string,
-  allowlist: readonly string[],
-): string | undefined {
+export function hostPathProblem(path: string, allowlist: readonly string[]): string | undefined {
   if (!path.startsWith('/')) return `${JSON.stringify(path)} must be an absolute path`;
   if (path.includes('\0')) return 'must not hold a NUL character';
   if (path.split('/').includes('..')) return `${JSON.stringify(path)} must not hold a .. segment`;

@@ -137,7 +137,10 @@ export function conflict(resource: ResourceInfo, given: string, stored: string):
 }
 
 /** All broken rules of one write at once. */
-export function invalid(violations: readonly FieldViolation[], resource?: ResourceInfo): StatusError {
+export function invalid(
+  violations: readonly FieldViolation[],
+  resource?: ResourceInfo,
+): StatusError {
   const list = violations.map((v) => `${v.field}: ${v.description}`).join('; ');
   return new StatusError({
     code: 'InvalidArgument',

@@ -1,5 +1,11 @@
-import { type ClientOptions, Client as GrpcClient, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
-import { StatusError } from '../base/index.js';
+import {
+  type ClientOptions,
+  Client as GrpcClient,
+  credentials,
+  Metadata,
+  type ServiceError,
+} from '@grpc/grpc-js';
+import { type StatusError, systemClock } from '../base/index.js';
 import {
   decodeStatus,
   type DescMethod,
@@ -51,7 +57,7 @@ export class ApiClient {
   call(id: string, request: JsonObject): Promise<JsonObject> {
     const { path, desc } = this.#method(id);
     const bytes = this.#encode(desc, request);
-    const deadline = Date.now() + (this.#options.timeoutMs ?? defaultTimeoutMs);
+    const deadline = systemClock.now() + (this.#options.timeoutMs ?? defaultTimeoutMs);
     return new Promise((resolve, reject) => {
       this.#grpc.makeUnaryRequest(
         path,

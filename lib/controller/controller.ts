@@ -68,7 +68,7 @@ export class Controller {
   readonly #registrations: HandlerRegistration[] = [];
   readonly #stop = new AbortController();
   #workers: Promise<void>[] = [];
-  #stats = { reconciles: 0, errors: 0, terminalErrors: 0, active: 0 };
+  readonly #stats = { reconciles: 0, errors: 0, terminalErrors: 0, active: 0 };
 
   constructor(options: ControllerOptions) {
     this.name = options.name;
@@ -102,17 +102,18 @@ export class Controller {
     map: (object: T) => readonly ObjectKey[],
     predicate?: Predicate<T>,
   ): this {
-    const wake = (object: T): void => {
-      for (const key of map(object)) this.#queue.add(keyString(key));
+    // Deduplicated over old and new: a key that a waiting worker takes at once must not come twice.
+    const wake = (...states: readonly T[]): void => {
+      const keys = new Set(states.flatMap((object) => map(object).map(keyString)));
+      for (const key of keys) this.#queue.add(key);
     };
     this.#informers.add(informer as unknown as SharedInformer<never>);
     this.#registrations.push(
       informer.addHandler({
-        onAdd: wake,
+        onAdd: (object) => wake(object),
         onUpdate: (before, object) => {
           if (predicate && !predicate(before, object)) return;
-          wake(before);
-          wake(object);
+          wake(before, object);
         },
         onDelete: ({ object }) => wake(object),
       }),

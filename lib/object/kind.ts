@@ -26,7 +26,8 @@ export interface KindInit<T extends ApiObject> {
 }
 
 /** The one place that describes a resource. Frozen; compare by `kind`. */
-export interface Kind<T extends ApiObject = ApiObject> extends Required<Omit<KindInit<T>, 'columns'>> {
+export interface Kind<T extends ApiObject = ApiObject>
+  extends Required<Omit<KindInit<T>, 'columns'>> {
   readonly columns: readonly Column<T>[];
   /** Carries the object's type; never set. */
   readonly _type?: T;

@@ -47,7 +47,8 @@ export function parseQuantity(text: string): bigint | undefined {
     : (decimalExponent[suffix] ?? (suffix === '' ? 0 : Number(suffix.slice(1))));
   const scale = exponent - fraction.length;
   const scaled = digits * (factor ?? 1n);
-  const units = scale >= 0 ? scaled * 10n ** BigInt(scale) : ceilDivide(scaled, 10n ** BigInt(-scale));
+  const units =
+    scale >= 0 ? scaled * 10n ** BigInt(scale) : ceilDivide(scaled, 10n ** BigInt(-scale));
   const value = sign === '-' ? -units : units;
   return value > quantityMax || value < -quantityMax ? undefined : value;
 }

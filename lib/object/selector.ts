@@ -22,7 +22,11 @@ function parseRequirement(text: string): Requirement | undefined {
   }
   const equal = equalForm.exec(text);
   if (equal?.[1] !== undefined) {
-    return { key: equal[1], operator: equal[2] === '!=' ? 'NotIn' : 'In', values: [equal[3] ?? ''] };
+    return {
+      key: equal[1],
+      operator: equal[2] === '!=' ? 'NotIn' : 'In',
+      values: [equal[3] ?? ''],
+    };
   }
   const exists = existsForm.exec(text);
   if (exists?.[2] === undefined) return undefined;

@@ -29,9 +29,5 @@ export interface ListWatch<T extends ApiObject> {
    * Hands every batch after `revision` to `sink`, in order, each once. Resolves when the stream
    * ends or `signal` aborts; rejects with a StatusError (`OutOfRange`: list again).
    */
-  watch(
-    revision: number,
-    sink: (batch: WatchBatch<T>) => void,
-    signal: AbortSignal,
-  ): Promise<void>;
+  watch(revision: number, sink: (batch: WatchBatch<T>) => void, signal: AbortSignal): Promise<void>;
 }

@@ -11,6 +11,7 @@ export {
   type JsonObject,
   SchemaRegistry,
 } from './schema-registry.js';
+export { isJsonObject, textOf } from './json.js';
 export { present } from './present.js';
 export { fieldRules, type FieldRules, httpRoute, type HttpRoute } from './options.js';
 export { decodeStatus, encodeStatus, statusCodeName, statusDetailsKey } from './status-wire.js';

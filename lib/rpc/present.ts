@@ -1,4 +1,5 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { isJsonObject } from './json.js';
 import type { JsonObject } from './schema-registry.js';
 
 /**
@@ -20,13 +21,15 @@ export function present(message: DescMessage, json: JsonObject): JsonObject {
 function presentField(field: DescField, value: unknown): unknown {
   switch (field.fieldKind) {
     case 'message':
-      return isObject(value) ? present(field.message, value) : undefined;
+      return isJsonObject(value) ? present(field.message, value) : undefined;
     case 'list':
       if (!Array.isArray(value)) return [];
       if (field.listKind !== 'message') return value;
-      return value.map((item) => (isObject(item) ? present(field.message, item) : item));
+      return value.map((item: unknown) =>
+        isJsonObject(item) ? present(field.message, item) : item,
+      );
     case 'map':
-      return isObject(value) ? value : {};
+      return isJsonObject(value) ? value : {};
     case 'enum':
       return value;
     case 'scalar':
@@ -47,8 +50,4 @@ function zeroOf(scalar: ScalarType): unknown {
     default:
       return 0;
   }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

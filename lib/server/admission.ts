@@ -52,5 +52,5 @@ export function serve<T extends ApiObject>(
   message: string,
   rules: AdmissionRules<T> = {},
 ): ServedKind {
-  return { kind: kind as AnyKind, message, rules: rules as unknown as AdmissionRules };
+  return { kind: kind, message, rules: rules };
 }

@@ -8,11 +8,11 @@ import {
   systemClock,
   systemRandom,
 } from '../base/index.js';
-import type { Kind, NewObject, ApiObject } from '../object/index.js';
+import type { Kind } from '../object/index.js';
 import type { SchemaRegistry } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { ServedKind } from './admission.js';
-import { authKinds, Authenticator, Authorizer, bootstrap, issueToken } from './auth/index.js';
+import { Authenticator, Authorizer, bootstrap, issueToken } from './auth/index.js';
 import type { CustomMethod } from './call.js';
 import { castMethod } from './cast.js';
 import { Dispatcher } from './dispatcher.js';
@@ -126,7 +126,7 @@ export class ApiServer {
       await this.#options.store.create(kind, {
         name,
         metadata: spaces.rules.finalizers ? { finalizers: spaces.rules.finalizers } : {},
-      } as NewObject<ApiObject>);
+      });
     } catch (error) {
       if (!hasCode(error, 'AlreadyExists')) throw error;
     }
@@ -174,6 +174,3 @@ export class ApiServer {
     ];
   }
 }
-
-/** The served kinds of the auth layer that need no rules of their own. */
-export { authKinds };

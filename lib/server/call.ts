@@ -19,7 +19,12 @@ export interface CallContext {
 /** Who may call a custom method. */
 export type MethodAccess =
   /** RBAC with the request's namespace. */
-  | { readonly type: 'policy'; readonly resource: string; readonly verb: string; readonly scope: 'Namespaced' | 'Cluster' }
+  | {
+      readonly type: 'policy';
+      readonly resource: string;
+      readonly verb: string;
+      readonly scope: 'Namespaced' | 'Cluster';
+    }
   /** Anyone with a valid token; the handler checks further. */
   | { readonly type: 'authenticated' }
   /** No token needed. */
@@ -31,7 +36,10 @@ export interface CustomMethod {
   readonly id: string;
   readonly access: MethodAccess;
   readonly handler:
-    | { readonly type: 'unary'; call(context: CallContext, request: JsonObject): Promise<JsonObject> }
+    | {
+        readonly type: 'unary';
+        call(context: CallContext, request: JsonObject): Promise<JsonObject>;
+      }
     | {
         readonly type: 'stream';
         call(context: CallContext, request: JsonObject): AsyncIterable<JsonObject>;

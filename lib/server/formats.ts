@@ -19,7 +19,8 @@ export const formats: Readonly<Record<string, Format>> = {
   },
   'absolute-path': {
     test: (value) =>
-      value === '' || (posix.isAbsolute(value) && !value.split('/').includes('..') && !value.includes('\0')),
+      value === '' ||
+      (posix.isAbsolute(value) && !value.split('/').includes('..') && !value.includes('\0')),
     rule: 'must be an absolute path without .. segments',
   },
 };

@@ -8,8 +8,13 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { limits, type Logger, type Random, statusCodes } from '../base/index.js';
-import { encodeStatus, type JsonObject, type SchemaRegistry, statusDetailsKey } from '../rpc/index.js';
+import { limits, type Logger, type Random, statusCodes, systemClock } from '../base/index.js';
+import {
+  encodeStatus,
+  type JsonObject,
+  type SchemaRegistry,
+  statusDetailsKey,
+} from '../rpc/index.js';
 import type { CallContext } from './call.js';
 import type { Dispatcher } from './dispatcher.js';
 import { publicError } from './error-body.js';
@@ -62,9 +67,9 @@ export class GrpcServer {
   async close(graceMs = 2_000): Promise<void> {
     this.#closing.abort();
     await new Promise<void>((resolve) => {
-      const cut = setTimeout(() => this.#server.forceShutdown(), graceMs);
+      const cut = systemClock.setTimer(() => this.#server.forceShutdown(), graceMs);
       this.#server.tryShutdown(() => {
-        clearTimeout(cut);
+        cut.cancel();
         resolve();
       });
     });
@@ -87,8 +92,10 @@ export class GrpcServer {
       };
       entry[1][method.id] = method.streaming
         ? (call: ServerWritableStream<Buffer, Buffer>) => void this.#stream(method, call)
-        : (call: ServerUnaryCall<Buffer, Buffer>, callback: (e: object | null, b?: Buffer) => void) =>
-            void this.#unary(method, call, callback);
+        : (
+            call: ServerUnaryCall<Buffer, Buffer>,
+            callback: (e: object | null, b?: Buffer) => void,
+          ) => void this.#unary(method, call, callback);
     }
     return [...services.values()];
   }

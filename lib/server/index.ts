@@ -8,7 +8,12 @@
  * Not promised: that a client that does not read gets anything but backpressure.
  */
 export { type AdmissionContext, type AdmissionRules, serve, type ServedKind } from './admission.js';
-export { type ApiParts, ApiServer, type ApiServerOptions, type ListenAddresses } from './api-server.js';
+export {
+  type ApiParts,
+  ApiServer,
+  type ApiServerOptions,
+  type ListenAddresses,
+} from './api-server.js';
 export * from './auth/index.js';
 export type { CallContext, CustomMethod, MethodAccess, Peer } from './call.js';
 export { httpStatuses } from './http-status.js';

@@ -1,7 +1,13 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { Ajv } from 'ajv';
 import type { FieldViolation } from '../base/index.js';
-import { type DescMessage, fieldRules, type JsonObject, type SchemaRegistry } from '../rpc/index.js';
+import {
+  type DescMessage,
+  fieldRules,
+  isJsonObject,
+  type JsonObject,
+  type SchemaRegistry,
+} from '../rpc/index.js';
 import { formats } from './formats.js';
 import { inputSchema } from './json-schema.js';
 
@@ -42,7 +48,10 @@ function violationOf(error: ErrorObject): FieldViolation {
         description: `${value} is not allowed; use one of ${(params.allowedValues as string[]).join(', ')}`,
       };
     case 'format':
-      return { field, description: `${value} ${formats[String(params.format)]?.rule ?? 'is malformed'}` };
+      return {
+        field,
+        description: `${value} ${formats[String(params.format)]?.rule ?? 'is malformed'}`,
+      };
     case 'minLength':
     case 'minItems':
       return { field, description: 'must not be empty' };
@@ -98,8 +107,13 @@ export class InputSchemas {
       const inner = 'message' in field ? field.message : undefined;
       if (!inner || inner.typeName === 'google.protobuf.Struct') return [[name, value]];
       if (Array.isArray(value))
-        return [[name, value.map((item) => (isObject(item) ? this.clean(inner, item) : item))]];
-      return [[name, isObject(value) ? this.clean(inner, value) : value]];
+        return [
+          [
+            name,
+            value.map((item: unknown) => (isJsonObject(item) ? this.clean(inner, item) : item)),
+          ],
+        ];
+      return [[name, isJsonObject(value) ? this.clean(inner, value) : value]];
     });
     return Object.fromEntries(entries);
   }
@@ -110,8 +124,4 @@ export class InputSchemas {
       .filter((field) => fieldRules(this.#schemas.registry, field).immutable)
       .map((field) => field.jsonName);
   }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

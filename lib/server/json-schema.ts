@@ -1,3 +1,4 @@
+import { ScalarType } from '@bufbuild/protobuf';
 import {
   type DescEnum,
   type DescField,
@@ -51,12 +52,28 @@ function fieldSchema(schemas: SchemaRegistry, field: DescField, rules: FieldRule
   }
 }
 
+/** JSON type of a scalar field; 64-bit numbers and bytes are strings in proto3 JSON. */
+export function jsonType(
+  field: DescField & { fieldKind: 'scalar' },
+): 'boolean' | 'integer' | 'string' {
+  switch (field.scalar) {
+    case ScalarType.BOOL:
+      return 'boolean';
+    case ScalarType.INT32:
+    case ScalarType.UINT32:
+    case ScalarType.SINT32:
+      return 'integer';
+    default:
+      return 'string';
+  }
+}
+
 function scalarSchema(field: DescField & { fieldKind: 'scalar' }, rules: FieldRules): JsonSchema {
-  const zero = field.getDefaultValue() ?? (field.proto.type === 9 ? '' : 0);
-  if (typeof zero === 'boolean' || field.proto.type === 8) return { type: 'boolean' };
-  if (typeof zero !== 'string') {
+  const type = jsonType(field);
+  if (type === 'boolean') return { type };
+  if (type === 'integer') {
     return {
-      type: 'integer',
+      type,
       minimum: rules.minimum ?? -(2 ** 31),
       maximum: rules.maximum ?? 2 ** 31 - 1,
     };

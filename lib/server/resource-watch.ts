@@ -1,7 +1,7 @@
 import type { ApiObject, Kind, LabelSelector, WatchEvent } from '../object/index.js';
 import type { JsonObject } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
-import { parseRevision } from './resources.js';
+import { parseRevision } from './revision.js';
 
 /** An idle watch tells its position this often, so that a resume does not fall out of history. */
 const bookmarkMs = 15_000;

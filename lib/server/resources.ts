@@ -1,4 +1,4 @@
-import { hasCode, invalid, notFound, StatusError } from '../base/index.js';
+import { hasCode, invalid, notFound } from '../base/index.js';
 import {
   type AnyKind,
   type ApiObject,
@@ -6,7 +6,7 @@ import {
   type Kind,
   parseLabelSelector,
 } from '../object/index.js';
-import { type JsonObject, present } from '../rpc/index.js';
+import { isJsonObject, type JsonObject, present, textOf } from '../rpc/index.js';
 import type { ListOptions, ObjectStore } from '../store/index.js';
 import type { AdmissionRules, ServedKind } from './admission.js';
 import type { Authorizer } from './auth/index.js';
@@ -27,15 +27,10 @@ export interface ResourceOptions {
 /** A write judged against a version that changed meanwhile is judged again, this often. */
 const triesMax = 8;
 
-function text(request: JsonObject, field: string): string {
-  const value = request[field];
-  return typeof value === 'string' ? value : '';
-}
-
 /** Namespace of a request: `-` means all, empty means `default`. */
 export function requestNamespace(kind: AnyKind, request: JsonObject): string | undefined {
   if (kind.scope === 'Cluster') return undefined;
-  const namespace = text(request, 'namespace');
+  const namespace = textOf(request, 'namespace');
   return namespace === '' ? 'default' : namespace;
 }
 
@@ -50,10 +45,7 @@ export class Resources {
   /** The object as this caller may see it. */
   show(served: ServedKind, object: ApiObject, reveal = false): JsonObject {
     const visible = served.rules.present?.(object, reveal) ?? object;
-    return present(
-      this.#options.admission.message(served),
-      visible as unknown as JsonObject,
-    );
+    return present(this.#options.admission.message(served), visible as unknown as JsonObject);
   }
 
   async unary(
@@ -78,16 +70,12 @@ export class Resources {
     }
   }
 
-  watch(
-    served: ServedKind,
-    context: CallContext,
-    request: JsonObject,
-  ): AsyncIterable<JsonObject> {
+  watch(served: ServedKind, context: CallContext, request: JsonObject): AsyncIterable<JsonObject> {
     const namespace = requestNamespace(served.kind, request);
     return watchResource(this.#options.store, served.kind as unknown as Kind, {
       namespace: namespace === '-' ? undefined : namespace,
-      resourceVersion: text(request, 'resourceVersion'),
-      selector: parseLabelSelector(text(request, 'labelSelector')),
+      resourceVersion: textOf(request, 'resourceVersion'),
+      selector: parseLabelSelector(textOf(request, 'labelSelector')),
       signal: context.signal,
       show: (object) => this.show(served, object),
     });
@@ -97,7 +85,7 @@ export class Resources {
     const key = keyFor(
       served.kind,
       requestNamespace(served.kind, request),
-      text(request, 'name'),
+      textOf(request, 'name'),
     );
     const object = await this.#options.store.get(served.kind as unknown as Kind, key);
     if (!object) throw notFound({ kind: served.kind.kind, ...key });
@@ -120,9 +108,9 @@ export class Resources {
     if (limit < 0)
       throw invalid([{ field: 'limit', description: `${limit} is below 0; leave it out for all` }]);
     const namespace = requestNamespace(served.kind, request);
-    const pageToken = text(request, 'pageToken');
+    const pageToken = textOf(request, 'pageToken');
     const options: ListOptions = {
-      labels: parseLabelSelector(text(request, 'labelSelector')),
+      labels: parseLabelSelector(textOf(request, 'labelSelector')),
       ...(namespace === undefined || namespace === '-' ? {} : { namespace }),
       ...(limit > 0 ? { limit } : {}),
       ...(pageToken === '' ? {} : { pageToken }),
@@ -143,10 +131,10 @@ export class Resources {
   ): Promise<JsonObject> {
     const { admission, store } = this.#options;
     const body = request[bodyField(served)];
-    const object = isObject(body) ? body : {};
-    const given = isObject(object.metadata) ? object.metadata.resourceVersion : undefined;
+    const object = isJsonObject(body) ? body : {};
+    const given = isJsonObject(object.metadata) ? object.metadata.resourceVersion : undefined;
     const versioned = mode === 'update' && typeof given === 'string' && given !== '';
-    const name = mode === 'update' ? text(request, 'name') : undefined;
+    const name = mode === 'update' ? textOf(request, 'name') : undefined;
     const namespace = requestNamespace(served.kind, request);
     for (let tries = 1; ; tries += 1) {
       const [write] = await admission.prepare(context.identity, [
@@ -165,7 +153,11 @@ export class Resources {
     }
   }
 
-  async #create(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
+  async #create(
+    served: ServedKind,
+    context: CallContext,
+    request: JsonObject,
+  ): Promise<JsonObject> {
     const namespace = requestNamespace(served.kind, request);
     if (request.ensureNamespace === true && namespace !== undefined) {
       await this.#options.authorizer.demand(context.identity, {
@@ -184,13 +176,13 @@ export class Resources {
 
   async #updateStatus(served: ServedKind, request: JsonObject): Promise<JsonObject> {
     const body = request[bodyField(served)];
-    const given = isObject(body) ? body : {};
+    const given = isJsonObject(body) ? body : {};
     const current = await this.#require(served, request);
     const status = Object.fromEntries(
       served.kind.statusFields.filter((f) => f in given).map((f) => [f, given[f]]),
     );
-    const metadata = isObject(given.metadata) ? given.metadata : {};
-    const version = text(metadata, 'resourceVersion');
+    const metadata = isJsonObject(given.metadata) ? given.metadata : {};
+    const version = textOf(metadata, 'resourceVersion');
     const key = keyFor(served.kind, current.namespace, current.name);
     const kind = served.kind as unknown as Kind;
     const precondition = version === '' ? undefined : { resourceVersion: version };
@@ -198,7 +190,11 @@ export class Resources {
     return this.show(served, stored);
   }
 
-  async #delete(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
+  async #delete(
+    served: ServedKind,
+    context: CallContext,
+    request: JsonObject,
+  ): Promise<JsonObject> {
     const { admission, store } = this.#options;
     for (let tries = 1; ; tries += 1) {
       const object = await this.#require(served, request);
@@ -229,25 +225,4 @@ export function bodyField(served: ServedKind): string {
 function dryRunObject(write: PreparedWrite): ApiObject {
   const metadata = write.before?.metadata ?? {};
   return { ...write.object, metadata } as ApiObject;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Parses a resource version that a client sends. @throws StatusError InvalidArgument. */
-export function parseRevision(value: string): number {
-  const revision = Number(value);
-  if (/^\d{1,16}$/.test(value) && Number.isSafeInteger(revision)) return revision;
-  throw new StatusError({
-    code: 'InvalidArgument',
-    reason: 'ValidationFailed',
-    message: `resourceVersion: ${JSON.stringify(value)} is not a version that this API gave out`,
-    violations: [
-      {
-        field: 'resourceVersion',
-        description: `${JSON.stringify(value)} is not a version that this API gave out`,
-      },
-    ],
-  });
 }

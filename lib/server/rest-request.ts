@@ -1,5 +1,6 @@
 import { type FieldViolation, invalid, limits, StatusError } from '../base/index.js';
 import type { DescField, DescMessage, JsonObject } from '../rpc/index.js';
+import { jsonType } from './json-schema.js';
 import type { MethodInfo } from './method-table.js';
 
 /** The parts of an HTTP request that become a message. */
@@ -15,11 +16,14 @@ function fieldNamed(message: DescMessage, name: string): DescField | undefined {
 
 function scalarFromText(field: DescField, text: string): unknown {
   if (field.fieldKind !== 'scalar') return undefined;
-  const zero = field.getDefaultValue();
-  if (typeof zero === 'boolean' || field.proto.type === 8)
-    return text === 'true' ? true : text === 'false' ? false : undefined;
-  if (field.proto.type === 9) return text;
-  return /^-?\d{1,15}$/.test(text) ? Number(text) : undefined;
+  switch (jsonType(field)) {
+    case 'boolean':
+      return text === 'true' ? true : text === 'false' ? false : undefined;
+    case 'string':
+      return text;
+    case 'integer':
+      return /^-?\d{1,15}$/.test(text) ? Number(text) : undefined;
+  }
 }
 
 /**
@@ -38,8 +42,7 @@ export function requestFromHttp(method: MethodInfo, parts: HttpParts): JsonObjec
   }
   for (const [name, value] of Object.entries(parts.query)) {
     const field = fieldNamed(input, name);
-    const parsed =
-      field && typeof value === 'string' ? scalarFromText(field, value) : undefined;
+    const parsed = field && typeof value === 'string' ? scalarFromText(field, value) : undefined;
     if (!field || route?.body === '*' || field.fieldKind !== 'scalar')
       violations.push({ field: name, description: 'is not a query parameter of this path' });
     else if (parsed === undefined)

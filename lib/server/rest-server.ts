@@ -85,7 +85,11 @@ export class RestServer {
     });
   }
 
-  async #handle(method: MethodInfo, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  async #handle(
+    method: MethodInfo,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<unknown> {
     const query = request.query as Record<string, string>;
     const watch = this.#watchOf(method, query);
     if (watch) {
@@ -175,7 +179,11 @@ export class RestServer {
     } catch (thrown) {
       const error = publicError(thrown);
       if (error.code === 'Internal')
-        this.#options.logger.error('stream failed', { method: method.id, requestId, error: thrown });
+        this.#options.logger.error('stream failed', {
+          method: method.id,
+          requestId,
+          error: thrown,
+        });
       yield { event: 'ERROR', data: errorBody(error, requestId) };
     }
   }
@@ -234,8 +242,7 @@ async function begun(answers: AsyncIterable<JsonObject>): Promise<AsyncIterable<
   })();
   await Promise.race([first, patience]);
   return (async function* () {
-    for (let result = await first; !result.done; result = await iterator.next())
-      yield result.value;
+    for (let result = await first; !result.done; result = await iterator.next()) yield result.value;
   })();
 }
 

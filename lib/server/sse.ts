@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { sleep, systemClock } from '../base/index.js';
 import type { JsonObject } from '../rpc/index.js';
 
 /** Silent connections are cut by proxies: a comment this often keeps them. */
@@ -51,8 +52,8 @@ export async function sendEvents(
     'x-accel-buffering': 'no',
   });
   const writer = new StreamWriter(response, signal);
-  const heartbeat = setInterval(() => void writer.write(':\n\n'), heartbeatMs);
-  heartbeat.unref();
+  const ended = new AbortController();
+  void beat(writer, AbortSignal.any([signal, ended.signal]));
   try {
     await writer.write(':\n\n');
     for await (const event of source) {
@@ -61,8 +62,16 @@ export async function sendEvents(
       await writer.write(`${id}${name}data: ${JSON.stringify(event.data)}\n\n`);
     }
   } finally {
-    clearInterval(heartbeat);
+    ended.abort();
     response.end();
+  }
+}
+
+async function beat(writer: StreamWriter, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await sleep(systemClock, heartbeatMs, signal);
+    if (signal.aborted) return;
+    await writer.write(':\n\n');
   }
 }
 

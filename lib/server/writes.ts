@@ -204,7 +204,7 @@ export class Admission {
     if (!before) {
       const finalizers = rules.finalizers ? { finalizers: rules.finalizers } : {};
       const metadata = { ...annotations, ...finalizers };
-      return { op: 'create', kind, object: { ...object, metadata } as NewObject<ApiObject> };
+      return { op: 'create', kind, object: { ...object, metadata } };
     }
     // Judged against `before`, so it must still be what is stored when the write happens.
     const asked = given?.resourceVersion;
@@ -234,7 +234,8 @@ export class Admission {
 
 function prefixed(violation: FieldViolation, index: number, object: ApiObject): FieldViolation {
   const name = (object as { readonly name?: unknown }).name;
-  const label = typeof name === 'string' && name !== '' ? `objects[${index}] (${name})` : `objects[${index}]`;
+  const label =
+    typeof name === 'string' && name !== '' ? `objects[${index}] (${name})` : `objects[${index}]`;
   return { ...violation, field: `${label}.${violation.field}` };
 }
 

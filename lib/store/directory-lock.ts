@@ -71,7 +71,9 @@ async function lockSocket(directory: string): Promise<Server | undefined> {
 async function startTime(pid: number): Promise<string | undefined> {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    // A zombie holds nothing any more; it only waits for its parent.
+    return fields[0] === 'Z' ? 'zombie' : fields[19];
   } catch {
     return undefined; // no such process, or no procfs: then only liveness counts
   }

@@ -18,6 +18,8 @@ export interface EngineState {
   readonly storeId: string;
   /** Revisions up to here may have been dropped when superseded. */
   readonly compactedRevision: number;
+  /** A revision that is known to have been written: a log that ends before it has lost its tail. */
+  readonly highWater: number;
 }
 
 /** Address of a record. */

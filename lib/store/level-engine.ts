@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { Level } from 'level';
-import { StatusError } from '../base/index.js';
+import { StatusError, systemClock } from '../base/index.js';
 import { type DirectoryLock, lockDirectory } from './directory-lock.js';
 import type { Engine, EngineState, LogRecord, RecordAddress } from './engine.js';
+import { HighWaterMark } from './high-water.js';
 import { decodeRecord, encodeKey, encodeValue } from './record-codec.js';
 
 const schemaVersion = 1;
@@ -11,7 +12,7 @@ const logEnd = Buffer.from([0x73]);
 /** Records read at a time: large enough for the native side, small enough to yield often. */
 const chunkRecords = 1_000;
 
-interface Meta extends EngineState {
+interface Meta extends Omit<EngineState, 'highWater'> {
   readonly schemaVersion: number;
 }
 
@@ -29,6 +30,7 @@ export class LevelEngine implements Engine {
   #lock: DirectoryLock | undefined;
   #open: Level<Buffer, Buffer> | undefined;
   #state: EngineState | undefined;
+  #highWater: HighWaterMark | undefined;
 
   constructor(options: LevelEngineOptions) {
     this.#options = options;
@@ -54,6 +56,7 @@ export class LevelEngine implements Engine {
       });
       await db.open();
       this.#open = db;
+      this.#highWater = new HighWaterMark(join(this.#options.directory, 'high-water'), systemClock);
       this.#state = await this.#loadState(newStoreId);
       return this.#state;
     } catch (error) {
@@ -64,8 +67,9 @@ export class LevelEngine implements Engine {
 
   async #loadState(newStoreId: () => string): Promise<EngineState> {
     const stored = (await this.#db.get(metaKey)) as Buffer | undefined;
+    const highWater = (await this.#highWater?.read()) ?? 0;
     if (stored === undefined) {
-      const state = { storeId: newStoreId(), compactedRevision: 0 };
+      const state = { storeId: newStoreId(), compactedRevision: 0, highWater };
       await this.#saveState(state);
       return state;
     }
@@ -76,11 +80,12 @@ export class LevelEngine implements Engine {
         reason: 'SchemaVersion',
         message: `the database has schema version ${meta.schemaVersion}, this release reads ${schemaVersion}; use the release that wrote it`,
       });
-    return { storeId: meta.storeId, compactedRevision: meta.compactedRevision };
+    return { storeId: meta.storeId, compactedRevision: meta.compactedRevision, highWater };
   }
 
   #saveState(state: EngineState): Promise<void> {
-    const meta: Meta = { schemaVersion, ...state };
+    const { storeId, compactedRevision } = state;
+    const meta: Meta = { schemaVersion, storeId, compactedRevision };
     // `sync` is LevelDB's own option, which the universal package's types leave out.
     const batch = this.#db.batch().put(metaKey, Buffer.from(JSON.stringify(meta)));
     return batch.write({ sync: true } as object);
@@ -103,13 +108,15 @@ export class LevelEngine implements Engine {
     }
   }
 
-  append(records: readonly LogRecord[]): Promise<void> {
+  async append(records: readonly LogRecord[]): Promise<void> {
     const batch = this.#db.batch();
     for (const record of records) {
       const key = encodeKey(record);
       batch.put(key, encodeValue(key, record));
     }
-    return batch.write({ sync: true } as object);
+    await batch.write({ sync: true } as object);
+    const last = records.at(-1);
+    if (last) this.#highWater?.note(last.revision);
   }
 
   async read(revision: number, limit: number): Promise<readonly LogRecord[]> {
@@ -134,6 +141,8 @@ export class LevelEngine implements Engine {
   }
 
   async close(): Promise<void> {
+    await this.#highWater?.close();
+    this.#highWater = undefined;
     await this.#open?.close();
     this.#open = undefined;
     await this.#lock?.release();

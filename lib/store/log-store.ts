@@ -24,7 +24,7 @@ import {
 import { CommitPipeline } from './commit-pipeline.js';
 import { compactLog } from './compaction.js';
 import type { Engine, LogRecord } from './engine.js';
-import { ObjectIndex } from './object-index.js';
+import { type ObjectIndex } from './object-index.js';
 import { type Applied, applyOperation, keyOfOperation } from './operations.js';
 import { PagedLists } from './paged-lists.js';
 import { restoreIndex } from './restore.js';
@@ -161,7 +161,7 @@ class LogStore implements ObjectStore {
   ): Promise<T> {
     return this.#single<T>({
       op: 'update',
-      kind: kind as AnyKind,
+      kind: kind,
       object,
       ...(precondition ? { precondition } : {}),
     });
@@ -175,7 +175,7 @@ class LogStore implements ObjectStore {
   ): Promise<T> {
     return this.#single<T>({
       op: 'updateStatus',
-      kind: kind as AnyKind,
+      kind: kind,
       key,
       status,
       ...(precondition ? { precondition } : {}),
@@ -189,7 +189,7 @@ class LogStore implements ObjectStore {
   ): Promise<T> {
     return this.#single<T>({
       op: 'delete',
-      kind: kind as AnyKind,
+      kind: kind,
       key,
       ...(precondition ? { precondition } : {}),
     });
@@ -336,7 +336,11 @@ export async function openStore(options: StoreOptions): Promise<ObjectStore> {
   const random = options.random ?? systemRandom;
   const state = await options.engine.open(() => random.uuid());
   try {
-    const { index, revision } = await restoreIndex(options.engine, state.compactedRevision);
+    const { index, revision } = await restoreIndex(
+      options.engine,
+      state.compactedRevision,
+      state.highWater,
+    );
     return new LogStore(options, state.storeId, index, revision, state.compactedRevision);
   } catch (error) {
     await options.engine.close();

@@ -6,11 +6,12 @@ export class MemoryEngine implements Engine {
   #state: EngineState | undefined;
 
   open(newStoreId: () => string): Promise<EngineState> {
-    this.#state ??= { storeId: newStoreId(), compactedRevision: 0 };
+    this.#state ??= { storeId: newStoreId(), compactedRevision: 0, highWater: 0 };
     return Promise.resolve(this.#state);
   }
 
   async *scan(): AsyncIterable<LogRecord> {
+    await Promise.resolve();
     yield* this.#records;
   }
 

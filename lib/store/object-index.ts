@@ -1,4 +1,4 @@
-import { type AnyKind, type ApiObject, keyString, type ObjectKey } from '../object/index.js';
+import type { ApiObject } from '../object/index.js';
 
 /** The current objects by kind and key, with keys in order for lists. */
 export class ObjectIndex {
@@ -12,7 +12,10 @@ export class ObjectIndex {
 
   set(kind: string, key: string, object: ApiObject): void {
     let objects = this.#kinds.get(kind);
-    if (!objects) this.#kinds.set(kind, (objects = new Map()));
+    if (!objects) {
+      objects = new Map<string, ApiObject>();
+      this.#kinds.set(kind, objects);
+    }
     if (!objects.has(key)) this.#sorted.delete(kind);
     objects.set(key, object);
   }
@@ -44,9 +47,4 @@ export class ObjectIndex {
       for (const object of objects.values()) yield [kind, object];
     }
   }
-}
-
-/** Identifies an object over all kinds. */
-export function indexKey(kind: AnyKind, key: ObjectKey): string {
-  return `${kind.kind} ${keyString(key)}`;
 }

@@ -106,7 +106,11 @@ function create(operation: Operation & { op: 'create' }, stamp: Stamp): Applied 
   };
 }
 
-function update(operation: Operation & { op: 'update' }, current: ApiObject, stamp: Stamp): Applied {
+function update(
+  operation: Operation & { op: 'update' },
+  current: ApiObject,
+  stamp: Stamp,
+): Applied {
   const { kind, object } = operation;
   const notSpec = ['metadata', ...kind.statusFields];
   const spec = omit(object, notSpec);
@@ -171,7 +175,7 @@ function remove(current: ApiObject, stamp: Stamp): Applied {
     updatedAt: stamp.now,
     deletionRequestedAt: meta.deletionRequestedAt ?? stamp.now,
   };
-  return { object: { ...current, metadata }, exists: !held, changed: true };
+  return { object: { ...current, metadata }, exists: held, changed: true };
 }
 
 /**

@@ -39,11 +39,7 @@ export class PagedLists {
   }
 
   /** The page a token stands for. */
-  next<T extends ApiObject>(
-    token: string,
-    kind: string,
-    limit: number | undefined,
-  ): ListResult<T> {
+  next<T extends ApiObject>(token: string, kind: string, limit: number | undefined): ListResult<T> {
     const [id = '', startText = ''] = Buffer.from(token, 'base64url').toString().split(':');
     const start = Number(startText);
     if (!/^[0-9a-f-]{36}$/.test(id) || !Number.isInteger(start))

@@ -18,6 +18,7 @@ function hole(expected: number, found: number): StatusError {
 export async function restoreIndex(
   engine: Pick<Engine, 'scan'>,
   compacted: number,
+  highWater: number,
 ): Promise<{ readonly index: ObjectIndex; readonly revision: number }> {
   const index = new ObjectIndex();
   let revision = compacted;
@@ -36,5 +37,11 @@ export async function restoreIndex(
     else index.set(record.kind, key, deepFreeze(record.object));
   }
   if (last && last.index !== last.count - 1) throw hole(revision + 1, revision + 1);
+  if (revision < highWater)
+    throw new StatusError({
+      code: 'DataLoss',
+      reason: 'LogTailLost',
+      message: `the store's log ends at revision ${revision}, but ${highWater} was written: its tail is lost; restore the data directory from a backup`,
+    });
   return { index, revision };
 }

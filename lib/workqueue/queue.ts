@@ -2,7 +2,9 @@
 type KeyState = 'queued' | 'processing' | 'processing-dirty';
 
 /** What {@link WorkQueue.get} gives. */
-export type Handout<K> = { readonly key: K; readonly shutDown: false } | { readonly shutDown: true };
+export type Handout<K> =
+  | { readonly key: K; readonly shutDown: false }
+  | { readonly shutDown: true };
 
 /** What a drain left behind. */
 export interface DrainReport<K> {
@@ -22,8 +24,8 @@ export class WorkQueue<K> {
   #ring: (K | undefined)[] = [];
   /** Index of the next key in the ring; taken slots are cleared so that nothing leaks. */
   #head = 0;
-  #waiting: ((handout: Handout<K>) => void)[] = [];
-  #drainers: (() => void)[] = [];
+  readonly #waiting: ((handout: Handout<K>) => void)[] = [];
+  readonly #drainers: (() => void)[] = [];
   #state: 'open' | 'draining' | 'shutDown' = 'open';
 
   /** Keys ready to be handed out. */

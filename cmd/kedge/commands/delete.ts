@@ -14,7 +14,11 @@ interface DeleteOptions {
   readonly timeout: string;
 }
 
-async function remove(type: string, names: readonly string[], options: DeleteOptions): Promise<void> {
+async function remove(
+  type: string,
+  names: readonly string[],
+  options: DeleteOptions,
+): Promise<void> {
   const kind = kindNamed(type);
   const scope: JsonObject = kind.scope === 'Cluster' ? {} : { namespace: options.namespace };
   const client = await connect();
@@ -86,5 +90,7 @@ export function addDelete(program: Command): void {
     .option('--dry-run', 'judge it, delete nothing')
     .option('--no-wait', 'return once the deletion is stored')
     .option('--timeout <seconds>', 'longest wait', '120')
-    .action((type: string, names: string[], options: DeleteOptions) => remove(type, names, options));
+    .action((type: string, names: string[], options: DeleteOptions) =>
+      remove(type, names, options),
+    );
 }

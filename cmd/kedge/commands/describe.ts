@@ -71,7 +71,7 @@ async function describe(type: string, name: string, options: DescribeOptions): P
       return;
     }
     const description = await client.call(methodFor(kind, 'Describe'), request);
-    if (format === 'table' || format === 'wide') show(description as Description);
+    if (format === 'table' || format === 'wide') show(description);
     else print(render(kind, [description], format, { single: true, namespaces: false, now: 0 }));
   } finally {
     client.close();

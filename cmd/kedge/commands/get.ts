@@ -70,12 +70,17 @@ async function get(type: string, name: string | undefined, options: GetOptions):
         ? await listAll(client, kind, { ...scope, labelSelector: options.selector ?? '' })
         : [await client.call(methodFor(kind, 'Get'), { ...scope, name })];
     if (objects.length === 0 && (format === 'table' || format === 'wide')) {
-      const where = kind.scope === 'Cluster' || options.allNamespaces ? '' : ` in namespace ${options.namespace}`;
+      const where =
+        kind.scope === 'Cluster' || options.allNamespaces
+          ? ''
+          : ` in namespace ${options.namespace}`;
       note(`No ${kind.plural} found${where}.`);
       return;
     }
     const namespaces = options.allNamespaces === true;
-    print(render(kind, objects, format, { single: name !== undefined, namespaces, now: Date.now() }));
+    print(
+      render(kind, objects, format, { single: name !== undefined, namespaces, now: Date.now() }),
+    );
   } finally {
     client.close();
   }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { textOf } from 'kedge/rpc';
 import pc from 'picocolors';
 import { connect } from '../api.js';
 
@@ -22,9 +23,9 @@ async function logs(name: string, options: LogsOptions): Promise<void> {
       tail: Number(options.tail),
     };
     for await (const line of client.stream('LogService.Get', request, interrupted.signal)) {
-      const instance = String(line.instance ?? '');
+      const instance = textOf(line, 'instance');
       const prefix = instance === name ? '' : pc.dim(`[${instance}] `);
-      process.stdout.write(`${prefix}${String(line.content ?? '')}\n`);
+      process.stdout.write(`${prefix}${textOf(line, 'content')}\n`);
     }
   } finally {
     client.close();

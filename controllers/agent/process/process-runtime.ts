@@ -10,7 +10,9 @@ import { rotate } from './log-rotation.js';
 import { isAlive, type ProcessId, readIfExists, readProcessId } from './process-table.js';
 
 const run = promisify(execFile);
-const supervisor = fileURLToPath(new URL('../../../agent/supervisor/supervise.sh', import.meta.url));
+const supervisor = fileURLToPath(
+  new URL('../../../agent/supervisor/supervise.sh', import.meta.url),
+);
 /** A supervisor that has claimed a run tells its workload's pid within this time. */
 const startMsMax = 10_000;
 const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -24,7 +26,10 @@ export interface ProcessRuntimeOptions {
   readonly clock: Clock;
 }
 
-type Mode = 'root' | 'user';
+/** How a mount namespace is had on this host, or why it is not. */
+type Mode =
+  | { readonly type: 'root' | 'user' }
+  | { readonly type: 'unavailable'; readonly message: string };
 
 /**
  * Workloads as processes of this host: a process group and a mount namespace of their own, output
@@ -40,7 +45,7 @@ export class ProcessRuntime implements Runtime {
   /** Runs whose supervisor this daemon has just spawned. */
   readonly #spawning = new Set<string>();
   #listener: (id: string) => void = () => undefined;
-  #mode: Promise<Mode | string> | undefined;
+  #mode: Promise<Mode> | undefined;
 
   constructor(options: ProcessRuntimeOptions) {
     this.#options = options;
@@ -48,12 +53,12 @@ export class ProcessRuntime implements Runtime {
 
   async availability(): Promise<Availability> {
     const mode = await this.#probe();
-    if (mode === 'root' || mode === 'user') return { available: true };
-    return { available: false, message: mode };
+    if (mode.type !== 'unavailable') return { available: true };
+    return { available: false, message: mode.message };
   }
 
   /** As root a mount namespace, else a user namespace where the system allows one. */
-  #probe(): Promise<Mode | string> {
+  #probe(): Promise<Mode> {
     this.#mode ??= (async () => {
       const root = process.getuid?.() === 0;
       const flags = root ? [] : ['--user', '--map-current-user', '--keep-caps'];
@@ -61,12 +66,13 @@ export class ProcessRuntime implements Runtime {
       const args = [...flags, '--mount', '--propagation', 'private', '--', 'sh', '-c', script];
       try {
         await run('unshare', args, { env: { PATH: defaultPath }, timeout: 5_000 });
-        return root ? 'root' : 'user';
+        return { type: root ? 'root' : 'user' };
       } catch (error) {
         const detail = (error as { stderr?: string }).stderr?.trim() || (error as Error).message;
-        return root
+        const message = root
           ? `mount namespaces are not available (${detail}); allow CAP_SYS_ADMIN and install util-linux`
           : `user namespaces are not available (${detail}); allow them (sysctl kernel.unprivileged_userns_clone=1, or kernel.apparmor_restrict_unprivileged_userns=0), or run kedged as root`;
+        return { type: 'unavailable', message };
       }
     })();
     return this.#mode;
@@ -106,7 +112,7 @@ export class ProcessRuntime implements Runtime {
     const before = await this.observe(spec.id);
     if (before.state === 'running' || before.state === 'starting') return;
     const mode = await this.#probe();
-    if (mode !== 'root' && mode !== 'user') throw new Error(mode);
+    if (mode.type === 'unavailable') throw new Error(mode.message);
     const n = (await this.#lastRun(spec.id)) + 1;
     const directory = this.#runDirectory(spec.id, n);
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -116,7 +122,13 @@ export class ProcessRuntime implements Runtime {
     this.#spawning.add(directory);
     const log = await open(this.logFile(spec.id), 'a', 0o600);
     try {
-      const args = [directory, mode, this.#options.hiddenDirectory, spec.workingDir, ...spec.command];
+      const args = [
+        directory,
+        mode.type,
+        this.#options.hiddenDirectory,
+        spec.workingDir,
+        ...spec.command,
+      ];
       const child = spawn('/bin/sh', [supervisor, ...args], {
         detached: true,
         stdio: ['ignore', log.fd, log.fd],

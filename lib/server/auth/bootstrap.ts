@@ -1,5 +1,5 @@
 import { failedPrecondition, hasCode, notFound } from '../../base/index.js';
-import type { AnyKind, ApiObject, Kind, NewObject } from '../../object/index.js';
+import type { ApiObject, Kind, NewObject } from '../../object/index.js';
 import type { ObjectStore, Operation } from '../../store/index.js';
 import { systemStates, tokens, users } from './kinds.js';
 import { makeToken, type NewToken } from './token-format.js';
@@ -7,7 +7,7 @@ import { makeToken, type NewToken } from './token-format.js';
 const rootName = 'root';
 
 function creation<T extends ApiObject>(kind: Kind<T>, object: Omit<T, 'metadata'>): Operation {
-  return { op: 'create', kind: kind as AnyKind, object: object as NewObject<ApiObject> };
+  return { op: 'create', kind: kind, object: object as NewObject<ApiObject> };
 }
 
 function tokenCreation(token: NewToken, subject: string, description: string): Operation {

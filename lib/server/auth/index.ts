@@ -4,7 +4,13 @@
  */
 export { Authenticator, type Identity } from './authenticator.js';
 export { type Access, Authorizer } from './authorizer.js';
-export { bootstrap, isBootstrapped, issueToken, recoverRoot, type TokenRequest } from './bootstrap.js';
+export {
+  bootstrap,
+  isBootstrapped,
+  issueToken,
+  recoverRoot,
+  type TokenRequest,
+} from './bootstrap.js';
 export { builtinPolicies, seedPolicies } from './builtin-policies.js';
 export {
   authKinds,

@@ -35,7 +35,9 @@ export function makeToken(): NewToken {
 }
 
 /** The id and secret in a token's text, or undefined when it can't be a token. */
-export function parseToken(text: string): { readonly id: string; readonly secret: string } | undefined {
+export function parseToken(
+  text: string,
+): { readonly id: string; readonly secret: string } | undefined {
   if (text.length > lengthMax) return undefined;
   const match = form.exec(text);
   if (!match) return undefined;

@@ -1,0 +1,59 @@
+// Which folder may import which (docs/ARCHITECTURE.md has the table). Everything not allowed here is an error.
+const below = (from, to) => ({
+  name: `${from} stays in its layer`,
+  comment: `${from} may import only: ${to.join(', ') || 'nothing of Kedge'}`,
+  severity: 'error',
+  from: { path: `^${from}/`, pathNot: '\\.test\\.ts$' },
+  to: {
+    path: '^(lib|proto|drivers|controllers|cmd|test)/',
+    pathNot: [`^${from}/`, ...to.map((path) => `^${path}/`)],
+  },
+});
+const lib = (folder, ...to) =>
+  below(
+    `lib/${folder}`,
+    to.map((name) => `lib/${name}`),
+  );
+const low = ['base', 'object'];
+
+module.exports = {
+  forbidden: [
+    { name: 'no cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'resolvable',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    lib('base'),
+    lib('object', 'base'),
+    lib('store', ...low),
+    lib('workqueue', 'base'),
+    lib('informer', ...low),
+    lib('controller', ...low, 'informer', 'workqueue'),
+    lib('manager', ...low, 'informer', 'controller', 'store'),
+    lib('rpc', ...low),
+    lib('client', ...low, 'rpc'),
+    lib('server', ...low, 'store', 'rpc'),
+    below('lib', []),
+    below('proto', ['lib']),
+    below('drivers/sdk', []),
+    ...['local', 'local-host', 'cloud1-volume', 'cloud2-volume', 'cloud3-block', 'cloud4-disk'].map(
+      (name) => below(`drivers/${name}`, ['drivers/sdk']),
+    ),
+    below('controllers', ['lib', 'proto', 'drivers/sdk']),
+    {
+      name: 'nobody imports cmd',
+      severity: 'error',
+      from: { path: '^(lib|proto|drivers|controllers)/' },
+      to: { path: '^cmd/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '(^|/)(dist|node_modules)/' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.cruise.json' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['types', 'import'] },
+  },
+};

@@ -1,0 +1,61 @@
+import { StatusError } from 'kedge';
+import {
+  type Driver,
+  DriverError,
+  type DriverRegistry,
+  type Parameters,
+  type VolumeIdentity,
+} from '@kedge/driver-sdk';
+import type { StorageClass, Volume } from '../kinds/index.js';
+
+/** Driver and parameters of a volume, secret references not yet resolved. */
+export interface DriverCall {
+  readonly driver: Driver;
+  readonly parameters: Parameters;
+}
+
+/**
+ * The driver of a volume and the parameters it is called with: placement as captured at provision,
+ * credentials from the live class and volume (design.md section 12); all as captured once the class
+ * is gone.
+ * @throws DriverError InvalidParameters when neither class nor driver is there.
+ */
+export async function driverCall(
+  drivers: DriverRegistry,
+  volume: Volume,
+  storageClass: StorageClass | undefined,
+): Promise<DriverCall> {
+  const name = volume.driver || storageClass?.driver;
+  if (name === undefined) throw classMissing(volume);
+  const driver = await drivers.get(name);
+  if (!driver) throw new DriverError('InvalidParameters', `driver ${name} is not registered`);
+  const live = { ...storageClass?.parameters, ...volume.parameters };
+  const parameters: Record<string, string> = { ...live, ...volume.driverParameters };
+  for (const key of driver.capabilities().sensitiveParameters)
+    if (live[key] !== undefined) parameters[key] = live[key];
+  return { driver, parameters };
+}
+
+/** What is wrong with a volume whose class is gone before it was provisioned. */
+export function classMissing(volume: Volume): DriverError {
+  return new DriverError(
+    'InvalidParameters',
+    `storage class "${volume.storageClassName}" does not exist; create it and the volume goes on by itself`,
+  );
+}
+
+/** What a driver knows a volume by. */
+export function identityOf(volume: Volume): VolumeIdentity {
+  return { uid: volume.metadata.uid, name: volume.name, namespace: volume.namespace };
+}
+
+/** A driver's failure as the work queue understands it: with the time to retry, if it named one. */
+export function retryable(error: DriverError): StatusError {
+  return new StatusError({
+    code: 'Unavailable',
+    reason: error.kind,
+    message: error.message,
+    cause: error,
+    ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+  });
+}

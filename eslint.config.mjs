@@ -1,0 +1,65 @@
+import { defineConfig } from 'eslint/config';
+import tseslint from 'typescript-eslint';
+
+const time = 'inject a Clock (lib/base/clock.ts) instead';
+const chance = 'inject a Random (lib/base/random.ts) instead';
+
+export default defineConfig(
+  { ignores: ['**/dist/**', '**/gen/**', '**/node_modules/**'] },
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.recommendedTypeChecked],
+    languageOptions: {
+      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+    },
+    linterOptions: { reportUnusedDisableDirectives: 'error' },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      '@typescript-eslint/explicit-module-boundary-types': 'error',
+      '@typescript-eslint/no-non-null-assertion': 'error',
+      '@typescript-eslint/no-unused-vars': [
+        'error',
+        { argsIgnorePattern: '^_', varsIgnorePattern: '^_' },
+      ],
+      '@typescript-eslint/prefer-readonly': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
+      '@typescript-eslint/no-misused-promises': 'error',
+      eqeqeq: 'error',
+      'max-lines': ['error', { max: 400 }],
+      'no-restricted-exports': ['error', { restrictDefaultExports: { direct: true, named: true } }],
+    },
+  },
+  {
+    files: ['lib/**/*.ts', 'controllers/**/*.ts'],
+    ignores: ['lib/base/clock.ts', 'lib/base/random.ts', 'lib/testing/**', '**/*.test.ts'],
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        { name: 'setTimeout', message: time },
+        { name: 'setInterval', message: time },
+      ],
+      'no-restricted-properties': [
+        'error',
+        { object: 'Date', property: 'now', message: time },
+        { object: 'performance', property: 'now', message: time },
+        { object: 'Math', property: 'random', message: chance },
+        {
+          object: 'process',
+          property: 'env',
+          message: 'take options instead; only cmd reads the environment',
+        },
+      ],
+    },
+  },
+  {
+    files: ['**/*.test.ts', 'test/**/*.ts'],
+    rules: {
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-unused-expressions': 'off',
+      '@typescript-eslint/require-await': 'off',
+    },
+  },
+);

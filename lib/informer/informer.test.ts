@@ -1,0 +1,209 @@
+import { expect } from 'chai';
+import { StatusError } from '../base/index.js';
+import { type ApiObject, defineKind, type ListWatch, type WatchBatch } from '../object/index.js';
+import { MemoryEngine, openStore } from '../store/index.js';
+import { FakeClock, settle } from '../testing/index.js';
+import { SharedInformer } from './index.js';
+
+interface Lamp extends ApiObject {
+  readonly room?: string;
+}
+const lamps = defineKind<Lamp>({
+  kind: 'Lamp',
+  plural: 'lamps',
+  scope: 'Cluster',
+  statusFields: [],
+});
+
+function lamp(name: string, version: string, uid = name): Lamp {
+  const metadata = {
+    uid,
+    resourceVersion: version,
+    generation: 1,
+    createdAt: '',
+    updatedAt: '',
+  };
+  return { name, metadata };
+}
+
+/** A source the test plays by hand. */
+class PlayedSource implements ListWatch<Lamp> {
+  items: Lamp[] = [];
+  revision = 1;
+  lists = 0;
+  watches: number[] = [];
+  sink: (batch: WatchBatch<Lamp>) => void = () => undefined;
+  end: (error?: unknown) => void = () => undefined;
+
+  list(): Promise<{ items: Lamp[]; revision: number }> {
+    this.lists += 1;
+    return Promise.resolve({ items: this.items, revision: this.revision });
+  }
+
+  watch(revision: number, sink: (batch: WatchBatch<Lamp>) => void, signal: AbortSignal) {
+    this.watches.push(revision);
+    this.sink = sink;
+    return new Promise<void>((resolve, reject) => {
+      this.end = (error) => (error ? reject(error as Error) : resolve());
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+}
+
+describe('shared informer', () => {
+  it('has a write in its cache before the write resolves, and indexes it', async () => {
+    const store = await openStore({ engine: new MemoryEngine() });
+    await using informer = new SharedInformer({ source: store.source(lamps), name: 'lamps' });
+    informer.addIndex('room', (o) => (o.room ? [o.room] : []));
+    informer.start();
+    await informer.waitForSync();
+    let cached: string | undefined;
+    await store.create(lamps, { name: 'a', room: 'hall' }).then(() => {
+      cached = informer.lister.get('a')?.room;
+    });
+    expect(cached).to.equal('hall');
+    expect(informer.lister.byIndex('room', 'hall')).to.have.length(1);
+    const stored = await store.get(lamps, { name: 'a' });
+    await store.update(lamps, { ...stored!, room: 'attic' });
+    expect(informer.lister.byIndex('room', 'hall')).to.have.length(0);
+    expect(Object.isFrozen(informer.lister.get('a'))).to.equal(true);
+    await store.close();
+  });
+
+  it('tells adds, updates and deletes in order, and marks the initial list', async () => {
+    const store = await openStore({ engine: new MemoryEngine() });
+    await store.create(lamps, { name: 'a' });
+    await using informer = new SharedInformer({ source: store.source(lamps), name: 'lamps' });
+    const told: string[] = [];
+    informer.addHandler({
+      onAdd: (o, initial) => void told.push(`add ${o.name}${initial ? ' initial' : ''}`),
+      onUpdate: (_before, o) => void told.push(`update ${o.name} ${o.room ?? ''}`),
+      onDelete: ({ object, known }) => void told.push(`delete ${object.name} ${known}`),
+    });
+    informer.start();
+    await informer.waitForSync();
+    const made = await store.create(lamps, { name: 'b' });
+    await settle();
+    await store.update(lamps, { ...made, room: 'hall' });
+    await settle();
+    await store.delete(lamps, { name: 'b' });
+    await settle();
+    expect(told).to.deep.equal(['add a initial', 'add b', 'update b hall', 'delete b true']);
+    await store.close();
+  });
+
+  it('coalesces what a slow handler has not been told, and never holds up another', async () => {
+    const source = new PlayedSource();
+    await using informer = new SharedInformer({ source, name: 'lamps' });
+    let release: () => void = () => undefined;
+    const slow: string[] = [];
+    const fast: string[] = [];
+    informer.addHandler({
+      onAdd: async (o) => {
+        slow.push(`add ${o.name}@${o.metadata.resourceVersion}`);
+        await new Promise<void>((resolve) => (release = resolve));
+      },
+      onUpdate: (before, o) =>
+        void slow.push(
+          `update ${o.name} ${before.metadata.resourceVersion}->${o.metadata.resourceVersion}`,
+        ),
+    });
+    informer.addHandler({
+      onAdd: (o) => void fast.push(o.name),
+      onUpdate: (_b, o) => void fast.push(o.metadata.resourceVersion),
+    });
+    informer.start();
+    await settle();
+    source.sink({
+      revision: 2,
+      events: [{ type: 'ADDED', object: lamp('a', '2'), revision: 2 }],
+    });
+    await settle();
+    for (const v of [3, 4, 5]) {
+      source.sink({
+        revision: v,
+        events: [{ type: 'MODIFIED', object: lamp('a', String(v)), revision: v }],
+      });
+      await settle();
+    }
+    expect(fast).to.deep.equal(['a', '3', '4', '5']);
+    expect(slow).to.deep.equal(['add a@2']);
+    release();
+    await settle();
+    expect(slow).to.deep.equal(['add a@2', 'update a 2->5']);
+  });
+
+  it('resumes from the last revision when the stream ends, without listing again', async () => {
+    const source = new PlayedSource();
+    const clock = new FakeClock();
+    await using informer = new SharedInformer({ source, name: 'lamps', clock });
+    informer.start();
+    await settle();
+    source.sink({ revision: 7, events: [] });
+    source.end();
+    await clock.advance(60_000);
+    expect(source.watches).to.deep.equal([1, 7]);
+    expect(source.lists).to.equal(1);
+  });
+
+  it('lists again when its cursor is compacted: deletes it missed are told as unknown, before updates', async () => {
+    const source = new PlayedSource();
+    source.items = [lamp('gone', '1'), lamp('kept', '1')];
+    const clock = new FakeClock();
+    await using informer = new SharedInformer({ source, name: 'lamps', clock });
+    const told: string[] = [];
+    informer.addHandler({
+      onUpdate: (_b, o) => void told.push(`update ${o.name}`),
+      onDelete: ({ object, known }) => void told.push(`delete ${object.name} ${known}`),
+    });
+    informer.start();
+    await settle();
+    source.items = [lamp('kept', '9')];
+    source.revision = 9;
+    source.end(new StatusError({ code: 'OutOfRange', reason: 'Compacted', message: 'compacted' }));
+    await clock.advance(60_000);
+    expect(told).to.deep.equal(['delete gone false', 'update kept']);
+    expect(informer.lister.list().map((o) => o.name)).to.deep.equal(['kept']);
+    expect(source.watches.at(-1)).to.equal(9);
+  });
+
+  it('tells a delete and an add when the name belongs to another object now', async () => {
+    const source = new PlayedSource();
+    source.items = [lamp('a', '1', 'first')];
+    await using informer = new SharedInformer({ source, name: 'lamps' });
+    const told: string[] = [];
+    informer.addHandler({
+      onAdd: (o) => void told.push(`add ${o.metadata.uid}`),
+      onUpdate: () => void told.push('update'),
+      onDelete: ({ object }) => void told.push(`delete ${object.metadata.uid}`),
+    });
+    informer.start();
+    await settle();
+    const object = lamp('a', '5', 'second');
+    source.sink({ revision: 5, events: [{ type: 'MODIFIED', object, revision: 5 }] });
+    await settle();
+    expect(told).to.deep.equal(['add first', 'delete first', 'add second']);
+  });
+
+  it('restarts a stream that says nothing, and backs off when the source keeps failing', async () => {
+    const source = new PlayedSource();
+    const clock = new FakeClock();
+    await using informer = new SharedInformer({
+      source,
+      name: 'lamps',
+      clock,
+      silenceMs: 10_000,
+      backoff: { baseMs: 1_000, maxMs: 30_000, jitter: 0 },
+    });
+    informer.start();
+    await settle();
+    await clock.advance(13_000);
+    expect(source.watches.length).to.be.greaterThan(1);
+    const before = source.watches.length;
+    for (let n = 0; n < 50; n += 1) {
+      source.end(new Error('down'));
+      await clock.advance(100);
+    }
+    expect(source.watches.length - before).to.be.lessThan(6);
+  });
+});

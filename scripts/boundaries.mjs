@@ -1,0 +1,26 @@
+// Checks import boundaries and cycles, and that modules were really looked at: with a compiler the
+// tool does not know it reports success over nothing.
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { root } from './steps.mjs';
+
+const modulesMin = 150;
+const folders = ['lib', 'proto', 'drivers', 'controllers', 'cmd'];
+const args = [...folders, '--config', '.dependency-cruiser.cjs', '--output-type', 'json'];
+const bin = join(root, 'node_modules/.bin/depcruise');
+const result = spawnSync(bin, args, { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 28 });
+if (!result.stdout) {
+  console.error(result.stderr);
+  process.exit(1);
+}
+const { summary } = JSON.parse(result.stdout);
+for (const violation of summary.violations)
+  console.error(`${violation.rule.name}: ${violation.from} -> ${violation.to}`);
+console.error(`${summary.totalCruised} modules, ${summary.totalDependenciesCruised} imports`);
+if (summary.totalCruised < modulesMin) {
+  console.error(
+    `only ${summary.totalCruised} modules were cruised, at least ${modulesMin} are there`,
+  );
+  process.exit(1);
+}
+process.exit(summary.violations.length > 0 ? 1 : 0);

@@ -1,0 +1,12 @@
+// npm run check: everything a commit must pass, quick things first. --no-tests leaves the unit tests out.
+import { demandNode, install, run, unitSpecs } from './steps.mjs';
+
+demandNode();
+install();
+run('format', 'biome', ['format', '.']);
+run('build', 'tsc', ['-b']);
+run('lint', 'eslint', ['--max-warnings=0', '.']);
+run('boundaries', 'node', ['scripts/boundaries.mjs']);
+run('unused', 'knip', []);
+run('generated code', 'node', ['scripts/generate.mjs', '--check']);
+if (!process.argv.includes('--no-tests')) run('unit tests', 'mocha', unitSpecs);

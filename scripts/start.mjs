@@ -1,0 +1,12 @@
+// npm start: installs and builds what is missing, then becomes the daemon with the local profile.
+import { build, demandNode, install } from './steps.mjs';
+
+demandNode();
+if (process.platform !== 'linux') {
+  console.error('kedged runs on Linux; the library (workspace lib) runs on macOS too');
+  process.exit(1);
+}
+install();
+build();
+process.argv.splice(2, 0, '--local');
+await import('../cmd/dist/kedged/main.js');

@@ -1,0 +1,50 @@
+// Runs commands one after the other and says what each took; stops at the first that fails.
+import { spawnSync } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('..', import.meta.url));
+const bin = join(root, 'node_modules/.bin');
+const [major, minor] = process.versions.node.split('.').map(Number);
+
+export function demandNode() {
+  if (major > 20 || (major === 20 && minor >= 19)) return;
+  console.error(
+    `Kedge needs Node.js 20.19 or newer, this is ${process.version}; get it at https://nodejs.org or with your package manager`,
+  );
+  process.exit(1);
+}
+
+export function run(name, command, args = [], env = {}) {
+  const started = performance.now();
+  const path = existsSync(join(bin, command)) ? join(bin, command) : command;
+  const result = spawnSync(path, args, {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, ...env },
+  });
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  if (result.status !== 0) {
+    console.error(`FAILED ${name} (${seconds} s)`);
+    process.exit(result.status ?? 1);
+  }
+  console.error(`ok ${name} (${seconds} s)`);
+}
+
+// npm ci deletes what is there first, so it runs only when the lock file is newer than the install.
+export function install() {
+  const lock = join(root, 'package-lock.json');
+  const marker = join(root, 'node_modules/.package-lock.json');
+  if (existsSync(marker) && statSync(marker).mtimeMs >= statSync(lock).mtimeMs) return;
+  run('install', 'npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']);
+}
+
+export function build() {
+  run('build', 'tsc', ['-b']);
+}
+
+export const unitSpecs = ['lib', 'drivers/sdk', 'drivers', 'controllers', 'cmd'].map(
+  (folder) => `${folder}/dist/**/*.test.js`,
+);
+export const suiteSpecs = ['test/dist/**/*.test.js'];
