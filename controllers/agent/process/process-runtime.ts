@@ -181,10 +181,12 @@ export class ProcessRuntime implements Runtime {
     try {
       await mkdir(claimed);
       // Nobody had claimed it, so nothing was started, and a late supervisor will not start it now.
+      await writeFile(join(claimed, 'abandoned'), '');
       return { state: 'absent' };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
+    if ((await readIfExists(join(claimed, 'abandoned'))) !== undefined) return { state: 'absent' };
     const keeper = await readProcessId(join(claimed, 'supervisor'));
     const claimedAt = (await stat(claimed)).mtimeMs;
     const young = !keeper && this.#options.clock.now() - claimedAt < startMsMax;

@@ -1,0 +1,53 @@
+import { expect } from 'chai';
+import { environmentName, parseAddress, resolveSettings } from './settings.js';
+
+const nothing = { flags: {}, environment: {}, file: {}, profile: {} };
+
+describe('settings of kedged', () => {
+  it('flags win over environment over file over profile over defaults', () => {
+    const key = 'log.level';
+    const layers = {
+      profile: { [key]: 'debug' },
+      file: { log: { level: 'warn' } },
+      environment: { KEDGE_LOG_LEVEL: 'error' },
+      flags: { [key]: 'silent' },
+    };
+    expect(resolveSettings(nothing).logLevel).to.equal('info');
+    expect(resolveSettings({ ...nothing, profile: layers.profile }).logLevel).to.equal('debug');
+    const file = { ...nothing, profile: layers.profile, file: layers.file };
+    expect(resolveSettings(file).logLevel).to.equal('warn');
+    const environment = { ...file, environment: layers.environment };
+    expect(resolveSettings(environment).logLevel).to.equal('error');
+    expect(resolveSettings({ ...environment, flags: layers.flags }).logLevel).to.equal('silent');
+  });
+
+  it('unknown keys and unreadable values are errors, all named', () => {
+    const file = { server: { port: 1 }, storage: { allowCreateMissing: 'maybe' } };
+    expect(() => resolveSettings({ ...nothing, file })).to.throw(
+      /server\.port.*storage\.allowCreateMissing/,
+    );
+  });
+
+  it('the shipped default allows no host path and creates none', () => {
+    const config = resolveSettings(nothing);
+    expect(config.hostPathAllowlist).to.deep.equal([]);
+    expect(config.allowCreateMissing).to.equal(false);
+    expect(config.defaultStorageClass).to.equal('local');
+  });
+
+  it('listening in the clear beyond loopback must be asked for', () => {
+    const file = { server: { grpcAddress: '0.0.0.0:7863' } };
+    expect(() => resolveSettings({ ...nothing, file })).to.throw('TLS');
+    const asked = { server: { ...file.server, allowInsecure: true } };
+    expect(resolveSettings({ ...nothing, file: asked }).grpcAddress).to.equal('0.0.0.0:7863');
+  });
+
+  it('reads addresses and names the environment', () => {
+    expect(parseAddress('k', '[::1]:80')).to.deep.equal({ host: '::1', port: 80 });
+    for (const bad of ['80', ':80', 'a:b', 'a:99999'])
+      expect(() => parseAddress('k', bad)).to.throw('host:port');
+    expect(environmentName('storage.hostPathAllowlist')).to.equal(
+      'KEDGE_STORAGE_HOST_PATH_ALLOWLIST',
+    );
+  });
+});

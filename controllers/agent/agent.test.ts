@@ -1,0 +1,269 @@
+import {
+  appendFile,
+  mkdir,
+  mkdtemp,
+  readFile,
+  rm,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { systemClock } from 'kedge';
+import { eventually } from 'kedge/testing';
+import { readLines } from '../log/log-reader.js';
+import { placeInstance } from '../scheduler/index.js';
+import type { Instance, Node } from '../kinds/index.js';
+import { ProcessRuntime } from './process/process-runtime.js';
+import { decideRestart } from './restart.js';
+import type { WorkloadSpec } from './runtime.js';
+import { resolveSubPath } from './sub-path.js';
+
+const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
+
+describe('restart decision', () => {
+  const exited = {
+    state: 'exited',
+    run: 1,
+    startedAt: 0,
+    exitedAt: 1_000,
+    requested: false,
+  } as const;
+
+  it('follows the policy', () => {
+    const decide = (policy: 'Always' | 'OnFailure' | 'Never', exitCode: number) =>
+      decideRestart(policy, { ...exited, exitCode }, 0).type;
+    expect([decide('Always', 0), decide('OnFailure', 0), decide('Never', 1)]).to.deep.equal([
+      'restart',
+      'stay',
+      'stay',
+    ]);
+    expect(decide('OnFailure', 1)).to.equal('restart');
+  });
+
+  it('waits longer with each crash up to five minutes, and not at all after a stop of our own', () => {
+    const at = (crashes: number) => decideRestart('Always', { ...exited, exitCode: 1 }, crashes);
+    expect(at(0)).to.deep.equal({ type: 'restart', atMs: 2_000 });
+    expect(at(3)).to.deep.equal({ type: 'restart', atMs: 9_000 });
+    expect(at(50)).to.deep.equal({ type: 'restart', atMs: 301_000 });
+    const ours = decideRestart('Never', { ...exited, exitCode: 143, requested: true }, 0);
+    expect(ours).to.deep.equal({ type: 'restart', atMs: 0 });
+  });
+});
+
+describe('scheduler', () => {
+  const node = (name: string, more: Partial<Node> = {}): Node => ({
+    name,
+    status: 'Ready',
+    metadata,
+    ...more,
+  });
+  const wants = (nodeSelector: Record<string, string>): Instance => ({
+    name: 'i',
+    namespace: 'default',
+    service: 's',
+    ordinal: 0,
+    template: { nodeSelector },
+    metadata,
+  });
+
+  it('takes a ready, schedulable node that matches, else says why none', () => {
+    const all = [
+      node('a', { status: 'NotReady' }),
+      node('b', { unschedulable: true }),
+      node('c'),
+      node('d', { labels: { 'svc.io/zone': 'z' } }),
+    ];
+    expect(placeInstance(wants({}), all)).to.deep.equal({ type: 'node', node: 'c' });
+    expect(placeInstance(wants({ 'svc.io/zone': 'z' }), all)).to.deep.equal({
+      type: 'node',
+      node: 'd',
+    });
+    const none = placeInstance(wants({ 'svc.io/zone': 'y' }), all);
+    expect(none.type === 'none' && none.message).to.contain('svc.io/zone=y');
+  });
+});
+
+describe('sub paths', () => {
+  let root: string;
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'kedge-sub-'));
+  });
+  afterEach(() => rm(root, { recursive: true }));
+
+  it('are created inside the volume', async () => {
+    expect(await resolveSubPath(root, 'a/b')).to.equal(join(root, 'a/b'));
+  });
+
+  it('never follow a link out of the volume', async () => {
+    await symlink('/etc', join(root, 'link'));
+    const error = await resolveSubPath(root, 'link/x').catch((e: unknown) => e);
+    expect(String(error)).to.contain('leads out');
+  });
+});
+
+describe('log reader', () => {
+  let file: string;
+  const never = new AbortController().signal;
+  beforeEach(async () => {
+    file = join(await mkdtemp(join(tmpdir(), 'kedge-log-')), 'output.log');
+  });
+  async function all(tail: number): Promise<string[]> {
+    const lines: string[] = [];
+    for await (const line of readLines(file, { tail, follow: false, signal: never }))
+      lines.push(line);
+    return lines;
+  }
+
+  it('gives all lines, or the last ones, also an unfinished one', async () => {
+    await writeFile(file, 'one\ntwo\nthree\n');
+    expect(await all(0)).to.deep.equal(['one', 'two', 'three']);
+    expect(await all(2)).to.deep.equal(['two', 'three']);
+    await appendFile(file, 'fo');
+    expect(await all(2)).to.deep.equal(['three', 'fo']);
+    expect(await all(10)).to.deep.equal(['one', 'two', 'three', 'fo']);
+  });
+
+  it('finds the tail over many chunks, and a missing file is no lines', async () => {
+    await writeFile(file, Array.from({ length: 20_000 }, (_, n) => `line ${n}\n`).join(''));
+    expect((await all(15_000))[0]).to.equal('line 5000');
+    await rm(file);
+    expect(await all(0)).to.deep.equal([]);
+  });
+
+  it('follows new lines, and reads on from the start when the file was emptied', async () => {
+    await writeFile(file, 'first line\n');
+    const stop = new AbortController();
+    const lines: string[] = [];
+    const reading = (async () => {
+      for await (const line of readLines(file, { tail: 0, follow: true, signal: stop.signal }))
+        lines.push(line);
+    })();
+    await eventually('the first line', () => lines.length === 1);
+    await appendFile(file, 'more\n');
+    await eventually('the second line', () => lines.length === 2);
+    await truncate(file, 0);
+    await appendFile(file, 'new\n');
+    await eventually('the line after rotation', () => lines.includes('new'));
+    stop.abort();
+    await reading;
+  });
+});
+
+describe('process runtime', function () {
+  let base: string;
+  let runtime: ProcessRuntime;
+  const id = '0f6cbd92-1c31-4a3a-9c0e-222222222222';
+  const make = () =>
+    new ProcessRuntime({
+      directory: join(base, 'data/instances'),
+      hiddenDirectory: join(base, 'data'),
+      clock: systemClock,
+    });
+  const spec = (script: string, mounts: WorkloadSpec['mounts'] = []): WorkloadSpec => ({
+    id,
+    command: ['/bin/sh', '-c', script],
+    env: { GREETING: 'hello' },
+    workingDir: '/',
+    mounts,
+  });
+  const ended = () =>
+    eventually('the workload to end', async () => {
+      const state = await runtime.observe(id);
+      return state.state === 'exited' ? state : undefined;
+    });
+  const output = () => readFile(runtime.logFile(id), 'utf8');
+
+  before(async function () {
+    base = await mkdtemp(join(tmpdir(), 'kedge-run-'));
+    const availability = await make().availability();
+    if (availability.available) return;
+    if (process.env.CI) throw new Error(`CI must run these: ${availability.message}`);
+    console.log(`      skipped: ${availability.message}`);
+    this.skip();
+  });
+  beforeEach(async () => {
+    base = await mkdtemp(join(tmpdir(), 'kedge-run-'));
+    await mkdir(join(base, 'data'));
+    runtime = make();
+  });
+  afterEach(async () => {
+    await runtime.stop(id, 0);
+    runtime.close();
+    await rm(base, { recursive: true });
+  });
+
+  it('runs a command with its environment and records output and exit code', async () => {
+    await runtime.start(spec('echo "$GREETING $PATH"; echo oops >&2; exit 3'));
+    expect((await ended()).exitCode).to.equal(3);
+    expect(await output()).to.match(/^hello \/.*bin.*\noops\n$/);
+  });
+
+  it('binds volumes at paths that leave no trace on the host, read only where asked', async () => {
+    const volume = join(base, 'volume');
+    await mkdir(volume);
+    const script = [
+      'echo kept > /kedge-a/b/file',
+      '(echo x > /var/kedge-deep/er/file) 2>/dev/null || echo refused',
+      'cat /var/kedge-deep/er/file',
+      'ls /var >/dev/null && echo var-is-there',
+    ].join('; ');
+    await runtime.start(
+      spec(script, [
+        { source: volume, target: '/kedge-a/b', readOnly: false },
+        { source: volume, target: '/var/kedge-deep/er', readOnly: true },
+      ]),
+    );
+    expect((await ended()).exitCode).to.equal(0);
+    expect(await output()).to.equal('refused\nkept\nvar-is-there\n');
+    expect(await readFile(join(volume, 'file'), 'utf8')).to.equal('kept\n');
+    for (const path of ['/kedge-a', '/var/kedge-deep'])
+      expect(await readFile(path).catch((e: NodeJS.ErrnoException) => e.code)).to.equal('ENOENT');
+  });
+
+  it('hides the data directory of the daemon', async () => {
+    await writeFile(join(base, 'data/kek'), 'key');
+    await runtime.start(spec(`cat ${base}/data/kek; ls -A ${base}/data | wc -l`));
+    await ended();
+    expect(await output()).to.contain('No such file');
+    expect((await output()).trim().endsWith('0')).to.equal(true);
+  });
+
+  it('is found again by another daemon, and not started twice', async () => {
+    await runtime.start(spec('echo started; sleep 600'));
+    await eventually('its output', async () => (await output()) !== '');
+    const first = await runtime.observe(id);
+    runtime.close();
+    runtime = make();
+    expect(await runtime.observe(id)).to.deep.equal(first);
+    await runtime.start(spec('echo started; sleep 600'));
+    expect(await output()).to.equal('started\n');
+  });
+
+  it('stops with TERM, with KILL after the grace, and the whole process group', async () => {
+    await runtime.start(spec('trap "echo bye; exit 0" TERM; sleep 600 & wait'));
+    await eventually('the trap', async () => (await runtime.observe(id)).state === 'running');
+    await runtime.stop(id, 5_000);
+    await runtime.start(spec('trap "" TERM; echo deaf; while :; do sleep 1; done'));
+    await eventually('the second run', async () => (await output()).includes('deaf'));
+    await runtime.stop(id, 100);
+    const state = await ended();
+    expect(state).to.include({ exitCode: 137, requested: true });
+  });
+
+  it('a run that nobody claimed was never started, and a late supervisor will not start it', async () => {
+    await mkdir(join(base, 'data/instances', id, 'run-1'), { recursive: true });
+    expect((await runtime.observe(id)).state).to.equal('absent');
+    await runtime.start(spec('echo second'));
+    await ended();
+    expect(await output()).to.equal('second\n');
+  });
+
+  it('tells of an exit soon after it happens', async () => {
+    const told = new Promise<string>((resolve) => runtime.onChange(resolve));
+    await runtime.start(spec('sleep 0.2'));
+    expect(await told).to.equal(id);
+  });
+});

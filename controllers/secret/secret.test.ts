@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import type { ApiObject, Lister } from 'kedge';
+import type { AdmissionContext } from 'kedge/server';
+import type { Secret } from '../kinds/index.js';
+import { openSecret, placeOf, secretRules } from './admission.js';
+import { maskParameters, parameterResolver, sealParameters } from './parameters.js';
+import { parseReference } from './reference.js';
+import { isSealed, mask, Sealer } from './sealer.js';
+
+const sealer = new Sealer(randomBytes(32));
+const context = {} as AdmissionContext;
+const metadata: ApiObject['metadata'] = {
+  uid: 'u',
+  resourceVersion: '1',
+  generation: 1,
+  createdAt: '',
+  updatedAt: '',
+};
+const secret = (data: Record<string, string>, name = 's'): Secret => ({
+  name,
+  namespace: 'default',
+  data,
+  metadata,
+});
+
+describe('sealer', () => {
+  it('opens only with its key, at its place, and unchanged', () => {
+    const sealed = sealer.seal('hunter2', 'here');
+    expect(sealed).to.not.contain('hunter2');
+    expect(sealer.open(sealed, 'here')).to.equal('hunter2');
+    expect(() => sealer.open(sealed, 'there')).to.throw('changed or moved');
+    expect(() => new Sealer(randomBytes(32)).open(sealed, 'here')).to.throw('key');
+    const flipped = sealed.slice(0, -2) + (sealed.endsWith('AA') ? 'BB' : 'AA');
+    expect(() => sealer.open(flipped, 'here')).to.throw('changed or moved');
+  });
+
+  it('seals the same text differently each time', () => {
+    expect(sealer.seal('x', 'p')).to.not.equal(sealer.seal('x', 'p'));
+  });
+});
+
+describe('secret admission', () => {
+  const rules = secretRules(sealer);
+
+  it('stores no plaintext, masks answers, reveals on demand', async () => {
+    const stored = await rules.prepare!(context, secret({ password: 'hunter2' }), undefined);
+    expect(JSON.stringify(stored)).to.not.contain('hunter2');
+    expect(stored.version).to.equal(1);
+    expect(rules.present!(stored, false).data).to.deep.equal({ password: mask });
+    expect(rules.present!(stored, true).data).to.deep.equal({ password: 'hunter2' });
+  });
+
+  it('a mask written back keeps the stored value; nothing changed means nothing rewritten', async () => {
+    const before = await rules.prepare!(context, secret({ a: '1', b: '2' }), undefined);
+    const same = await rules.prepare!(context, secret({ a: mask, b: '2' }), before);
+    expect(same.data).to.equal(before.data);
+    const changed = await rules.prepare!(context, secret({ a: mask, b: '3' }), before);
+    expect(changed.version).to.equal(2);
+    expect(openSecret(sealer, changed)).to.deep.equal({ a: '1', b: '3' });
+  });
+
+  it('refuses bad keys, oversize data and values that look sealed', () => {
+    for (const data of [{ 'a/b': 'x' }, { a: 'x'.repeat(1_100_000) }, { a: sealer.seal('x', 'y') }])
+      expect(() => rules.prepare!(context, secret(data), undefined)).to.throw();
+  });
+});
+
+describe('secret references', () => {
+  const table: readonly [string, string][] = [
+    ['plain', 'literal'],
+    ['secret:a/k', 'default/a/k'],
+    ['secret:a.infra.svc/k.pem', 'infra/a/k.pem'],
+    ['secret:x', 'malformed'],
+    ['secret:a.infra/k', 'malformed'],
+    ['secret:/k', 'malformed'],
+    ['secret:a/', 'malformed'],
+    ['secret:A/k', 'malformed'],
+    ['secret:a/../k', 'malformed'],
+  ];
+  for (const [text, expected] of table)
+    it(`${text} is ${expected}`, () => {
+      const parsed = parseReference(text, 'default');
+      const shown =
+        parsed.type === 'reference' ? Object.values(parsed.reference).join('/') : parsed.type;
+      expect(shown).to.equal(expected);
+    });
+
+  it('rule 10: resolve to plaintext; a missing secret or key is InvalidParameters', async () => {
+    const stored = await secretRules(sealer).prepare!(context, secret({ k: 'v' }), undefined);
+    const lister = {
+      get: (key: string) => (key === 'default/s' ? stored : undefined),
+    } as Lister<Secret>;
+    const resolver = parameterResolver(lister, sealer);
+    expect(resolver.resolve({ a: 'secret:s/k', b: 'x' }, 'default')).to.deep.equal({
+      a: 'v',
+      b: 'x',
+    });
+    for (const value of ['secret:s/none', 'secret:none/k', 'secret:s.other.svc/k'])
+      expect(() => resolver.resolve({ a: value }, 'default')).to.throw('a: secret');
+  });
+
+  it('sensitive literals are sealed in the store, masked in answers and plain for the driver', () => {
+    const sealed = sealParameters(
+      sealer,
+      { apiToken: 't0p', region: 'x' },
+      ['apiToken'],
+      undefined,
+    );
+    expect(isSealed(sealed!.apiToken!)).to.equal(true);
+    expect(maskParameters(sealed)).to.deep.equal({ apiToken: mask, region: 'x' });
+    const again = sealParameters(sealer, { apiToken: mask, region: 'x' }, ['apiToken'], sealed);
+    expect(again).to.deep.equal(sealed);
+    const resolver = parameterResolver(
+      { get: () => undefined } as unknown as Lister<Secret>,
+      sealer,
+    );
+    expect(resolver.resolve(sealed!, 'default').apiToken).to.equal('t0p');
+  });
+
+  it('a ciphertext can not be moved to another key or version', () => {
+    const place = { namespace: 'default', name: 's', version: 1 };
+    const sealed = sealer.seal('x', placeOf(place, 'a'));
+    expect(() => sealer.open(sealed, placeOf(place, 'b'))).to.throw();
+    expect(() => sealer.open(sealed, placeOf({ ...place, version: 2 }, 'a'))).to.throw();
+  });
+});

@@ -1,0 +1,138 @@
+import { expect } from 'chai';
+import type { StorageClass, Volume, VolumePhase } from '../kinds/index.js';
+import { nextPhase, transitions } from './phases.js';
+import { effectivePolicy, planVolume, type VolumeSituation } from './plan.js';
+
+const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
+const storageClass: StorageClass = {
+  name: 'c',
+  driver: 'local',
+  reclaimPolicy: 'delete',
+  metadata,
+};
+
+function situation(
+  volume: Partial<Volume> & { readonly deleting?: boolean },
+  more: Partial<VolumeSituation> = {},
+): VolumeSituation {
+  const { deleting, ...fields } = volume;
+  return {
+    volume: {
+      name: 'v',
+      namespace: 'default',
+      storageClassName: 'c',
+      size: '1Gi',
+      sizeBytes: '1073741824',
+      accessMode: 'ReadWriteOnce',
+      metadata: deleting ? { ...metadata, deletionRequestedAt: 'now' } : metadata,
+      ...fields,
+    },
+    storageClass,
+    ownerAlive: true,
+    inputs: 'now',
+    ...more,
+  };
+}
+
+const attachments = [{ claim: 'default/i', node: 'n', state: 'Attached' }] as const;
+
+describe('volume plan', () => {
+  const table: readonly [string, VolumeSituation, string][] = [
+    ['V3 Pending starts', situation({ status: 'Pending' }), 'startProvisioning'],
+    ['Provisioning goes on after a crash', situation({ status: 'Provisioning' }), 'provision'],
+    [
+      'V9 deletion during provisioning finishes it first',
+      situation({ status: 'Provisioning', deleting: true }),
+      'provision',
+    ],
+    [
+      'deletion of a Pending volume calls no driver',
+      situation({ status: 'Pending', deleting: true }),
+      'forget',
+    ],
+    [
+      'V29 deletion of a Stalled volume observes first',
+      situation({ status: 'Stalled', deleting: true }),
+      'observe',
+    ],
+    [
+      'deletion waits for the instance that uses it',
+      situation({ status: 'Bound', deleting: true, attachments }),
+      'waitForDetach',
+    ],
+    ['V23 policy delete reclaims', situation({ status: 'Available', deleting: true }), 'reclaim'],
+    [
+      'V25 policy retain forgets',
+      situation({ status: 'Released', deleting: true, reclaimPolicy: 'retain' }),
+      'forget',
+    ],
+    [
+      'Failed with the same inputs waits',
+      situation({ status: 'Failed', failedWith: 'now' }),
+      'recheckLater',
+    ],
+    [
+      'V10 Failed is tried again on change',
+      situation({ status: 'Failed', failedWith: 'old' }),
+      'startProvisioning',
+    ],
+    [
+      'V22 owner gone releases',
+      situation({ status: 'Available', ownerService: 'default/s' }, { ownerAlive: false }),
+      'release',
+    ],
+    [
+      'owner gone but still attached: not yet',
+      situation({ status: 'Bound', ownerService: 'default/s', attachments }, { ownerAlive: false }),
+      'none',
+    ],
+    [
+      'V26 owner back takes it back',
+      situation({ status: 'Released', ownerService: 'default/s', handle: 'h' }),
+      'takeBack',
+    ],
+    [
+      'Released with policy delete and no owner reclaims',
+      situation(
+        { status: 'Released', ownerService: 'default/s', handle: 'h' },
+        { ownerAlive: false },
+      ),
+      'reclaim',
+    ],
+    [
+      'a volume nobody made for a service stays',
+      situation({ status: 'Available' }, { ownerAlive: false }),
+      'none',
+    ],
+    ['V30 a larger size expands', situation({ status: 'Available', size: '2Gi' }), 'expand'],
+  ];
+  for (const [name, given, expected] of table)
+    it(name, () => {
+      expect(planVolume(given).type).to.equal(expected);
+    });
+
+  it('has an answer for every phase, wanted or deleted', () => {
+    const phases = new Set<VolumePhase>(transitions.flatMap((t) => [t.from, t.to]));
+    expect(phases.size).to.equal(7);
+    for (const status of phases)
+      for (const deleting of [true, false])
+        expect(planVolume(situation({ status, deleting })).type).to.be.a('string');
+  });
+
+  it('the policy is the volume own, else the captured, else the class', () => {
+    const volume = situation({}).volume;
+    expect(effectivePolicy({ ...volume, reclaimPolicy: 'retain' }, storageClass)).to.equal(
+      'retain',
+    );
+    expect(effectivePolicy({ ...volume, effectiveReclaimPolicy: 'retain' }, storageClass)).to.equal(
+      'retain',
+    );
+    expect(effectivePolicy(volume, storageClass)).to.equal('delete');
+    expect(effectivePolicy(volume, undefined)).to.equal('retain');
+  });
+
+  it('an event a phase does not know is refused', () => {
+    expect(() => nextPhase('Released', 'bound')).to.throw('Released');
+    expect(nextPhase('Bound', 'unbound')).to.equal('Available');
+  });
+});

@@ -1,0 +1,75 @@
+import { expect } from 'chai';
+import { DriverError } from '@kedge/driver-sdk';
+import { builtinDrivers } from './index.js';
+
+const registry = builtinDrivers({
+  localVolumeRoot: '/nowhere',
+  hostPathAllowlist: [],
+  allowCreateMissing: false,
+});
+
+describe('built-in drivers', () => {
+  it('are the six of the specification', () => {
+    expect(registry.names).to.deep.equal([
+      'local',
+      'local-host',
+      'cloud1-volume',
+      'cloud2-volume',
+      'cloud3-block',
+      'cloud4-disk',
+    ]);
+  });
+
+  /** Capabilities as specification section 2.5 and design.md section 12 state them. */
+  const table = {
+    local: { accessModes: ['ReadWriteOnce'], expand: true, onlineExpand: true },
+    'local-host': {
+      accessModes: ['ReadWriteOnce', 'ReadOnlyMany'],
+      snapshots: false,
+      expand: false,
+      ownsData: false,
+    },
+    'cloud1-volume': { snapshots: true, expand: true, onlineExpand: true, blockDevice: true },
+    'cloud2-volume': { snapshots: false, expand: true, onlineExpand: false, blockDevice: true },
+    'cloud3-block': { snapshots: true, expand: true, onlineExpand: true, blockDevice: true },
+    'cloud4-disk': { snapshots: true, expand: true, onlineExpand: true, blockDevice: true },
+  };
+  for (const [name, expected] of Object.entries(table))
+    it(`${name} has its capabilities`, async () => {
+      const driver = await registry.get(name);
+      expect(driver?.name).to.equal(name);
+      const capabilities = driver?.capabilities() as unknown as Record<string, unknown>;
+      for (const [key, value] of Object.entries(expected))
+        expect(capabilities[key], key).to.deep.equal(value);
+    });
+
+  it('refuse unknown parameters by name, and require theirs of volumes only', async () => {
+    const driver = await registry.get('cloud2-volume');
+    const judge = (parameters: Record<string, string>, level: 'class' | 'volume') =>
+      driver?.validateParameters(parameters, { level }).map((v) => v.key);
+    expect(judge({ zone: 'x' }, 'class')).to.deep.equal(['zone']);
+    expect(judge({}, 'volume')).to.deep.equal(['location']);
+    expect(judge({ region: 'x' }, 'volume')).to.deep.equal([]);
+    expect(judge({ location: 'x', fsType: 'btrfs' }, 'volume')).to.deep.equal(['fsType']);
+    expect(judge({ location: 'secret:a/b', fsType: 'secret:a/b' }, 'volume')).to.deep.equal([]);
+  });
+
+  it('say plainly that they can not provision yet', async () => {
+    const driver = await registry.get('cloud3-block');
+    const error = await driver
+      ?.provision({
+        volume: { uid: 'u', name: 'n', namespace: 'd' },
+        parameters: {},
+        node: 'n',
+        signal: new AbortController().signal,
+        sizeBytes: 1n,
+        accessMode: 'ReadWriteOnce',
+      })
+      .catch((e: unknown) => e);
+    expect((error as DriverError).kind).to.equal('Unsupported');
+  });
+
+  it('a name that is a property of every object is no driver', async () => {
+    expect(await registry.get('constructor')).to.equal(undefined);
+  });
+});

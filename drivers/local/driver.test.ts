@@ -1,0 +1,91 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type CallContext, type Driver, DriverError } from '@kedge/driver-sdk';
+import { createLocalDriver } from './driver.js';
+
+describe('local driver', () => {
+  let base: string;
+  let root: string;
+  let driver: Driver;
+  const uid = '0f6cbd92-1c31-4a3a-9c0e-111111111111';
+  const context = (id = uid): CallContext => ({
+    volume: { uid: id, name: 'data', namespace: 'default' },
+    parameters: {},
+    node: 'n',
+    signal: new AbortController().signal,
+  });
+  const wanted = { sizeBytes: 1n, accessMode: 'ReadWriteOnce' } as const;
+
+  beforeEach(async () => {
+    base = await mkdtemp(join(tmpdir(), 'kedge-local-'));
+    root = join(base, 'volumes');
+    driver = createLocalDriver({
+      localVolumeRoot: root,
+      hostPathAllowlist: [],
+      allowCreateMissing: false,
+    });
+  });
+  afterEach(() => rm(base, { recursive: true }));
+
+  it('provisions the same directory however often it is asked', async () => {
+    const first = await driver.provision({ ...context(), ...wanted });
+    await writeFile(join(first.handle, 'x'), 'kept');
+    const second = await driver.provision({ ...context(), ...wanted });
+    expect(second).to.deep.equal(first);
+    expect(await readFile(join(first.handle, 'x'), 'utf8')).to.equal('kept');
+    expect(await readdir(root)).to.deep.equal([uid]);
+  });
+
+  it('deletes with and without a handle, again and again, and what was never made', async () => {
+    const { handle } = await driver.provision({ ...context(), ...wanted });
+    await writeFile(join(handle, 'x'), '');
+    await driver.delete({ ...context(), handle });
+    await driver.delete({ ...context(), handle });
+    await driver.delete({ ...context(), handle: undefined });
+    expect(await readdir(root)).to.deep.equal([]);
+  });
+
+  it('finishes a deletion that a crash interrupted after the rename', async () => {
+    await driver.provision({ ...context(), ...wanted });
+    await rm(join(root, uid), { recursive: true });
+    await mkdir(join(root, `.deleting-${uid}`));
+    await driver.delete({ ...context(), handle: undefined });
+    expect(await readdir(root)).to.deep.equal([]);
+  });
+
+  it('never leaves its root, whatever the handle says', async () => {
+    const outside = join(base, 'precious');
+    await mkdir(outside);
+    for (const handle of [outside, '/', `${root}/../precious`, '/etc']) {
+      const error = await driver.delete({ ...context(), handle }).catch((e: unknown) => e);
+      expect(error).to.be.instanceOf(DriverError);
+    }
+    expect(await readdir(base)).to.include('precious');
+  });
+
+  it('removes links inside a volume, not what they point to', async () => {
+    const outside = join(base, 'precious');
+    await mkdir(outside);
+    await writeFile(join(outside, 'x'), '');
+    const { handle } = await driver.provision({ ...context(), ...wanted });
+    await symlink(outside, join(handle, 'link'));
+    await driver.delete({ ...context(), handle });
+    expect(await readdir(outside)).to.deep.equal(['x']);
+  });
+
+  it('refuses a uid that could be a path', async () => {
+    const error = await driver
+      .provision({ ...context('../../etc'), ...wanted })
+      .catch((e: unknown) => e);
+    expect(error).to.be.instanceOf(DriverError);
+  });
+
+  it('attaching a volume whose directory is gone is NotFound', async () => {
+    const { handle } = await driver.provision({ ...context(), ...wanted });
+    await rm(handle, { recursive: true });
+    const error = await driver.attach({ ...context(), handle }).catch((e: unknown) => e);
+    expect((error as DriverError).kind).to.equal('NotFound');
+  });
+});
