@@ -27,21 +27,28 @@ export async function prepareExampleDirectory(): Promise<void> {
     );
 }
 
-/** Result of {@link ensureLocalContext}. */
+/** Whether the local user can call the daemon. */
 export type LocalAccess = 'created' | 'kept' | 'missing';
 
-/** On the first run: bootstraps, and stores a CLI context for the local user. */
+/** On the first run: the root token, made before anybody can ask for it. */
+export async function firstToken(store: ObjectStore): Promise<string | undefined> {
+  return (await isBootstrapped(store)) ? undefined : bootstrap(store);
+}
+
+/** Stores a CLI context for the local user when there is a new token. */
 export async function ensureLocalContext(
-  store: ObjectStore,
+  token: string | undefined,
   server: string,
   restServer: string,
 ): Promise<LocalAccess> {
-  if (await isBootstrapped(store)) {
-    const { contexts } = await readContexts();
-    const kept = Object.values(contexts).some((context) => context.server === server);
-    return kept ? 'kept' : 'missing';
+  if (token !== undefined) {
+    await writeContext('local', { server, restServer, token });
+    return 'created';
   }
-  const token = await bootstrap(store);
-  await writeContext('local', { server, restServer, token });
-  return 'created';
+  const { contexts } = await readContexts();
+  const known = contexts.local;
+  if (!known) return 'missing';
+  // The port may be another one this time.
+  if (known.server !== server) await writeContext('local', { ...known, server, restServer });
+  return 'kept';
 }

@@ -4,7 +4,12 @@ import { messageOf, StatusError } from 'kedge';
 import { recoverRoot } from 'kedge/auth';
 import { parse } from 'smol-toml';
 import { version } from '../version.js';
-import { ensureLocalContext, localProfile, prepareExampleDirectory } from './local-profile.js';
+import {
+  ensureLocalContext,
+  firstToken,
+  localProfile,
+  prepareExampleDirectory,
+} from './local-profile.js';
 import { pinoLogger } from './pino-logger.js';
 import { type DaemonConfig, resolveSettings, settingFlags } from './settings.js';
 import { type Daemon, openDataDirectory, startDaemon } from './wire.js';
@@ -53,11 +58,15 @@ function quick(host: string, port: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-async function greet(config: DaemonConfig, daemon: Daemon): Promise<void> {
+async function greet(
+  config: DaemonConfig,
+  daemon: Daemon,
+  token: string | undefined,
+): Promise<void> {
   const host = config.grpcAddress.replace(/:\d+$/, '').replaceAll(/[[\]]/g, '');
   const server = quick(host, daemon.ports.grpc);
   const access = await ensureLocalContext(
-    daemon.store,
+    token,
     server,
     `http://${quick(host, daemon.ports.rest)}`,
   );
@@ -102,7 +111,10 @@ async function serve(options: Options): Promise<void> {
   if (options.local && config.hostPathAllowlist === localProfile['storage.hostPathAllowlist'])
     await prepareExampleDirectory();
   const logger = pinoLogger(config.logLevel);
-  const daemon = await startDaemon(config, logger);
+  let token: string | undefined;
+  const daemon = await startDaemon(config, logger, async (store) => {
+    if (options.local) token = await firstToken(store);
+  });
   const keepAlive = setInterval(() => undefined, 2 ** 30);
   stopOnSignals(daemon, config, () => {
     clearInterval(keepAlive);
@@ -111,7 +123,7 @@ async function serve(options: Options): Promise<void> {
   });
   const sinceStartMs = Math.round(performance.now());
   logger.info('ready', { ...daemon.ports, node: config.nodeName, sinceStartMs });
-  if (options.local) await greet(config, daemon);
+  if (options.local) await greet(config, daemon, token);
 }
 
 async function recover(options: Options): Promise<void> {

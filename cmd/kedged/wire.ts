@@ -39,7 +39,6 @@ import { type DaemonConfig, parseAddress } from './settings.js';
 
 /** A running daemon. */
 export interface Daemon {
-  readonly store: ObjectStore;
   readonly ports: { readonly grpc: number; readonly rest: number; readonly ops: number };
   /** Workloads, volumes, controllers, store: in this order, within the budget. */
   stop(budgetMs: number): Promise<void>;
@@ -65,13 +64,21 @@ async function bound<T>(key: string, address: string, listen: Promise<T>): Promi
   }
 }
 
-/** The composition root: the only place that constructs concrete things. */
-export async function startDaemon(config: DaemonConfig, logger: Logger): Promise<Daemon> {
+/**
+ * The composition root: the only place that constructs concrete things. `beforeListen` runs when the
+ * store is open and nobody can call yet.
+ */
+export async function startDaemon(
+  config: DaemonConfig,
+  logger: Logger,
+  beforeListen: (store: ObjectStore) => Promise<void>,
+): Promise<Daemon> {
   const { dataDirectory } = config;
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
   const key = await loadKey(dataDirectory, config.kekFile, process.env.KEDGE_KEK);
   const store = await openDataDirectory(dataDirectory, logger);
   try {
+    await beforeListen(store);
     return await assemble(config, logger, store, new Sealer(key));
   } catch (error) {
     await store.close();
@@ -169,7 +176,6 @@ async function assemble(
     });
   await manager.start();
   return {
-    store,
     ports,
     stop: async (budgetMs) => {
       await manager.stop(budgetMs);

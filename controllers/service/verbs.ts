@@ -22,10 +22,7 @@ async function scale(
   const served = parts.served.get('Service');
   if (!served) throw new TypeError('services are not served');
   const service = await required(parts, request);
-  const shown = served.rules.present?.(service, false) ?? service;
-  const object = { ...shown, scale: wanted } as unknown as JsonObject;
-  const { namespace, name } = service;
-  return parts.resources.unary('Update', served, context, { namespace, name, service: object });
+  return parts.resources.change(served, context, service, { scale: wanted });
 }
 
 async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {

@@ -20,12 +20,7 @@ async function resize(
   const served = parts.served.get('Volume');
   if (!served) throw new TypeError('volumes are not served');
   const volume = await required(parts, request);
-  const shown = served.rules.present?.(volume, false) ?? volume;
-  const { namespace, name } = volume;
-  // The same path as a PUT with a larger size, so that the same rules judge it.
-  const object = { ...shown, size: request.size } as unknown as JsonObject;
-  const body = { namespace, name, volume: object };
-  return parts.resources.unary('Update', served, context, body);
+  return parts.resources.change(served, context, volume, { size: request.size });
 }
 
 async function retryProvision(parts: ApiParts, request: JsonObject): Promise<JsonObject> {

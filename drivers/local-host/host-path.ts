@@ -1,5 +1,5 @@
 import { mkdir, realpath } from 'node:fs/promises';
-import { dirname, normalize, relative } from 'node:path';
+import { basename, dirname, join, normalize, relative } from 'node:path';
 import { DriverError, type StorageSettings } from '@kedge/driver-sdk';
 
 /** Whether `path` is `directory` or below it, on component boundaries: /data holds /data/x, not /database. */
@@ -29,11 +29,11 @@ async function realOrMissing(path: string): Promise<string | undefined> {
   }
 }
 
-async function deepestExisting(path: string): Promise<string> {
-  for (let at = path; ; at = dirname(at)) {
-    const real = await realOrMissing(at);
-    if (real !== undefined) return real;
-  }
+/** The real path a path has, or would have once it is created. */
+async function prospectiveRealPath(path: string): Promise<string> {
+  const real = await realOrMissing(path);
+  if (real !== undefined) return real;
+  return join(await prospectiveRealPath(dirname(path)), basename(path));
 }
 
 /**
@@ -47,8 +47,7 @@ export async function resolveHostPath(
 ): Promise<string> {
   const problem = hostPathProblem(path, settings.hostPathAllowlist);
   if (problem !== undefined) throw new DriverError('InvalidParameters', `hostPath ${problem}`);
-  const entries = await Promise.all(settings.hostPathAllowlist.map(realOrMissing));
-  const allowed = entries.filter((entry) => entry !== undefined);
+  const allowed = await Promise.all(settings.hostPathAllowlist.map(prospectiveRealPath));
   const demandWithin = (real: string): void => {
     if (allowed.some((entry) => isWithin(real, entry))) return;
     throw new DriverError(
@@ -66,7 +65,7 @@ export async function resolveHostPath(
       'InvalidParameters',
       `hostPath ${path} does not exist; create it, or set createIfMissing: "true" where [storage].allowCreateMissing permits it`,
     );
-  demandWithin(await deepestExisting(path));
+  demandWithin(await prospectiveRealPath(normalize(path)));
   await mkdir(path, { recursive: true, mode: 0o755 });
   const made = await realpath(path);
   demandWithin(made);

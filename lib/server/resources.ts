@@ -81,6 +81,19 @@ export class Resources {
     });
   }
 
+  /** An update of some fields, through the same rules as a PUT of the whole object. */
+  change(
+    served: ServedKind,
+    context: CallContext,
+    object: ApiObject,
+    fields: JsonObject,
+  ): Promise<JsonObject> {
+    const { namespace, name } = object;
+    // Without a version: the change is wanted whatever a controller wrote meanwhile.
+    const body = { ...this.show(served, object), ...fields, metadata: {} };
+    return this.#update(served, context, { namespace, name, [bodyField(served)]: body });
+  }
+
   async #require(served: ServedKind, request: JsonObject): Promise<ApiObject> {
     const key = keyFor(
       served.kind,

@@ -1,0 +1,419 @@
+import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { expect } from 'chai';
+import { httpRoute, SchemaRegistry } from 'kedge/rpc';
+import {
+  descriptorSet,
+  VolumeServiceClient,
+  type Volume,
+  type WatchVolumesResponse,
+} from '@kedge/api';
+import { eventually } from 'kedge/testing';
+import { TestDaemon } from './daemon.js';
+
+const schemas = new SchemaRegistry(descriptorSet);
+const methods = schemas.services('api').flatMap((service) =>
+  service.methods.map((method) => ({
+    id: `${service.name}.${method.name}`,
+    path: `/${service.typeName}/${method.name}`,
+    route: httpRoute(schemas.registry, method)!,
+  })),
+);
+const open = ['AdminService.Bootstrap'];
+/** Any valid token may call these; what they do is checked per object. */
+const anyToken = ['AuthService.WhoAmI', 'CastService.Cast'];
+
+describe('api of a running daemon', () => {
+  let daemon: TestDaemon;
+  let powerless: string;
+
+  before(async () => {
+    daemon = await TestDaemon.start();
+    await daemon.ok('POST', '/v1/admin/users', { name: 'nobody' });
+    const token = await daemon.ok('POST', '/v1/auth/tokens', { subject: 'nobody' });
+    powerless = String(token.token);
+  });
+  after(() => daemon.dispose());
+
+  const grpcStatus = (path: string, token: string | undefined): Promise<number> => {
+    const client = new Client(daemon.grpcAddress, credentials.createInsecure());
+    const metadata = new Metadata();
+    if (token) metadata.set('authorization', `Bearer ${token}`);
+    const raw = (b: Buffer): Buffer => b;
+    return new Promise((resolve) => {
+      const call = client.makeServerStreamRequest(path, raw, raw, Buffer.alloc(0), metadata);
+      call.on('data', () => undefined);
+      call.on('error', (error: ServiceError) => resolve(error.code));
+      call.on('end', () => resolve(status.OK));
+    }).finally(() => client.close()) as Promise<number>;
+  };
+  const restStatus = async (
+    route: { method: string; path: string },
+    token: string | null,
+  ): Promise<number> => {
+    const path = route.path.replace('{namespace}', 'default').replace('{name}', 'x');
+    const body = route.method === 'POST' || route.method === 'PUT' ? {} : undefined;
+    return (await daemon.rest(route.method, path, body, token)).status;
+  };
+
+  for (const { id, path, route } of methods.filter((m) => !open.includes(m.id))) {
+    it(`${id} is refused without a token, with a wrong one, and without a policy, on both transports`, async () => {
+      expect(await grpcStatus(path, undefined)).to.equal(status.UNAUTHENTICATED);
+      expect(await grpcStatus(path, 'kedge_wrong')).to.equal(status.UNAUTHENTICATED);
+      expect(await restStatus(route, null)).to.equal(401);
+      expect(await restStatus(route, 'kedge_wrong')).to.equal(401);
+      if (anyToken.includes(id)) return;
+      expect(await grpcStatus(path, powerless)).to.equal(status.PERMISSION_DENIED);
+      expect(await restStatus(route, powerless)).to.equal(403);
+    });
+  }
+
+  it('cast needs the right for each object', async () => {
+    const objects = [{ kind: 'Volume', object: { name: 'x' } }];
+    expect((await daemon.rest('POST', '/v1/cast', { objects }, powerless)).status).to.equal(403);
+  });
+
+  it('unknown paths need a token too, and then say 404 or 405', async () => {
+    expect((await daemon.rest('GET', '/v1/nothing', undefined, null)).status).to.equal(401);
+    expect((await daemon.rest('GET', '/v1/nothing')).status).to.equal(404);
+    expect((await daemon.rest('PATCH', '/v1/nodes')).status).to.equal(405);
+    expect((await daemon.rest('GET', '/v1/nodes/')).status).to.equal(200);
+  });
+
+  it('bootstrap a second time is 412 / FailedPrecondition', async () => {
+    expect((await daemon.rest('POST', '/v1/admin/bootstrap', undefined, null)).status).to.equal(
+      412,
+    );
+    expect(await grpcStatus('/api.AdminService/Bootstrap', undefined)).to.equal(
+      status.FAILED_PRECONDITION,
+    );
+  });
+
+  it('tokens are told once, never listed with their secret, and end at once when deleted', async () => {
+    const made = await daemon.ok('POST', '/v1/auth/tokens', { subject: 'nobody' });
+    const text = String(made.token);
+    const listed = JSON.stringify(await daemon.list('/v1/auth/tokens'));
+    expect(listed).to.not.contain(text);
+    expect(listed).to.not.contain('secretHash');
+    expect((await daemon.rest('GET', '/v1/auth/whoami', undefined, text)).body.subject).to.equal(
+      'nobody',
+    );
+    await daemon.ok('DELETE', `/v1/auth/tokens/${String(made.name)}`);
+    expect((await daemon.rest('GET', '/v1/auth/whoami', undefined, text)).status).to.equal(401);
+  });
+
+  it('built-in policies can be read and neither changed nor deleted', async () => {
+    const policy = await daemon.ok('GET', '/v1/admin/policies/root');
+    expect(policy.builtin).to.equal(true);
+    const body = { name: 'root', rules: [] };
+    expect((await daemon.rest('PUT', '/v1/admin/policies/root', body)).status).to.equal(412);
+    expect((await daemon.rest('DELETE', '/v1/admin/policies/root')).status).to.equal(412);
+  });
+
+  const volumes = '/v1/namespaces/default/volumes';
+  const good = { name: 'v', size: '1Gi', accessMode: 'ReadWriteOnce', storageClassName: 'local' };
+  const refusals: readonly [string, object, string, RegExp][] = [
+    ['a size that is none', { size: '10Gx' }, 'size', /10Gx.*quantity/],
+    [
+      'an access mode the driver lacks (2.2)',
+      { accessMode: 'ReadWriteMany' },
+      'accessMode',
+      /not supported by driver local/,
+    ],
+    ['an access mode that is none', { accessMode: 'Sometimes' }, 'accessMode', /ReadWriteOnce/],
+    ['an unknown field', { sizee: '1Gi' }, 'sizee', /not a field/],
+    ['a name that is no DNS label', { name: 'A_b' }, 'name', /DNS-1123/],
+    ['another namespace than the path', { namespace: 'system' }, 'namespace', /differs/],
+    [
+      'a class that does not exist',
+      { storageClassName: 'nope' },
+      'storageClassName',
+      /nope.*does not exist/,
+    ],
+    ['a map value that is no string', { labels: { a: 1 } }, 'labels.a', /quotes/],
+    [
+      'a malformed secret reference',
+      { parameters: { x: 'secret:y' } },
+      'parameters.x',
+      /secret:<name>/,
+    ],
+    [
+      'rule 6: a host path outside the allow-list',
+      { storageClassName: 'local-host', parameters: { hostPath: '/etc' } },
+      'parameters.hostPath',
+      /hostPathAllowlist/,
+    ],
+    [
+      'rule 8: reclaim policy delete on local-host',
+      { storageClassName: 'local-host', reclaimPolicy: 'delete', parameters: {} },
+      'reclaimPolicy',
+      /never deleted/,
+    ],
+  ];
+  for (const [what, change, field, rule] of refusals)
+    it(`${what} is 400 naming field, value and rule, and nothing is stored`, async () => {
+      const { status: code, body } = await daemon.rest('POST', volumes, { ...good, ...change });
+      expect(code).to.equal(400);
+      const details = body.details as {
+        fieldViolations?: { field: string; description: string }[];
+      }[];
+      const violations = details.flatMap((d) => d.fieldViolations ?? []);
+      const found = violations.filter((v) => v.field === field).map((v) => v.description);
+      expect(found.join('; '), JSON.stringify(violations)).to.match(rule);
+      expect(await daemon.list(volumes)).to.deep.equal([]);
+    });
+
+  it('all violations are told at once', async () => {
+    const { body } = await daemon.rest('POST', volumes, { name: 'A', size: 'x', foo: 1 });
+    expect(String(body.message)).to.match(/foo.*/);
+    for (const part of ['accessMode', 'name', 'size', 'foo']) expect(body.message).to.contain(part);
+  });
+
+  it('status fields set by a client are ignored, defaults and zero values are shown', async () => {
+    const forged = { status: 'Bound', handle: '/etc', attempts: 7, metadata: { uid: 'mine' } };
+    const made = await daemon.ok('POST', volumes, { ...good, ...forged });
+    expect(made).to.include({ status: 'Pending', handle: '', attempts: 0, boundClaim: '' });
+    expect((made.metadata as { uid: string }).uid).to.not.equal('mine');
+    const settled = await eventually('the volume', async () => {
+      const volume = await daemon.ok('GET', `${volumes}/v`);
+      return volume.status === 'Available' ? volume : undefined;
+    });
+    expect(settled.sizeBytes).to.equal('1073741824');
+    const put = await daemon.ok('PUT', `${volumes}/v`, { ...good, ...forged });
+    expect(put).to.include({ status: 'Available', handle: settled.handle });
+  });
+
+  it('an immutable field can not change; a stale version is 409; shrinking is 400', async () => {
+    const change = { ...good, accessMode: 'ReadOnlyMany' };
+    const refused = await daemon.rest('PUT', `${volumes}/v`, change);
+    expect(refused.status).to.equal(400);
+    expect(refused.body.message).to.contain('accessMode').and.contain('immutable');
+    const stale = { ...good, metadata: { resourceVersion: '1' } };
+    const conflict = await daemon.rest('PUT', `${volumes}/v`, stale);
+    expect(conflict.status).to.equal(409);
+    expect(conflict.body.reason).to.equal('Conflict');
+    expect((await daemon.rest('PUT', `${volumes}/v`, { ...good, size: '1Mi' })).status).to.equal(
+      400,
+    );
+    const grown = await daemon.ok('POST', `${volumes}/v:resize`, { size: '2Gi' });
+    expect(grown.size).to.equal('2Gi');
+  });
+
+  it('dry run judges everything and stores nothing', async () => {
+    const dry = await daemon.rest('POST', `${volumes}?dryRun=true`, { ...good, name: 'dry' });
+    expect(dry.status).to.equal(200);
+    expect((await daemon.rest('GET', `${volumes}/dry`)).status).to.equal(404);
+    const bad = await daemon.rest('POST', `${volumes}?dryRun=true`, { ...good, size: 'x' });
+    expect(bad.status).to.equal(400);
+  });
+
+  it('rule 9: a second default class is 400', async () => {
+    const base = { driver: 'local', default: true };
+    await daemon.ok('POST', '/v1/storageclasses', { ...base, name: 'first' });
+    const second = await daemon.rest('POST', '/v1/storageclasses', { ...base, name: 'second' });
+    expect(second.status).to.equal(400);
+    expect(second.body.message).to.contain('first');
+  });
+
+  it('a class in use can not be deleted, a namespace with content neither', async () => {
+    expect((await daemon.rest('DELETE', '/v1/storageclasses/local')).status).to.equal(412);
+    await daemon.ok('POST', '/v1/namespaces', { name: 'full' });
+    await daemon.ok('POST', '/v1/namespaces/full/volumes', good);
+    expect((await daemon.rest('DELETE', '/v1/namespaces/full')).status).to.equal(412);
+    await daemon.ok('DELETE', '/v1/namespaces/full?cascade=true');
+    await eventually('the namespace to go', async () => {
+      const { status: code } = await daemon.rest('GET', '/v1/namespaces/full');
+      return code === 404;
+    });
+    const missing = await daemon.rest('POST', '/v1/namespaces/full/volumes', good);
+    expect(missing.status).to.equal(404);
+    await daemon.ok('POST', '/v1/namespaces/full/volumes?ensureNamespace=true', good);
+  });
+
+  const serviceRefusals: readonly [string, object, RegExp][] = [
+    [
+      'rule 1: claim and claimTemplate',
+      { volumes: [{ name: 'a', mountPath: '/a' }] },
+      /exactly one of claim/,
+    ],
+    [
+      'rule 2: a blocked mount path',
+      { volumes: [{ name: 'a', mountPath: '/proc/x', claim: { name: 'v' } }] },
+      /mountPath.*\/proc/,
+    ],
+    [
+      'rule 2: one path twice',
+      {
+        volumes: [
+          { name: 'a', mountPath: '/a', claim: { name: 'w' } },
+          { name: 'b', mountPath: '/a/', claim: { name: 'w' } },
+        ],
+      },
+      /volumes\[1\]\.mountPath/,
+    ],
+    [
+      'rule 3: a ReadWriteOnce claim at scale 2',
+      { scale: 2, volumes: [{ name: 'a', mountPath: '/a', claim: { name: 'v' } }] },
+      /ReadWriteOnce.*scale/,
+    ],
+    [
+      'rule 4: a template mode the driver lacks',
+      {
+        volumes: [
+          {
+            name: 'a',
+            mountPath: '/a',
+            claimTemplate: { storageClassName: 'local', size: '1Gi', accessMode: 'ReadOnlyMany' },
+          },
+        ],
+      },
+      /not supported by driver local/,
+    ],
+    [
+      'rule 7: a process with another driver',
+      {
+        runtime: 'process',
+        image: undefined,
+        command: ['true'],
+        volumes: [{ name: 'a', mountPath: '/a', claim: { name: 'v' } }],
+      },
+      /runtime process/,
+    ],
+    ['a container without an image', { image: undefined }, /image.*required/],
+  ];
+  for (const [what, change, rule] of serviceRefusals)
+    it(`${what} is 400`, async () => {
+      const body = { name: 's', image: 'busybox', ...change };
+      const answer = await daemon.rest('POST', '/v1/namespaces/default/services', body);
+      expect(answer.status, JSON.stringify(answer.body)).to.equal(400);
+      expect(answer.body.message).to.match(rule);
+    });
+
+  it('rule 3 also holds for :scale', async () => {
+    const claim = { name: 'a', mountPath: '/a', claim: { name: 'v' } };
+    const path = '/v1/namespaces/default/services';
+    await daemon.ok('POST', path, { name: 'one', image: 'busybox', volumes: [claim] });
+    const scaled = await daemon.rest('POST', `${path}/one:scale`, { scale: 2 });
+    expect(scaled.status).to.equal(400);
+    expect((await daemon.ok('POST', `${path}/one:scale`, { scale: 0 })).scale).to.equal(0);
+  });
+
+  it('rule 10: a missing secret is InvalidParameters, and heals by itself when it appears', async () => {
+    const parameters = { hostPath: 'secret:paths/p', createIfMissing: 'true' };
+    const body = { ...good, name: 'healing', storageClassName: 'local-host', parameters };
+    await daemon.ok('POST', volumes, body);
+    const failed = await eventually('Failed', async () => {
+      const volume = await daemon.ok('GET', `${volumes}/healing`);
+      return volume.status === 'Failed' ? volume : undefined;
+    });
+    expect(failed.reason).to.equal('InvalidParameters');
+    expect(failed.failureMessage).to.contain('InvalidParameters').and.contain('default/paths');
+    const data = { p: `${daemon.home}/host/healing` };
+    await daemon.ok('POST', '/v1/namespaces/default/secrets', { name: 'paths', data });
+    await eventually('Available', async () => {
+      const volume = await daemon.ok('GET', `${volumes}/healing`);
+      return volume.status === 'Available';
+    });
+  });
+
+  it('prod and production never see each other', async () => {
+    for (const name of ['prod', 'production']) {
+      await daemon.ok('POST', '/v1/namespaces', { name });
+      await daemon.ok('POST', `/v1/namespaces/${name}/volumes`, { ...good, labels: { in: name } });
+    }
+    const mine = await daemon.list('/v1/namespaces/prod/volumes');
+    expect(mine.map((v) => v.namespace)).to.deep.equal(['prod']);
+    const watch = '/v1/namespaces/prod/volumes?watch=true';
+    const seen = await daemon.events(watch, undefined, (e) =>
+      e.some((x) => x.event === 'BOOKMARK'),
+    );
+    const spaces = seen.flatMap((e) =>
+      e.data.object ? [(e.data.object as Volume).namespace] : [],
+    );
+    expect(spaces).to.deep.equal(['prod']);
+    const handles = await eventually('both volumes', async () => {
+      const all = await daemon.list('/v1/namespaces/-/volumes?labelSelector=in');
+      const found = all.map((v) => v.handle).filter((h) => h !== '');
+      return found.length === 2 ? found : undefined;
+    });
+    expect(handles[0]).to.not.equal(handles[1]);
+  });
+
+  it('secrets are masked, revealed on demand, and nowhere on disk or in the log in plaintext', async () => {
+    const path = '/v1/namespaces/default/secrets';
+    const canary = 'canary-4711-plaintext';
+    const made = await daemon.ok('POST', path, { name: 'c', data: { password: canary } });
+    expect(JSON.stringify(made)).to.not.contain(canary);
+    const body = {
+      name: 'clouded',
+      driver: 'cloud1-volume',
+      parameters: { region: 'x', apiToken: canary },
+    };
+    const cls = await daemon.ok('POST', '/v1/storageclasses', body);
+    expect(JSON.stringify(cls)).to.not.contain(canary);
+    const back = { ...(await daemon.ok('GET', `${path}/c`)) };
+    await daemon.ok('PUT', `${path}/c`, { name: 'c', data: back.data });
+    const revealed = await daemon.ok('GET', `${path}/c?reveal=true`);
+    expect(revealed.data).to.deep.equal({ password: canary });
+    const { readdir, readFile } = await import('node:fs/promises');
+    const files = await readdir(daemon.data, { recursive: true, withFileTypes: true });
+    for (const file of files.filter((f) => f.isFile())) {
+      const content = await readFile(`${file.parentPath}/${file.name}`);
+      expect(content.includes(canary), file.name).to.equal(false);
+    }
+    expect(daemon.log).to.not.contain(canary);
+  });
+
+  it('generated gRPC stubs see what REST sees, and watch it', async () => {
+    const client = new VolumeServiceClient(daemon.grpcAddress, credentials.createInsecure());
+    const metadata = new Metadata();
+    metadata.set('authorization', `Bearer ${daemon.token}`);
+    const request = { namespace: 'default', name: 'v' };
+    const volume = await new Promise<Volume>((resolve, reject) => {
+      client.get(request, metadata, (error, answer) => (error ? reject(error) : resolve(answer)));
+    });
+    const rest = await daemon.ok('GET', `${volumes}/v`);
+    expect(volume).to.include({
+      size: rest.size,
+      status: rest.status,
+      accessMode: 'ReadWriteOnce',
+    });
+    const watch = client.watch(
+      { namespace: 'default', resourceVersion: '', labelSelector: '' },
+      metadata,
+    );
+    const first = await new Promise<WatchVolumesResponse>((resolve, reject) => {
+      watch.once('data', resolve);
+      watch.once('error', reject);
+    });
+    watch.on('error', () => undefined);
+    watch.cancel();
+    expect(first.events.map((e) => e.object?.name)).to.include('v');
+    client.close();
+  });
+
+  it('bad protobuf is InvalidArgument, bad JSON is 400', async () => {
+    const client = new Client(daemon.grpcAddress, credentials.createInsecure());
+    const metadata = new Metadata();
+    metadata.set('authorization', `Bearer ${daemon.token}`);
+    const raw = (b: Buffer): Buffer => b;
+    const code = await new Promise((resolve) => {
+      client.makeUnaryRequest(
+        '/api.VolumeService/Get',
+        raw,
+        raw,
+        Buffer.from([0xff, 0xff]),
+        metadata,
+        (e) => resolve(e?.code),
+      );
+    });
+    client.close();
+    expect(code).to.equal(status.INVALID_ARGUMENT);
+    const deep = '['.repeat(100_000);
+    const response = await fetch(`http://${daemon.restAddress}${volumes}`, {
+      method: 'POST',
+      body: deep,
+      headers: { authorization: `Bearer ${daemon.token}`, 'content-type': 'application/json' },
+    });
+    expect(response.status).to.equal(400);
+  });
+});

@@ -1,0 +1,255 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
+import { finish, root, TestDaemon } from './daemon.js';
+
+const examples = join(root, 'docs/examples');
+
+describe('the command line on the examples', function () {
+  this.timeout(60_000);
+  let daemon: TestDaemon;
+
+  before(async () => {
+    // The examples name the one directory that the profile of npm start allows.
+    daemon = await TestDaemon.start({
+      environment: { KEDGE_STORAGE_HOST_PATH_ALLOWLIST: '/var/tmp/kedge' },
+    });
+    await mkdir('/var/tmp/kedge', { recursive: true, mode: 0o700 });
+  });
+  after(() => daemon.dispose());
+
+  it('cast journal.yaml shows a plan, progress, and ends when the service runs', async () => {
+    const cast = await daemon.cli('cast', join(examples, 'journal.yaml'));
+    expect(cast.code, cast.stderr).to.equal(0);
+    expect(cast.stdout).to.match(/Plan:\n {2}\+ Volume default\/journal created/);
+    expect(cast.stdout).to.match(/Volume default\/journal Bound/);
+    expect(cast.stdout).to.match(/Service default\/journal Running\nEverything runs\.\n$/);
+    const entry = await eventually('an entry', async () => {
+      const text = await readFile('/var/tmp/kedge/journal/journal.log', 'utf8').catch(() => '');
+      return /entry 1 by journal-0/.test(text);
+    });
+    expect(entry).to.equal(true);
+  });
+
+  it('cast again changes nothing', async () => {
+    const cast = await daemon.cli('cast', join(examples, 'journal.yaml'));
+    expect(cast.code).to.equal(0);
+    expect(cast.stdout).to.match(/= Volume default\/journal unchanged/);
+    expect(cast.stdout).to.not.match(/created|updated/);
+  });
+
+  it('get, describe and logs tell what happens', async () => {
+    const get = await daemon.cli('get', 'volumes');
+    expect(get.stdout).to.match(
+      /^NAME +CLASS +STATUS +SIZE +MODE +CLAIM +AGE\njournal +local-host +Bound/,
+    );
+    const json = await daemon.cli('get', 'volumes', 'journal', '-o', 'json');
+    expect((JSON.parse(json.stdout) as { boundClaim: string }).boundClaim).to.equal(
+      'default/journal-0',
+    );
+    const yaml = await daemon.cli('get', 'services', '-A', '-o', 'yaml');
+    expect(yaml.stdout).to.contain('kind: ServiceList');
+    const describe = await daemon.cli('describe', 'instance', 'journal-0', '-n', 'default');
+    expect(describe.stdout).to.match(/Status: +Running/);
+    expect(describe.stdout).to.match(/VolumesReady +True/);
+    expect(describe.stdout).to.match(/mounted at \/journal +Volume default\/journal +Bound/);
+    const logs = await daemon.cli('logs', 'journal-0', '--tail', '1');
+    expect(logs.stdout).to.match(/^\S+ entry \d+ by journal-0\n$/);
+  });
+
+  it('three replicas on local wait with the runtimes this node has, and have their volumes', async () => {
+    const cast = await daemon.cli('cast', join(examples, 'replicas.yaml'));
+    expect(cast.code).to.equal(1);
+    expect(cast.stderr).to.match(/runtime container is not available on node \S+; it has: process/);
+    const volumes = await daemon.list('/v1/namespaces/default/volumes');
+    const made = volumes.filter((v) => v.ownerService === 'default/notes');
+    expect(made.map((v) => [v.name, v.status])).to.deep.equal([
+      ['data-notes-0', 'Available'],
+      ['data-notes-1', 'Available'],
+      ['data-notes-2', 'Available'],
+    ]);
+    const describe = await daemon.cli('describe', 'instance', 'notes-1');
+    expect(describe.stdout).to.contain('RuntimeUnavailable');
+  });
+
+  it('scale down keeps volumes; deleting the service deletes those with policy delete', async () => {
+    await daemon.ok('POST', '/v1/namespaces/default/services/notes:scale', { scale: 1 });
+    await eventually('one instance', async () => {
+      const all = await daemon.list('/v1/namespaces/default/instances');
+      return all.filter((i) => i.service === 'notes').length === 1;
+    });
+    const kept = await daemon.list('/v1/namespaces/default/volumes');
+    const mine = kept.filter((v) => v.ownerService === 'default/notes');
+    expect(mine).to.have.length(3);
+    const gone = await daemon.cli('delete', 'service', 'notes');
+    expect(gone.code, gone.stderr).to.equal(0);
+    await eventually('the volumes to go', async () => {
+      const all = await daemon.list('/v1/namespaces/default/volumes');
+      return all.every((v) => v.ownerService !== 'default/notes');
+    });
+    for (const volume of mine) expect(existsSync(String(volume.handle))).to.equal(false);
+  });
+
+  it('a class whose parameter is a secret reference', async () => {
+    const cast = await daemon.cli('cast', join(examples, 'secret-parameter.yaml'));
+    expect(cast.code, cast.stderr).to.equal(0);
+    const volume = await daemon.ok('GET', '/v1/namespaces/default/volumes/archive');
+    expect(volume.handle).to.equal('/var/tmp/kedge/archive');
+    expect(volume.driverParameters).to.deep.equal({
+      hostPath: 'secret:paths.infra.svc/archive',
+      createIfMissing: 'true',
+    });
+  });
+
+  it('errors in a file name file, line, object and field; exit code 6', async () => {
+    const file = join(daemon.home, 'bad.yaml');
+    await writeFile(
+      file,
+      'kind: Volume\nname: ok\nsize: 1Gi\naccessMode: ReadWriteOnce\n---\nkind: Volume\nname: bad\nsize: 10Gx\naccessMode: ReadWriteOnce\n',
+    );
+    const cast = await daemon.cli('cast', file);
+    expect(cast.code).to.equal(6);
+    expect(cast.stderr).to.contain(`${file}:8: Volume bad: size: "10Gx"`);
+    expect((await daemon.rest('GET', '/v1/namespaces/default/volumes/ok')).status).to.equal(404);
+    await writeFile(file, 'kind: Volum\nname: x\n');
+    expect((await daemon.cli('cast', file)).stderr).to.match(/bad\.yaml:1: "Volum" is not a kind/);
+    await writeFile(file, 'a: [\n');
+    expect((await daemon.cli('cast', file)).stderr).to.match(/bad\.yaml:\d+/);
+  });
+
+  it('exit codes tell what kind of failure it was; no colours into a pipe', async () => {
+    expect((await daemon.cli('nonsense')).code).to.equal(2);
+    expect((await daemon.cli('get', 'volumes', 'missing')).code).to.equal(4);
+    expect((await daemon.cli('get', 'teapots')).code).to.equal(6);
+    expect((await daemon.cli('delete', 'volume', 'journal')).code).to.equal(5);
+    const plain = await daemon.cli('describe', 'volume', 'journal');
+    expect(plain.stdout).to.not.contain('\u001b[');
+    expect((await daemon.cli('version')).stdout).to.match(/^\d+\.\d+\.\d+\n$/);
+    expect((await daemon.cli('whoami')).stdout).to.contain('root');
+  });
+
+  it('login stores a token read from standard input, mode 0600', async () => {
+    const { environment, grpcAddress, token } = daemon;
+    const script = `printf %s "$TOKEN" | "$NODE" cmd/bin/kedge.mjs login --server ${grpcAddress}`;
+    const login = await finish('sh', ['-c', script], {
+      ...environment,
+      TOKEN: token,
+      NODE: process.execPath,
+    });
+    expect(login.code, login.stderr).to.equal(0);
+    const file = join(daemon.home, 'config/kedge/config.yaml');
+    expect((await stat(file)).mode & 0o777).to.equal(0o600);
+    const again = await finish(process.execPath, ['cmd/bin/kedge.mjs', 'whoami'], environment);
+    expect(again.stdout).to.contain('root');
+  });
+
+  it('get --watch goes on showing changes', async () => {
+    const { environment, grpcAddress, token } = daemon;
+    const watching = finish(
+      'timeout',
+      ['-s', 'INT', '4', process.execPath, 'cmd/bin/kedge.mjs', 'get', 'namespaces', '--watch'],
+      { ...environment, KEDGE_SERVER: grpcAddress, KEDGE_TOKEN: token },
+    );
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await daemon.ok('POST', '/v1/namespaces', { name: 'appears' });
+    expect((await watching).stdout).to.match(/default +Active[^]*appears +Active/);
+  });
+});
+
+describe('the local profile of npm start', function () {
+  this.timeout(60_000);
+
+  it('bootstraps itself, stores a context, prints three commands, and finds its data again', async () => {
+    const daemon = await TestDaemon.start({ arguments: ['--local'] });
+    try {
+      const greeted = () =>
+        eventually('the greeting', () => daemon.log.includes('Ctrl-C stops it'));
+      await greeted();
+      expect((await daemon.rest('POST', '/v1/admin/bootstrap')).status).to.equal(412);
+      for (const command of [
+        'cast docs/examples/journal.yaml',
+        'get volumes',
+        'logs journal-0 --follow',
+      ])
+        expect(daemon.log).to.contain(`npx kedge ${command}`);
+      const file = join(daemon.home, 'config/kedge/config.yaml');
+      expect((await stat(file)).mode & 0o777).to.equal(0o600);
+      const run = (...args: string[]) =>
+        finish(process.execPath, ['cmd/bin/kedge.mjs', ...args], {
+          ...daemon.environment,
+        });
+      const file1 = join(daemon.home, 'ns.yaml');
+      await writeFile(file1, 'namespace:\n  name: kept\n');
+      expect((await run('cast', file1)).code).to.equal(0);
+      expect(await daemon.end('SIGTERM')).to.equal(0);
+      const said = daemon.log.length;
+      await daemon.run();
+      await eventually('the next greeting', () =>
+        daemon.log.slice(said).includes('Ctrl-C stops it'),
+      );
+      expect((await run('get', 'namespaces', 'kept')).code).to.equal(0);
+    } finally {
+      await daemon.dispose();
+    }
+  });
+});
+
+describe('without root', function () {
+  this.timeout(60_000);
+  const id = 64_123;
+
+  it('runs the first example in a user namespace, or says what is missing', async function () {
+    if (process.getuid?.() !== 0) this.skip(); // then every other test runs without root
+    const home = '/tmp/kedge-no-root';
+    await finish('rm', ['-rf', home]);
+    await mkdir(home, { mode: 0o755 });
+    await finish('chown', [`${id}:${id}`, home]);
+    const daemon = await TestDaemon.start({
+      prefix: ['setpriv', `--reuid=${id}`, `--regid=${id}`, '--clear-groups'],
+      environment: {
+        HOME: home,
+        KEDGE_STORE_PATH: join(home, 'data'),
+        KEDGE_STORAGE_HOST_PATH_ALLOWLIST: join(home, 'host'),
+      },
+      arguments: ['--data-directory', join(home, 'data')],
+    });
+    try {
+      const volume = {
+        name: 'j',
+        storageClassName: 'local-host',
+        size: '1Gi',
+        accessMode: 'ReadWriteOnce',
+        parameters: { hostPath: join(home, 'host/j'), createIfMissing: 'true' },
+      };
+      await daemon.ok('POST', '/v1/namespaces/default/volumes', volume);
+      await daemon.ok('POST', '/v1/namespaces/default/services', {
+        name: 'j',
+        runtime: 'process',
+        command: ['/bin/sh', '-c', 'id -u > /journal/uid; sleep 1000'],
+        terminationGracePeriodSeconds: 1,
+        volumes: [{ name: 'j', mountPath: '/journal', claim: { name: 'j' } }],
+      });
+      const path = '/v1/namespaces/default/instances/j-0';
+      const instance = await eventually('a verdict', async () => {
+        const { body } = await daemon.rest('GET', path);
+        const waits = JSON.stringify(body.conditions ?? []).includes('RuntimeUnavailable');
+        return body.status === 'Running' || waits ? body : undefined;
+      });
+      if (instance.status === 'Running') {
+        const uid = await eventually('its file', () =>
+          readFile(join(home, 'host/j/uid'), 'utf8').catch(() => undefined),
+        );
+        expect(uid.trim()).to.equal(String(id));
+        console.log('      ran in a user namespace');
+      } else {
+        expect(JSON.stringify(instance.conditions)).to.contain('run kedged as root');
+        console.log('      user namespaces are not available here; the condition says so');
+      }
+    } finally {
+      await daemon.dispose();
+      await finish('rm', ['-rf', home]);
+    }
+  });
+});

@@ -1,0 +1,306 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { eventually } from 'kedge/testing';
+
+/** The project's root. */
+export const root = fileURLToPath(new URL('../../..', import.meta.url));
+const kedged = join(root, 'cmd/bin/kedged.mjs');
+const kedge = join(root, 'cmd/bin/kedge.mjs');
+
+/** An answer of the REST API. */
+export interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+}
+
+/** What a finished program left. */
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+interface ReadyLine {
+  readonly grpc: number;
+  readonly rest: number;
+  readonly sinceStartMs: number;
+}
+
+/** Options of a daemon under test. */
+export interface DaemonOptions {
+  readonly arguments?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Program and arguments that run before it, such as setpriv. */
+  readonly prefix?: readonly string[];
+}
+
+/** Runs a program to its end. */
+export function finish(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>> = {},
+): Promise<Finished> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env } });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', (data) => (stdout += String(data)));
+    child.stderr.on('data', (data) => (stderr += String(data)));
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, stdout, stderr }));
+  });
+}
+
+/** A real kedged on a data directory of its own, on free ports. */
+export class TestDaemon {
+  readonly home: string;
+  readonly data: string;
+  readonly #options: DaemonOptions;
+  #child: ChildProcess | undefined;
+  #lines: string[] = [];
+  #ready: ReadyLine | undefined;
+  token = '';
+
+  private constructor(home: string, options: DaemonOptions) {
+    this.home = home;
+    this.data = join(home, 'data');
+    this.#options = options;
+  }
+
+  /** Starts one and bootstraps it. */
+  static async start(options: DaemonOptions = {}): Promise<TestDaemon> {
+    const daemon = new TestDaemon(await mkdtemp(join(tmpdir(), 'kedge-test-')), options);
+    await daemon.run();
+    if (options.arguments?.includes('--local')) return daemon;
+    const answer = await daemon.rest('POST', '/v1/admin/bootstrap');
+    daemon.token = String(answer.body.token ?? '');
+    return daemon;
+  }
+
+  get environment(): Record<string, string> {
+    return {
+      XDG_CONFIG_HOME: join(this.home, 'config'),
+      NO_COLOR: '1',
+      KEDGE_STORAGE_HOST_PATH_ALLOWLIST: join(this.home, 'host'),
+      KEDGE_STORAGE_ALLOW_CREATE_MISSING: 'true',
+      ...this.#options.environment,
+    };
+  }
+
+  get arguments(): string[] {
+    const any = '127.0.0.1:0';
+    const addresses = ['--grpc-address', any, '--rest-address', any, '--ops-address', any];
+    return [
+      kedged,
+      '--data-directory',
+      this.data,
+      ...addresses,
+      ...(this.#options.arguments ?? []),
+    ];
+  }
+
+  get log(): string {
+    return this.#lines.join('\n');
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  get startUpMs(): number {
+    return this.#ready?.sinceStartMs ?? 0;
+  }
+
+  get grpcAddress(): string {
+    return `127.0.0.1:${this.#ready?.grpc ?? 0}`;
+  }
+
+  get restAddress(): string {
+    return `127.0.0.1:${this.#ready?.rest ?? 0}`;
+  }
+
+  /** Starts the process and waits until it is ready. */
+  async run(): Promise<void> {
+    const [command = '', ...args] = [
+      ...(this.#options.prefix ?? []),
+      process.execPath,
+      ...this.arguments,
+    ];
+    const child = spawn(command, args, {
+      cwd: root,
+      env: { ...process.env, ...this.environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    this.#ready = undefined;
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      this.#lines.push(line);
+      if (line.includes('"msg":"ready"')) this.#ready = JSON.parse(line) as ReadyLine;
+    });
+    createInterface({ input: child.stdout }).on('line', (line) => this.#lines.push(line));
+    await eventually(`kedged to be ready\n${this.log}`, () => {
+      if (child.exitCode !== null) throw new Error(`kedged ended: ${this.log}`);
+      return this.#ready !== undefined;
+    });
+  }
+
+  /** Ends the process with a signal; resolves to its exit code. */
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#child;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return null;
+    const ended = new Promise<number | null>((resolve) => {
+      child.on('close', (code) => resolve(code));
+    });
+    child.kill(signal);
+    return ended;
+  }
+
+  /** Resolves when the API answers (again). */
+  async answering(): Promise<void> {
+    await eventually('kedged to answer', async () => (await this.rest('GET', '/')).status > 0);
+  }
+
+  /** kill -9, and the same again. */
+  async crash(): Promise<void> {
+    await this.end('SIGKILL');
+    await this.run();
+  }
+
+  /** Stops it and removes everything. */
+  async dispose(): Promise<void> {
+    await this.end('SIGTERM');
+    await rm(this.home, { recursive: true, force: true });
+  }
+
+  /** One REST call; `token: null` sends none. */
+  async rest(
+    method: string,
+    path: string,
+    body?: unknown,
+    token: string | null = this.token,
+  ): Promise<Answer> {
+    const response = await fetch(`http://${this.restAddress}${path}`, {
+      method,
+      headers: {
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: parse(text) };
+  }
+
+  /** A call that must succeed. */
+  async ok(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
+    const answer = await this.rest(method, path, body);
+    if (answer.status !== 200)
+      throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  }
+
+  /** Items of a list. */
+  async list(path: string): Promise<Record<string, unknown>[]> {
+    return (await this.ok('GET', path)).items as Record<string, unknown>[];
+  }
+
+  /** Server-sent events of a path until `enough` says so. */
+  async events(
+    path: string,
+    lastEventId: string | undefined,
+    enough: (events: readonly SseEvent[]) => boolean,
+  ): Promise<SseEvent[]> {
+    const stop = new AbortController();
+    const response = await fetch(`http://${this.restAddress}${path}`, {
+      headers: {
+        authorization: `Bearer ${this.token}`,
+        ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+      },
+      signal: stop.signal,
+    });
+    const events: SseEvent[] = [];
+    let text = '';
+    try {
+      for await (const chunk of response.body ?? []) {
+        text += Buffer.from(chunk).toString();
+        for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+          const event = parseEvent(text.slice(0, end));
+          text = text.slice(end + 2);
+          if (event) events.push(event);
+        }
+        if (enough(events)) break;
+      }
+    } catch {
+      // The daemon was killed: what came so far is the answer.
+    }
+    stop.abort();
+    return events;
+  }
+
+  /** The command line against this daemon. */
+  cli(...args: string[]): Promise<Finished> {
+    return finish(process.execPath, [kedge, ...args], {
+      ...this.environment,
+      KEDGE_SERVER: this.grpcAddress,
+      KEDGE_TOKEN: this.token,
+    });
+  }
+}
+
+/** One server-sent event. */
+export interface SseEvent {
+  readonly id: string | undefined;
+  readonly event: string | undefined;
+  readonly data: Record<string, unknown>;
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return { text };
+  }
+}
+
+function parseEvent(block: string): SseEvent | undefined {
+  const fields = new Map(
+    block
+      .split('\n')
+      .filter((line) => !line.startsWith(':'))
+      .map((line): [string, string] => {
+        const colon = line.indexOf(': ');
+        return [line.slice(0, colon), line.slice(colon + 2)];
+      }),
+  );
+  const data = fields.get('data');
+  if (data === undefined) return undefined;
+  return { id: fields.get('id'), event: fields.get('event'), data: parse(data) };
+}
+
+/** A local-host volume and a service that runs `script` with it mounted at /data. */
+export function workload(
+  daemon: TestDaemon,
+  name: string,
+  script: string,
+): { readonly volume: object; readonly service: object } {
+  return {
+    volume: {
+      name,
+      storageClassName: 'local-host',
+      size: '1Gi',
+      accessMode: 'ReadWriteOnce',
+      parameters: { hostPath: join(daemon.home, 'host', name), createIfMissing: 'true' },
+    },
+    service: {
+      name,
+      runtime: 'process',
+      command: ['/bin/sh', '-c', script],
+      terminationGracePeriodSeconds: 1,
+      volumes: [{ name: 'data', mountPath: '/data', claim: { name } }],
+    },
+  };
+}
