@@ -1,0 +1,54 @@
+import { expect } from 'chai';
+import { httpRoute, SchemaRegistry } from 'kedge/rpc';
+import { builtinPolicies, methodTable } from 'kedge/server';
+import { descriptorSet } from '@kedge/api';
+import { allKinds } from '@kedge/controllers/kinds';
+
+const schemas = new SchemaRegistry(descriptorSet);
+const methods = methodTable(schemas, 'api', allKinds);
+
+describe('every kind', () => {
+  for (const kind of allKinds) {
+    const mine = methods.filter((m) => m.standard?.kind === kind);
+
+    it(`${kind.kind} has a message with its status fields`, () => {
+      const message = schemas.message(`api.${kind.kind}`);
+      const fields = message.fields.map((f) => f.jsonName);
+      expect(fields).to.include.members(['name', 'labels', 'metadata']);
+      // What is stored and never told is the exception, by name.
+      const untold = ['failedWith', 'secretHash'];
+      const told = kind.statusFields.filter((f) => !untold.includes(f));
+      expect(fields).to.include.members(told);
+      if (kind.scope === 'Namespaced') expect(fields).to.include('namespace');
+    });
+
+    it(`${kind.kind} can be got, listed and deleted, over gRPC and REST, under its plural`, () => {
+      const verbs = mine.map((m) => m.standard?.verb);
+      expect(verbs).to.include.members(['Get', 'List', 'Delete']);
+      for (const method of mine) {
+        expect(method.route?.path, method.id).to.contain(`/${kind.plural}`);
+        expect(method.route?.path.includes('{namespace}')).to.equal(kind.scope === 'Namespaced');
+      }
+    });
+
+    it(`${kind.kind} has columns that begin with its name`, () => {
+      expect(['NAME', 'ID']).to.include(kind.columns[0]?.header);
+    });
+  }
+
+  it('every method has a route', () => {
+    for (const service of schemas.services('api'))
+      for (const method of service.methods)
+        expect(httpRoute(schemas.registry, method), `${service.name}.${method.name}`).to.be.an(
+          'object',
+        );
+  });
+
+  it('built-in policies name resources that exist or are planned', () => {
+    const planned = ['snapshots', 'configmaps', 'logs', 'events', 'health'];
+    const known = allKinds.flatMap((k) => [k.plural, `${k.plural}/status`]);
+    for (const policy of Object.values(builtinPolicies))
+      for (const rule of policy.rules)
+        expect([...known, ...planned, '*']).to.include.members([...rule.resources]);
+  });
+});

@@ -1,0 +1,125 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { root } from '../acceptance/daemon.js';
+
+/** What a set of files may not have; each rule has a sample that breaks it. */
+interface Rule {
+  readonly name: string;
+  readonly files: RegExp;
+  readonly problems: (path: string, text: string) => readonly string[];
+  readonly bad: readonly [path: string, text: string];
+}
+
+const lines = (text: string, pattern: RegExp): string[] =>
+  text.split('\n').filter((line) => pattern.test(line));
+
+const rules: readonly Rule[] = [
+  {
+    name: 'file names say what is inside',
+    files: /\.ts$/,
+    problems: (path) => (/(^|\/)(utils?|helpers?|types|misc|common)\.ts$/.test(path) ? [path] : []),
+    bad: ['lib/utils.ts', ''],
+  },
+  {
+    name: 'file names are kebab-case',
+    files: /\.ts$/,
+    problems: (path) =>
+      /^[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.ts$/.test(path.split('/').at(-1) ?? '') ? [] : [path],
+    bad: ['lib/fooBar.ts', ''],
+  },
+  {
+    name: 'no leftovers',
+    files: /\.(ts|mjs|sh)$/,
+    problems: (path, text) =>
+      path.endsWith('tidy.test.ts') ? [] : lines(text, /\b(TODO|FIXME|XXX)\b|\.only\(|@ts-ignore/),
+    bad: ['a.ts', '// TODO later'],
+  },
+  {
+    name: 'module folders say what they promise',
+    files: /^(lib|controllers)\/[a-z-]+\/index\.ts$/,
+    problems: (_path, text) => (text.startsWith('/**') ? [] : ['no paragraph at the top']),
+    bad: ['lib/x/index.ts', 'export {}'],
+  },
+  {
+    name: 'documents have one first heading',
+    files: /\.md$/,
+    problems: (_path, text) => {
+      const headings = lines(text.replaceAll(/```[^]*?```/g, ''), /^# /);
+      return headings.length === 1 ? [] : [`${headings.length} first headings`];
+    },
+    bad: ['a.md', '# One\n# Two'],
+  },
+  {
+    name: 'links in documents lead somewhere',
+    files: /\.md$/,
+    problems: (path, text) =>
+      [...text.matchAll(/\]\(([^)#:]+)\)/g)]
+        .map((m) => m[1] ?? '')
+        .filter((target) => !existsSync(join(root, dirname(path), target))),
+    bad: ['README.md', '[x](nowhere.md)'],
+  },
+];
+
+const tracked = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter((path) => path !== '' && !path.includes('/gen/') && existsSync(join(root, path)));
+
+describe('tidiness', () => {
+  for (const rule of rules) {
+    it(rule.name, () => {
+      const found = tracked
+        .filter((path) => rule.files.test(path))
+        .flatMap((path) =>
+          rule.problems(path, readFileSync(join(root, path), 'utf8')).map((p) => `${path}: ${p}`),
+        );
+      expect(found).to.deep.equal([]);
+    });
+    it(`${rule.name} (the rule sees)`, () => {
+      expect(rule.problems(...rule.bad)).to.have.length.greaterThan(0);
+    });
+  }
+
+  it('one version everywhere', () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'cmd/package.json'), 'utf8')) as {
+      version: string;
+    };
+    expect(readFileSync(join(root, 'cmd/version.ts'), 'utf8')).to.contain(`'${version}'`);
+  });
+
+  it('the guide for embedders compiles and runs as printed', async () => {
+    const guide = readFileSync(join(root, 'docs/guides/embedding.md'), 'utf8');
+    const code = /```ts\n([^]*?)```/.exec(guide)?.[1] ?? '';
+    const { mkdtempSync, writeFileSync, rmSync } = await import('node:fs');
+    const folder = mkdtempSync(join(root, 'test/dist/guide-'));
+    const check = [
+      "import { eventually } from 'kedge/testing';",
+      code,
+      "await eventually('the lamp', async () => (await store.get(lamps, { name: 'hall' }))?.lit);",
+      'await manager.stop(1_000);',
+      'await store.close();',
+      "console.log('lit');",
+    ].join('\n');
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+    writeFileSync(join(folder, 'guide.ts'), check);
+    const flags =
+      '--strict --target es2023 --module nodenext --moduleResolution nodenext --types node --ignoreConfig';
+    const run = (command: string, args: readonly string[]): string =>
+      execFileSync(command, args, { cwd: folder, encoding: 'utf8' });
+    try {
+      run(process.execPath, [
+        join(root, 'node_modules/typescript/bin/tsc'),
+        ...flags.split(' '),
+        '--skipLibCheck',
+        'guide.ts',
+      ]);
+      expect(run(process.execPath, ['guide.js'])).to.equal('lit\n');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }).timeout(60_000);
+});
