@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { DriverError } from '@kedge/driver-sdk';
+import { type DriverError } from '@kedge/driver-sdk';
 import { builtinDrivers } from './index.js';
 
 const registry = builtinDrivers({

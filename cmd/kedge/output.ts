@@ -32,9 +32,9 @@ export function note(text: string): void {
 const control = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
 function cell(value: unknown): string {
-  if (typeof value === 'object' && value !== null) return JSON.stringify(value);
   if (value === undefined || value === null || value === '') return '<none>';
-  return String(value as string | number | boolean).replaceAll(control, '?');
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.replaceAll(control, '?');
 }
 
 const good = new Set(['Running', 'Available', 'Bound', 'Ready', 'Active', 'True']);

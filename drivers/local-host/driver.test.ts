@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type CallContext, type Driver, DriverError } from '@kedge/driver-sdk';
+import { type CallContext, type Driver, type DriverError } from '@kedge/driver-sdk';
 import { createLocalHostDriver } from './driver.js';
 import { hostPathProblem, isWithin } from './host-path.js';
 

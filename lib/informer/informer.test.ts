@@ -33,7 +33,7 @@ class PlayedSource implements ListWatch<Lamp> {
   lists = 0;
   watches: number[] = [];
   sink: (batch: WatchBatch<Lamp>) => void = () => undefined;
-  end: (error?: unknown) => void = () => undefined;
+  end: (error?: Error) => void = () => undefined;
 
   list(): Promise<{ items: Lamp[]; revision: number }> {
     this.lists += 1;
@@ -44,7 +44,7 @@ class PlayedSource implements ListWatch<Lamp> {
     this.watches.push(revision);
     this.sink = sink;
     return new Promise<void>((resolve, reject) => {
-      this.end = (error) => (error ? reject(error as Error) : resolve());
+      this.end = (error) => (error ? reject(error) : resolve());
       signal.addEventListener('abort', () => resolve(), { once: true });
     });
   }

@@ -61,7 +61,7 @@ export class TestDaemon {
   readonly data: string;
   readonly #options: DaemonOptions;
   #child: ChildProcess | undefined;
-  #lines: string[] = [];
+  readonly #lines: string[] = [];
   #ready: ReadyLine | undefined;
   token = '';
 
@@ -77,7 +77,7 @@ export class TestDaemon {
     await daemon.run();
     if (options.arguments?.includes('--local')) return daemon;
     const answer = await daemon.rest('POST', '/v1/admin/bootstrap');
-    daemon.token = String(answer.body.token ?? '');
+    daemon.token = String(answer.body.token);
     return daemon;
   }
 

@@ -1,0 +1,171 @@
+import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { expect } from 'chai';
+import { httpRoute, SchemaRegistry } from 'kedge/rpc';
+import {
+  descriptorSet,
+  VolumeServiceClient,
+  type Volume,
+  type WatchVolumesResponse,
+} from '@kedge/api';
+import { eventually } from 'kedge/testing';
+import { TestDaemon } from './daemon.js';
+
+const schemas = new SchemaRegistry(descriptorSet);
+const methods = schemas.services('api').flatMap((service) =>
+  service.methods.map((method) => ({
+    id: `${service.name}.${method.name}`,
+    path: `/${service.typeName}/${method.name}`,
+    route: httpRoute(schemas.registry, method)!,
+  })),
+);
+const open = ['AdminService.Bootstrap'];
+/** Any valid token may call these; what they do is checked per object. */
+const anyToken = ['AuthService.WhoAmI', 'CastService.Cast'];
+
+describe('access to a running daemon', () => {
+  let daemon: TestDaemon;
+  let powerless: string;
+
+  before(async () => {
+    daemon = await TestDaemon.start();
+    await daemon.ok('POST', '/v1/admin/users', { name: 'nobody' });
+    const token = await daemon.ok('POST', '/v1/auth/tokens', { subject: 'nobody' });
+    powerless = String(token.token);
+  });
+  after(() => daemon.dispose());
+
+  const grpcStatus = (path: string, token: string | undefined): Promise<number> => {
+    const client = new Client(daemon.grpcAddress, credentials.createInsecure());
+    const metadata = new Metadata();
+    if (token) metadata.set('authorization', `Bearer ${token}`);
+    const raw = (b: Buffer): Buffer => b;
+    return new Promise((resolve) => {
+      const call = client.makeServerStreamRequest(path, raw, raw, Buffer.alloc(0), metadata);
+      call.on('data', () => undefined);
+      call.on('error', (error: ServiceError) => resolve(error.code));
+      call.on('end', () => resolve(status.OK));
+    }).finally(() => client.close()) as Promise<number>;
+  };
+  const restStatus = async (
+    route: { method: string; path: string },
+    token: string | null,
+  ): Promise<number> => {
+    const path = route.path.replace('{namespace}', 'default').replace('{name}', 'x');
+    const body = route.method === 'POST' || route.method === 'PUT' ? {} : undefined;
+    return (await daemon.rest(route.method, path, body, token)).status;
+  };
+
+  for (const { id, path, route } of methods.filter((m) => !open.includes(m.id))) {
+    it(`${id} is refused without a token, with a wrong one, and without a policy, on both transports`, async () => {
+      expect(await grpcStatus(path, undefined)).to.equal(status.UNAUTHENTICATED);
+      expect(await grpcStatus(path, 'kedge_wrong')).to.equal(status.UNAUTHENTICATED);
+      expect(await restStatus(route, null)).to.equal(401);
+      expect(await restStatus(route, 'kedge_wrong')).to.equal(401);
+      if (anyToken.includes(id)) return;
+      expect(await grpcStatus(path, powerless)).to.equal(status.PERMISSION_DENIED);
+      expect(await restStatus(route, powerless)).to.equal(403);
+    });
+  }
+
+  it('cast needs the right for each object', async () => {
+    const objects = [{ kind: 'Volume', object: { name: 'x' } }];
+    expect((await daemon.rest('POST', '/v1/cast', { objects }, powerless)).status).to.equal(403);
+  });
+
+  it('unknown paths need a token too, and then say 404 or 405', async () => {
+    expect((await daemon.rest('GET', '/v1/nothing', undefined, null)).status).to.equal(401);
+    expect((await daemon.rest('GET', '/v1/nothing')).status).to.equal(404);
+    expect((await daemon.rest('PATCH', '/v1/nodes')).status).to.equal(405);
+    expect((await daemon.rest('GET', '/v1/nodes/')).status).to.equal(200);
+  });
+
+  it('bootstrap a second time is 412 / FailedPrecondition', async () => {
+    expect((await daemon.rest('POST', '/v1/admin/bootstrap', undefined, null)).status).to.equal(
+      412,
+    );
+    expect(await grpcStatus('/api.AdminService/Bootstrap', undefined)).to.equal(
+      status.FAILED_PRECONDITION,
+    );
+  });
+
+  it('tokens are told once, never listed with their secret, and end at once when deleted', async () => {
+    const made = await daemon.ok('POST', '/v1/auth/tokens', { subject: 'nobody' });
+    const text = String(made.token);
+    const listed = JSON.stringify(await daemon.list('/v1/auth/tokens'));
+    expect(listed).to.not.contain(text);
+    expect(listed).to.not.contain('secretHash');
+    expect((await daemon.rest('GET', '/v1/auth/whoami', undefined, text)).body.subject).to.equal(
+      'nobody',
+    );
+    await daemon.ok('DELETE', `/v1/auth/tokens/${String(made.name)}`);
+    expect((await daemon.rest('GET', '/v1/auth/whoami', undefined, text)).status).to.equal(401);
+  });
+
+  it('built-in policies can be read and neither changed nor deleted', async () => {
+    const policy = await daemon.ok('GET', '/v1/admin/policies/root');
+    expect(policy.builtin).to.equal(true);
+    const body = { name: 'root', rules: [] };
+    expect((await daemon.rest('PUT', '/v1/admin/policies/root', body)).status).to.equal(412);
+    expect((await daemon.rest('DELETE', '/v1/admin/policies/root')).status).to.equal(412);
+  });
+
+  it('generated gRPC stubs see what REST sees, and watch it', async () => {
+    const client = new VolumeServiceClient(daemon.grpcAddress, credentials.createInsecure());
+    const metadata = new Metadata();
+    metadata.set('authorization', `Bearer ${daemon.token}`);
+    const request = { namespace: 'default', name: 'v' };
+    const body = { name: 'v', size: '1Gi', accessMode: 'ReadWriteOnce', storageClassName: 'local' };
+    await daemon.ok('POST', '/v1/namespaces/default/volumes', body);
+    await eventually('the volume', async () => {
+      const made = await daemon.ok('GET', '/v1/namespaces/default/volumes/v');
+      return made.status === 'Available';
+    });
+    const volume = await new Promise<Volume>((resolve, reject) => {
+      client.get(request, metadata, (error, answer) => (error ? reject(error) : resolve(answer)));
+    });
+    const rest = await daemon.ok('GET', `/v1/namespaces/default/volumes/v`);
+    expect(volume).to.include({
+      size: rest.size,
+      status: rest.status,
+      accessMode: 'ReadWriteOnce',
+    });
+    const watch = client.watch(
+      { namespace: 'default', resourceVersion: '', labelSelector: '' },
+      metadata,
+    );
+    const first = await new Promise<WatchVolumesResponse>((resolve, reject) => {
+      watch.once('data', resolve);
+      watch.once('error', reject);
+    });
+    watch.on('error', () => undefined);
+    watch.cancel();
+    expect(first.events.map((e) => e.object?.name)).to.include('v');
+    client.close();
+  });
+
+  it('bad protobuf is InvalidArgument, bad JSON is 400', async () => {
+    const client = new Client(daemon.grpcAddress, credentials.createInsecure());
+    const metadata = new Metadata();
+    metadata.set('authorization', `Bearer ${daemon.token}`);
+    const raw = (b: Buffer): Buffer => b;
+    const code = await new Promise((resolve) => {
+      client.makeUnaryRequest(
+        '/api.VolumeService/Get',
+        raw,
+        raw,
+        Buffer.from([0xff, 0xff]),
+        metadata,
+        (e) => resolve(e?.code),
+      );
+    });
+    client.close();
+    expect(code).to.equal(status.INVALID_ARGUMENT);
+    const deep = '['.repeat(100_000);
+    const response = await fetch(`http://${daemon.restAddress}/v1/namespaces/default/volumes`, {
+      method: 'POST',
+      body: deep,
+      headers: { authorization: `Bearer ${daemon.token}`, 'content-type': 'application/json' },
+    });
+    expect(response.status).to.equal(400);
+  });
+});
