@@ -32,12 +32,12 @@ export function run(name, command, args = [], env = {}) {
   console.error(`ok ${name} (${seconds} s)`);
 }
 
-// npm ci deletes what is there first, so it runs only when the lock file is newer than the install.
+// Not npm ci: it refuses a lock file made where packages for other platforms were not to be had.
 export function install() {
   const lock = join(root, 'package-lock.json');
   const marker = join(root, 'node_modules/.package-lock.json');
   if (existsSync(marker) && statSync(marker).mtimeMs >= statSync(lock).mtimeMs) return;
-  run('install', 'npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']);
+  run('install', 'npm', ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']);
 }
 
 export function build() {

@@ -138,20 +138,7 @@ async function assemble(
     .addController(volumeController({ ...common, drivers, resolver, node }))
     .addController(serviceController(common))
     .addController(schedulerController(common))
-    .addRunnable(
-      new NodeRegistration({
-        store,
-        name: node,
-        labels: config.nodeLabels,
-        address: parseAddress('server.grpcAddress', config.grpcAddress).host,
-        version,
-        drivers: drivers.names,
-        runtimes: async () => ((await processes.availability()).available ? [processes.name] : []),
-        clock,
-        logger,
-      }),
-    )
-    .addRunnable(agent)
+    // The ports first: when one is taken, no agent has touched the workloads of the daemon before.
     .addRunnable({
       name: 'api',
       start: async () => {
@@ -173,7 +160,21 @@ async function assemble(
         ports.ops = await bound('server.opsAddress', config.opsAddress, ops.listen(host, port));
       },
       stop: () => ops.close(),
-    });
+    })
+    .addRunnable(
+      new NodeRegistration({
+        store,
+        name: node,
+        labels: config.nodeLabels,
+        address: parseAddress('server.grpcAddress', config.grpcAddress).host,
+        version,
+        drivers: drivers.names,
+        runtimes: async () => ((await processes.availability()).available ? [processes.name] : []),
+        clock,
+        logger,
+      }),
+    )
+    .addRunnable(agent);
   await manager.start();
   return {
     ports,

@@ -106,8 +106,13 @@ export class ApiServer {
   /** Binds both transports; port 0 picks a free one. Resolves to the ports. */
   async listen(addresses: ListenAddresses): Promise<{ grpc: number; rest: number }> {
     const grpc = await this.#grpc.listen(addresses.grpc.host, addresses.grpc.port);
-    const rest = await this.#rest.listen(addresses.rest.host, addresses.rest.port);
-    return { grpc, rest };
+    try {
+      const rest = await this.#rest.listen(addresses.rest.host, addresses.rest.port);
+      return { grpc, rest };
+    } catch (error) {
+      await this.#grpc.close(0);
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
