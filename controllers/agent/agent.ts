@@ -272,7 +272,8 @@ export class Agent implements Runnable {
       ]);
       return done();
     }
-    await this.#note(instance, 'Starting', [volumesReady], { mounts });
+    const starting = told('Ready', false, 'Starting', 'the workload is being started');
+    await this.#note(instance, 'Starting', [volumesReady, starting], { mounts });
     const { template } = instance;
     await runtime.start({
       id: instance.metadata.uid,

@@ -8,3 +8,4 @@ export * from './random.js';
 export * from './logger.js';
 export * from './backoff.js';
 export * from './limits.js';
+export * from './linked-signal.js';

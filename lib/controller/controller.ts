@@ -1,5 +1,6 @@
 import {
   type Clock,
+  linkSignals,
   type Logger,
   messageOf,
   type Random,
@@ -174,10 +175,11 @@ export class Controller {
       timeoutMs,
     );
     this.#stats.reconciles += 1;
+    using link = linkSignals(limit.signal, this.#stop.signal);
     try {
       return await this.#options.reconcile({
         key: parseKey(key),
-        signal: AbortSignal.any([limit.signal, this.#stop.signal]),
+        signal: link.signal,
         logger: this.#logger.child({ key }),
         failures: this.#queue.failures(key),
       });

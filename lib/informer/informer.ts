@@ -3,6 +3,7 @@ import {
   type BackoffOptions,
   type Clock,
   hasCode,
+  linkSignals,
   type Logger,
   messageOf,
   type Random,
@@ -181,7 +182,8 @@ export class SharedInformer<T extends ApiObject> {
   async #watch(): Promise<boolean> {
     const from = this.#revision ?? 0;
     const stream = new AbortController();
-    const signal = AbortSignal.any([this.#stop.signal, stream.signal]);
+    using link = linkSignals(this.#stop.signal, stream.signal);
+    const { signal } = link;
     let heardAt = this.#clock.monotonic();
     const silenceMs = this.#options.silenceMs;
     const guard = (): void => {

@@ -8,7 +8,15 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { limits, type Logger, type Random, statusCodes, systemClock } from '../base/index.js';
+import {
+  limits,
+  type LinkedSignal,
+  linkSignals,
+  type Logger,
+  type Random,
+  statusCodes,
+  systemClock,
+} from '../base/index.js';
 import {
   encodeStatus,
   type JsonObject,
@@ -100,12 +108,18 @@ export class GrpcServer {
     return [...services.values()];
   }
 
+  /** Ends with the call or the server, whichever is first. */
+  #lifetime(call: Call): LinkedSignal {
+    const gone = new AbortController();
+    call.on('cancelled', () => gone.abort());
+    return linkSignals(gone.signal, this.#closing.signal);
+  }
+
   async #begin(
     method: MethodInfo,
     call: Call,
+    signal: AbortSignal,
   ): Promise<{ readonly context: CallContext; readonly request: JsonObject }> {
-    const gone = new AbortController();
-    call.on('cancelled', () => gone.abort());
     const headers = call.metadata.get('authorization');
     // Two authorization headers are one too many: which one counts would be a guess.
     const header = headers.length === 1 ? String(headers[0]) : undefined;
@@ -115,7 +129,7 @@ export class GrpcServer {
       identity: caller,
       peer: peerOf(call.getPeer()),
       requestId: this.#options.random.uuid(),
-      signal: AbortSignal.any([gone.signal, this.#closing.signal]),
+      signal,
     };
     return { context, request };
   }
@@ -125,8 +139,9 @@ export class GrpcServer {
     call: ServerUnaryCall<Buffer, Buffer>,
     callback: (error: object | null, bytes?: Buffer) => void,
   ): Promise<void> {
+    using link = this.#lifetime(call);
     try {
-      const { context, request } = await this.#begin(method, call);
+      const { context, request } = await this.#begin(method, call, link.signal);
       const answer = await this.#options.dispatcher.unary(method, context, request);
       callback(null, this.#encode(method, answer));
     } catch (thrown) {
@@ -135,8 +150,9 @@ export class GrpcServer {
   }
 
   async #stream(method: MethodInfo, call: ServerWritableStream<Buffer, Buffer>): Promise<void> {
+    using link = this.#lifetime(call);
     try {
-      const { context, request } = await this.#begin(method, call);
+      const { context, request } = await this.#begin(method, call, link.signal);
       for await (const answer of this.#options.dispatcher.stream(method, context, request)) {
         if (context.signal.aborted) break;
         // A reader that does not read stops the source, instead of filling memory.

@@ -1,5 +1,5 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { limits, StatusError } from '../base/index.js';
+import { limits, linkSignals, StatusError } from '../base/index.js';
 import type { JsonObject } from '../rpc/index.js';
 import type { Identity } from './auth/index.js';
 import type { CallContext } from './call.js';
@@ -123,14 +123,18 @@ export class RestServer {
 
   #context(request: FastifyRequest, reply: FastifyReply): CallContext {
     const gone = new AbortController();
-    reply.raw.on('close', () => gone.abort());
+    const link = linkSignals(gone.signal, this.#closing.signal);
+    reply.raw.on('close', () => {
+      gone.abort();
+      link[Symbol.dispose]();
+    });
     const identity = callers.get(request);
     if (!identity) throw new TypeError('a request reached its handler without authentication');
     return {
       identity,
       peer: peerOf(request.ip),
       requestId: request.id,
-      signal: AbortSignal.any([gone.signal, this.#closing.signal]),
+      signal: link.signal,
     };
   }
 

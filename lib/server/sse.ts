@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { sleep, systemClock } from '../base/index.js';
+import { linkSignals, sleep, systemClock } from '../base/index.js';
 import type { JsonObject } from '../rpc/index.js';
 
 /** Silent connections are cut by proxies: a comment this often keeps them. */
@@ -53,7 +53,8 @@ export async function sendEvents(
   });
   const writer = new StreamWriter(response, signal);
   const ended = new AbortController();
-  void beat(writer, AbortSignal.any([signal, ended.signal]));
+  using link = linkSignals(signal, ended.signal);
+  void beat(writer, link.signal);
   try {
     await writer.write(':\n\n');
     for await (const event of source) {

@@ -1,9 +1,9 @@
 import { limits, StatusError } from '../base/index.js';
-import type { LogRecord } from './engine.js';
+import type { NewRecord } from './engine.js';
 
 /** A transaction on its way to the disk. `publish` runs once it is durable, in revision order. */
 export interface Commit {
-  readonly records: readonly LogRecord[];
+  readonly records: readonly NewRecord[];
   readonly publish: () => void;
 }
 
@@ -20,14 +20,14 @@ interface Waiting extends Commit {
  * pipeline is poisoned: that batch and all later commits reject with Unavailable.
  */
 export class CommitPipeline {
-  readonly #append: (records: readonly LogRecord[]) => Promise<void>;
+  readonly #append: (records: readonly NewRecord[]) => Promise<void>;
   readonly #onFailure: (error: Error) => void;
   #queue: Waiting[] = [];
   #running: Promise<void> | undefined;
   #failure: StatusError | undefined;
 
   constructor(
-    append: (records: readonly LogRecord[]) => Promise<void>,
+    append: (records: readonly NewRecord[]) => Promise<void>,
     onFailure: (error: Error) => void,
   ) {
     this.#append = append;

@@ -13,6 +13,12 @@ export interface LogRecord {
   readonly at: number;
 }
 
+/** A record to be written, its object encoded already: once for the size check and the disk. */
+export interface NewRecord extends LogRecord {
+  /** `object` as JSON. */
+  readonly encodedObject: string;
+}
+
 /** Identity and progress that live beside the log. */
 export interface EngineState {
   readonly storeId: string;
@@ -38,7 +44,7 @@ export interface Engine {
   /** Every record in order of revision and index. */
   scan(): AsyncIterable<LogRecord>;
   /** Makes the records durable, all or none. After a rejection the outcome is unknown. */
-  append(records: readonly LogRecord[]): Promise<void>;
+  append(records: readonly NewRecord[]): Promise<void>;
   /** Records after `revision`, in order, at least `limit` unless the log ends; never splits a revision. */
   read(revision: number, limit: number): Promise<readonly LogRecord[]>;
   /** Records `compactedRevision` durably, before anything is dropped. */

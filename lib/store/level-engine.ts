@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { Level } from 'level';
-import { StatusError, systemClock } from '../base/index.js';
+import { type Clock, StatusError, systemClock } from '../base/index.js';
 import { type DirectoryLock, lockDirectory } from './directory-lock.js';
-import type { Engine, EngineState, LogRecord, RecordAddress } from './engine.js';
+import type { Engine, EngineState, LogRecord, NewRecord, RecordAddress } from './engine.js';
 import { HighWaterMark } from './high-water.js';
 import { decodeRecord, encodeKey, encodeValue } from './record-codec.js';
 
@@ -22,6 +22,7 @@ export interface LevelEngineOptions {
   readonly directory: string;
   /** Bytes LevelDB gathers in memory before a file; default 16 MiB (research/performance.md section 2). */
   readonly writeBufferBytes?: number;
+  readonly clock?: Clock;
 }
 
 /** The log on LevelDB: every append is one batch, synced before it resolves. */
@@ -56,7 +57,10 @@ export class LevelEngine implements Engine {
       });
       await db.open();
       this.#open = db;
-      this.#highWater = new HighWaterMark(join(this.#options.directory, 'high-water'), systemClock);
+      this.#highWater = new HighWaterMark(
+        join(this.#options.directory, 'high-water'),
+        this.#options.clock ?? systemClock,
+      );
       this.#state = await this.#loadState(newStoreId);
       return this.#state;
     } catch (error) {
@@ -108,7 +112,7 @@ export class LevelEngine implements Engine {
     }
   }
 
-  async append(records: readonly LogRecord[]): Promise<void> {
+  async append(records: readonly NewRecord[]): Promise<void> {
     const batch = this.#db.batch();
     for (const record of records) {
       const key = encodeKey(record);

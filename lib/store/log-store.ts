@@ -1,6 +1,7 @@
 import {
   type Clock,
   limits,
+  linkSignals,
   type Logger,
   type Random,
   silentLogger,
@@ -23,7 +24,7 @@ import {
 } from '../object/index.js';
 import { CommitPipeline } from './commit-pipeline.js';
 import { compactLog } from './compaction.js';
-import type { Engine, LogRecord } from './engine.js';
+import type { Engine, NewRecord } from './engine.js';
 import { type ObjectIndex } from './object-index.js';
 import { type Applied, applyOperation, keyOfOperation } from './operations.js';
 import { PagedLists } from './paged-lists.js';
@@ -130,22 +131,23 @@ class LogStore implements ObjectStore {
     });
   }
 
-  watch<T extends ApiObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchBatch<T>> {
-    const signal = AbortSignal.any([options.signal, this.#closing.signal]);
-    const batches = this.#hub.watch(kind.kind, { ...options, signal });
-    return batches as AsyncIterable<WatchBatch<T>>;
+  async *watch<T extends ApiObject>(
+    kind: Kind<T>,
+    options: WatchOptions,
+  ): AsyncIterable<WatchBatch<T>> {
+    using link = linkSignals(options.signal, this.#closing.signal);
+    const batches = this.#hub.watch(kind.kind, { ...options, signal: link.signal });
+    yield* batches as AsyncIterable<WatchBatch<T>>;
   }
 
   source<T extends ApiObject>(kind: Kind<T>): ListWatch<T> {
     return {
       list: () => this.list(kind),
-      watch: (revision, sink, signal) =>
-        this.#hub.subscribe(
-          kind.kind,
-          revision,
-          sink as (batch: WatchBatch<ApiObject>) => void,
-          AbortSignal.any([signal, this.#closing.signal]),
-        ),
+      watch: async (revision, sink, signal) => {
+        using link = linkSignals(signal, this.#closing.signal);
+        const told = sink as (batch: WatchBatch<ApiObject>) => void;
+        await this.#hub.subscribe(kind.kind, revision, told, link.signal);
+      },
     };
   }
 
@@ -254,10 +256,11 @@ class LogStore implements ObjectStore {
     return this.#visible.get(kind, key);
   }
 
-  #records(changed: readonly Staged[], revision: number, at: number): LogRecord[] {
+  #records(changed: readonly Staged[], revision: number, at: number): NewRecord[] {
     const net = changed.filter((s) => s.before !== undefined || s.after.exists);
     return net.map((s, index) => {
-      const size = JSON.stringify(s.after.object).length;
+      const encodedObject = JSON.stringify(s.after.object);
+      const size = encodedObject.length;
       if (size > limits.objectBytesMax)
         throw new StatusError({
           code: 'InvalidArgument',
@@ -266,11 +269,11 @@ class LogStore implements ObjectStore {
         });
       const type = !s.after.exists ? 'DELETED' : s.before ? 'MODIFIED' : 'ADDED';
       const { object } = s.after;
-      return { revision, index, count: net.length, type, kind: s.kind, object, at };
+      return { revision, index, count: net.length, type, kind: s.kind, object, at, encodedObject };
     });
   }
 
-  #publish(changed: readonly Staged[], records: readonly LogRecord[], revision: number): void {
+  #publish(changed: readonly Staged[], records: readonly NewRecord[], revision: number): void {
     if (records.length === 0) return;
     const before = new Map<string, ApiObject | undefined>();
     for (const s of changed) {

@@ -1,4 +1,4 @@
-import type { Engine, EngineState, LogRecord, RecordAddress } from './engine.js';
+import type { Engine, EngineState, LogRecord, NewRecord, RecordAddress } from './engine.js';
 
 /** An engine without a disk, for tests and the simulator. Reopening the same instance keeps its records. */
 export class MemoryEngine implements Engine {
@@ -15,8 +15,8 @@ export class MemoryEngine implements Engine {
     yield* this.#records;
   }
 
-  append(records: readonly LogRecord[]): Promise<void> {
-    for (const record of records) this.#records.push(record);
+  append(records: readonly NewRecord[]): Promise<void> {
+    for (const { encodedObject: _, ...record } of records) this.#records.push(record);
     return Promise.resolve();
   }
 

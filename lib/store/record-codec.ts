@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { StatusError } from '../base/index.js';
 import type { ApiObject } from '../object/index.js';
-import type { LogRecord, RecordAddress } from './engine.js';
+import type { LogRecord, NewRecord, RecordAddress } from './engine.js';
 
 /**
  * Layout of a record.
@@ -31,10 +31,11 @@ interface Body {
 }
 
 /** The bytes a record is stored as. */
-export function encodeValue(key: Buffer, record: LogRecord): Buffer {
-  const { type, kind, count, at, object } = record;
-  const body: Body = { type, kind, count, at, object };
-  const text = JSON.stringify(body);
+export function encodeValue(key: Buffer, record: NewRecord): Buffer {
+  const { type, kind, count, at } = record;
+  const head: Omit<Body, 'object'> = { type, kind, count, at };
+  // The object's JSON goes in as it is: it was made once, and is most of the record.
+  const text = `${JSON.stringify(head).slice(0, -1)},"object":${record.encodedObject}}`;
   const value = Buffer.allocUnsafe(4 + Buffer.byteLength(text));
   value.write(text, 4);
   value.writeUInt32BE(crc32(value.subarray(4), crc32(key)), 0);
