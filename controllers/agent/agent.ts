@@ -7,11 +7,11 @@ import {
   type Logger,
   type Manager,
   messageOf,
-  modify,
   modifyStatus,
   newController,
   type ObjectStore,
   type Random,
+  removeFinalizer,
   type Request,
   requeueAfter,
   type Result,
@@ -348,11 +348,7 @@ export class Agent implements Runnable {
     await this.#runtimeOf(instance)?.remove(uid);
     this.#crashes.delete(uid);
     const key = { namespace: instance.namespace, name: instance.name };
-    await modify(this.#options.store, instances, key, (current) => {
-      if (current.metadata.uid !== uid) return undefined;
-      const finalizers = (current.metadata.finalizers ?? []).filter((f) => f !== agentFinalizer);
-      return { ...current, metadata: { ...current.metadata, finalizers } };
-    });
+    await removeFinalizer(this.#options.store, instances, key, agentFinalizer, uid);
     return done();
   }
 }

@@ -8,10 +8,10 @@ import {
   type Kind,
   type Logger,
   type Manager,
-  modify,
   newController,
   type ObjectStore,
   type Random,
+  removeFinalizer,
   type Request,
   requeueAfter,
   type Result,
@@ -60,10 +60,7 @@ async function reconcile(store: ObjectStore, request: Request): Promise<Result> 
   if (left === 0) left = await clear(store, volumes, namespace.name);
   if (left === 0) left = await clear(store, secrets, namespace.name);
   if (left > 0) return requeueAfter(recheckMs);
-  await modify(store, namespaces, request.key, (current) => {
-    const finalizers = (current.metadata.finalizers ?? []).filter((f) => f !== namespaceFinalizer);
-    return { ...current, metadata: { ...current.metadata, finalizers } };
-  });
+  await removeFinalizer(store, namespaces, request.key, namespaceFinalizer);
   return done();
 }
 

@@ -5,12 +5,12 @@ import {
   hasCode,
   type Logger,
   type Manager,
-  modify,
   modifyStatus,
   newController,
   type ObjectStore,
   ownerReference,
   type Random,
+  removeFinalizer,
   type Request,
   type Result,
   setCondition,
@@ -119,10 +119,7 @@ class ServiceReconciler {
 
   async #finish(service: Service): Promise<void> {
     const key = { namespace: service.namespace, name: service.name };
-    await modify(this.#options.store, services, key, (current) => {
-      const finalizers = (current.metadata.finalizers ?? []).filter((f) => f !== serviceFinalizer);
-      return { ...current, metadata: { ...current.metadata, finalizers } };
-    });
+    await removeFinalizer(this.#options.store, services, key, serviceFinalizer);
   }
 
   async #writeStatus(service: Service, plan: ServicePlan): Promise<void> {

@@ -9,12 +9,12 @@ import {
   type Lister,
   type Logger,
   type Manager,
-  modify,
   modifyStatus,
   newController,
   type ObjectStore,
   parseQuantity,
   type Random,
+  removeFinalizer,
   type Request,
   requeueAfter,
   type Result,
@@ -336,12 +336,8 @@ class VolumeReconciler {
   }
 
   async #forget(volume: Volume): Promise<Result> {
-    const key = keyOfVolume(volume);
-    await modify(this.#options.store, volumes, key, (current) => {
-      if (current.metadata.uid !== volume.metadata.uid) return undefined;
-      const finalizers = (current.metadata.finalizers ?? []).filter((f) => f !== volumeFinalizer);
-      return { ...current, metadata: { ...current.metadata, finalizers } };
-    });
+    const { uid } = volume.metadata;
+    await removeFinalizer(this.#options.store, volumes, keyOfVolume(volume), volumeFinalizer, uid);
     return done();
   }
 }

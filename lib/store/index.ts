@@ -18,4 +18,5 @@ export type { Engine, EngineState, LogRecord, RecordAddress } from './engine.js'
 export { MemoryEngine } from './memory-engine.js';
 export { LevelEngine, type LevelEngineOptions } from './level-engine.js';
 export { openStore, type StoreOptions } from './log-store.js';
-export { modify, modifyStatus } from './modify.js';
+export { removeFinalizer } from './finalizers.js';
+export { type ModifiableStore, modify, modifyStatus } from './modify.js';

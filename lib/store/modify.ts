@@ -2,12 +2,14 @@ import { hasCode } from '../base/index.js';
 import type { ApiObject, Kind, ObjectKey } from '../object/index.js';
 import type { StoreReader, StoreWriter } from './store.js';
 
-type Store = Pick<StoreReader, 'get'> & Pick<StoreWriter, 'update' | 'updateStatus' | 'transact'>;
+/** What reading and writing back needs of a store. */
+export type ModifiableStore = Pick<StoreReader, 'get'> &
+  Pick<StoreWriter, 'update' | 'updateStatus' | 'transact'>;
 
 /** Tries before a conflict is given back: each means that somebody else got through. */
 const triesMax = 16;
 
-async function retryOnConflict<R>(store: Store, attempt: () => Promise<R>): Promise<R> {
+async function retryOnConflict<R>(store: ModifiableStore, attempt: () => Promise<R>): Promise<R> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await attempt();
@@ -24,7 +26,7 @@ async function retryOnConflict<R>(store: Store, attempt: () => Promise<R>): Prom
  * undefined for nothing to do. Resolves to undefined when the object does not exist.
  */
 export function modify<T extends ApiObject>(
-  store: Store,
+  store: ModifiableStore,
   kind: Kind<T>,
   key: ObjectKey,
   change: (current: T) => T | undefined,
@@ -40,7 +42,7 @@ export function modify<T extends ApiObject>(
 
 /** As {@link modify}, for status fields. */
 export function modifyStatus<T extends ApiObject>(
-  store: Store,
+  store: ModifiableStore,
   kind: Kind<T>,
   key: ObjectKey,
   change: (current: T) => Partial<T> | undefined,

@@ -239,7 +239,10 @@ describe('without root', function () {
       });
       if (instance.status === 'Running') {
         const uid = await eventually('its file', () =>
-          readFile(join(home, 'host/j/uid'), 'utf8').catch(() => undefined),
+          readFile(join(home, 'host/j/uid'), 'utf8').then(
+            (text) => text || undefined,
+            () => undefined,
+          ),
         );
         expect(uid.trim()).to.equal(String(id));
         console.log('      ran in a user namespace');
