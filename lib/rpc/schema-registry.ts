@@ -70,6 +70,16 @@ export class SchemaRegistry {
     }
   }
 
+  /** Why JSON is not such a message, unknown fields and enum values included; undefined when it is. */
+  problem(message: DescMessage, json: JsonObject): string | undefined {
+    try {
+      fromJson(message, json as JsonValue, { registry: this.#files });
+      return undefined;
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
+
   /** Fields that the message does not have are left out. */
   encode(message: DescMessage, json: JsonObject): Uint8Array {
     const options = { registry: this.#files, ignoreUnknownFields: true };

@@ -191,9 +191,7 @@ export class Resources {
     const body = request[bodyField(served)];
     const given = isJsonObject(body) ? body : {};
     const current = await this.#require(served, request);
-    const status = Object.fromEntries(
-      served.kind.statusFields.filter((f) => f in given).map((f) => [f, given[f]]),
-    );
+    const status = this.#options.admission.statusOf(served, given);
     const metadata = isJsonObject(given.metadata) ? given.metadata : {};
     const version = textOf(metadata, 'resourceVersion');
     const key = keyFor(served.kind, current.namespace, current.name);

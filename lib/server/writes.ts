@@ -60,6 +60,23 @@ export class Admission {
     return this.#options.schemas.message(served.message);
   }
 
+  /**
+   * The status fields of an object that a controller sends, those its message has.
+   * @throws StatusError InvalidArgument when they do not fit the message.
+   */
+  statusOf(served: ServedKind, object: JsonObject): JsonObject {
+    const message = this.message(served);
+    const names = message.fields.map((field) => field.jsonName);
+    const status = Object.fromEntries(
+      served.kind.statusFields
+        .filter((name) => names.includes(name) && name in object)
+        .map((name) => [name, object[name]]),
+    );
+    const problem = this.#options.schemas.problem(message, status);
+    if (problem !== undefined) throw invalid([{ field: 'status', description: problem }]);
+    return status;
+  }
+
   /** A context without staged writes, for rules that run outside a write. */
   context(identity: Identity): AdmissionContext {
     return this.#context(identity, new Map());

@@ -85,6 +85,15 @@ describe('writes to a running daemon', () => {
     expect(put).to.include({ status: 'Available', handle: settled.handle });
   });
 
+  it('UpdateStatus takes status fields that fit, and nothing else of the object', async () => {
+    const body = { reason: 'Told', size: '9Gi', metadata: {} };
+    const told = await daemon.ok('PUT', `${volumes}/v/status`, body);
+    expect(told).to.include({ reason: 'Told', size: '1Gi' });
+    const bad = await daemon.rest('PUT', `${volumes}/v/status`, { status: 'Sleeping' });
+    expect(bad.status).to.equal(400);
+    expect(bad.body.message).to.contain('Sleeping');
+  });
+
   it('an immutable field can not change; a stale version is 409; shrinking is 400', async () => {
     const change = { ...good, accessMode: 'ReadOnlyMany' };
     const refused = await daemon.rest('PUT', `${volumes}/v`, change);
