@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { httpRoute, SchemaRegistry } from 'kedge/rpc';
@@ -8,7 +10,7 @@ import {
   type WatchVolumesResponse,
 } from '@kedge/api';
 import { eventually } from 'kedge/testing';
-import { TestDaemon } from './daemon.js';
+import { finish, root, TestDaemon } from './daemon.js';
 
 const schemas = new SchemaRegistry(descriptorSet);
 const methods = schemas.services('api').flatMap((service) =>
@@ -167,5 +169,21 @@ describe('access to a running daemon', () => {
       headers: { authorization: `Bearer ${daemon.token}`, 'content-type': 'application/json' },
     });
     expect(response.status).to.equal(400);
+  });
+
+  it('the curl examples of the API page work as printed', async () => {
+    const page = await readFile(join(root, 'docs/reference/api.md'), 'utf8');
+    const block = /```sh\n([^]*?)```/.exec(page)?.[1] ?? '';
+    const commands = block.replaceAll('\\\n', ' ').trim().split('\n');
+    expect(commands).to.have.length(4);
+    const env = { T: daemon.token, U: `http://${daemon.restAddress}` };
+    for (const command of commands) {
+      const watching = command.includes('watch=true');
+      const limit = watching ? '--max-time 1' : '--fail-with-body';
+      const done = await finish('sh', ['-c', command.replace('curl', `curl -sS ${limit}`)], env);
+      // 28 is curl's own time limit: a watch does not end.
+      expect(done.code, `${command}: ${done.stdout}${done.stderr}`).to.equal(watching ? 28 : 0);
+      expect(done.stdout).to.match(watching ? /event: ADDED/ : /"resourceVersion"/);
+    }
   });
 });
