@@ -27,7 +27,6 @@ import {
   type CallContext,
   DriverError,
   type DriverRegistry,
-  errorClasses,
   type Parameters,
 } from '@kedge/driver-sdk';
 import {
@@ -41,11 +40,10 @@ import {
 import { type ParameterResolver, referencedSecrets } from '../secret/index.js';
 import { volumeFinalizer } from './admission.js';
 import { classMissing, type DriverCall, driverCall, identityOf, retryable } from './driver-call.js';
+import { judgeFailure } from './failure.js';
 import { nextPhase, type VolumeEvent } from './phases.js';
 import { effectivePolicy, planVolume, type VolumeSituation } from './plan.js';
 
-/** Tries before a volume is Failed (design.md section 8). */
-const attemptsMax = 10;
 /** A Failed volume is tried again this often even if nothing seems to have changed. */
 const recheckMs = 15 * 60_000;
 /** Backoff of driver calls (research/storage.md 1.0). */
@@ -236,29 +234,17 @@ class VolumeReconciler {
     const { volume, inputs } = situation;
     const error = DriverError.from(thrown);
     const attempts = (volume.attempts ?? 0) + 1;
-    const kind = errorClasses[error.kind];
-    const phase = volume.status ?? 'Pending';
-    const event: VolumeEvent =
-      kind === 'unknown'
-        ? 'outcomeUnknown'
-        : kind === 'final'
-          ? 'failedForGood'
-          : attempts >= attemptsMax
-            ? 'attemptsSpent'
-            : 'failedForNow';
-    // 5.2.4 wants the reason to be read in the message, too.
-    const message =
-      error.kind === 'InvalidParameters' ? `InvalidParameters: ${error.message}` : error.message;
+    const { event, reason, message } = judgeFailure(error, attempts);
     await this.#write(volume, {
-      status: nextPhase(phase, event),
+      status: nextPhase(volume.status ?? 'Pending', event),
       attempts,
-      reason: error.kind,
+      reason,
       failureMessage: message,
       failedWith: inputs,
-      ...this.#condition(volume, 'False', error.kind, message),
+      ...this.#condition(volume, 'False', reason, message),
     });
     if (event === 'failedForNow') return retry(retryable(error));
-    return event === 'outcomeUnknown' ? requeueAfter(observeMs) : fail(error.kind, message);
+    return event === 'outcomeUnknown' ? requeueAfter(observeMs) : fail(reason, message);
   }
 
   async #recheck(volume: Volume): Promise<Result> {

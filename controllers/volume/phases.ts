@@ -8,6 +8,7 @@ export const transitions = [
   { id: 'V3', from: 'Pending', event: 'resolved', to: 'Provisioning' },
   { id: 'V4', from: 'Pending', event: 'failedForGood', to: 'Failed' },
   { id: 'V4', from: 'Provisioning', event: 'failedForGood', to: 'Failed' },
+  { id: 'V4', from: 'Failed', event: 'failedForGood', to: 'Failed' },
   { id: 'V5', from: 'Provisioning', event: 'failedForNow', to: 'Provisioning' },
   { id: 'V6', from: 'Provisioning', event: 'provisioned', to: 'Available' },
   { id: 'V7', from: 'Provisioning', event: 'attemptsSpent', to: 'Failed' },

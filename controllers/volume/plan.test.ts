@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { DriverError, type DriverErrorKind, errorClasses } from '@kedge/driver-sdk';
+import { judgeFailure } from './failure.js';
 import type { StorageClass, Volume, VolumePhase } from '../kinds/index.js';
 import { nextPhase, transitions } from './phases.js';
 import { effectivePolicy, planVolume, type VolumeSituation } from './plan.js';
@@ -129,6 +131,24 @@ describe('volume plan', () => {
     );
     expect(effectivePolicy(volume, storageClass)).to.equal('delete');
     expect(effectivePolicy(volume, undefined)).to.equal('retain');
+  });
+
+  it('V4, V5, V7, V8: a failure is judged by its class, and every phase it can happen in knows the event', () => {
+    const judge = (kind: DriverErrorKind, attempts = 1) =>
+      judgeFailure(new DriverError(kind, 'words'), attempts).event;
+    expect(judge('InvalidParameters')).to.equal('failedForGood');
+    expect(judge('Unavailable')).to.equal('failedForNow');
+    expect(judge('Throttled', 10)).to.equal('attemptsSpent');
+    expect(judge('Timeout', 10)).to.equal('outcomeUnknown');
+    expect(judgeFailure(new DriverError('InvalidParameters', 'words'), 1).message).to.equal(
+      'InvalidParameters: words',
+    );
+    for (const kind of Object.keys(errorClasses) as DriverErrorKind[])
+      for (const attempts of [1, 10])
+        expect(nextPhase('Provisioning', judge(kind, attempts))).to.be.a('string');
+    // A class that is missing is found out before the driver is called.
+    for (const phase of ['Pending', 'Failed'] as const)
+      expect(nextPhase(phase, 'failedForGood')).to.equal('Failed');
   });
 
   it('an event a phase does not know is refused', () => {

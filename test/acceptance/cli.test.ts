@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -146,15 +147,25 @@ describe('the command line on the examples', function () {
   });
 
   it('get --watch goes on showing changes', async () => {
-    const { environment, grpcAddress, token } = daemon;
-    const watching = finish(
-      'timeout',
-      ['-s', 'INT', '4', process.execPath, 'cmd/bin/kedge.mjs', 'get', 'namespaces', '--watch'],
-      { ...environment, KEDGE_SERVER: grpcAddress, KEDGE_TOKEN: token },
-    );
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    const child = spawn(process.execPath, ['cmd/bin/kedge.mjs', 'get', 'namespaces', '--watch'], {
+      cwd: root,
+      env: {
+        ...process.env,
+        ...daemon.environment,
+        KEDGE_SERVER: daemon.grpcAddress,
+        KEDGE_TOKEN: daemon.token,
+      },
+    });
+    let output = '';
+    child.stdout.on('data', (data) => (output += String(data)));
+    const ended = new Promise<number | null>((resolve) => {
+      child.on('close', resolve);
+    });
+    await eventually('the present state', () => /default +Active/.test(output));
     await daemon.ok('POST', '/v1/namespaces', { name: 'appears' });
-    expect((await watching).stdout).to.match(/default +Active[^]*appears +Active/);
+    await eventually('the change', () => /appears +Active/.test(output));
+    child.kill('SIGINT');
+    expect(await ended).to.equal(0);
   });
 });
 

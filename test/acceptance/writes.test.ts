@@ -227,6 +227,26 @@ describe('writes to a running daemon', () => {
     });
   });
 
+  it('a volume whose class is deleted while it fails stays Failed, says so, and heals with the class', async () => {
+    const cls = { name: 'fading', driver: 'local-host', parameters: { hostPath: 'secret:none/p' } };
+    await daemon.ok('POST', '/v1/storageclasses', cls);
+    await daemon.ok('POST', volumes, { ...good, name: 'faded', storageClassName: 'fading' });
+    const fails = (why: RegExp) =>
+      eventually(`Failed for ${String(why)}`, async () => {
+        const volume = await daemon.ok('GET', `${volumes}/faded`);
+        return volume.status === 'Failed' && why.test(String(volume.failureMessage));
+      });
+    await fails(/none/);
+    await daemon.ok('DELETE', '/v1/storageclasses/fading?force=true');
+    await fails(/storage class "fading" does not exist/);
+    const parameters = { hostPath: `${daemon.home}/host/faded`, createIfMissing: 'true' };
+    await daemon.ok('POST', '/v1/storageclasses', { ...cls, parameters });
+    await eventually('Available', async () => {
+      const volume = await daemon.ok('GET', `${volumes}/faded`);
+      return volume.status === 'Available';
+    });
+  });
+
   it('prod and production never see each other', async () => {
     for (const name of ['prod', 'production']) {
       await daemon.ok('POST', '/v1/namespaces', { name });

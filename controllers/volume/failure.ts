@@ -1,0 +1,37 @@
+import { type DriverError, errorClasses } from '@kedge/driver-sdk';
+import type { VolumeEvent } from './phases.js';
+
+/** Tries before a volume is Failed (design.md section 8). */
+export const attemptsMax = 10;
+
+/** What a failed driver call means for a volume. */
+export interface Failure {
+  readonly event: Extract<
+    VolumeEvent,
+    'outcomeUnknown' | 'failedForGood' | 'attemptsSpent' | 'failedForNow'
+  >;
+  readonly reason: DriverError['kind'];
+  readonly message: string;
+}
+
+/**
+ * V4, V5, V7 and V8: decides by the class of the error. Pure.
+ * @param attempts tries so far, this one included
+ */
+export function judgeFailure(error: DriverError, attempts: number): Failure {
+  const { kind } = error;
+  // Specification 5.2.4: the reason InvalidParameters is to be read in the message, too.
+  const message = kind === 'InvalidParameters' ? `${kind}: ${error.message}` : error.message;
+  switch (errorClasses[kind]) {
+    case 'unknown':
+      return { event: 'outcomeUnknown', reason: kind, message };
+    case 'final':
+      return { event: 'failedForGood', reason: kind, message };
+    case 'retry':
+      return {
+        event: attempts >= attemptsMax ? 'attemptsSpent' : 'failedForNow',
+        reason: kind,
+        message,
+      };
+  }
+}
