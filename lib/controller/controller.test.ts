@@ -142,6 +142,31 @@ describe('controller', () => {
     await controller.stop();
   });
 
+  it('stops in bounded time: aborts what runs, and leaves behind what ignores it', async () => {
+    let aborted = 0;
+    const hang = (signal: AbortSignal) =>
+      new Promise<Result>(() => signal.addEventListener('abort', () => (aborted += 1)));
+    await store.create(lamps, { name: 'a' });
+    const informer = new SharedInformer({ source: store.source(lamps), name: 'lamps', clock });
+    const controller = newController({
+      name: 'hanging',
+      reconcile: ({ signal }) => hang(signal),
+      clock,
+    }).for(informer);
+    informer.start();
+    await controller.start();
+    await settle();
+    let stopped = false;
+    const stopping = controller.stop(2_000).then(() => (stopped = true));
+    await clock.advance(1_999);
+    expect([aborted, stopped]).to.deep.equal([0, false]);
+    await clock.advance(1);
+    expect([aborted, stopped]).to.deep.equal([1, false]);
+    await clock.advance(1_000);
+    await stopping;
+    await informer.close();
+  });
+
   it('never reconciles one key twice at a time', async () => {
     let active = 0;
     let most = 0;

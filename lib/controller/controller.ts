@@ -57,6 +57,8 @@ export interface ControllerStats {
 }
 
 const defaultTimeoutMs = 60_000;
+/** Time that an aborted reconcile gets to end. */
+const abortMs = 1_000;
 
 /** A queue of keys, workers, and the watches that feed it. Build with {@link newController}. */
 export class Controller {
@@ -138,14 +140,23 @@ export class Controller {
     this.#workers = Array.from({ length: count }, () => this.#work());
   }
 
-  /** Takes no more keys, aborts what runs after `graceMs`, resolves when the workers ended. */
+  /**
+   * Takes no more keys, lets what runs go on for `graceMs`, then aborts it. Resolves when the workers
+   * ended, at the latest `abortMs` after the abort: a reconcile that ignores its signal is told in
+   * the log and left behind.
+   */
   async stop(graceMs = 5_000): Promise<void> {
     for (const registration of this.#registrations) registration.remove();
     this.#queue.shutDown();
-    const grace = new AbortController();
-    void sleep(this.#clock, graceMs, grace.signal).then(() => this.#stop.abort());
-    await Promise.all(this.#workers);
-    grace.abort();
+    const ended = new AbortController();
+    const workers = Promise.all(this.#workers).then(() => ended.abort());
+    await Promise.race([workers, sleep(this.#clock, graceMs, ended.signal)]);
+    this.#stop.abort();
+    await Promise.race([workers, sleep(this.#clock, abortMs, ended.signal)]);
+    if (!ended.signal.aborted)
+      this.#logger.warn('reconciles ignored their abort and were left behind', {
+        active: this.#stats.active,
+      });
   }
 
   async #work(): Promise<void> {
