@@ -133,6 +133,19 @@ describe('log reader', () => {
     expect(await all(0)).to.deep.equal([]);
   });
 
+  it('waits for a log that is not there yet when it follows', async () => {
+    const stop = new AbortController();
+    const lines: string[] = [];
+    const reading = (async () => {
+      for await (const line of readLines(file, { tail: 0, follow: true, signal: stop.signal }))
+        lines.push(line);
+    })();
+    await writeFile(file, 'first\n');
+    await eventually('the line', () => lines.includes('first'));
+    stop.abort();
+    await reading;
+  });
+
   it('follows new lines, and reads on from the start when the file was emptied', async () => {
     await writeFile(file, 'first line\n');
     const stop = new AbortController();
@@ -229,6 +242,14 @@ describe('process runtime', function () {
     await ended();
     expect(await output()).to.contain('No such file');
     expect((await output()).trim().endsWith('0')).to.equal(true);
+  });
+
+  it('a command that no process can be made of is refused, and the next one runs', async () => {
+    const error = await runtime.start(spec('echo \0')).catch((e: unknown) => e);
+    expect(error).to.be.instanceOf(Error);
+    await runtime.start(spec('echo fine'));
+    await ended();
+    expect(await output()).to.equal('fine\n');
   });
 
   it('is found again by another daemon, and not started twice', async () => {

@@ -29,11 +29,12 @@ import {
   secrets,
   volumes,
 } from '../kinds/index.js';
+import { RetryGate } from '../retry-gate.js';
 import type { Sealer } from '../secret/index.js';
 import { volumeOfMount } from '../service/index.js';
 import { environmentOf } from './environment.js';
 import { decideRestart, wasHealthy } from './restart.js';
-import type { Runtime, WorkloadState } from './runtime.js';
+import type { Runtime, WorkloadSpec, WorkloadState } from './runtime.js';
 import { claimOf, type VolumeManager } from './volume-manager.js';
 
 /** Ports of the agent. */
@@ -52,6 +53,7 @@ export interface AgentOptions {
 /** Running workloads are looked at this often, beside being told of their exit. */
 const checkMs = 30_000;
 const defaultGraceSeconds = 30;
+const backoff = { baseMs: 500, maxMs: 60_000, jitter: 0.2 };
 
 /** A condition to set. */
 interface Told {
@@ -70,12 +72,14 @@ export class Agent implements Runnable {
   readonly name = 'agent';
   readonly #options: AgentOptions;
   readonly #controller: Controller;
+  readonly #gate: RetryGate;
   /** Short runs in a row by instance uid. */
   readonly #crashes = new Map<string, { readonly run: number; readonly count: number }>();
 
   constructor(options: AgentOptions) {
     this.#options = options;
     const { manager, clock, random, logger } = options;
+    this.#gate = new RetryGate(clock, random, backoff);
     const informer = manager.informer(instances);
     const mounted = (instance: Instance): readonly string[] =>
       (instance.template.volumes ?? []).flatMap((mount) => {
@@ -91,7 +95,7 @@ export class Agent implements Runnable {
       name: 'agent',
       reconcile: (request) => this.#reconcile(request),
       concurrency: 16,
-      backoff: { baseMs: 500, maxMs: 60_000, jitter: 0.2 },
+      backoff,
       clock,
       random,
       logger,
@@ -131,6 +135,7 @@ export class Agent implements Runnable {
       .informer(instances)
       .lister.list()
       .filter((instance) => instance.node === node);
+    const busy = new Set<string>();
     await Promise.all(
       mine.map(async (instance) => {
         try {
@@ -140,6 +145,7 @@ export class Agent implements Runnable {
             told('Ready', false, 'DaemonStopped', 'stopped with the daemon'),
           ]);
         } catch (error) {
+          busy.add(claimOf(instance));
           logger.warn('workload could not be stopped', {
             instance: claimOf(instance),
             error: messageOf(error),
@@ -147,7 +153,7 @@ export class Agent implements Runnable {
         }
       }),
     );
-    await volumeManager.tearDown(left());
+    await volumeManager.tearDown(left(), busy);
     for (const runtime of this.#options.runtimes) runtime.close();
   }
 
@@ -241,6 +247,9 @@ export class Agent implements Runnable {
   }
 
   async #start(instance: Instance, runtime: Runtime, request: Request): Promise<Result> {
+    const { uid, generation } = instance.metadata;
+    const leftMs = this.#gate.leftMs(uid, String(generation));
+    if (leftMs > 0) return requeueAfter(leftMs);
     const mounts: InstanceMount[] = [];
     for (const mount of instance.template.volumes ?? []) {
       const outcome = await this.#options.volumeManager.ensure(instance, mount, request.signal);
@@ -255,7 +264,8 @@ export class Agent implements Runnable {
         [told('VolumesReady', false, reason, message), told('Ready', false, reason, message)],
         { failureMessage: outcome.retry ? message : '' },
       );
-      return outcome.retry ? retry(new Error(message)) : done();
+      if (!outcome.retry) return done();
+      return requeueAfter(this.#gate.failed(uid, String(generation)));
     }
     const environment = environmentOf(
       instance,
@@ -275,8 +285,8 @@ export class Agent implements Runnable {
     const starting = told('Ready', false, 'Starting', 'the workload is being started');
     await this.#note(instance, 'Starting', [volumesReady, starting], { mounts });
     const { template } = instance;
-    await runtime.start({
-      id: instance.metadata.uid,
+    const spec: WorkloadSpec = {
+      id: uid,
       command: [...(template.command ?? []), ...(template.args ?? [])],
       env: environment.env,
       workingDir: template.workingDir || '/',
@@ -285,8 +295,24 @@ export class Agent implements Runnable {
         target: m.mountPath,
         readOnly: m.readOnly,
       })),
-    });
-    const state = await runtime.observe(instance.metadata.uid);
+    };
+    try {
+      await runtime.start(spec);
+    } catch (error) {
+      const message = `can't be started: ${messageOf(error)}`;
+      await this.#note(
+        instance,
+        'Failed',
+        [
+          told('ContainersReady', false, 'StartFailed', message),
+          told('Ready', false, 'StartFailed', message),
+        ],
+        { failureMessage: message },
+      );
+      return requeueAfter(this.#gate.failed(uid, String(generation)));
+    }
+    this.#gate.clear(uid);
+    const state = await runtime.observe(uid);
     if (state.state === 'running') await this.#noteRunning(instance, state, mounts);
     return requeueAfter(state.state === 'running' ? checkMs : 100);
   }
@@ -347,6 +373,7 @@ export class Agent implements Runnable {
     }
     await this.#runtimeOf(instance)?.remove(uid);
     this.#crashes.delete(uid);
+    this.#gate.clear(uid);
     const key = { namespace: instance.namespace, name: instance.name };
     await removeFinalizer(this.#options.store, instances, key, agentFinalizer, uid);
     return done();

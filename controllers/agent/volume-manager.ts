@@ -101,7 +101,7 @@ export class VolumeManager {
     try {
       await this.#reserve(volume, claim);
       const path = await this.#attachAndMount(volume, mount, claim, signal);
-      const source = mount.subPath ? await resolveSubPath(path, mount.subPath) : path;
+      const source = mount.subPath ? await inside(path, mount.subPath) : path;
       return {
         type: 'mounted',
         mount: {
@@ -234,7 +234,7 @@ export class VolumeManager {
         ),
       };
     });
-    this.#usedParameters.delete(volume.metadata.uid);
+    if (!here) this.#usedParameters.delete(volume.metadata.uid);
   }
 
   /** All volumes of a claim. The first failure is thrown after every one was tried. */
@@ -247,9 +247,10 @@ export class VolumeManager {
 
   /**
    * Releases everything of this node in parallel, each volume with the whole budget (specification
-   * section 8), and logs the summary of section 6. A failure leaves the volume attached.
+   * section 8), and logs the summary of section 6. A failure leaves the volume attached, and so does
+   * a claim in `busy`: nothing is detached under a workload that runs.
    */
-  async tearDown(budgetMs: number): Promise<void> {
+  async tearDown(budgetMs: number, busy: ReadonlySet<string>): Promise<void> {
     const { logger, clock } = this.#options;
     const held = this.heldHere();
     const total = held.length;
@@ -269,6 +270,8 @@ export class VolumeManager {
     });
     const one = async (volume: Volume): Promise<void> => {
       const mine = (volume.attachments ?? []).filter((a) => a.node === this.#options.node);
+      const user = mine.find((attachment) => busy.has(attachment.claim));
+      if (user) throw new Error(`${user.claim} could not be stopped and still uses it`);
       const work = (async () => {
         for (const attachment of mine) {
           const current = (await this.#options.store.get(volumes, keyOf(volume))) ?? volume;
@@ -290,6 +293,15 @@ export class VolumeManager {
     const released = results.filter((r) => r.status === 'fulfilled').length;
     if (released === total) logger.info('All volumes torn down', { detached: released, total });
     else logger.warn('Volume teardown incomplete', { released, total });
+  }
+}
+
+/** A subPath inside a mounted volume. @throws DriverError, so that the instance says what is wrong. */
+async function inside(root: string, subPath: string): Promise<string> {
+  try {
+    return await resolveSubPath(root, subPath);
+  } catch (cause) {
+    throw new DriverError('InvalidParameters', messageOf(cause), { cause });
   }
 }
 

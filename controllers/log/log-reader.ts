@@ -1,8 +1,11 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { watch } from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
+import { sleep, systemClock } from 'kedge';
 
 const chunkBytes = 64 * 1024;
+/** A log that is not there yet is looked for this often. */
+const missingMs = 250;
 /** A line is cut here: memory stays bounded whatever a workload prints. */
 const lineCharactersMax = 64 * 1024;
 
@@ -59,16 +62,25 @@ export interface LogOptions {
   readonly signal: AbortSignal;
 }
 
+async function openIfExists(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
 /** Lines of a growing file; a file that was emptied (rotated) is read on from its start. */
 export async function* readLines(path: string, options: LogOptions): AsyncIterable<string> {
   const { signal, follow } = options;
-  let file: FileHandle;
-  try {
-    file = await open(path, 'r');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return; // no output yet
-    throw error;
+  let file = await openIfExists(path);
+  // Following starts before the workload does, too.
+  while (!file && follow && !signal.aborted) {
+    await sleep(systemClock, missingMs, signal);
+    file = await openIfExists(path);
   }
+  if (!file) return;
   const changes = follow ? changed(path, signal) : undefined;
   const decoder = new StringDecoder('utf8');
   const buffer = Buffer.alloc(chunkBytes);

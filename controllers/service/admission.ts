@@ -46,6 +46,19 @@ function runtimeViolations(service: Service): FieldViolation[] {
       description: 'is required for runtime container; or set runtime: process',
     });
   }
+  for (const field of ['command', 'args'] as const)
+    for (const [index, word] of (service[field] ?? []).entries())
+      if (word.includes('\0'))
+        violations.push({
+          field: `${field}[${index}]`,
+          description: 'must not hold a NUL character',
+        });
+  for (const [name, value] of Object.entries(service.env ?? {}))
+    if (name === '' || /[=\0]/.test(name) || value.includes('\0'))
+      violations.push({
+        field: `env.${name}`,
+        description: 'a name has no "=" and is not empty, and neither name nor value holds NUL',
+      });
   const last = Math.max(0, (service.scale ?? 1) - 1);
   const longest = `${service.name}-${last}`;
   if (longest.length > nameMax)

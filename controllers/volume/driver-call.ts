@@ -1,4 +1,3 @@
-import { StatusError } from 'kedge';
 import {
   type Driver,
   DriverError,
@@ -47,15 +46,4 @@ export function classMissing(volume: Volume): DriverError {
 /** What a driver knows a volume by. */
 export function identityOf(volume: Volume): VolumeIdentity {
   return { uid: volume.metadata.uid, name: volume.name, namespace: volume.namespace };
-}
-
-/** A driver's failure as the work queue understands it: with the time to retry, if it named one. */
-export function retryable(error: DriverError): StatusError {
-  return new StatusError({
-    code: 'Unavailable',
-    reason: error.kind,
-    message: error.message,
-    cause: error,
-    ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
-  });
 }

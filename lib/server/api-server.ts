@@ -1,6 +1,5 @@
 import {
   type Clock,
-  hasCode,
   type Logger,
   type Random,
   silentLogger,
@@ -8,11 +7,18 @@ import {
   systemClock,
   systemRandom,
 } from '../base/index.js';
-import type { Kind } from '../object/index.js';
-import type { SchemaRegistry } from '../rpc/index.js';
+import { isJsonObject, type SchemaRegistry } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { ServedKind } from './admission.js';
-import { Authenticator, Authorizer, bootstrap, issueToken } from './auth/index.js';
+import {
+  Authenticator,
+  Authorizer,
+  bootstrap,
+  issueToken,
+  makeToken,
+  type Token,
+  tokens,
+} from './auth/index.js';
 import type { CustomMethod } from './call.js';
 import { castMethod } from './cast.js';
 import { Dispatcher } from './dispatcher.js';
@@ -79,7 +85,7 @@ export class ApiServer {
       store,
       admission,
       authorizer,
-      ensureNamespace: (name) => this.#ensureNamespace(name),
+      namespaces: served.get('Namespace'),
     });
     const parts = { store, admission, authorizer, resources, served };
     const dispatcher = new Dispatcher({
@@ -90,7 +96,7 @@ export class ApiServer {
       ),
       served,
       custom: [
-        ...this.#authMethods(store, clock),
+        ...authMethods(store, clock, admission, served),
         castMethod(parts),
         ...(options.custom?.(parts) ?? []),
       ],
@@ -122,60 +128,58 @@ export class ApiServer {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
 
-  async #ensureNamespace(name: string): Promise<void> {
-    const spaces = this.#options.kinds.find((kind) => kind.kind.kind === 'Namespace');
-    if (!spaces) return;
-    const kind = spaces.kind as unknown as Kind;
-    try {
-      await this.#options.store.create(kind, {
-        name,
-        metadata: spaces.rules.finalizers ? { finalizers: spaces.rules.finalizers } : {},
-      });
-    } catch (error) {
-      if (!hasCode(error, 'AlreadyExists')) throw error;
-    }
-  }
-
-  #authMethods(store: ObjectStore, clock: Clock): readonly CustomMethod[] {
-    return [
-      {
-        id: 'AdminService.Bootstrap',
-        access: { type: 'anonymous' },
-        handler: {
-          type: 'unary',
-          call: async ({ peer }) => {
-            if (!peer.loopback)
-              throw new StatusError({
-                code: 'PermissionDenied',
-                reason: 'LoopbackOnly',
-                message: 'bootstrap is answered on the machine itself only',
-              });
-            return { subject: 'root', token: await bootstrap(store) };
-          },
+/** Bootstrap, whoami, and tokens, whose text is answered once and never stored. */
+function authMethods(
+  store: ObjectStore,
+  clock: Clock,
+  admission: Admission,
+  served: ReadonlyMap<string, ServedKind>,
+): readonly CustomMethod[] {
+  return [
+    {
+      id: 'AdminService.Bootstrap',
+      access: { type: 'anonymous' },
+      handler: {
+        type: 'unary',
+        call: async ({ peer }) => {
+          if (!peer.loopback)
+            throw new StatusError({
+              code: 'PermissionDenied',
+              reason: 'LoopbackOnly',
+              message: 'bootstrap is answered on the machine itself only',
+            });
+          return { subject: 'root', token: await bootstrap(store) };
         },
       },
-      {
-        id: 'AuthService.WhoAmI',
-        access: { type: 'authenticated' },
-        handler: {
-          type: 'unary',
-          call: ({ identity }) => Promise.resolve({ ...identity }),
+    },
+    {
+      id: 'AuthService.WhoAmI',
+      access: { type: 'authenticated' },
+      handler: {
+        type: 'unary',
+        call: ({ identity }) => Promise.resolve({ ...identity }),
+      },
+    },
+    {
+      id: 'AuthService.CreateToken',
+      access: { type: 'policy', resource: 'tokens', verb: 'create', scope: 'Cluster' },
+      handler: {
+        type: 'unary',
+        call: async ({ identity }, request) => {
+          const kind = served.get(tokens.kind);
+          if (!kind) throw new TypeError('tokens are not served');
+          const material = makeToken();
+          const object = isJsonObject(request.token) ? request.token : {};
+          const [write] = await admission.prepare(identity, [
+            { served: kind, namespace: undefined, name: material.id, object, mode: 'create' },
+          ]);
+          const asked = write?.object as Token;
+          const made = await issueToken(store, asked, clock.now(), material);
+          return { ...made.object, token: made.text };
         },
       },
-      {
-        id: 'AuthService.CreateToken',
-        access: { type: 'policy', resource: 'tokens', verb: 'create', scope: 'Cluster' },
-        handler: {
-          type: 'unary',
-          call: async (_context, request) => {
-            const asked = (request.token ?? {}) as { subject?: string } & object;
-            const subject = asked.subject ?? '';
-            const { object, text } = await issueToken(store, { ...asked, subject }, clock.now());
-            return { ...object, token: text };
-          },
-        },
-      },
-    ];
-  }
+    },
+  ];
 }

@@ -20,8 +20,8 @@ export interface ResourceOptions {
   readonly store: ObjectStore;
   readonly admission: Admission;
   readonly authorizer: Authorizer;
-  /** Makes the namespace for `ensureNamespace`. */
-  readonly ensureNamespace: (name: string) => Promise<void>;
+  /** The kind that `ensureNamespace` makes objects of, if there is one. */
+  readonly namespaces: ServedKind | undefined;
 }
 
 /** A write judged against a version that changed meanwhile is judged again, this often. */
@@ -178,9 +178,20 @@ export class Resources {
         verb: 'create',
         namespace: undefined,
       });
-      if (request.dryRun !== true) await this.#options.ensureNamespace(namespace);
+      await this.#ensureNamespace(context, namespace, request.dryRun === true);
     }
     return this.#write(served, context, request, 'create');
+  }
+
+  /** Through the same rules as any other namespace; that it exists already is fine. */
+  async #ensureNamespace(context: CallContext, name: string, dryRun: boolean): Promise<void> {
+    const { namespaces } = this.#options;
+    if (!namespaces) return;
+    try {
+      await this.#write(namespaces, context, { namespace: { name }, dryRun }, 'create');
+    } catch (error) {
+      if (!hasCode(error, 'AlreadyExists')) throw error;
+    }
   }
 
   #update(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {

@@ -69,8 +69,13 @@ describe('authenticator', () => {
   it('refuses a token that expired, was deleted, or whose user is gone', async () => {
     const authenticator = new Authenticator(store, clock);
     await store.create(users, { name: 'ann' });
-    const brief = await issueToken(store, { subject: 'ann', ttlSeconds: 60 }, clock.now());
-    const lasting = await issueToken(store, { subject: 'ann' }, clock.now());
+    const brief = await issueToken(
+      store,
+      { subject: 'ann', ttlSeconds: 60 },
+      clock.now(),
+      makeToken(),
+    );
+    const lasting = await issueToken(store, { subject: 'ann' }, clock.now(), makeToken());
     expect(await codeOf(authenticator.authenticate(`Bearer ${brief.text}`))).to.equal('OK');
     await clock.advance(60_000);
     expect(await codeOf(authenticator.authenticate(`Bearer ${brief.text}`))).to.equal(

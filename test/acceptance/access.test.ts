@@ -103,6 +103,17 @@ describe('access to a running daemon', () => {
     expect((await daemon.rest('GET', '/v1/auth/whoami', undefined, text)).status).to.equal(401);
   });
 
+  it('a token is judged like any object: no unknown field, no finalizer, nothing the server stamps', async () => {
+    const path = '/v1/auth/tokens';
+    for (const bad of [{ subject: 'nobody', foo: 1 }, {}, { subject: 'nobody', ttlSeconds: -1 }])
+      expect((await daemon.rest('POST', path, bad)).status, JSON.stringify(bad)).to.equal(400);
+    expect((await daemon.rest('POST', path, { subject: 'stranger' })).status).to.equal(404);
+    const forged = { expiresAt: '2000-01-01T00:00:00Z', metadata: { finalizers: ['x/y'] } };
+    const made = await daemon.ok('POST', path, { subject: 'nobody', ...forged });
+    expect(made.expiresAt).to.equal('');
+    expect((made.metadata as { finalizers: string[] }).finalizers).to.deep.equal([]);
+  });
+
   it('built-in policies can be read and neither changed nor deleted', async () => {
     const policy = await daemon.ok('GET', '/v1/admin/policies/root');
     expect(policy.builtin).to.equal(true);

@@ -212,7 +212,12 @@ describe('without root', function () {
   const id = 64_123;
 
   it('runs the first example in a user namespace, or says what is missing', async function () {
-    if (process.getuid?.() !== 0) this.skip(); // then every other test runs without root
+    if (process.getuid?.() !== 0) {
+      console.log(
+        '      skipped: only root can become another user; every test runs without root here',
+      );
+      this.skip();
+    }
     const home = '/tmp/kedge-no-root';
     await finish('rm', ['-rf', home]);
     await mkdir(home, { mode: 0o755 });

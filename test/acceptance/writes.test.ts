@@ -139,6 +139,9 @@ describe('writes to a running daemon', () => {
     const missing = await daemon.rest('POST', '/v1/namespaces/full/volumes', good);
     expect(missing.status).to.equal(404);
     await daemon.ok('POST', '/v1/namespaces/full/volumes?ensureNamespace=true', good);
+    const odd = await daemon.rest('POST', '/v1/namespaces/A_b/volumes?ensureNamespace=true', good);
+    expect(odd.status).to.equal(400);
+    expect((await daemon.rest('GET', '/v1/namespaces/A_b')).status).to.equal(404);
   });
 
   const serviceRefusals: readonly [string, object, RegExp][] = [
@@ -190,6 +193,12 @@ describe('writes to a running daemon', () => {
       },
       /runtime process/,
     ],
+    [
+      'a command with a NUL character',
+      { runtime: 'process', image: undefined, command: ['a\0b'] },
+      /command\[0\].*NUL/,
+    ],
+    ['an environment name with =', { env: { 'a=b': 'x' } }, /env\.a=b/],
     ['a container without an image', { image: undefined }, /image.*required/],
   ];
   for (const [what, change, rule] of serviceRefusals)

@@ -15,6 +15,8 @@ const supervisor = fileURLToPath(
 );
 /** A supervisor that has claimed a run tells its workload's pid within this time. */
 const startMsMax = 10_000;
+/** A killed process is gone within this time, unless the kernel holds it. */
+const killMsMax = 5_000;
 const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Ports of the process runtime. */
@@ -120,28 +122,34 @@ export class ProcessRuntime implements Runtime {
     await writeFile(join(directory, 'binds'), binds.join(''));
     this.#watch(spec.id, directory);
     this.#spawning.add(directory);
+    try {
+      await this.#spawn(spec, directory, mode.type);
+      await this.#untilStarted(directory);
+    } finally {
+      this.#spawning.delete(directory);
+    }
+  }
+
+  /** @throws Error when no process can be made of the command, such as one with a NUL character. */
+  async #spawn(spec: WorkloadSpec, directory: string, mode: 'root' | 'user'): Promise<void> {
+    const { hiddenDirectory } = this.#options;
     const log = await open(this.logFile(spec.id), 'a', 0o600);
     try {
-      const args = [
-        directory,
-        mode.type,
-        this.#options.hiddenDirectory,
-        spec.workingDir,
-        ...spec.command,
-      ];
+      const args = [directory, mode, hiddenDirectory, spec.workingDir, ...spec.command];
       const child = spawn('/bin/sh', [supervisor, ...args], {
         detached: true,
         stdio: ['ignore', log.fd, log.fd],
         env: { PATH: defaultPath, ...spec.env },
         cwd: '/',
       });
-      child.on('error', () => this.#listener(spec.id));
+      await new Promise<void>((resolve, reject) => {
+        child.once('spawn', resolve);
+        child.once('error', reject);
+      });
       child.unref();
     } finally {
       await log.close();
     }
-    await this.#untilStarted(directory);
-    this.#spawning.delete(directory);
   }
 
   /** Waits until the supervisor tells the pid; a run that never starts is found out by observe. */
@@ -226,6 +234,8 @@ export class ProcessRuntime implements Runtime {
       state = await this.observe(id);
       if (state.state === 'absent' || state.state === 'exited') return;
       const wanted = clock.monotonic() >= killAt ? 'SIGKILL' : 'SIGTERM';
+      if (clock.monotonic() >= killAt + killMsMax)
+        throw new Error(`process ${state.state === 'running' ? state.pid : ''} survives SIGKILL`);
       if (state.state === 'running' && sent !== wanted) {
         signalGroup(state.pid, wanted);
         sent = wanted;

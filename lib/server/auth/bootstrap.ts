@@ -59,6 +59,7 @@ export interface TokenRequest {
   readonly subject: string;
   readonly description?: string;
   readonly ttlSeconds?: number;
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -69,14 +70,18 @@ export async function issueToken(
   store: ObjectStore,
   request: TokenRequest,
   now: number,
+  token: NewToken,
 ): Promise<{ readonly object: ApiObject; readonly text: string }> {
   if (!(await store.get(users, { name: request.subject })))
     throw notFound({ kind: 'User', name: request.subject });
-  const token = makeToken();
+  const { subject, description, labels } = request;
   const ttl = request.ttlSeconds ?? 0;
   const object = await store.create(tokens, {
     name: token.id,
-    ...request,
+    subject,
+    ...(labels ? { labels } : {}),
+    ...(description === undefined ? {} : { description }),
+    ...(ttl > 0 ? { ttlSeconds: ttl } : {}),
     secretHash: token.hash,
     ...(ttl > 0 ? { expiresAt: new Date(now + ttl * 1_000).toISOString() } : {}),
   });

@@ -12,6 +12,7 @@ export {
   type TokenRequest,
 } from './bootstrap.js';
 export { builtinPolicies, seedPolicies } from './builtin-policies.js';
+export { makeToken, type NewToken } from './token-format.js';
 export {
   authKinds,
   policies,
