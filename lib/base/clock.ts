@@ -16,6 +16,8 @@ export interface Clock {
   monotonic(): number;
   /** Runs `callback` once after `delayMs` (0 or more). A pending timer does not keep the process alive. */
   setTimer(callback: () => void, delayMs: number): Timer;
+  /** Runs `callback` in a later turn, after the input and output that is waiting. Order is kept. */
+  defer(callback: () => void): void;
 }
 
 const timerMaxMs = 2 ** 31 - 1;
@@ -38,6 +40,7 @@ export const systemClock: Clock = {
     arm(Math.max(0, delayMs));
     return { cancel: () => clearTimeout(handle) };
   },
+  defer: (callback) => void setImmediate(callback),
 };
 
 /** Resolves after `delayMs`, or at once when `signal` aborts (it does not reject: callers look at the signal). */

@@ -4,6 +4,7 @@
  */
 export * from './errors.js';
 export * from './clock.js';
+export * from './time-slice.js';
 export * from './random.js';
 export * from './logger.js';
 export * from './backoff.js';

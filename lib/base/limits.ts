@@ -5,14 +5,24 @@ export const limits = {
   /** Objects in one transaction. */
   transactionOperationsMax: 1_000,
   /** Transactions in one disk batch: bounds the latency of the last one. */
-  batchTransactionsMax: 2_000,
-  /** Events kept in memory for watchers; older ones are read from the log. */
+  batchTransactionsMax: 500,
+  batchBytesMax: 4_194_304,
+  /** Encoded bytes that may wait for the disk before writers are refused. */
+  pendingBytesMax: 268_435_456,
+  /** Events kept in memory for watchers, and their encoded bytes; older ones are read from the log. */
   watchRingEvents: 10_000,
+  watchRingBytes: 33_554_432,
   /** Events handed to a watcher at once. */
   watchBatchEvents: 500,
   /** Events of history kept on disk, at least for `historyAgeMs` (design.md section 4). */
   historyEvents: 100_000,
   historyAgeMs: 3_600_000,
+  /** Encoded bytes of history: beyond, it is compacted whatever its age. */
+  historyBytesMax: 1_073_741_824,
+  /** Records between two durable compaction marks. */
+  compactionStepRecords: 5_000,
+  /** Free bytes below which the store takes deletions only. */
+  freeBytesFloor: 67_108_864,
   /** Objects in one list page: default and maximum. */
   pageSizeDefault: 500,
   pageSizeMax: 10_000,

@@ -1,5 +1,5 @@
-import type { Logger } from '../base/index.js';
-import type { ApiObject } from '../object/index.js';
+import { type Clock, type Logger, TimeSlice } from '../base/index.js';
+import type { ApiObject, Stored } from '../object/index.js';
 
 /** Last state of a deleted object. `known: false`: the deletion itself was missed, the state may be older than the last. */
 export type Tombstone<T extends ApiObject> =
@@ -13,50 +13,63 @@ export interface EventHandler<T extends ApiObject> {
   onDelete?(tombstone: Tombstone<T>): void | Promise<void>;
 }
 
-/** One change to tell. */
+/** One change to tell; objects that nobody looks at are never parsed. */
 export type Notification<T extends ApiObject> =
-  | { readonly type: 'add'; readonly object: T; readonly initial: boolean }
-  | { readonly type: 'update'; readonly before: T; readonly object: T }
-  | { readonly type: 'delete'; readonly tombstone: Tombstone<T> }
+  | { readonly type: 'add'; readonly entry: Stored<T>; readonly initial: boolean }
+  | { readonly type: 'update'; readonly before: Stored<T>; readonly entry: Stored<T> }
+  | { readonly type: 'delete'; readonly entry: Stored<T>; readonly known: boolean }
   | {
+      /** The name belongs to an object of another uid now. */
       readonly type: 'replace';
-      /** The object of another uid that the name belonged to before. */
-      readonly tombstone: Tombstone<T>;
-      readonly object: T;
+      readonly before: Stored<T>;
+      readonly known: boolean;
+      readonly entry: Stored<T>;
     };
 
+/** Takes notifications as they are; see {@link Notification}. */
+export type NotificationHandler<T extends ApiObject> = (
+  notification: Notification<T>,
+) => void | Promise<void>;
+
+/** A handler of objects as one of notifications. */
+export function objectHandler<T extends ApiObject>(
+  handler: EventHandler<T>,
+): NotificationHandler<T> {
+  return async (notification) => {
+    const { entry } = notification;
+    switch (notification.type) {
+      case 'add':
+        return handler.onAdd?.(entry.object, notification.initial);
+      case 'update':
+        return handler.onUpdate?.(notification.before.object, entry.object);
+      case 'delete':
+        return handler.onDelete?.({ known: notification.known, object: entry.object });
+      case 'replace':
+        await handler.onDelete?.({ known: notification.known, object: notification.before.object });
+        return handler.onAdd?.(entry.object, false);
+    }
+  };
+}
+
 /** Two notifications of one key in a row, told as one; undefined: nothing is left to tell. */
-function coalesce<T extends ApiObject>(
+export function coalesce<T extends ApiObject>(
   first: Notification<T>,
   second: Notification<T>,
 ): Notification<T> | undefined {
-  if (second.type === 'replace') {
-    if (first.type === 'add') return { type: 'add', object: second.object, initial: first.initial };
-    if (first.type === 'update') return second;
-    return { type: 'replace', tombstone: tombstoneOf(first), object: second.object };
-  }
-  if (second.type === 'delete') {
-    if (first.type === 'add') return undefined;
-    if (first.type === 'update') return second;
-    return { type: 'delete', tombstone: tombstoneOf(first) };
-  }
-  const { object } = second;
+  const { entry } = second;
   switch (first.type) {
     case 'add':
-      return { ...first, object };
+      return second.type === 'delete' ? undefined : { ...first, entry };
     case 'update':
-      return { ...first, object };
-    case 'replace':
-      return { ...first, object };
+      return second.type === 'update' ? { ...first, entry } : second;
     case 'delete':
-      return { type: 'replace', tombstone: first.tombstone, object };
+      if (second.type === 'delete') return second;
+      return { type: 'replace', before: first.entry, known: first.known, entry };
+    case 'replace':
+      if (second.type === 'delete')
+        return { type: 'delete', entry: first.before, known: first.known };
+      return { ...first, entry };
   }
-}
-
-function tombstoneOf<T extends ApiObject>(
-  notification: Notification<T> & { type: 'delete' | 'replace' },
-): Tombstone<T> {
-  return notification.tombstone;
 }
 
 /**
@@ -64,15 +77,17 @@ function tombstoneOf<T extends ApiObject>(
  * objects however slow the handler is, and no handler waits for another.
  */
 export class HandlerBuffer<T extends ApiObject> {
-  readonly #handler: EventHandler<T>;
+  readonly #tell: NotificationHandler<T>;
   readonly #logger: Logger;
+  readonly #clock: Clock;
   readonly #pending = new Map<string, Notification<T>>();
   #running: Promise<void> | undefined;
   #removed = false;
 
-  constructor(handler: EventHandler<T>, logger: Logger) {
-    this.#handler = handler;
+  constructor(tell: NotificationHandler<T>, logger: Logger, clock: Clock) {
+    this.#tell = tell;
     this.#logger = logger;
+    this.#clock = clock;
   }
 
   /** Notifications not yet told. */
@@ -106,32 +121,20 @@ export class HandlerBuffer<T extends ApiObject> {
 
   async #drain(): Promise<void> {
     await Promise.resolve();
+    const slice = new TimeSlice(this.#clock);
     for (;;) {
       const next = this.#pending.entries().next();
       if (next.done) break;
       const [key, notification] = next.value;
       this.#pending.delete(key);
       try {
-        await this.#tell(notification);
+        const telling = this.#tell(notification);
+        if (telling) await telling;
       } catch (error) {
         this.#logger.error('informer handler threw', { key, error });
       }
+      if (slice.due()) await slice.pause();
     }
     this.#running = undefined;
-  }
-
-  async #tell(notification: Notification<T>): Promise<void> {
-    const handler = this.#handler;
-    switch (notification.type) {
-      case 'add':
-        return handler.onAdd?.(notification.object, notification.initial);
-      case 'update':
-        return handler.onUpdate?.(notification.before, notification.object);
-      case 'delete':
-        return handler.onDelete?.(notification.tombstone);
-      case 'replace':
-        await handler.onDelete?.(notification.tombstone);
-        return handler.onAdd?.(notification.object, false);
-    }
   }
 }

@@ -3,5 +3,10 @@
  * They own the {@link ListWatch} view of a source and know neither store nor transport.
  */
 export { SharedInformer, type HandlerRegistration, type InformerOptions } from './informer.js';
-export type { EventHandler, Tombstone } from './handler-buffer.js';
+export type {
+  EventHandler,
+  Notification,
+  NotificationHandler,
+  Tombstone,
+} from './handler-buffer.js';
 export type { IndexFunction, Lister } from './indexer.js';

@@ -1,4 +1,5 @@
-import { type ApiObject, keyOf, keyString } from '../object/index.js';
+import { TimeSlice, type Clock } from '../base/index.js';
+import type { ApiObject, Stored } from '../object/index.js';
 
 /** The values an object is found under in one index; none hides it, many list it under each. */
 export type IndexFunction<T> = (object: T) => readonly string[];
@@ -6,37 +7,63 @@ export type IndexFunction<T> = (object: T) => readonly string[];
 /** Read side of an informer's cache. Objects are frozen and shared: never change them. */
 export interface Lister<T extends ApiObject> {
   get(key: string): T | undefined;
+  has(key: string): boolean;
+  /** Every object; parses those that nobody looked at yet. */
   list(): readonly T[];
+  /** Every key, in no order; parses nothing. */
+  keys(): Iterable<string>;
   /** Objects whose index function gave `value`. @throws TypeError for an index that was not added. */
   byIndex(index: string, value: string): readonly T[];
 }
 
 interface Index<T> {
   readonly of: IndexFunction<T>;
-  readonly keys: Map<string, Set<string>>;
+  keys: Map<string, Set<string>>;
+}
+
+/** A content that is ready to be swapped in. */
+export interface PreparedContent<T extends ApiObject> {
+  readonly entries: Map<string, Stored<T>>;
+  readonly indexes: ReadonlyMap<string, Map<string, Set<string>>>;
 }
 
 /** Objects by key with multi-value secondary indexes kept up to date on every change. */
 export class Indexer<T extends ApiObject> implements Lister<T> {
-  #objects = new Map<string, T>();
+  #entries = new Map<string, Stored<T>>();
   readonly #indexes = new Map<string, Index<T>>();
 
   get size(): number {
-    return this.#objects.size;
+    return this.#entries.size;
   }
 
   addIndex(name: string, of: IndexFunction<T>): void {
     const index: Index<T> = { of, keys: new Map() };
     this.#indexes.set(name, index);
-    for (const [key, object] of this.#objects) insert(index, key, object);
+    for (const entry of this.#entries.values()) insert(index.keys, of, entry);
   }
 
   get(key: string): T | undefined {
-    return this.#objects.get(key);
+    return this.#entries.get(key)?.object;
+  }
+
+  has(key: string): boolean {
+    return this.#entries.has(key);
+  }
+
+  entry(key: string): Stored<T> | undefined {
+    return this.#entries.get(key);
+  }
+
+  entries(): Iterable<Stored<T>> {
+    return this.#entries.values();
+  }
+
+  keys(): Iterable<string> {
+    return this.#entries.keys();
   }
 
   list(): readonly T[] {
-    return [...this.#objects.values()];
+    return Array.from(this.#entries.values(), (entry) => entry.object);
   }
 
   byIndex(name: string, value: string): readonly T[] {
@@ -44,56 +71,75 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
     if (!index) throw new TypeError(`no index "${name}": add it before the informer starts`);
     const found: T[] = [];
     for (const key of index.keys.get(value) ?? []) {
-      const object = this.#objects.get(key);
-      if (object) found.push(object);
+      const entry = this.#entries.get(key);
+      if (entry) found.push(entry.object);
     }
     return found;
   }
 
-  /** Stores the object and gives back the one before. */
-  set(object: T): T | undefined {
-    const key = keyString(keyOf(object));
-    const before = this.#objects.get(key);
+  /** Stores the entry and gives back the one before. */
+  set(entry: Stored<T>): Stored<T> | undefined {
+    const before = this.#entries.get(entry.key);
     for (const index of this.#indexes.values()) {
-      if (before) remove(index, key, before);
-      insert(index, key, object);
+      if (before) remove(index, before);
+      insert(index.keys, index.of, entry);
     }
-    this.#objects.set(key, object);
+    this.#entries.set(entry.key, entry);
     return before;
   }
 
-  delete(key: string): T | undefined {
-    const before = this.#objects.get(key);
+  delete(key: string): Stored<T> | undefined {
+    const before = this.#entries.get(key);
     if (!before) return undefined;
-    for (const index of this.#indexes.values()) remove(index, key, before);
-    this.#objects.delete(key);
+    for (const index of this.#indexes.values()) remove(index, before);
+    this.#entries.delete(key);
     return before;
+  }
+
+  /** Builds a whole new content beside the present one, in slices. */
+  async prepare(entries: readonly Stored<T>[], clock: Clock): Promise<PreparedContent<T>> {
+    const slice = new TimeSlice(clock);
+    const content = new Map<string, Stored<T>>();
+    const indexes = new Map<string, Map<string, Set<string>>>();
+    for (const name of this.#indexes.keys()) indexes.set(name, new Map());
+    for (const entry of entries) {
+      content.set(entry.key, entry);
+      for (const [name, { of }] of this.#indexes) insert(indexes.get(name), of, entry);
+      if (slice.due()) await slice.pause();
+    }
+    return { entries: content, indexes };
   }
 
   /** Swaps the whole content at once and gives back the content before. */
-  replace(objects: readonly T[]): ReadonlyMap<string, T> {
-    const before = this.#objects;
-    this.#objects = new Map(objects.map((object) => [keyString(keyOf(object)), object]));
-    for (const index of this.#indexes.values()) {
-      index.keys.clear();
-      for (const [key, object] of this.#objects) insert(index, key, object);
+  swap(content: PreparedContent<T>): ReadonlyMap<string, Stored<T>> {
+    const before = this.#entries;
+    this.#entries = content.entries;
+    for (const [name, index] of this.#indexes) {
+      index.keys = content.indexes.get(name) ?? new Map<string, Set<string>>();
+      // An index added while the content was prepared.
+      if (!content.indexes.has(name))
+        for (const entry of this.#entries.values()) insert(index.keys, index.of, entry);
     }
     return before;
   }
 }
 
-function insert<T>(index: Index<T>, key: string, object: T): void {
-  for (const value of index.of(object)) {
-    const keys = index.keys.get(value);
-    if (keys) keys.add(key);
-    else index.keys.set(value, new Set([key]));
+function insert<T extends ApiObject>(
+  keys: Map<string, Set<string>> | undefined,
+  of: IndexFunction<T>,
+  entry: Stored<T>,
+): void {
+  for (const value of of(entry.object)) {
+    const found = keys?.get(value);
+    if (found) found.add(entry.key);
+    else keys?.set(value, new Set([entry.key]));
   }
 }
 
-function remove<T>(index: Index<T>, key: string, object: T): void {
-  for (const value of index.of(object)) {
+function remove<T extends ApiObject>(index: Index<T>, entry: Stored<T>): void {
+  for (const value of index.of(entry.object)) {
     const keys = index.keys.get(value);
-    keys?.delete(key);
+    keys?.delete(entry.key);
     if (keys?.size === 0) index.keys.delete(value);
   }
 }

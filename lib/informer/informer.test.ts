@@ -1,6 +1,15 @@
 import { expect } from 'chai';
 import { StatusError } from '../base/index.js';
-import { type ApiObject, defineKind, type ListWatch, type WatchBatch } from '../object/index.js';
+import {
+  type ApiObject,
+  defineKind,
+  type ListWatch,
+  type WatchBatch,
+  stored,
+  type Stored,
+  storedBatch,
+  type StoredBatch,
+} from '../object/index.js';
 import { MemoryEngine, openStore } from '../store/index.js';
 import { FakeClock, settle } from '../testing/index.js';
 import { SharedInformer } from './index.js';
@@ -35,14 +44,14 @@ class PlayedSource implements ListWatch<Lamp> {
   sink: (batch: WatchBatch<Lamp>) => void = () => undefined;
   end: (error?: Error) => void = () => undefined;
 
-  list(): Promise<{ items: Lamp[]; revision: number }> {
+  list(): Promise<{ items: Stored<Lamp>[]; revision: number }> {
     this.lists += 1;
-    return Promise.resolve({ items: this.items, revision: this.revision });
+    return Promise.resolve({ items: this.items.map(stored), revision: this.revision });
   }
 
-  watch(revision: number, sink: (batch: WatchBatch<Lamp>) => void, signal: AbortSignal) {
+  watch(revision: number, sink: (batch: StoredBatch<Lamp>) => void, signal: AbortSignal) {
     this.watches.push(revision);
-    this.sink = sink;
+    this.sink = (batch) => sink(storedBatch(batch));
     return new Promise<void>((resolve, reject) => {
       this.end = (error) => (error ? reject(error) : resolve());
       signal.addEventListener('abort', () => resolve(), { once: true });

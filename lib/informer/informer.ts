@@ -11,16 +11,16 @@ import {
   sleep,
   systemClock,
   systemRandom,
+  TimeSlice,
 } from '../base/index.js';
+import type { ApiObject, ListWatch, Stored, StoredBatch, StoredEvent } from '../object/index.js';
 import {
-  type ApiObject,
-  keyOf,
-  keyString,
-  type ListWatch,
-  type WatchBatch,
-  type WatchEvent,
-} from '../object/index.js';
-import { type EventHandler, HandlerBuffer, type Notification } from './handler-buffer.js';
+  type EventHandler,
+  HandlerBuffer,
+  type Notification,
+  type NotificationHandler,
+  objectHandler,
+} from './handler-buffer.js';
 import { Indexer, type IndexFunction, type Lister } from './indexer.js';
 
 /** client-go's reflector numbers: 0.8 s doubling to 30 s. */
@@ -43,6 +43,8 @@ export interface InformerOptions<T extends ApiObject> {
 export interface HandlerRegistration {
   /** True once the handler was told of the whole initial list. */
   hasSynced(): boolean;
+  /** Changes the handler has not been told of yet. */
+  readonly lag: number;
   remove(): void;
 }
 
@@ -66,6 +68,8 @@ export class SharedInformer<T extends ApiObject> {
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
   #revision: number | undefined;
+  #progressAt = 0;
+  readonly #waiters = new Set<{ readonly revision: number; readonly resolve: () => void }>();
   #synced: (() => void) | undefined;
   readonly #whenSynced: Promise<void>;
 
@@ -93,14 +97,22 @@ export class SharedInformer<T extends ApiObject> {
 
   /** Adds a handler; it is told of everything already in the cache first. */
   addHandler(handler: EventHandler<T>): HandlerRegistration {
-    const buffer = new HandlerBuffer(handler, this.#logger);
+    return this.addNotificationHandler(objectHandler(handler));
+  }
+
+  /** As {@link addHandler}, without parsing objects that the handler does not look at. */
+  addNotificationHandler(handler: NotificationHandler<T>): HandlerRegistration {
+    const buffer = new HandlerBuffer(handler, this.#logger, this.#clock);
     this.#buffers.add(buffer);
     let told = false;
-    for (const object of this.#indexer.list())
-      buffer.push(keyString(keyOf(object)), { type: 'add', object, initial: true });
+    for (const entry of this.#indexer.entries())
+      buffer.push(entry.key, { type: 'add', entry, initial: true });
     void this.#whenSynced.then(() => buffer.idle()).then(() => (told = true));
     return {
       hasSynced: () => told,
+      get lag() {
+        return buffer.lag;
+      },
       remove: () => {
         buffer.remove();
         this.#buffers.delete(buffer);
@@ -110,6 +122,34 @@ export class SharedInformer<T extends ApiObject> {
 
   hasSynced(): boolean {
     return this.#revision !== undefined;
+  }
+
+  /**
+   * Resolves once the cache is at `revision` or later, or when the signal aborts. At once for the
+   * store in process, whose commits are in the cache before their promise resolves.
+   */
+  async waitForRevision(revision: number, signal: AbortSignal): Promise<void> {
+    if ((this.#revision ?? -1) >= revision || signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const finish = (): void => {
+        signal.removeEventListener('abort', finish);
+        this.#waiters.delete(waiter);
+        resolve();
+      };
+      const waiter = { revision, resolve: finish };
+      this.#waiters.add(waiter);
+      signal.addEventListener('abort', finish, { once: true });
+    });
+  }
+
+  /** Milliseconds since the cache last moved or was confirmed; undefined before the first list. */
+  get progressAgeMs(): number | undefined {
+    return this.#revision === undefined ? undefined : this.#clock.monotonic() - this.#progressAt;
+  }
+
+  /** The largest lag of a handler. */
+  get handlerLag(): number {
+    return Math.max(0, ...[...this.#buffers].map((buffer) => buffer.lag));
   }
 
   /** Resolves after the first list is in the cache and every handler was told of it. */
@@ -160,20 +200,23 @@ export class SharedInformer<T extends ApiObject> {
     }
   }
 
+  /** Lists and swaps the cache at once; then tells deletes before everything else. In slices. */
   async #relist(): Promise<void> {
     const { items, revision } = await this.#options.source.list(this.#stop.signal);
+    const content = await this.#indexer.prepare(items, this.#clock);
     const initial = this.#revision === undefined;
-    const before = this.#indexer.replace(items);
-    this.#revision = revision;
-    for (const [key, object] of before) {
-      if (!this.#indexer.get(key))
-        this.#notify(key, { type: 'delete', tombstone: { known: false, object } });
+    const before = this.#indexer.swap(content);
+    this.#moveTo(revision);
+    const slice = new TimeSlice(this.#clock);
+    for (const [key, entry] of before) {
+      if (!content.entries.has(key)) this.#notify(key, { type: 'delete', entry, known: false });
+      if (slice.due()) await slice.pause();
     }
-    for (const object of items) {
-      const key = keyString(keyOf(object));
-      const old = before.get(key);
-      if (!old) this.#notify(key, { type: 'add', object, initial });
-      else this.#changed(key, old, object, false);
+    for (const entry of items) {
+      const old = before.get(entry.key);
+      if (!old) this.#notify(entry.key, { type: 'add', entry, initial });
+      else this.#changed(old, entry, false);
+      if (slice.due()) await slice.pause();
     }
     this.#synced?.();
   }
@@ -207,32 +250,40 @@ export class SharedInformer<T extends ApiObject> {
     return this.#revision !== from;
   }
 
-  #apply(batch: WatchBatch<T>): void {
+  #apply(batch: StoredBatch<T>): void {
     for (const event of batch.events) this.#applyEvent(event);
-    this.#revision = batch.revision;
+    this.#moveTo(batch.revision);
   }
 
-  #applyEvent(event: WatchEvent<T>): void {
-    const { object } = event;
-    const key = keyString(keyOf(object));
-    if (event.type === 'DELETED') {
-      if (this.#indexer.delete(key))
-        this.#notify(key, { type: 'delete', tombstone: { known: true, object } });
+  #applyEvent({ type, entry }: StoredEvent<T>): void {
+    if (type === 'delete') {
+      if (this.#indexer.delete(entry.key))
+        this.#notify(entry.key, { type: 'delete', entry, known: true });
       return;
     }
-    const before = this.#indexer.set(object);
-    if (before) this.#changed(key, before, object, true);
-    else this.#notify(key, { type: 'add', object, initial: false });
+    const before = this.#indexer.set(entry);
+    if (before) this.#changed(before, entry, true);
+    else this.#notify(entry.key, { type: 'add', entry, initial: false });
   }
 
-  #changed(key: string, before: T, object: T, known: boolean): void {
-    if (before.metadata.uid !== object.metadata.uid)
-      this.#notify(key, { type: 'replace', tombstone: { known, object: before }, object });
-    else if (before.metadata.resourceVersion !== object.metadata.resourceVersion)
-      this.#notify(key, { type: 'update', before, object });
+  #changed(before: Stored<T>, entry: Stored<T>, known: boolean): void {
+    if (before.resourceVersion === entry.resourceVersion) return;
+    if (before.object.metadata.uid !== entry.object.metadata.uid)
+      this.#notify(entry.key, { type: 'replace', before, known, entry });
+    else this.#notify(entry.key, { type: 'update', before, entry });
   }
 
   #notify(key: string, notification: Notification<T>): void {
     for (const buffer of this.#buffers) buffer.push(key, notification);
+  }
+
+  #moveTo(revision: number): void {
+    this.#revision = revision;
+    this.#progressAt = this.#clock.monotonic();
+    for (const waiter of this.#waiters) {
+      if (waiter.revision > revision) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve();
+    }
   }
 }

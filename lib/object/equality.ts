@@ -21,7 +21,11 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);
-    for (const inner of Object.values(value)) deepFreeze(inner);
+    // for-in, not Object.values: no array for each of a hundred thousand objects.
+    for (const key in value) {
+      const inner: unknown = value[key];
+      if (typeof inner === 'object') deepFreeze(inner);
+    }
   }
   return value;
 }

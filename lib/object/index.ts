@@ -7,5 +7,6 @@ export * from './kind.js';
 export * from './conditions.js';
 export * from './selector.js';
 export * from './equality.js';
+export * from './stored.js';
 export * from './watch-event.js';
 export * from './quantity.js';

@@ -17,6 +17,8 @@ export interface ObjectMeta {
   readonly updatedAt: string;
   /** Set once deletion was asked for while finalizers are left. */
   readonly deletionRequestedAt?: string;
+  /** The store deletes the object then, as a client would: finalizers hold it. */
+  readonly expiresAt?: string;
   /** While any is left, a deletion only marks the object. */
   readonly finalizers?: readonly string[];
   readonly ownerReferences?: readonly OwnerReference[];
@@ -39,7 +41,9 @@ export interface ObjectKey {
 
 /** What a creator gives: the object without what the store stamps. */
 export type NewObject<T extends ApiObject> = Omit<T, 'metadata'> & {
-  readonly metadata?: Partial<Pick<ObjectMeta, 'finalizers' | 'ownerReferences' | 'annotations'>>;
+  readonly metadata?: Partial<
+    Pick<ObjectMeta, 'finalizers' | 'ownerReferences' | 'annotations' | 'expiresAt'>
+  >;
 };
 
 /** The key of an object. */

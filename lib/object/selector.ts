@@ -1,4 +1,6 @@
 import { type FieldViolation, invalid } from '../base/index.js';
+import { valueAt } from './equality.js';
+import type { ApiObject } from './object.js';
 
 type Labels = Readonly<Record<string, string>> | undefined;
 
@@ -72,4 +74,39 @@ export function parseLabelSelector(text: string): LabelSelector {
   }
   if (violations.length > 0) throw invalid(violations);
   return (labels) => requirements.every((r) => holds(r, labels));
+}
+
+/** A compiled field selector. */
+export type FieldSelector = (object: ApiObject) => boolean;
+
+const fieldForm = /^([^\s!=,()]+)\s*(==|=|!=)\s*([^,()]*)$/;
+
+/**
+ * Compiles a field selector in Kubernetes' text form, over dotted paths: `status=Bound,size!=1Gi`.
+ * Values compare as text; a missing field equals the empty text. The empty text matches everything.
+ * @throws StatusError InvalidArgument naming the part that can't be read.
+ */
+export function parseFieldSelector(text: string): FieldSelector {
+  if (text.trim() === '') return () => true;
+  const violations: FieldViolation[] = [];
+  const tests = split(text).map((part): FieldSelector => {
+    const [, path, operator, value = ''] = fieldForm.exec(part) ?? [];
+    if (path === undefined) {
+      violations.push({
+        field: 'fieldSelector',
+        description: `"${part}" is not a requirement; use field=value or field!=value`,
+      });
+      return () => false;
+    }
+    const wanted = value.trim();
+    return (object) => (textAt(object, path) === wanted) === (operator !== '!=');
+  });
+  if (violations.length > 0) throw invalid(violations);
+  return (object) => tests.every((test) => test(object));
+}
+
+function textAt(object: ApiObject, path: string): string {
+  const value = valueAt(object, path);
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -1,4 +1,5 @@
 import type { ApiObject } from './object.js';
+import { type Stored, stored } from './stored.js';
 
 /** One change of one object. A deletion carries the last state, stamped with the deleting revision. */
 export type WatchEvent<T extends ApiObject> =
@@ -19,15 +20,48 @@ export type WatchEvent<T extends ApiObject> =
 export interface WatchBatch<T extends ApiObject> {
   readonly revision: number;
   readonly events: readonly WatchEvent<T>[];
+  /**
+   * Only in a watch that streams the initial list: `more` while ADDED events of the list are sent,
+   * `end` once on the empty batch after them. Absent on live batches.
+   */
+  readonly initial?: 'more' | 'end';
+}
+
+/** One change as an informer takes it: the objects need not be parsed to be cached. */
+export type StoredEvent<T extends ApiObject> =
+  | { readonly type: 'set'; readonly entry: Stored<T> }
+  | { readonly type: 'delete'; readonly entry: Stored<T> };
+
+/** {@link WatchBatch} for informers. */
+export interface StoredBatch<T extends ApiObject> {
+  readonly revision: number;
+  readonly events: readonly StoredEvent<T>[];
+}
+
+/** A batch of objects in memory as informers take it; for sources of one's own. */
+export function storedBatch<T extends ApiObject>(batch: WatchBatch<T>): StoredBatch<T> {
+  const events = batch.events.map(
+    ({ type, object }): StoredEvent<T> => ({
+      type: type === 'DELETED' ? 'delete' : 'set',
+      entry: stored(object),
+    }),
+  );
+  return { revision: batch.revision, events };
 }
 
 /** Where an informer gets its objects: the store in process, or a remote server. */
 export interface ListWatch<T extends ApiObject> {
   /** All objects at one revision. */
-  list(signal: AbortSignal): Promise<{ readonly items: readonly T[]; readonly revision: number }>;
+  list(
+    signal: AbortSignal,
+  ): Promise<{ readonly items: readonly Stored<T>[]; readonly revision: number }>;
   /**
    * Hands every batch after `revision` to `sink`, in order, each once. Resolves when the stream
    * ends or `signal` aborts; rejects with a StatusError (`OutOfRange`: list again).
    */
-  watch(revision: number, sink: (batch: WatchBatch<T>) => void, signal: AbortSignal): Promise<void>;
+  watch(
+    revision: number,
+    sink: (batch: StoredBatch<T>) => void,
+    signal: AbortSignal,
+  ): Promise<void>;
 }

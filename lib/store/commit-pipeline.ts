@@ -1,15 +1,21 @@
-import { limits, StatusError } from '../base/index.js';
-import type { NewRecord } from './engine.js';
+import { limits, messageOf, StatusError } from '../base/index.js';
+import type { EncodedRecord } from './record-codec.js';
 
-/** A transaction on its way to the disk. `publish` runs once it is durable, in revision order. */
+/** A transaction on its way to the disk. */
 export interface Commit {
-  readonly records: readonly NewRecord[];
-  readonly publish: () => void;
-}
-
-interface Waiting extends Commit {
+  /** Empty for a transaction that changed nothing: it still waits for what it read. */
+  readonly records: readonly EncodedRecord[];
+  readonly bytes: number;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
+}
+
+/** What a pipeline drives. */
+export interface CommitPipelineOptions<C extends Commit> {
+  readonly append: (records: readonly EncodedRecord[]) => Promise<void>;
+  /** Called with each durable batch, in revision order, before its promises resolve. */
+  readonly publish: (batch: readonly C[]) => void;
+  readonly onFailure: (error: StatusError) => void;
 }
 
 /**
@@ -17,30 +23,36 @@ interface Waiting extends Commit {
  *
  * Guarantees: commits become durable and are published in the order they were enqueued; nothing is
  * published before its batch is durable. After a failed batch the outcome is unknown, so the
- * pipeline is poisoned: that batch and all later commits reject with Unavailable.
+ * pipeline is poisoned: that batch and all later commits reject with Unavailable until `revive`.
  */
-export class CommitPipeline {
-  readonly #append: (records: readonly NewRecord[]) => Promise<void>;
-  readonly #onFailure: (error: Error) => void;
-  #queue: Waiting[] = [];
+export class CommitPipeline<C extends Commit> {
+  readonly #options: CommitPipelineOptions<C>;
+  #queue: C[] = [];
+  #queuedBytes = 0;
   #running: Promise<void> | undefined;
   #failure: StatusError | undefined;
 
-  constructor(
-    append: (records: readonly NewRecord[]) => Promise<void>,
-    onFailure: (error: Error) => void,
-  ) {
-    this.#append = append;
-    this.#onFailure = onFailure;
+  constructor(options: CommitPipelineOptions<C>) {
+    this.#options = options;
   }
 
-  /** Resolves when the commit is durable and published. */
-  enqueue(commit: Commit): Promise<void> {
-    if (this.#failure) return Promise.reject(this.#failure);
-    return new Promise((resolve, reject) => {
-      this.#queue.push({ ...commit, resolve, reject });
-      this.#running ??= this.#run();
-    });
+  /** @throws StatusError Unavailable while poisoned, ResourceExhausted when too much is waiting. */
+  demandRoom(): void {
+    if (this.#failure) throw this.#failure;
+    if (this.#queuedBytes > limits.pendingBytesMax)
+      throw new StatusError({
+        code: 'ResourceExhausted',
+        reason: 'WriteQueueFull',
+        message: `${this.#queuedBytes} bytes wait to be written, at most ${limits.pendingBytesMax} may; write more slowly`,
+        retryAfterMs: 100,
+      });
+  }
+
+  /** Its `resolve` runs when the commit is durable and published. */
+  enqueue(commit: C): void {
+    this.#queue.push(commit);
+    this.#queuedBytes += commit.bytes;
+    this.#running ??= this.#run();
   }
 
   /** Resolves when everything enqueued so far is settled. */
@@ -48,35 +60,60 @@ export class CommitPipeline {
     while (this.#running) await this.#running;
   }
 
+  /** Writes are possible again: what failed is settled, and its outcome was read back. */
+  revive(): void {
+    this.#failure = undefined;
+  }
+
   async #run(): Promise<void> {
     // One turn of patience lets the callers of this turn share the first batch.
     await Promise.resolve();
     while (this.#queue.length > 0) {
-      const batch = this.#queue.splice(0, limits.batchTransactionsMax);
-      const records = batch.flatMap((commit) => commit.records);
+      const batch = this.#takeBatch();
+      const records: EncodedRecord[] = [];
+      for (const commit of batch) for (const record of commit.records) records.push(record);
       try {
-        if (records.length > 0) await this.#append(records);
+        if (records.length > 0) await this.#options.append(records);
       } catch (cause) {
         this.#poison(batch, cause);
         break;
       }
-      for (const commit of batch) commit.publish();
+      this.#options.publish(batch);
       for (const commit of batch) commit.resolve();
     }
     this.#running = undefined;
   }
 
-  #poison(batch: readonly Waiting[], cause: unknown): void {
-    const detail = cause instanceof Error ? cause.message : String(cause);
+  /** As much as may share one sync: bounded, so that the first of a batch does not wait for ever. */
+  #takeBatch(): readonly C[] {
+    let count = 0;
+    let bytes = 0;
+    for (const commit of this.#queue) {
+      if (count > 0 && bytes + commit.bytes > limits.batchBytesMax) break;
+      if (count === limits.batchTransactionsMax) break;
+      count += 1;
+      bytes += commit.bytes;
+    }
+    this.#queuedBytes -= bytes;
+    if (count === this.#queue.length) {
+      const all = this.#queue;
+      this.#queue = [];
+      return all;
+    }
+    return this.#queue.splice(0, count);
+  }
+
+  #poison(batch: readonly C[], cause: unknown): void {
     this.#failure = new StatusError({
       code: 'Unavailable',
       reason: 'StorePoisoned',
-      message: `the store can't write (${detail}); whether the last writes happened is unknown until it is opened again`,
+      message: `the store can't write (${messageOf(cause)}); whether the last writes happened is unknown until it is opened again`,
       cause,
     });
     const waiting = [...batch, ...this.#queue];
     this.#queue = [];
+    this.#queuedBytes = 0;
     for (const commit of waiting) commit.reject(this.#failure);
-    this.#onFailure(this.#failure);
+    this.#options.onFailure(this.#failure);
   }
 }

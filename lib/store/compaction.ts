@@ -1,48 +1,86 @@
 import { limits } from '../base/index.js';
-import { keyOf, keyString } from '../object/index.js';
-import type { Engine, RecordAddress } from './engine.js';
-import type { ObjectIndex } from './object-index.js';
+import { type Checkpoint, countRecord, type Engine, type RecordAddress } from './engine.js';
+import { type DecodedRecord, decodeRecord } from './record-codec.js';
 
 /** What a compaction may touch. */
 export interface CompactionOptions {
   readonly engine: Engine;
-  readonly index: ObjectIndex;
   /** Mark of the last compaction. */
-  readonly from: number;
+  readonly from: Checkpoint;
   /** Visible revision. */
   readonly to: number;
   readonly keepEvents: number;
   /** Records committed before this may go, milliseconds since the epoch. */
   readonly olderThan: number;
-  /** Runs after the mark is durable and before anything is dropped. */
-  readonly onMark: (revision: number) => void;
+  /** Encoded bytes above the mark, and how many may stay whatever their age. */
+  readonly historyBytes: number;
+  readonly historyBytesMax: number;
+  /** Stops between two steps; what was done stays done. */
+  readonly signal: AbortSignal;
+  /** Runs when a mark is durable, before anything is dropped below it, with the bytes it passed. */
+  readonly onMark: (mark: Checkpoint, bytes: number) => void;
 }
 
 /**
- * Drops superseded records that are both older than the age and beyond the number kept.
- * The last record of a living object stays, whatever its age. Gives back the new mark.
+ * Moves the mark over history that is both older than the age and beyond the number kept, or beyond
+ * the bytes, and drops what is superseded below it. The last record of a living object stays.
  *
- * Records go in ascending order: a crash in between never leaves a deleted object's record without
- * its tombstone, which would bring it back.
+ * Each record names the one it replaced, so a compaction reads only what it passes. Records go in
+ * ascending order: a crash in between never leaves a deleted object's record without its tombstone,
+ * which would bring it back. The mark is durable before anything goes.
  */
-export async function compactLog(options: CompactionOptions): Promise<number> {
-  const { engine, index, from } = options;
-  const target = options.to - options.keepEvents;
-  // A compaction reads the log from its start, so it waits until a tenth of the history is due.
-  if (target - from < Math.max(1, options.keepEvents / 10)) return from;
-  const candidates: RecordAddress[] = [];
-  let mark = from;
-  for await (const record of engine.scan()) {
-    if (record.revision > target || record.at >= options.olderThan) break;
-    mark = Math.max(mark, record.revision);
-    const current = index.get(record.kind, keyString(keyOf(record.object)));
-    const live = current?.metadata.resourceVersion === String(record.revision);
-    if (!live) candidates.push({ revision: record.revision, index: record.index });
+export async function compactLog(options: CompactionOptions): Promise<void> {
+  let mark = options.from;
+  let step: DecodedRecord[] = [];
+  let passedBytes = 0;
+  const due = ({ revision, at }: DecodedRecord): boolean =>
+    revision <= options.to &&
+    ((revision <= options.to - options.keepEvents && at < options.olderThan) ||
+      options.historyBytes - passedBytes > options.historyBytesMax);
+  const flush = async (): Promise<void> => {
+    const last = step.at(-1);
+    if (!last) return;
+    const { checkpoint, drops } = pass(mark, step);
+    await options.engine.saveCheckpoint(checkpoint);
+    options.onMark(
+      checkpoint,
+      step.reduce((sum, record) => sum + record.size, 0),
+    );
+    for (let at = 0; at < drops.length; at += limits.watchBatchEvents)
+      await options.engine.drop(drops.slice(at, at + limits.watchBatchEvents));
+    mark = checkpoint;
+    step = [];
+  };
+  for await (const chunk of options.engine.scan(mark.revision)) {
+    for (const raw of chunk) {
+      const record = decodeRecord(raw);
+      // Decided at the first record of a revision only: a mark never splits one.
+      if (record.index === 0) {
+        if (options.signal.aborted || !due(record)) return flush();
+        if (step.length >= limits.compactionStepRecords) await flush();
+      }
+      step.push(record);
+      passedBytes += record.size;
+    }
   }
-  if (mark === from) return from;
-  await engine.markCompacted(mark);
-  options.onMark(mark);
-  for (let at = 0; at < candidates.length; at += limits.watchBatchEvents)
-    await engine.drop(candidates.slice(at, at + limits.watchBatchEvents));
-  return mark;
+  await flush();
+}
+
+/** The checkpoint after these records, and what is superseded then. */
+function pass(
+  from: Checkpoint,
+  records: readonly DecodedRecord[],
+): { readonly checkpoint: Checkpoint; readonly drops: readonly RecordAddress[] } {
+  const drops: RecordAddress[] = [];
+  let mark = from;
+  for (const { revision, index, type, previous, checksum } of records) {
+    if (previous) {
+      drops.push(previous);
+      mark = countRecord(mark, previous.checksum, -1);
+    }
+    if (type === 'DELETED') drops.push({ revision, index });
+    else mark = countRecord(mark, checksum, 1);
+    mark = { ...mark, revision };
+  }
+  return { checkpoint: mark, drops };
 }

@@ -1,54 +1,63 @@
-import type { ApiObject } from '../object/index.js';
-
-/** One change as the log keeps it. `count` says how many records its revision has. */
-export interface LogRecord {
+/** Address of a record. */
+export interface RecordAddress {
   readonly revision: number;
   /** Position inside the revision, from 0. */
   readonly index: number;
-  readonly count: number;
-  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  readonly kind: string;
-  readonly object: ApiObject;
-  /** Commit time, milliseconds since the epoch. */
-  readonly at: number;
 }
 
-/** A record to be written, its object encoded already: once for the size check and the disk. */
-export interface NewRecord extends LogRecord {
-  /** `object` as JSON. */
-  readonly encodedObject: string;
+/** A record as engines see it: bytes that carry their own checksum under an address. */
+export interface EngineRecord extends RecordAddress {
+  readonly bytes: Buffer;
+}
+
+/**
+ * What the log held at the compaction mark: number and hash of the records that were current then.
+ * Density can't be checked below the mark, where superseded records are gone; this can.
+ */
+export interface Checkpoint {
+  /** Revisions up to here may have been dropped when superseded. 0: nothing was ever compacted. */
+  readonly revision: number;
+  readonly objects: number;
+  /** Sum of the records' checksums, modulo 2^48. */
+  readonly hash: number;
 }
 
 /** Identity and progress that live beside the log. */
 export interface EngineState {
   readonly storeId: string;
-  /** Revisions up to here may have been dropped when superseded. */
-  readonly compactedRevision: number;
+  readonly checkpoint: Checkpoint;
   /** A revision that is known to have been written: a log that ends before it has lost its tail. */
   readonly highWater: number;
 }
 
-/** Address of a record. */
-export interface RecordAddress {
-  readonly revision: number;
-  readonly index: number;
-}
-
 /**
- * Where the log lives. An engine stores records durably and gives them back; all semantics
- * (versions, conflicts, visibility, watch) sit above it and are the same for every engine.
+ * Where the log lives. An engine stores bytes durably and gives them back; all semantics (versions,
+ * conflicts, visibility, watch, checksums) sit above it and are the same for every engine.
  */
 export interface Engine {
   /** Opens or creates. @throws StatusError FailedPrecondition when another process holds it, DataLoss on damage. */
   open(newStoreId: () => string): Promise<EngineState>;
-  /** Every record in order of revision and index. */
-  scan(): AsyncIterable<LogRecord>;
+  /** Records after `revision` in order of revision and index, in chunks of at most some hundreds. */
+  scan(revision: number): AsyncIterable<readonly EngineRecord[]>;
   /** Makes the records durable, all or none. After a rejection the outcome is unknown. */
-  append(records: readonly NewRecord[]): Promise<void>;
-  /** Records after `revision`, in order, at least `limit` unless the log ends; never splits a revision. */
-  read(revision: number, limit: number): Promise<readonly LogRecord[]>;
-  /** Records `compactedRevision` durably, before anything is dropped. */
-  markCompacted(revision: number): Promise<void>;
+  append(records: readonly EngineRecord[]): Promise<void>;
+  get(address: RecordAddress): Promise<Buffer | undefined>;
+  /** Records `checkpoint` durably, before anything is dropped. */
+  saveCheckpoint(checkpoint: Checkpoint): Promise<void>;
+  /** Forgets records, all or none; after a crash a later call may be undone while earlier ones hold. */
   drop(addresses: readonly RecordAddress[]): Promise<void>;
+  /** Bytes that can still be written; undefined where there is no such limit. */
+  freeBytes?(): Promise<number | undefined>;
   close(): Promise<void>;
+}
+
+/** Checkpoint of an empty, never compacted log. */
+export const emptyCheckpoint: Checkpoint = { revision: 0, objects: 0, hash: 0 };
+
+const hashModulus = 2 ** 48;
+
+/** The checkpoint with one current record more (`sign` 1) or less (-1). */
+export function countRecord(mark: Checkpoint, checksum: number, sign: 1 | -1): Checkpoint {
+  const hash = (mark.hash + sign * (checksum >>> 0) + hashModulus) % hashModulus;
+  return { ...mark, objects: mark.objects + sign, hash };
 }

@@ -1,10 +1,25 @@
-import { open, readFile } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
+import { crc32 } from 'node:zlib';
 import { type Clock, StatusError, type Timer } from '../base/index.js';
 
 /** The mark lags behind the log by at most this. */
 const writeMs = 1_000;
-/** One number, right-aligned, so that every write replaces the one before in place. */
-const width = 20;
+/** Two copies in sectors of their own, written in turn: a torn write leaves the other. */
+const slotBytes = 512;
+const slots = [0, 1] as const;
+
+function encodeSlot(revision: number): Buffer {
+  const slot = Buffer.alloc(slotBytes);
+  const text = `${String(revision).padStart(20)} `;
+  slot.write(`${text}${crc32(text).toString(16).padStart(8, '0')}\n`);
+  return slot;
+}
+
+function decodeSlot(slot: Buffer): number | undefined {
+  const [, text = '', checksum] = /^( *\d+ )([0-9a-f]{8})\n/.exec(slot.toString('latin1')) ?? [];
+  const good = crc32(text).toString(16).padStart(8, '0') === checksum;
+  return good ? Number(text) : undefined;
+}
 
 /**
  * The last revision known to be written, in a file beside the database: LevelDB loses a damaged tail
@@ -15,6 +30,8 @@ export class HighWaterMark {
   readonly #clock: Clock;
   #known = 0;
   #written = 0;
+  #slot = 0;
+  #handle: FileHandle | undefined;
   #timer: Timer | undefined;
   #writing: Promise<void> | undefined;
 
@@ -23,30 +40,41 @@ export class HighWaterMark {
     this.#clock = clock;
   }
 
-  /** The mark as it was left; 0 when there is none yet. @throws StatusError DataLoss for a file that is no mark. */
-  async read(): Promise<number> {
-    let text: string;
+  /** The mark as it was left; undefined when there is no file. @throws StatusError DataLoss for a file that holds no mark. */
+  async read(): Promise<number | undefined> {
     try {
-      text = await readFile(this.#file, 'utf8');
+      this.#handle = await open(this.#file, 'r+');
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
       throw error;
     }
-    const mark = Number(text);
-    if (!/^ *\d+\n$/.test(text) || !Number.isSafeInteger(mark))
+    const content = await this.#handle.readFile();
+    const marks = slots.map((slot) =>
+      decodeSlot(content.subarray(slot * slotBytes, (slot + 1) * slotBytes)),
+    );
+    const mark = Math.max(...marks.map((m) => m ?? -1));
+    if (mark < 0)
       throw new StatusError({
         code: 'DataLoss',
         reason: 'Damaged',
-        message: `${this.#file} does not hold a revision: it is damaged; restore the data directory from a backup`,
+        message: `${this.#file} holds no revision: it is damaged; restore the data directory from a backup`,
       });
+    this.#slot = marks.indexOf(mark);
     this.#known = mark;
     this.#written = mark;
     return mark;
   }
 
+  /** Makes the file, durable, at revision 0. Its directory is the caller's to sync. */
+  async create(): Promise<void> {
+    this.#handle = await open(this.#file, 'w', 0o600);
+    await this.#handle.write(Buffer.concat([encodeSlot(0), encodeSlot(0)]), 0);
+    await this.#handle.sync();
+  }
+
   /** Notes a revision that is durable; the file follows within a second. */
   note(revision: number): void {
-    this.#known = revision;
+    this.#known = Math.max(this.#known, revision);
     this.#timer ??= this.#clock.setTimer(() => {
       this.#timer = undefined;
       // A mark that can't be written stays behind the log, which is safe.
@@ -59,18 +87,16 @@ export class HighWaterMark {
     await this.#writing;
     // As above: behind is safe, and closing must go on (a full disk is when it matters).
     await this.#write().catch(() => undefined);
+    await this.#handle?.close();
+    this.#handle = undefined;
   }
 
   async #write(): Promise<void> {
-    if (this.#known === this.#written) return;
+    if (this.#known === this.#written || !this.#handle) return;
     const mark = this.#known;
-    const handle = await open(this.#file, this.#written === 0 ? 'w' : 'r+', 0o600);
-    try {
-      await handle.write(`${String(mark).padStart(width)}\n`, 0);
-      await handle.datasync();
-    } finally {
-      await handle.close();
-    }
+    this.#slot = 1 - this.#slot;
+    await this.#handle.write(encodeSlot(mark), 0, slotBytes, this.#slot * slotBytes);
+    await this.#handle.datasync();
     this.#written = mark;
   }
 }

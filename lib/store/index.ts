@@ -14,9 +14,10 @@
  * Not promised: a bound on the delay of events, or that history older than the limits is kept.
  */
 export * from './store.js';
-export type { Engine, EngineState, LogRecord, RecordAddress } from './engine.js';
+export type { Checkpoint, Engine, EngineRecord, EngineState, RecordAddress } from './engine.js';
 export { MemoryEngine } from './memory-engine.js';
 export { LevelEngine, type LevelEngineOptions } from './level-engine.js';
 export { openStore, type StoreOptions } from './log-store.js';
+export { backupToFile, restoreBackup } from './restore-backup.js';
 export { removeFinalizer } from './finalizers.js';
 export { type ModifiableStore, modify, modifyStatus } from './modify.js';

@@ -1,19 +1,35 @@
+import { mkdir, open, readdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { Level } from 'level';
-import { type Clock, StatusError, systemClock } from '../base/index.js';
+import { type Clock, messageOf, StatusError, systemClock } from '../base/index.js';
 import { type DirectoryLock, lockDirectory } from './directory-lock.js';
-import type { Engine, EngineState, LogRecord, NewRecord, RecordAddress } from './engine.js';
+import {
+  type Checkpoint,
+  emptyCheckpoint,
+  type Engine,
+  type EngineRecord,
+  type EngineState,
+  type RecordAddress,
+} from './engine.js';
 import { HighWaterMark } from './high-water.js';
-import { decodeRecord, encodeKey, encodeValue } from './record-codec.js';
 
-const schemaVersion = 1;
+const schemaVersion = 2;
 const metaKey = Buffer.from('m/state');
-const logEnd = Buffer.from([0x73]);
+const keyBytes = 13;
+/** First byte of every record key, 'r': records sort behind the meta key, by revision and index. */
+const recordPrefix = 0x72;
+const logEnd = Buffer.from([recordPrefix + 1]);
 /** Records read at a time: large enough for the native side, small enough to yield often. */
-const chunkRecords = 1_000;
+const chunkRecords = 400;
+/** `sync` is LevelDB's own option, which the universal package's types leave out. */
+const synced = { sync: true } as object;
+const unsynced = { sync: false } as object;
 
-interface Meta extends Omit<EngineState, 'highWater'> {
+interface Meta {
   readonly schemaVersion: number;
+  readonly storeId: string;
+  readonly checkpoint: Checkpoint;
 }
 
 /** Options of {@link LevelEngine}. */
@@ -23,18 +39,32 @@ export interface LevelEngineOptions {
   /** Bytes LevelDB gathers in memory before a file; default 16 MiB (research/performance.md section 2). */
   readonly writeBufferBytes?: number;
   readonly clock?: Clock;
+  /** Only for the test that proves that the power-loss test sees: appends without waiting for the disk. */
+  readonly unsafeNoSync?: boolean;
+}
+
+/** Key of a record: prefix | revision u64 big-endian | index u32 big-endian. */
+function encodeKey({ revision, index }: RecordAddress): Buffer {
+  const key = Buffer.allocUnsafe(keyBytes);
+  key[0] = recordPrefix;
+  key.writeUInt16BE(0, 1);
+  key.writeUIntBE(revision, 3, 6);
+  key.writeUInt32BE(index, 9);
+  return key;
 }
 
 /** The log on LevelDB: every append is one batch, synced before it resolves. */
 export class LevelEngine implements Engine {
   readonly #options: LevelEngineOptions;
+  readonly #path: string;
   #lock: DirectoryLock | undefined;
   #open: Level<Buffer, Buffer> | undefined;
-  #state: EngineState | undefined;
+  #storeId = '';
   #highWater: HighWaterMark | undefined;
 
   constructor(options: LevelEngineOptions) {
     this.#options = options;
+    this.#path = join(options.directory, 'db');
   }
 
   get #db(): Level<Buffer, Buffer> {
@@ -48,100 +78,156 @@ export class LevelEngine implements Engine {
   }
 
   async open(newStoreId: () => string): Promise<EngineState> {
-    this.#lock = await lockDirectory(this.#options.directory);
+    const { directory } = this.#options;
+    this.#lock = await lockDirectory(directory);
     try {
-      const db = new Level<Buffer, Buffer>(join(this.#options.directory, 'db'), {
-        keyEncoding: 'buffer',
-        valueEncoding: 'buffer',
-        writeBufferSize: this.#options.writeBufferBytes ?? 16 * 1024 * 1024,
-      });
-      await db.open();
-      this.#open = db;
       this.#highWater = new HighWaterMark(
-        join(this.#options.directory, 'high-water'),
+        join(directory, 'high-water'),
         this.#options.clock ?? systemClock,
       );
-      this.#state = await this.#loadState(newStoreId);
-      return this.#state;
+      const highWater = await this.#highWater.read();
+      // A damaged CURRENT makes LevelDB begin anew, over what is there.
+      if (highWater !== undefined && !(await readdir(this.#path)).includes('CURRENT'))
+        throw this.#damaged('its CURRENT file is missing');
+      this.#open = await this.#openDatabase();
+      const meta = await this.#loadMeta(newStoreId, highWater);
+      this.#storeId = meta.storeId;
+      const { storeId, checkpoint } = meta;
+      return { storeId, checkpoint, highWater: await this.#initialMark(highWater) };
     } catch (error) {
       await this.close();
-      throw error;
+      throw error instanceof StatusError ? error : this.#damaged(messageOf(error), error);
     }
   }
 
-  async #loadState(newStoreId: () => string): Promise<EngineState> {
-    const stored = (await this.#db.get(metaKey)) as Buffer | undefined;
-    const highWater = (await this.#highWater?.read()) ?? 0;
-    if (stored === undefined) {
-      const state = { storeId: newStoreId(), compactedRevision: 0, highWater };
-      await this.#saveState(state);
-      return state;
+  async #openDatabase(): Promise<Level<Buffer, Buffer>> {
+    await mkdir(this.#path, { recursive: true, mode: 0o700 });
+    const db = new Level<Buffer, Buffer>(this.#path, {
+      keyEncoding: 'buffer',
+      valueEncoding: 'buffer',
+      writeBufferSize: this.#options.writeBufferBytes ?? 16 * 1024 * 1024,
+    });
+    try {
+      await db.open();
+    } catch (error) {
+      const cause: unknown = error instanceof Error ? (error.cause ?? error) : error;
+      throw cause;
     }
-    const meta = JSON.parse(stored.toString()) as Meta;
+    return db;
+  }
+
+  async #loadMeta(newStoreId: () => string, highWater: number | undefined): Promise<Meta> {
+    const stored = (await this.#db.get(metaKey)) as Buffer | undefined;
+    if (stored === undefined) {
+      if (highWater !== undefined) throw this.#damaged('its identity record is missing');
+      const meta = { schemaVersion, storeId: newStoreId(), checkpoint: emptyCheckpoint };
+      await this.#saveMeta(meta);
+      return meta;
+    }
+    // Before release 0.2 the record had no checksum: it began with its JSON.
+    const text = stored[0] === 0x7b ? stored : stored.subarray(4);
+    if (text !== stored && crc32(text) !== stored.readUInt32BE(0))
+      throw this.#damaged('its identity record has a wrong checksum');
+    const meta = JSON.parse(text.toString()) as Meta;
     if (meta.schemaVersion !== schemaVersion)
       throw new StatusError({
         code: 'FailedPrecondition',
         reason: 'SchemaVersion',
-        message: `the database has schema version ${meta.schemaVersion}, this release reads ${schemaVersion}; use the release that wrote it`,
+        message: `the database in ${this.#options.directory} has schema version ${meta.schemaVersion}, this release reads ${schemaVersion}; use the release that wrote it`,
       });
-    return { storeId: meta.storeId, compactedRevision: meta.compactedRevision, highWater };
+    return meta;
   }
 
-  #saveState(state: EngineState): Promise<void> {
-    const { storeId, compactedRevision } = state;
-    const meta: Meta = { schemaVersion, storeId, compactedRevision };
-    // `sync` is LevelDB's own option, which the universal package's types leave out.
-    const batch = this.#db.batch().put(metaKey, Buffer.from(JSON.stringify(meta)));
-    return batch.write({ sync: true } as object);
+  #saveMeta(meta: Meta): Promise<void> {
+    const text = Buffer.from(JSON.stringify(meta));
+    const head = Buffer.alloc(4);
+    head.writeUInt32BE(crc32(text));
+    return this.#db
+      .batch()
+      .put(metaKey, Buffer.concat([head, text]))
+      .write(synced);
   }
 
-  async *scan(): AsyncIterable<LogRecord> {
-    yield* this.#range(encodeKey({ revision: 0, index: 0 }));
+  /** The mark comes into being with the database: later, its absence is damage. */
+  async #initialMark(highWater: number | undefined): Promise<number> {
+    if (highWater !== undefined) return highWater;
+    for await (const [first] of this.scan(0))
+      if (first) throw this.#damaged('its high-water file is missing');
+    await this.#highWater?.create();
+    await syncDirectory(this.#options.directory);
+    return 0;
   }
 
-  async *#range(from: Buffer): AsyncIterable<LogRecord> {
+  #damaged(detail: string, cause?: unknown): StatusError {
+    return new StatusError({
+      code: 'DataLoss',
+      reason: 'Damaged',
+      message: `the database in ${this.#path} is damaged: ${detail}; restore it from a backup`,
+      cause,
+    });
+  }
+
+  async *scan(revision: number): AsyncIterable<readonly EngineRecord[]> {
+    const from = encodeKey({ revision: revision + 1, index: 0 });
     const iterator = this.#db.iterator({ gte: from, lt: logEnd });
     try {
       for (;;) {
-        const entries = await iterator.nextv(chunkRecords);
+        const entries = await this.#reading(iterator.nextv(chunkRecords));
         if (entries.length === 0) return;
-        for (const [key, value] of entries) yield decodeRecord(key, value);
+        yield entries.map(([key, bytes]) => this.#record(key, bytes));
       }
     } finally {
       await iterator.close();
     }
   }
 
-  async append(records: readonly NewRecord[]): Promise<void> {
+  #record(key: Buffer, bytes: Buffer): EngineRecord {
+    if (key.length !== keyBytes) throw this.#damaged(`a key of ${key.length} bytes in the log`);
+    return { revision: key.readUIntBE(3, 6), index: key.readUInt32BE(9), bytes };
+  }
+
+  async append(records: readonly EngineRecord[]): Promise<void> {
     const batch = this.#db.batch();
-    for (const record of records) {
-      const key = encodeKey(record);
-      batch.put(key, encodeValue(key, record));
-    }
-    await batch.write({ sync: true } as object);
+    for (const record of records) batch.put(encodeKey(record), record.bytes);
+    await batch.write(this.#options.unsafeNoSync ? unsynced : synced);
     const last = records.at(-1);
     if (last) this.#highWater?.note(last.revision);
   }
 
-  async read(revision: number, limit: number): Promise<readonly LogRecord[]> {
-    const records: LogRecord[] = [];
-    for await (const record of this.#range(encodeKey({ revision: revision + 1, index: 0 }))) {
-      if (records.length >= limit && record.index === 0) break;
-      records.push(record);
-    }
-    return records;
+  async get(address: RecordAddress): Promise<Buffer | undefined> {
+    return await this.#reading(this.#db.get(encodeKey(address)));
   }
 
-  async markCompacted(revision: number): Promise<void> {
-    if (!this.#state) return;
-    this.#state = { ...this.#state, compactedRevision: revision };
-    await this.#saveState(this.#state);
+  /** What LevelDB reports while reading is damage, unless the database was closed meanwhile. */
+  async #reading<T>(promise: Promise<T>): Promise<T> {
+    try {
+      return await promise;
+    } catch (error) {
+      const { code } = error as { readonly code?: unknown };
+      if (code === 'LEVEL_CORRUPTION' || code === 'LEVEL_IO_ERROR')
+        throw this.#damaged(messageOf(error), error);
+      throw new StatusError({
+        code: 'Unavailable',
+        reason: 'StoreClosed',
+        message: 'the store is closed',
+        cause: error,
+      });
+    }
+  }
+
+  saveCheckpoint(checkpoint: Checkpoint): Promise<void> {
+    return this.#saveMeta({ schemaVersion, storeId: this.#storeId, checkpoint });
   }
 
   async drop(addresses: readonly RecordAddress[]): Promise<void> {
     const batch = this.#db.batch();
     for (const address of addresses) batch.del(encodeKey(address));
-    await batch.write();
+    await batch.write(unsynced);
+  }
+
+  async freeBytes(): Promise<number | undefined> {
+    const { bavail, bsize } = await statfs(this.#options.directory);
+    return bavail * bsize;
   }
 
   async close(): Promise<void> {
@@ -151,5 +237,15 @@ export class LevelEngine implements Engine {
     this.#open = undefined;
     await this.#lock?.release();
     this.#lock = undefined;
+  }
+}
+
+/** Makes names created in a directory durable. */
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }

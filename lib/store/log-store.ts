@@ -12,24 +12,27 @@ import {
 import {
   type AnyKind,
   type ApiObject,
-  deepFreeze,
-  keyOf,
   keyString,
   type Kind,
   type ListWatch,
   type NewObject,
   type ObjectKey,
+  type StoredBatch,
   type WatchBatch,
-  type WatchEvent,
 } from '../object/index.js';
-import { CommitPipeline } from './commit-pipeline.js';
+import { writeBackup } from './backup.js';
+import { type Commit, CommitPipeline } from './commit-pipeline.js';
 import { compactLog } from './compaction.js';
-import type { Engine, NewRecord } from './engine.js';
-import { type ObjectIndex } from './object-index.js';
-import { type Applied, applyOperation, keyOfOperation } from './operations.js';
+import type { Checkpoint, Engine, EngineState } from './engine.js';
+import { Expiries } from './expiries.js';
+import { initialBatches } from './initial-events.js';
+import { typed } from './object-index.js';
 import { PagedLists } from './paged-lists.js';
-import { restoreIndex } from './restore.js';
+import { type Expiry, type Restored, restoreIndex } from './restore.js';
+import { reviveEngine } from './revival.js';
+import { SpaceGuard } from './space-guard.js';
 import type {
+  BackupReport,
   ListOptions,
   ListResult,
   ObjectStore,
@@ -37,9 +40,13 @@ import type {
   OperationResult,
   Precondition,
   StoreHealth,
+  VerifyReport,
   WatchOptions,
 } from './store.js';
-import { type Change, WatchHub } from './watch-hub.js';
+import { changesOf } from './replay.js';
+import { verifyLog } from './verify.js';
+import { WatchHub } from './watch-hub.js';
+import { stageWrites, type WriteSet } from './write-set.js';
 
 /** Ports and bounds of a store. */
 export interface StoreOptions {
@@ -51,13 +58,17 @@ export interface StoreOptions {
   readonly historyEvents?: number;
   /** Age below which history is kept however long it is; default `limits.historyAgeMs`. */
   readonly historyAgeMs?: number;
+  /** Encoded bytes of history beyond which it is compacted whatever its age; default `limits.historyBytesMax`. */
+  readonly historyBytesMax?: number;
+  /** Free bytes on the disk below which only deletions are taken; default `limits.freeBytesFloor`. */
+  readonly freeBytesFloor?: number;
 }
 
-interface Staged {
-  readonly kind: string;
-  readonly key: string;
-  readonly before: ApiObject | undefined;
-  readonly after: Applied;
+/** A transaction on its way, with what to do when it is durable. */
+type Writing = Commit & WriteSet;
+
+function unavailable(reason: string, message: string): StatusError {
+  return new StatusError({ code: 'Unavailable', reason, message });
 }
 
 /** The object store over a log engine. Open it with {@link openStore}. */
@@ -66,45 +77,54 @@ class LogStore implements ObjectStore {
   readonly #options: StoreOptions;
   readonly #clock: Clock;
   readonly #random: Random;
+  readonly #logger: Logger;
   readonly #engine: Engine;
-  readonly #pipeline: CommitPipeline;
+  readonly #pipeline: CommitPipeline<Writing>;
   readonly #hub: WatchHub;
-  /** What readers see: durable. */
-  readonly #visible: ObjectIndex;
-  /** Writes on their way to the disk by kind and key; conflicts are judged against these. */
-  readonly #pending = new Map<string, Applied & { readonly revision: number }>();
+  readonly #restored: Restored;
   readonly #pages: PagedLists;
+  readonly #expiries: Expiries;
+  readonly #space: SpaceGuard;
   readonly #closing = new AbortController();
   /** Last assigned revision; visible revision <= durable revision <= assigned revision. */
   #assigned: number;
-  #compacted: number;
+  #checkpoint: Checkpoint;
+  #historyBytes: number;
   #health: StoreHealth = { state: 'serving' };
+  /** Work beside the commits that must not overlap: compaction, verification, revival. */
+  #background: Promise<unknown> = Promise.resolve();
 
-  constructor(
-    options: StoreOptions,
-    storeId: string,
-    index: ObjectIndex,
-    revision: number,
-    compacted: number,
-  ) {
+  constructor(options: StoreOptions, state: EngineState, restored: Restored) {
+    const { engine } = options;
     this.#options = options;
-    this.storeId = storeId;
+    this.storeId = state.storeId;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
-    this.#engine = options.engine;
-    this.#visible = index;
-    this.#assigned = revision;
-    this.#compacted = compacted;
+    this.#logger = options.logger ?? silentLogger;
+    this.#engine = engine;
+    this.#restored = restored;
+    this.#assigned = restored.revision;
+    this.#checkpoint = state.checkpoint;
+    this.#historyBytes = restored.historyBytes;
     this.#pages = new PagedLists(this.#clock, this.#random);
-    const logger = options.logger ?? silentLogger;
-    this.#hub = new WatchHub(options.engine, this.#clock, logger, revision, compacted);
-    this.#pipeline = new CommitPipeline(
-      (records) => this.#engine.append(records),
-      (error) => {
-        this.#health = { state: 'poisoned', error };
-        logger.error('store poisoned: writes are refused, reads go on', { error: error.message });
-      },
-    );
+    this.#hub = new WatchHub({
+      engine,
+      clock: this.#clock,
+      logger: this.#logger,
+      revision: restored.revision,
+      compacted: state.checkpoint.revision,
+    });
+    this.#pipeline = new CommitPipeline<Writing>({
+      append: (records) => engine.append(records),
+      publish: (batch) => this.#publish(batch),
+      onFailure: (error) => this.#poisoned(error),
+    });
+    this.#space = new SpaceGuard(engine, this.#clock, options.freeBytesFloor);
+    this.#expiries = new Expiries(this.#clock, (due) => this.#expire(due), restored.expiries);
+  }
+
+  get #index(): Restored['index'] {
+    return this.#restored.index;
   }
 
   get revision(): number {
@@ -112,23 +132,22 @@ class LogStore implements ObjectStore {
   }
 
   health(): StoreHealth {
-    return this.#health;
+    if (this.#health.state !== 'serving') return this.#health;
+    const error = this.#space.error;
+    return error ? { state: 'full', error } : this.#health;
   }
 
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
-    return Promise.resolve(this.#visible.get(kind.kind, keyString(key)) as T | undefined);
+    const entry = this.#index.get(kind.kind, keyString(key));
+    return Promise.resolve(entry && typed<T>(entry).object);
   }
 
   list<T extends ApiObject>(kind: Kind<T>, options: ListOptions = {}): Promise<ListResult<T>> {
-    // Promise.resolve().then: a bad page token rejects rather than throws.
-    return Promise.resolve().then(() => {
-      const { limit, pageToken } = options;
-      if (pageToken) return this.#pages.next<T>(pageToken, kind.kind, limit);
-      let items = this.#visible.list(kind.kind, options.namespace);
-      const { labels } = options;
-      if (labels) items = items.filter((object) => labels(object.labels));
-      return this.#pages.first<T>(items as T[], this.revision, kind.kind, limit);
-    });
+    const { limit, pageToken } = options;
+    if (pageToken) return this.#pages.next<T>(pageToken, kind.kind, limit);
+    const chunks = this.#index.snapshot(kind.kind, options.namespace);
+    const snapshot = { kind: kind.kind, revision: this.revision, chunks };
+    return this.#pages.first<T>(snapshot, options, limit);
   }
 
   async *watch<T extends ApiObject>(
@@ -136,192 +155,218 @@ class LogStore implements ObjectStore {
     options: WatchOptions,
   ): AsyncIterable<WatchBatch<T>> {
     using link = linkSignals(options.signal, this.#closing.signal);
-    const batches = this.#hub.watch(kind.kind, { ...options, signal: link.signal });
+    const { signal } = link;
+    let fromRevision: number;
+    if ('fromRevision' in options) {
+      ({ fromRevision } = options);
+    } else {
+      fromRevision = this.revision;
+      const chunks = this.#index.snapshot(kind.kind, options.namespace);
+      const batches = initialBatches(chunks, options, fromRevision, this.#clock);
+      for await (const batch of batches) {
+        if (signal.aborted) return;
+        yield batch as WatchBatch<T>;
+      }
+    }
+    const batches = this.#hub.watch(kind.kind, { ...options, fromRevision, signal });
     yield* batches as AsyncIterable<WatchBatch<T>>;
   }
 
   source<T extends ApiObject>(kind: Kind<T>): ListWatch<T> {
     return {
-      list: () => this.list(kind),
+      list: () => {
+        const items = this.#index
+          .snapshot(kind.kind)
+          .flat()
+          .map(typed<T>);
+        return Promise.resolve({ items, revision: this.revision });
+      },
       watch: async (revision, sink, signal) => {
         using link = linkSignals(signal, this.#closing.signal);
-        const told = sink as (batch: WatchBatch<ApiObject>) => void;
+        const told = sink as unknown as (batch: StoredBatch<ApiObject>) => void;
         await this.#hub.subscribe(kind.kind, revision, told, link.signal);
       },
     };
   }
 
-  async create<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T> {
-    const operation = { op: 'create', kind: kind as AnyKind, object } as const;
-    return this.#single<T>(operation as Operation);
+  create<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T> {
+    return this.#single<T>({ op: 'create', kind: kind, object } as Operation);
   }
 
-  async update<T extends ApiObject>(
-    kind: Kind<T>,
-    object: T,
-    precondition?: Precondition,
-  ): Promise<T> {
-    return this.#single<T>({
-      op: 'update',
-      kind: kind,
-      object,
-      ...(precondition ? { precondition } : {}),
-    });
+  update<T extends ApiObject>(kind: Kind<T>, object: T, guard?: Precondition): Promise<T> {
+    return this.#single<T>({ op: 'update', kind, object, ...guarded(guard) });
   }
 
-  async updateStatus<T extends ApiObject>(
+  updateStatus<T extends ApiObject>(
     kind: Kind<T>,
     key: ObjectKey,
     status: Partial<T>,
-    precondition?: Precondition,
+    guard?: Precondition,
   ): Promise<T> {
-    return this.#single<T>({
-      op: 'updateStatus',
-      kind: kind,
-      key,
-      status,
-      ...(precondition ? { precondition } : {}),
+    return this.#single<T>({ op: 'updateStatus', kind, key, status, ...guarded(guard) });
+  }
+
+  delete<T extends ApiObject>(kind: Kind<T>, key: ObjectKey, guard?: Precondition): Promise<T> {
+    return this.#single<T>({ op: 'delete', kind, key, ...guarded(guard) });
+  }
+
+  #single<T extends ApiObject>(operation: Operation): Promise<T> {
+    return this.transact([operation]).then(([result]) => result?.object as T);
+  }
+
+  transact(operations: readonly Operation[]): Promise<readonly OperationResult[]> {
+    return new Promise((resolve, reject) => {
+      const set = this.#stage(operations);
+      const { revision, results, records, changes, bytes } = set;
+      this.#pipeline.enqueue({
+        revision,
+        results,
+        records,
+        changes,
+        bytes,
+        resolve: () => resolve(results),
+        reject,
+      });
     });
   }
 
-  async delete<T extends ApiObject>(
-    kind: Kind<T>,
-    key: ObjectKey,
-    precondition?: Precondition,
-  ): Promise<T> {
-    return this.#single<T>({
-      op: 'delete',
-      kind: kind,
-      key,
-      ...(precondition ? { precondition } : {}),
-    });
-  }
-
-  async #single<T extends ApiObject>(operation: Operation): Promise<T> {
-    const [result] = await this.transact([operation]);
-    return result?.object as T;
-  }
-
-  async transact(operations: readonly Operation[]): Promise<readonly OperationResult[]> {
-    this.#demandWritable();
+  #stage(operations: readonly Operation[]): WriteSet {
+    if (this.#health.state === 'closed') throw unavailable('StoreClosed', 'the store is closed');
+    this.#pipeline.demandRoom();
     if (operations.length > limits.transactionOperationsMax)
       throw new StatusError({
         code: 'InvalidArgument',
         reason: 'TransactionTooLarge',
         message: `a transaction has ${operations.length} operations, at most ${limits.transactionOperationsMax} are allowed; split it`,
       });
-    const revision = this.#assigned + 1;
-    const at = this.#clock.now();
-    const staged = new Map<string, Staged>();
-    const results = operations.map((operation) => this.#stage(operation, revision, at, staged));
-    const changed = [...staged.values()].filter((s) => s.after.changed);
-    const records = this.#records(changed, revision, at);
-    if (records.length > 0) this.#assigned = revision;
-    for (const s of changed) this.#pending.set(`${s.kind} ${s.key}`, { ...s.after, revision });
-    // A transaction without changes passes the pipeline too: what it read must be durable first.
-    await this.#pipeline.enqueue({
-      records,
-      publish: () => this.#publish(changed, records, revision),
+    const set = stageWrites(operations, {
+      index: this.#index,
+      random: this.#random,
+      revision: this.#assigned + 1,
+      at: this.#clock.now(),
     });
-    return results;
+    if (set.changes.some((change) => change.type !== 'DELETED')) this.#space.demandRoom();
+    if (set.changes.length > 0) this.#assigned = set.revision;
+    for (const { kind, type, entry } of set.changes)
+      this.#index.table(kind).pending.set(entry.key, { entry, exists: type !== 'DELETED' });
+    return set;
   }
 
-  #stage(
-    operation: Operation,
-    revision: number,
-    at: number,
-    staged: Map<string, Staged>,
-  ): OperationResult {
-    const kind = operation.kind.kind;
-    const key = keyString(keyOfOperation(operation));
-    const id = `${kind} ${key}`;
-    const earlier = staged.get(id);
-    const before = earlier ? earlier.before : this.#current(kind, key);
-    const now = earlier ? (earlier.after.exists ? earlier.after.object : undefined) : before;
-    const after = applyOperation(operation, now, {
-      revision,
-      now: new Date(at).toISOString(),
-      uid: () => this.#random.uuid(),
-    });
-    deepFreeze(after.object);
-    const changed = after.changed || (earlier?.after.changed ?? false);
-    staged.set(id, { kind, key, before, after: { ...after, changed } });
-    return after;
-  }
-
-  /** The latest state, durable or on its way. */
-  #current(kind: string, key: string): ApiObject | undefined {
-    const pending = this.#pending.get(`${kind} ${key}`);
-    if (pending) return pending.exists ? pending.object : undefined;
-    return this.#visible.get(kind, key);
-  }
-
-  #records(changed: readonly Staged[], revision: number, at: number): NewRecord[] {
-    const net = changed.filter((s) => s.before !== undefined || s.after.exists);
-    return net.map((s, index) => {
-      const encodedObject = JSON.stringify(s.after.object);
-      const size = encodedObject.length;
-      if (size > limits.objectBytesMax)
-        throw new StatusError({
-          code: 'InvalidArgument',
-          reason: 'ObjectTooLarge',
-          message: `${s.kind} "${s.key}" is ${size} bytes, at most ${limits.objectBytesMax} are allowed`,
-        });
-      const type = !s.after.exists ? 'DELETED' : s.before ? 'MODIFIED' : 'ADDED';
-      const { object } = s.after;
-      return { revision, index, count: net.length, type, kind: s.kind, object, at, encodedObject };
-    });
-  }
-
-  #publish(changed: readonly Staged[], records: readonly NewRecord[], revision: number): void {
-    if (records.length === 0) return;
-    const before = new Map<string, ApiObject | undefined>();
-    for (const s of changed) {
-      const id = `${s.kind} ${s.key}`;
-      before.set(id, s.before);
-      if (s.after.exists) this.#visible.set(s.kind, s.key, s.after.object);
-      else this.#visible.delete(s.kind, s.key);
-      if (this.#pending.get(id)?.revision === revision) this.#pending.delete(id);
+  #publish(batch: readonly WriteSet[]): void {
+    let bytes = 0;
+    for (const { changes } of batch) {
+      for (const change of changes) {
+        const { kind, type, entry } = change;
+        const table = this.#index.table(kind);
+        if (type === 'DELETED') table.delete(entry.key);
+        else table.set(entry);
+        if (table.pending.get(entry.key)?.entry === entry) table.pending.delete(entry.key);
+        const { expiresAt } = type === 'DELETED' ? {} : entry.object.metadata;
+        this.#expiries.note(kind, entry.key, expiresAt ? Date.parse(expiresAt) : undefined);
+        bytes += change.size;
+      }
     }
-    const changes = records.map(({ kind, type, object }): Change => {
-      const previous = before.get(`${kind} ${keyString(keyOf(object))}`);
-      const event: WatchEvent<ApiObject> =
-        type === 'MODIFIED' && previous
-          ? { type, object, previous, revision }
-          : { type, object, revision };
-      return { kind, event };
+    this.#historyBytes += bytes;
+    this.#space.noteWritten(bytes);
+    this.#hub.publish(batch.filter(({ changes }) => changes.length > 0));
+  }
+
+  async #expire({ kind, key, at }: Expiry): Promise<void> {
+    const entry = this.#index.get(kind, key);
+    const { resourceVersion, expiresAt } = entry?.object.metadata ?? {};
+    if (!entry || expiresAt === undefined || Date.parse(expiresAt) > at) return;
+    const { namespace, name } = entry.object;
+    const objectKey = namespace === undefined ? { name } : { namespace, name };
+    const precondition = { resourceVersion: resourceVersion ?? '' };
+    // Deleting needs the kind's name only.
+    const operation = { op: 'delete', kind: { kind } as AnyKind, key: objectKey, precondition };
+    await this.transact([operation as Operation]).catch((error: unknown) => {
+      if (!(error instanceof StatusError) || error.code === 'Unavailable') throw error;
     });
-    this.#hub.publish({ revision, changes });
   }
 
-  #demandWritable(): void {
-    if (this.#health.state === 'closed')
-      throw new StatusError({
-        code: 'Unavailable',
-        reason: 'StoreClosed',
-        message: 'the store is closed',
-      });
+  #poisoned(error: StatusError): void {
+    this.#health = { state: 'poisoned', error };
+    this.#logger.error('store poisoned: writes are refused, reads go on', { error: error.message });
+    void this.#exclusively(() => this.#revive());
   }
 
-  async compact(): Promise<void> {
-    const mark = await compactLog({
+  async #revive(): Promise<void> {
+    const survived = await reviveEngine({
       engine: this.#engine,
-      index: this.#visible,
-      from: this.#compacted,
-      to: this.revision,
-      keepEvents: this.#options.historyEvents ?? limits.historyEvents,
-      olderThan: this.#clock.now() - (this.#options.historyAgeMs ?? limits.historyAgeMs),
-      onMark: (revision) => this.#hub.setCompacted(revision),
+      clock: this.#clock,
+      random: this.#random,
+      logger: this.#logger,
+      storeId: this.storeId,
+      revision: this.revision,
+      freeBytesFloor: this.#options.freeBytesFloor ?? limits.freeBytesFloor,
+      signal: this.#closing.signal,
     });
-    this.#compacted = mark;
+    if (!survived || this.#health.state === 'closed') return;
+    this.#index.clearPending();
+    this.#publish(changesOf(survived, this.#index));
+    this.#assigned = this.revision;
+    this.#pipeline.revive();
+    this.#health = { state: 'serving' };
+    this.#logger.info('store reopened: writes are taken again', { revision: this.revision });
+  }
+
+  /** Runs background work after what runs already. */
+  #exclusively<R>(work: () => Promise<R>): Promise<R> {
+    const result = this.#background.then(work);
+    this.#background = result.catch(() => undefined);
+    return result;
+  }
+
+  compact(): Promise<void> {
+    const options = this.#options;
+    return this.#exclusively(() =>
+      compactLog({
+        engine: this.#engine,
+        from: this.#checkpoint,
+        to: this.revision,
+        keepEvents: options.historyEvents ?? limits.historyEvents,
+        olderThan: this.#clock.now() - (options.historyAgeMs ?? limits.historyAgeMs),
+        historyBytes: this.#historyBytes,
+        historyBytesMax: options.historyBytesMax ?? limits.historyBytesMax,
+        signal: this.#closing.signal,
+        onMark: (mark, bytes) => {
+          this.#checkpoint = mark;
+          this.#historyBytes -= bytes;
+          this.#hub.setCompacted(mark.revision);
+        },
+      }),
+    );
+  }
+
+  backup(sink: (bytes: Buffer) => Promise<void>): Promise<BackupReport> {
+    const { storeId, revision } = this;
+    const kinds = this.#index.snapshotAll();
+    return writeBackup({ storeId, revision, kinds, clock: this.#clock }, sink);
+  }
+
+  verify(): Promise<VerifyReport> {
+    return this.#exclusively(() =>
+      verifyLog(
+        this.#engine,
+        {
+          checkpoint: this.#checkpoint,
+          revision: this.revision,
+          kinds: this.#index.snapshotAll(),
+        },
+        this.#clock,
+      ),
+    );
   }
 
   async close(): Promise<void> {
     if (this.#health.state === 'closed') return;
     this.#health = { state: 'closed' };
     this.#closing.abort();
+    this.#expiries.close();
     this.#hub.wakeAll();
     await this.#pipeline.drain();
+    await this.#background;
     await this.#engine.close();
   }
 
@@ -330,23 +375,26 @@ class LogStore implements ObjectStore {
   }
 }
 
+function guarded(precondition: Precondition | undefined): { precondition?: Precondition } {
+  return precondition ? { precondition } : {};
+}
+
 /**
  * Opens a store and reads its log back.
  * @throws StatusError FailedPrecondition when another process holds the directory, DataLoss when the
  * log is damaged or has a hole: nothing is repaired silently.
  */
 export async function openStore(options: StoreOptions): Promise<ObjectStore> {
+  const { engine } = options;
   const random = options.random ?? systemRandom;
-  const state = await options.engine.open(() => random.uuid());
+  const state = await engine.open(() => random.uuid());
   try {
-    const { index, revision } = await restoreIndex(
-      options.engine,
-      state.compactedRevision,
-      state.highWater,
-    );
-    return new LogStore(options, state.storeId, index, revision, state.compactedRevision);
+    const restored = await restoreIndex(engine, state);
+    for (let at = 0; at < restored.garbage.length; at += limits.watchBatchEvents)
+      await engine.drop(restored.garbage.slice(at, at + limits.watchBatchEvents));
+    return new LogStore(options, state, restored);
   } catch (error) {
-    await options.engine.close();
+    await engine.close();
     throw error;
   }
 }

@@ -1,36 +1,55 @@
-import type { Engine, EngineState, LogRecord, NewRecord, RecordAddress } from './engine.js';
+import {
+  type Checkpoint,
+  emptyCheckpoint,
+  type Engine,
+  type EngineRecord,
+  type EngineState,
+  type RecordAddress,
+} from './engine.js';
+
+const chunkRecords = 500;
 
 /** An engine without a disk, for tests and the simulator. Reopening the same instance keeps its records. */
 export class MemoryEngine implements Engine {
-  #records: LogRecord[] = [];
+  #records: EngineRecord[] = [];
   #state: EngineState | undefined;
 
   open(newStoreId: () => string): Promise<EngineState> {
-    this.#state ??= { storeId: newStoreId(), compactedRevision: 0, highWater: 0 };
+    this.#state ??= { storeId: newStoreId(), checkpoint: emptyCheckpoint, highWater: 0 };
     return Promise.resolve(this.#state);
   }
 
-  async *scan(): AsyncIterable<LogRecord> {
-    await Promise.resolve();
-    yield* this.#records;
+  async *scan(revision: number): AsyncIterable<readonly EngineRecord[]> {
+    // By address, not by position: records may be dropped between two chunks.
+    let after: RecordAddress = { revision, index: Number.MAX_SAFE_INTEGER };
+    for (;;) {
+      const start = this.#after(after);
+      const chunk = this.#records.slice(start, start + chunkRecords);
+      const last = chunk.at(-1);
+      if (!last) return;
+      after = last;
+      await Promise.resolve();
+      yield chunk;
+    }
   }
 
-  append(records: readonly NewRecord[]): Promise<void> {
-    for (const { encodedObject: _, ...record } of records) this.#records.push(record);
+  append(records: readonly EngineRecord[]): Promise<void> {
+    const last = this.#records.at(-1);
+    for (const record of records) this.#records.push(record);
+    // Only the restore of a backup, which is sorted by name, comes out of order.
+    if (last && records[0] && records[0].revision < last.revision) this.#sort();
+    else if (!last) this.#sort();
     return Promise.resolve();
   }
 
-  read(revision: number, limit: number): Promise<readonly LogRecord[]> {
-    const start = this.#records.findIndex((r) => r.revision > revision);
-    if (start < 0) return Promise.resolve([]);
-    let end = Math.min(start + limit, this.#records.length);
-    const last = this.#records[end - 1]?.revision;
-    while (this.#records[end]?.revision === last && end < this.#records.length) end += 1;
-    return Promise.resolve(this.#records.slice(start, end));
+  get(address: RecordAddress): Promise<Buffer | undefined> {
+    const found = this.#records[this.#after({ ...address, index: address.index - 1 })];
+    const same = found?.revision === address.revision && found.index === address.index;
+    return Promise.resolve(same ? found.bytes : undefined);
   }
 
-  markCompacted(revision: number): Promise<void> {
-    if (this.#state) this.#state = { ...this.#state, compactedRevision: revision };
+  saveCheckpoint(checkpoint: Checkpoint): Promise<void> {
+    if (this.#state) this.#state = { ...this.#state, checkpoint };
     return Promise.resolve();
   }
 
@@ -42,5 +61,26 @@ export class MemoryEngine implements Engine {
 
   close(): Promise<void> {
     return Promise.resolve();
+  }
+
+  #sort(): void {
+    this.#records.sort((a, b) => a.revision - b.revision || a.index - b.index);
+  }
+
+  /** Position of the first record behind an address. */
+  #after(address: RecordAddress): number {
+    let low = 0;
+    let high = this.#records.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const record = this.#records[middle];
+      const behind =
+        record === undefined ||
+        record.revision > address.revision ||
+        (record.revision === address.revision && record.index > address.index);
+      if (behind) high = middle;
+      else low = middle + 1;
+    }
+    return low;
   }
 }

@@ -1,50 +1,70 @@
 import type { ApiObject } from '../object/index.js';
+import { type LazyObject } from './lazy-object.js';
+import { SortedEntries } from './sorted-entries.js';
 
-/** The current objects by kind and key, with keys in order for lists. */
+/** A write on its way to the disk. */
+export interface Pending {
+  readonly entry: LazyObject;
+  readonly exists: boolean;
+}
+
+/** One kind's objects. */
+class Table {
+  readonly #entries = new Map<string, LazyObject>();
+  readonly sorted = new SortedEntries<LazyObject>();
+  /** What comes after the visible state; conflicts are judged against it. */
+  readonly pending = new Map<string, Pending>();
+
+  get(key: string): LazyObject | undefined {
+    return this.#entries.get(key);
+  }
+
+  set(entry: LazyObject): void {
+    this.#entries.set(entry.key, entry);
+    this.sorted.set(entry);
+  }
+
+  delete(key: string): void {
+    if (this.#entries.delete(key)) this.sorted.delete(key);
+  }
+}
+
+/** The objects of a store by kind and key: what readers see, and what is on its way. */
 export class ObjectIndex {
-  readonly #kinds = new Map<string, Map<string, ApiObject>>();
-  /** Sorted keys by kind; dropped when a key comes or goes, made again by the next list. */
-  readonly #sorted = new Map<string, readonly string[]>();
+  readonly #tables = new Map<string, Table>();
 
-  get(kind: string, key: string): ApiObject | undefined {
-    return this.#kinds.get(kind)?.get(key);
-  }
-
-  set(kind: string, key: string, object: ApiObject): void {
-    let objects = this.#kinds.get(kind);
-    if (!objects) {
-      objects = new Map<string, ApiObject>();
-      this.#kinds.set(kind, objects);
+  table(kind: string): Table {
+    let table = this.#tables.get(kind);
+    if (!table) {
+      table = new Table();
+      this.#tables.set(kind, table);
     }
-    if (!objects.has(key)) this.#sorted.delete(kind);
-    objects.set(key, object);
+    return table;
   }
 
-  delete(kind: string, key: string): void {
-    if (this.#kinds.get(kind)?.delete(key)) this.#sorted.delete(kind);
+  get(kind: string, key: string): LazyObject | undefined {
+    return this.#tables.get(kind)?.get(key);
   }
 
-  /** All objects of a kind in key order; `namespace` must match exactly. */
-  list(kind: string, namespace?: string): ApiObject[] {
-    const objects = this.#kinds.get(kind);
-    if (!objects) return [];
-    let keys = this.#sorted.get(kind);
-    if (!keys) {
-      keys = [...objects.keys()].sort();
-      this.#sorted.set(kind, keys);
-    }
-    const found: ApiObject[] = [];
-    for (const key of keys) {
-      const object = objects.get(key);
-      if (object && (namespace === undefined || object.namespace === namespace)) found.push(object);
-    }
-    return found;
+  /** Forgets what was on its way: its outcome was read back. */
+  clearPending(): void {
+    for (const table of this.#tables.values()) table.pending.clear();
   }
 
-  /** Every kind's objects, in no order. */
-  *all(): Iterable<readonly [kind: string, object: ApiObject]> {
-    for (const [kind, objects] of this.#kinds) {
-      for (const object of objects.values()) yield [kind, object];
-    }
+  /** A kind's objects as they are now, in key order, in chunks; `namespace` must match exactly. */
+  snapshot(kind: string, namespace?: string): readonly (readonly LazyObject[])[] {
+    const sorted = this.#tables.get(kind)?.sorted;
+    if (!sorted) return [];
+    return namespace === undefined ? sorted.snapshot() : sorted.snapshotOf(`${namespace}/`);
   }
+
+  /** Every kind as it is now. */
+  snapshotAll(): ReadonlyMap<string, readonly (readonly LazyObject[])[]> {
+    return new Map([...this.#tables].map(([kind, { sorted }]) => [kind, sorted.snapshot()]));
+  }
+}
+
+/** Any entry as one of the type that the caller knows its kind to have. */
+export function typed<T extends ApiObject>(entry: LazyObject): LazyObject<T> {
+  return entry as unknown as LazyObject<T>;
 }

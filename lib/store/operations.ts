@@ -2,6 +2,7 @@ import {
   alreadyExists,
   conflict,
   failedPrecondition,
+  invalid,
   notFound,
   type ResourceInfo,
 } from '../base/index.js';
@@ -10,10 +11,12 @@ import {
   type ApiObject,
   jsonEqual,
   keyFor,
+  keyOf,
   keyString,
   type NewObject,
   type ObjectKey,
   type ObjectMeta,
+  valueAt,
 } from '../object/index.js';
 import type { Operation, Precondition } from './store.js';
 
@@ -56,21 +59,40 @@ function demand(
   // Another uid is another object that happens to have the name.
   if (precondition?.uid !== undefined && precondition.uid !== current.metadata.uid)
     throw conflict(resource, `uid ${precondition.uid}`, `uid ${current.metadata.uid}`);
+  for (const [path, value] of Object.entries(precondition?.fields ?? {})) {
+    if (!jsonEqual(valueAt(current, path), value))
+      throw conflict(
+        resource,
+        `${path} ${JSON.stringify(value)}`,
+        `${path} ${JSON.stringify(valueAt(current, path))}`,
+      );
+  }
   return current;
 }
 
-function pick(object: object, fields: readonly string[]): Record<string, unknown> {
+/** Copies what is set of an object's spec or status fields, in their order; never its metadata. */
+function copyInto(
+  target: Record<string, unknown>,
+  object: object,
+  statusFields: readonly string[],
+  part: 'spec' | 'status',
+): void {
   const source = object as Fields;
-  const picked: Record<string, unknown> = {};
-  for (const field of fields) if (source[field] !== undefined) picked[field] = source[field];
-  return picked;
+  for (const field in source) {
+    if (field === 'metadata' || statusFields.includes(field) !== (part === 'status')) continue;
+    const value = source[field];
+    if (value !== undefined) target[field] = value;
+  }
 }
 
-function omit(object: object, fields: readonly string[]): Record<string, unknown> {
-  const rest: Record<string, unknown> = {};
-  for (const [field, value] of Object.entries(object))
-    if (value !== undefined && !fields.includes(field)) rest[field] = value;
-  return rest;
+function part(
+  object: object,
+  statusFields: readonly string[],
+  which: 'spec' | 'status',
+): Record<string, unknown> {
+  const found: Record<string, unknown> = {};
+  copyInto(found, object, statusFields, which);
+  return found;
 }
 
 /** Metadata without the absent optional fields, so that equal objects encode equally. */
@@ -83,27 +105,43 @@ function compact(meta: { [K in keyof ObjectMeta]: ObjectMeta[K] | undefined }): 
   return out as unknown as ObjectMeta;
 }
 
+function demandTime(
+  kind: AnyKind,
+  object: NewObject<ApiObject>,
+  time: string | undefined,
+): string | undefined {
+  if (time === undefined || Number.isFinite(Date.parse(time))) return time;
+  const field = 'metadata.expiresAt';
+  throw invalid(
+    [{ field, description: `"${time}" is not a time; use RFC 3339, such as 2026-01-01T00:00:00Z` }],
+    info(kind, keyOf(object)),
+  );
+}
+
 function create(operation: Operation & { op: 'create' }, stamp: Stamp): Applied {
   const { kind, object } = operation;
   const given = object.metadata;
-  const metadata = compact({
+  const stored: Record<string, unknown> = {};
+  copyInto(stored, object, kind.statusFields, 'spec');
+  Object.assign(stored, kind.initialStatus);
+  copyInto(stored, object, kind.statusFields, 'status');
+  const metadata: Record<string, unknown> = {
     uid: stamp.uid(),
     resourceVersion: String(stamp.revision),
     generation: 1,
     createdAt: stamp.now,
     updatedAt: stamp.now,
-    deletionRequestedAt: undefined,
-    finalizers: given?.finalizers,
-    ownerReferences: given?.ownerReferences,
-    annotations: given?.annotations,
-  });
-  const spec = omit(object, ['metadata', ...kind.statusFields]);
-  const status = { ...kind.initialStatus, ...pick(object, kind.statusFields) };
-  return {
-    object: { ...spec, ...status, metadata } as unknown as ApiObject,
-    exists: true,
-    changed: true,
   };
+  if (given) {
+    demandTime(kind, object, given.expiresAt);
+    for (const field of ['expiresAt', 'finalizers', 'ownerReferences', 'annotations'] as const) {
+      const value = given[field];
+      const empty = value === undefined || (Array.isArray(value) && value.length === 0);
+      if (!empty) metadata[field] = value;
+    }
+  }
+  stored.metadata = metadata;
+  return { object: stored as unknown as ApiObject, exists: true, changed: true };
 }
 
 function update(
@@ -112,8 +150,8 @@ function update(
   stamp: Stamp,
 ): Applied {
   const { kind, object } = operation;
-  const notSpec = ['metadata', ...kind.statusFields];
-  const spec = omit(object, notSpec);
+  const { statusFields } = kind;
+  const spec = part(object, statusFields, 'spec');
   const given: NewObject<ApiObject>['metadata'] = object.metadata ?? {};
   const meta = current.metadata;
   const finalizers = given.finalizers ?? meta.finalizers;
@@ -126,10 +164,11 @@ function update(
         info(kind, keyOfOperation(operation)),
       );
   }
-  const specChanged = !jsonEqual(spec, omit(current, notSpec));
+  const specChanged = !jsonEqual(spec, part(current, statusFields, 'spec'));
   const next = compact({
     ...meta,
     deletionRequestedAt: meta.deletionRequestedAt,
+    expiresAt: demandTime(kind, object, given.expiresAt ?? meta.expiresAt),
     generation: meta.generation + (specChanged ? 1 : 0),
     finalizers,
     ownerReferences: given.ownerReferences ?? meta.ownerReferences,
@@ -138,9 +177,10 @@ function update(
   if (!specChanged && jsonEqual(next, meta))
     return { object: current, exists: true, changed: false };
   const metadata = { ...next, resourceVersion: String(stamp.revision), updatedAt: stamp.now };
-  const stored = { ...spec, ...pick(current, kind.statusFields), metadata } as unknown as ApiObject;
+  copyInto(spec, current, statusFields, 'status');
+  spec.metadata = metadata;
   const gone = metadata.deletionRequestedAt !== undefined && !metadata.finalizers;
-  return { object: stored, exists: !gone, changed: true };
+  return { object: spec as unknown as ApiObject, exists: !gone, changed: true };
 }
 
 function updateStatus(
@@ -148,20 +188,25 @@ function updateStatus(
   current: ApiObject,
   stamp: Stamp,
 ): Applied {
-  const { kind, status } = operation;
-  const given = status as Fields;
-  const before = pick(current, kind.statusFields);
-  const after = { ...before };
-  for (const field of kind.statusFields) if (field in given) after[field] = given[field];
-  if (jsonEqual(before, after)) return { object: current, exists: true, changed: false };
-  const metadata = {
+  const { statusFields } = operation.kind;
+  const given = operation.status as Fields;
+  let changed = false;
+  for (const field of statusFields) {
+    if (field in given && !jsonEqual((current as unknown as Fields)[field], given[field]))
+      changed = true;
+  }
+  if (!changed) return { object: current, exists: true, changed: false };
+  const object = part(current, statusFields, 'spec');
+  for (const field of statusFields) {
+    const value = field in given ? given[field] : (current as unknown as Fields)[field];
+    if (value !== undefined) object[field] = value;
+  }
+  object.metadata = {
     ...current.metadata,
     resourceVersion: String(stamp.revision),
     updatedAt: stamp.now,
   };
-  const rest = omit(current, ['metadata', ...kind.statusFields]);
-  const object = { ...rest, ...omit(after, []), metadata } as unknown as ApiObject;
-  return { object, exists: true, changed: true };
+  return { object: object as unknown as ApiObject, exists: true, changed: true };
 }
 
 function remove(current: ApiObject, stamp: Stamp): Applied {

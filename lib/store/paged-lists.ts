@@ -1,85 +1,118 @@
-import { type Clock, invalid, limits, type Random, StatusError } from '../base/index.js';
+import { type Clock, invalid, limits, type Random, StatusError, TimeSlice } from '../base/index.js';
 import type { ApiObject } from '../object/index.js';
+import { type LazyObject } from './lazy-object.js';
+import { Selection, type SelectionOptions } from './selection.js';
 import type { ListResult } from './store.js';
 
-interface Snapshot {
+/** A kind's entries at one revision. */
+export interface ListSnapshot {
   readonly kind: string;
-  readonly items: readonly ApiObject[];
   readonly revision: number;
+  readonly chunks: readonly (readonly LazyObject[])[];
+}
+
+interface Kept extends ListSnapshot {
+  readonly selection: Selection;
   usedAt: number;
 }
 
+/** Where a page begins. */
+interface Position {
+  readonly chunk: number;
+  readonly offset: number;
+}
+
 /**
- * Keeps the rest of a paged list at its revision, so that all pages show one moment.
- * Snapshots are lists of references; at most `limits.pagedListsMax`, dropped when idle.
+ * Lists at one revision, also over several pages: the rest of a paged list stays as it was. What is
+ * kept is one reference a chunk; at most `limits.pagedListsMax` lists, dropped when idle.
  */
 export class PagedLists {
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #snapshots = new Map<string, Snapshot>();
+  readonly #kept = new Map<string, Kept>();
 
   constructor(clock: Clock, random: Random) {
     this.#clock = clock;
     this.#random = random;
   }
 
-  /** The first page of `items`. */
-  first<T extends ApiObject>(
-    items: readonly T[],
-    revision: number,
-    kind: string,
+  /** The first page, or everything without a limit. */
+  async first<T extends ApiObject>(
+    snapshot: ListSnapshot,
+    options: SelectionOptions,
     limit: number | undefined,
-  ): ListResult<T> {
-    const size = Math.min(limit ?? items.length, limits.pageSizeMax);
-    if (limit === undefined || items.length <= size) return { items, revision, nextPageToken: '' };
+  ): Promise<ListResult<T>> {
+    const selection = new Selection(options);
+    const kept = { ...snapshot, selection, usedAt: this.#clock.monotonic() };
+    const size = limit === undefined ? Infinity : Math.min(limit, limits.pageSizeMax);
+    const { items, next } = await this.#take<T>(kept, { chunk: 0, offset: 0 }, size);
+    if (!next) return { items, revision: snapshot.revision, nextPageToken: '' };
     this.#expire();
     const id = this.#random.uuid();
-    this.#snapshots.set(id, { kind, items, revision, usedAt: this.#clock.monotonic() });
-    return this.#page<T>(id, 0, size, { kind, items, revision, usedAt: 0 });
+    this.#kept.set(id, kept);
+    return { items, revision: snapshot.revision, nextPageToken: token(id, next) };
   }
 
-  /** The page a token stands for. */
-  next<T extends ApiObject>(token: string, kind: string, limit: number | undefined): ListResult<T> {
-    const [id = '', startText = ''] = Buffer.from(token, 'base64url').toString().split(':');
-    const start = Number(startText);
-    if (!/^[0-9a-f-]{36}$/.test(id) || !Number.isInteger(start))
+  /** The page a token stands for. @throws StatusError InvalidArgument, OutOfRange (PageTokenExpired) */
+  async next<T extends ApiObject>(
+    text: string,
+    kind: string,
+    limit: number | undefined,
+  ): Promise<ListResult<T>> {
+    const [, id, chunk, offset] =
+      /^([0-9a-f-]{36}):(\d{1,9}):(\d{1,9})$/.exec(Buffer.from(text, 'base64url').toString()) ?? [];
+    if (id === undefined)
       throw invalid([
         { field: 'pageToken', description: 'is not a token of this list; start again without one' },
       ]);
-    const snapshot = this.#snapshots.get(id);
-    if (snapshot?.kind !== kind)
+    const kept = this.#kept.get(id);
+    if (kept?.kind !== kind)
       throw new StatusError({
         code: 'OutOfRange',
         reason: 'PageTokenExpired',
         message: 'pageToken is no longer valid; start the list again without one',
       });
-    snapshot.usedAt = this.#clock.monotonic();
+    kept.usedAt = this.#clock.monotonic();
     const size = Math.min(limit ?? limits.pageSizeDefault, limits.pageSizeMax);
-    return this.#page<T>(id, start, size, snapshot);
+    const start = { chunk: Number(chunk), offset: Number(offset) };
+    const { items, next } = await this.#take<T>(kept, start, size);
+    return { items, revision: kept.revision, nextPageToken: next ? token(id, next) : '' };
   }
 
-  #page<T extends ApiObject>(
-    id: string,
-    start: number,
+  /** Up to `size` chosen objects, and where the next chosen one stands. */
+  async #take<T extends ApiObject>(
+    { chunks, selection }: Kept,
+    start: Position,
     size: number,
-    snapshot: Snapshot,
-  ): ListResult<T> {
-    const end = start + size;
-    const items = snapshot.items.slice(start, end) as unknown as readonly T[];
-    if (end < snapshot.items.length) {
-      const nextPageToken = Buffer.from(`${id}:${end}`).toString('base64url');
-      return { items, revision: snapshot.revision, nextPageToken };
+  ): Promise<{ readonly items: readonly T[]; readonly next: Position | undefined }> {
+    const slice = new TimeSlice(this.#clock);
+    const items: T[] = [];
+    let offset = start.offset;
+    for (let chunk = start.chunk; chunk < chunks.length; chunk += 1) {
+      const entries = chunks[chunk] ?? [];
+      for (; offset < entries.length; offset += 1) {
+        const entry = entries[offset];
+        if (entry && selection.has(entry)) {
+          if (items.length >= size) return { items, next: { chunk, offset } };
+          items.push(entry.object as unknown as T);
+        }
+        if (slice.due()) await slice.pause();
+      }
+      offset = 0;
     }
-    return { items, revision: snapshot.revision, nextPageToken: '' };
+    return { items, next: undefined };
   }
 
   #expire(): void {
     const oldest = this.#clock.monotonic() - limits.pagedListIdleMs;
-    for (const [id, snapshot] of this.#snapshots)
-      if (snapshot.usedAt < oldest) this.#snapshots.delete(id);
-    for (const id of this.#snapshots.keys()) {
-      if (this.#snapshots.size < limits.pagedListsMax) break;
-      this.#snapshots.delete(id);
+    for (const [id, kept] of this.#kept) if (kept.usedAt < oldest) this.#kept.delete(id);
+    for (const id of this.#kept.keys()) {
+      if (this.#kept.size < limits.pagedListsMax) break;
+      this.#kept.delete(id);
     }
   }
+}
+
+function token(id: string, { chunk, offset }: Position): string {
+  return Buffer.from(`${id}:${chunk}:${offset}`).toString('base64url');
 }

@@ -1,62 +1,128 @@
 import { crc32 } from 'node:zlib';
 import { StatusError } from '../base/index.js';
-import type { ApiObject } from '../object/index.js';
-import type { LogRecord, NewRecord, RecordAddress } from './engine.js';
+import type { EngineRecord, RecordAddress } from './engine.js';
 
-/**
- * Layout of a record.
- *
- * Key, 13 bytes: 0x72 ('r') | revision u64 big-endian | index u32 big-endian; so bytes sort as
- * revisions do. Value: CRC-32 u32 big-endian over key and body | body, UTF-8 JSON. The key is in
- * the checksum so that a record can't answer for another revision.
- */
-const keyBytes = 13;
-const prefix = 0x72;
+/** What happened to the object. */
+export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/** The bytes a record is stored under. */
-export function encodeKey(address: RecordAddress): Buffer {
-  const key = Buffer.allocUnsafe(keyBytes);
-  key[0] = prefix;
-  key.writeBigUInt64BE(BigInt(address.revision), 1);
-  key.writeUInt32BE(address.index, 9);
-  return key;
+/** The record that a record replaces. */
+export interface Predecessor extends RecordAddress {
+  readonly checksum: number;
 }
 
-interface Body {
-  readonly type: LogRecord['type'];
-  readonly kind: string;
+/** One change as the log keeps it. */
+export interface LogRecord extends RecordAddress {
+  /** How many records the revision has. */
   readonly count: number;
+  readonly type: ChangeType;
+  readonly kind: string;
+  readonly key: string;
+  /** The object as JSON; parsed by whoever needs it. */
+  readonly json: string;
+  /** Commit time, milliseconds since the epoch. */
   readonly at: number;
-  readonly object: ApiObject;
+  /** When the object expires, milliseconds since the epoch; 0 for never. */
+  readonly expiresAt: number;
+  /** Absent for the first record of an object. */
+  readonly previous?: Predecessor | undefined;
+}
+
+/** A record as read back. */
+export interface DecodedRecord extends LogRecord {
+  /** CRC-32 as a signed 32-bit integer: what V8 keeps without a heap number. */
+  readonly checksum: number;
+  readonly size: number;
+}
+
+/** A record ready for an engine. */
+export interface EncodedRecord extends EngineRecord {
+  readonly checksum: number;
+}
+
+/*
+ * Layout of a value, numbers big-endian:
+ *   0 u32 CRC-32 over address and everything after this field, so that a record can't answer for another
+ *   4 u8  layout (2)        5 u8  type        6 u16 bytes of kind     8 u16 bytes of key
+ *  10 u32 count            14 f64 at         22 f64 expiresAt
+ *  30 f64 previous revision, 0 for none      38 u32 previous index   42 i32 previous checksum
+ *  46 kind, key, JSON, all UTF-8
+ * Kind and key stand outside the JSON so that restoring an index parses nothing.
+ */
+const layout = 2;
+const headerBytes = 46;
+const types: readonly ChangeType[] = ['ADDED', 'MODIFIED', 'DELETED'];
+
+const addressBytes = Buffer.alloc(12);
+
+function addressChecksum(address: RecordAddress): number {
+  addressBytes.writeUIntBE(address.revision, 0, 6);
+  addressBytes.writeUInt32BE(address.index, 6);
+  return crc32(addressBytes);
 }
 
 /** The bytes a record is stored as. */
-export function encodeValue(key: Buffer, record: NewRecord): Buffer {
-  const { type, kind, count, at } = record;
-  const head: Omit<Body, 'object'> = { type, kind, count, at };
-  // The object's JSON goes in as it is: it was made once, and is most of the record.
-  const text = `${JSON.stringify(head).slice(0, -1)},"object":${record.encodedObject}}`;
-  const value = Buffer.allocUnsafe(4 + Buffer.byteLength(text));
-  value.write(text, 4);
-  value.writeUInt32BE(crc32(value.subarray(4), crc32(key)), 0);
-  return value;
+export function encodeRecord(record: LogRecord): EncodedRecord {
+  const { kind, key, previous } = record;
+  const kindBytes = Buffer.byteLength(kind);
+  const keyBytes = Buffer.byteLength(key);
+  const size = headerBytes + kindBytes + keyBytes + Buffer.byteLength(record.json);
+  const bytes = Buffer.allocUnsafe(size);
+  bytes[4] = layout;
+  bytes[5] = types.indexOf(record.type);
+  bytes.writeUInt16BE(kindBytes, 6);
+  bytes.writeUInt16BE(keyBytes, 8);
+  bytes.writeUInt32BE(record.count, 10);
+  bytes.writeDoubleBE(record.at, 14);
+  bytes.writeDoubleBE(record.expiresAt, 22);
+  bytes.writeDoubleBE(previous?.revision ?? 0, 30);
+  bytes.writeUInt32BE(previous?.index ?? 0, 38);
+  bytes.writeInt32BE(previous?.checksum ?? 0, 42);
+  bytes.write(kind, headerBytes);
+  bytes.write(key, headerBytes + kindBytes);
+  bytes.write(record.json, headerBytes + kindBytes + keyBytes);
+  const checksum = crc32(bytes.subarray(4), addressChecksum(record));
+  bytes.writeUInt32BE(checksum, 0);
+  return { revision: record.revision, index: record.index, bytes, checksum: checksum | 0 };
 }
 
-function damaged(revision: number, detail: string, cause?: unknown): StatusError {
+function damaged(address: RecordAddress, detail: string): StatusError {
   return new StatusError({
     code: 'DataLoss',
     reason: 'Damaged',
-    message: `the store's record of revision ${revision} is damaged (${detail}); restore the data directory from a backup`,
-    cause,
+    message: `the store's record of revision ${address.revision} is damaged (${detail}); restore the data directory from a backup`,
   });
 }
 
 /** Reads a record back. @throws StatusError DataLoss when a byte differs from what was written. */
-export function decodeRecord(key: Buffer, value: Buffer): LogRecord {
-  const revision = key.length === keyBytes ? Number(key.readBigUInt64BE(1)) : -1;
-  if (revision < 0 || value.length < 4) throw damaged(revision, 'wrong length');
-  const body = value.subarray(4);
-  if (crc32(body, crc32(key)) !== value.readUInt32BE(0)) throw damaged(revision, 'wrong checksum');
-  const parsed = JSON.parse(body.toString()) as Body;
-  return { revision, index: key.readUInt32BE(9), ...parsed };
+export function decodeRecord({ revision, index, bytes }: EngineRecord): DecodedRecord {
+  const address = { revision, index };
+  if (bytes.length < headerBytes) throw damaged(address, 'wrong length');
+  const checksum = crc32(bytes.subarray(4), addressChecksum(address));
+  if (checksum !== bytes.readUInt32BE(0)) throw damaged(address, 'wrong checksum');
+  if (bytes[4] !== layout) throw damaged(address, `unknown layout ${bytes[4]}`);
+  const keyStart = headerBytes + bytes.readUInt16BE(6);
+  const jsonStart = keyStart + bytes.readUInt16BE(8);
+  const previous = bytes.readDoubleBE(30);
+  return {
+    revision,
+    index,
+    count: bytes.readUInt32BE(10),
+    type: types[bytes[5] ?? 0] ?? 'ADDED',
+    kind: bytes.toString('utf8', headerBytes, keyStart),
+    key: bytes.toString('utf8', keyStart, jsonStart),
+    json: bytes.toString('utf8', jsonStart),
+    at: bytes.readDoubleBE(14),
+    expiresAt: bytes.readDoubleBE(22),
+    ...(previous === 0
+      ? {}
+      : {
+          previous: {
+            revision: previous,
+            index: bytes.readUInt32BE(38),
+            checksum: bytes.readInt32BE(42),
+          },
+        }),
+    checksum: checksum | 0,
+    size: bytes.length,
+  };
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type AnyKind, type ApiObject, defineKind } from '../object/index.js';
+import { decodeRecord } from './record-codec.js';
 import { MemoryEngine, modify, openStore, type Operation } from './index.js';
 
 interface Thing extends ApiObject {
@@ -66,10 +67,12 @@ describe('store against a model', () => {
         const listed = (await store.list(things)).items.map((o) => [o.name, o.value]);
         expect(listed).to.deep.equal([...model].sort(([a], [b]) => (a < b ? -1 : 1)));
         const replayed = new Map<string, number | undefined>();
-        for (const record of await engine.read(0, Number.MAX_SAFE_INTEGER)) {
-          const object = record.object as Thing;
-          if (record.type === 'DELETED') replayed.delete(object.name);
-          else replayed.set(object.name, object.value);
+        for await (const chunk of engine.scan(0)) {
+          for (const record of chunk.map(decodeRecord)) {
+            const object = JSON.parse(record.json) as Thing;
+            if (record.type === 'DELETED') replayed.delete(object.name);
+            else replayed.set(object.name, object.value);
+          }
         }
         expect([...replayed].sort()).to.deep.equal([...model].sort());
         await store.close();

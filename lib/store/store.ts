@@ -1,6 +1,7 @@
 import type {
   AnyKind,
   ApiObject,
+  FieldSelector,
   Kind,
   LabelSelector,
   ListWatch,
@@ -14,6 +15,7 @@ export interface ListOptions {
   /** Exactly this namespace; absent means all. */
   readonly namespace?: string;
   readonly labels?: LabelSelector;
+  readonly fields?: FieldSelector;
   /** Objects a page, 1 to `limits.pageSizeMax`. Absent: everything in one page. */
   readonly limit?: number;
   /** From the page before; the other options must be the same. */
@@ -28,20 +30,32 @@ export interface ListResult<T extends ApiObject> {
   readonly nextPageToken: string;
 }
 
-/** Where a watch starts and what it covers. */
-export interface WatchOptions {
+/** Where a watch starts. */
+export type WatchStart =
+  /** After this revision, the last one already seen; 0 means from the start of history. */
+  | { readonly fromRevision: number }
+  /** With the objects there are, as ADDED events in batches marked `initial`, then live. */
+  | { readonly sendInitialEvents: true };
+
+/**
+ * What a watch covers. With selectors an object that comes to match is told as ADDED, one that no
+ * longer does as DELETED, with the state that left.
+ */
+export type WatchOptions = WatchStart & {
   readonly namespace?: string;
-  /** The last revision already seen; 0 means from the start of history. */
-  readonly fromRevision: number;
+  readonly labels?: LabelSelector;
+  readonly fields?: FieldSelector;
   readonly signal: AbortSignal;
   /** Send a bookmark after this long without an event, in milliseconds. Absent: never. */
   readonly bookmarkMs?: number;
-}
+};
 
 /** Guards of a write; a mismatch is Aborted, reason Conflict. */
 export interface Precondition {
   readonly resourceVersion?: string;
   readonly uid?: string;
+  /** Values that fields must have, by dotted path; `undefined` for absent. */
+  readonly fields?: Readonly<Record<string, unknown>>;
 }
 
 /** One operation of a transaction. */
@@ -124,8 +138,27 @@ export interface StoreWriter {
 /** Whether writes are possible. */
 export type StoreHealth =
   | { readonly state: 'serving' }
+  /** Little room is left on the disk: deletions only. */
+  | { readonly state: 'full'; readonly error: Error }
+  /** A write failed: reads go on, writes are refused, and the store reopens itself when it can. */
   | { readonly state: 'poisoned'; readonly error: Error }
   | { readonly state: 'closed' };
+
+/** What a backup holds. */
+export interface BackupReport {
+  readonly storeId: string;
+  readonly revision: number;
+  readonly objects: number;
+  readonly bytes: number;
+}
+
+/** What a verification read, all of it sound. */
+export interface VerifyReport {
+  /** Everything up to here was checked. */
+  readonly revision: number;
+  readonly records: number;
+  readonly objects: number;
+}
 
 /** An object store: reads, writes, life cycle. */
 export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
@@ -134,5 +167,12 @@ export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
   health(): StoreHealth;
   /** Drops history older than the limits allow; called by the manager's housekeeping. */
   compact(): Promise<void>;
+  /**
+   * Hands all objects at one revision to `sink`, as the bytes of a backup, while writes go on.
+   * Rejects when `sink` does. See {@link restoreBackup}.
+   */
+  backup(sink: (bytes: Buffer) => Promise<void>): Promise<BackupReport>;
+  /** Reads everything back from the disk while writes go on. @throws StatusError DataLoss naming what is wrong. */
+  verify(): Promise<VerifyReport>;
   close(): Promise<void>;
 }

@@ -1,24 +1,34 @@
-import { type Clock, limits, type Logger, StatusError } from '../base/index.js';
-import type { ApiObject, WatchBatch, WatchEvent } from '../object/index.js';
-import type { Engine, LogRecord } from './engine.js';
-import type { WatchOptions } from './store.js';
+import { type Clock, limits, type Logger, StatusError, TimeSlice } from '../base/index.js';
+import type {
+  ApiObject,
+  StoredBatch,
+  StoredEvent,
+  WatchBatch,
+  WatchEvent,
+} from '../object/index.js';
+import type { Engine } from './engine.js';
+import { LazyObject } from './lazy-object.js';
+import { decodeRecord } from './record-codec.js';
+import { type Change, Selection, type SelectionOptions } from './selection.js';
+import { type Published, WatchRing } from './watch-ring.js';
 
-/** Everything one revision changed. */
-export interface Published {
+type Subscriber = (batch: readonly Published[]) => void;
+
+/** A watch after its start. */
+export interface HubWatch extends SelectionOptions {
+  readonly fromRevision: number;
+  readonly signal: AbortSignal;
+  readonly bookmarkMs?: number;
+}
+
+/** Ports of a hub. */
+export interface WatchHubOptions {
+  readonly engine: Pick<Engine, 'scan' | 'get'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Last published revision. */
   readonly revision: number;
-  readonly changes: readonly Change[];
-}
-
-/** One change with the kind it belongs to and, while in memory, the state before. */
-export interface Change {
-  readonly kind: string;
-  readonly event: WatchEvent<ApiObject>;
-}
-
-type Subscriber = (published: Published) => void;
-
-function eventOf(record: LogRecord): WatchEvent<ApiObject> {
-  return { type: record.type, object: record.object, revision: record.revision };
+  readonly compacted: number;
 }
 
 /**
@@ -28,59 +38,46 @@ function eventOf(record: LogRecord): WatchEvent<ApiObject> {
  * from the log, what is compacted is OutOfRange. So a slow watcher costs nothing and delays nobody.
  */
 export class WatchHub {
-  readonly #engine: Pick<Engine, 'read'>;
+  readonly #options: WatchHubOptions;
   readonly #clock: Clock;
-  readonly #logger: Logger;
-  readonly #ring: Published[] = [];
-  #ringEvents = 0;
-  /** Revision before the first one in the ring. */
-  #ringStart: number;
-  /** Last published revision. */
+  readonly #ring: WatchRing;
   #revision: number;
   #compacted: number;
   readonly #subscribers = new Set<Subscriber>();
   readonly #sleepers = new Set<() => void>();
 
-  constructor(
-    engine: Pick<Engine, 'read'>,
-    clock: Clock,
-    logger: Logger,
-    revision: number,
-    compacted: number,
-  ) {
-    this.#engine = engine;
-    this.#clock = clock;
-    this.#logger = logger;
-    this.#revision = revision;
-    this.#ringStart = revision;
-    this.#compacted = compacted;
+  constructor(options: WatchHubOptions) {
+    this.#options = options;
+    this.#clock = options.clock;
+    this.#revision = options.revision;
+    this.#ring = new WatchRing(options.revision);
+    this.#compacted = options.compacted;
   }
 
   get revision(): number {
     return this.#revision;
   }
 
-  /** Called once per revision, in order, when it is durable. Subscribers run before it returns. */
-  publish(published: Published): void {
-    this.#revision = published.revision;
-    this.#ring.push(published);
-    this.#ringEvents += published.changes.length;
-    while (this.#ringEvents > limits.watchRingEvents && this.#ring.length > 1) {
-      const oldest = this.#ring.shift();
-      if (!oldest) break;
-      this.#ringEvents -= oldest.changes.length;
-      this.#ringStart = oldest.revision;
-    }
+  /** Watchers that wait and informers that are told; for leak tests and metrics. */
+  get listeners(): number {
+    return this.#subscribers.size + this.#sleepers.size;
+  }
+
+  /** Called with durable revisions, in order. Subscribers run before it returns. */
+  publish(batch: readonly Published[]): void {
+    const last = batch.at(-1);
+    if (!last) return;
+    for (const published of batch) this.#ring.push(published);
+    this.#revision = last.revision;
     for (const subscriber of this.#subscribers) {
       try {
-        subscriber(published);
+        subscriber(batch);
       } catch (error) {
         // A subscriber's fault must not stop the commit that everyone else waits for.
-        this.#logger.error('watch subscriber threw', { error });
+        this.#options.logger.error('watch subscriber threw', { error });
       }
     }
-    for (const wake of this.#sleepers) wake();
-    this.#sleepers.clear();
+    this.wakeAll();
   }
 
   setCompacted(revision: number): void {
@@ -89,8 +86,10 @@ export class WatchHub {
 
   /** Wakes every watcher so that it sees its signal; for close. */
   wakeAll(): void {
-    for (const wake of this.#sleepers) wake();
+    if (this.#sleepers.size === 0) return;
+    const sleepers = [...this.#sleepers];
     this.#sleepers.clear();
+    for (const wake of sleepers) wake();
   }
 
   #check(fromRevision: number): void {
@@ -110,34 +109,49 @@ export class WatchHub {
 
   /** The next published revisions after `revision`: from the ring, else from the log. */
   async #after(revision: number): Promise<readonly Published[]> {
-    if (revision >= this.#ringStart) {
-      // Revisions are dense, so the position follows from the revision.
-      const start = revision - this.#ringStart;
-      return this.#ring.slice(start, start + limits.watchBatchEvents);
+    if (revision >= this.#ring.start) return this.#ring.after(revision, limits.watchBatchEvents);
+    const found: { revision: number; changes: Change[] }[] = [];
+    let events = 0;
+    let bytes = 0;
+    reading: for await (const chunk of this.#options.engine.scan(revision)) {
+      for (const raw of chunk) {
+        if (raw.revision > this.#revision) break reading;
+        if (raw.index === 0) {
+          if (events >= limits.watchBatchEvents || bytes >= limits.batchBytesMax) break reading;
+          found.push({ revision: raw.revision, changes: [] });
+        }
+        const record = decodeRecord(raw);
+        events += 1;
+        bytes += record.size;
+        const { kind, type, size } = record;
+        const entry = new LazyObject(record.key, record, record.checksum, record.json);
+        const predecessor = record.previous;
+        found.at(-1)?.changes.push({ kind, type, entry, before: undefined, predecessor, size });
+      }
     }
-    const records = await this.#engine.read(revision, limits.watchBatchEvents);
     // Compaction may have passed the cursor while the log was read: then the read may have holes.
     this.#check(revision);
-    const byRevision = new Map<number, Change[]>();
-    for (const record of records) {
-      if (record.revision > this.#revision) break;
-      const changes = byRevision.get(record.revision) ?? [];
-      changes.push({ kind: record.kind, event: eventOf(record) });
-      byRevision.set(record.revision, changes);
-    }
-    return [...byRevision].map(([at, changes]) => ({ revision: at, changes }));
+    const hole = found.findIndex((published, at) => published.revision !== revision + 1 + at);
+    if (hole >= 0 || found.length === 0)
+      throw new StatusError({
+        code: 'DataLoss',
+        reason: 'LogHole',
+        message: `the store's log has a hole at revision ${revision + 1 + Math.max(0, hole)}; restore the data directory from a backup`,
+      });
+    return found;
   }
 
-  /** Batches for one kind; see {@link WatchOptions}. Ends when the signal aborts. */
-  async *watch(kind: string, options: WatchOptions): AsyncIterable<WatchBatch<ApiObject>> {
-    const { signal, namespace, bookmarkMs } = options;
+  /** Batches for one kind. Ends when the signal aborts. @throws StatusError OutOfRange */
+  async *watch(kind: string, options: HubWatch): AsyncIterable<WatchBatch<ApiObject>> {
+    const { signal, bookmarkMs } = options;
     this.#check(options.fromRevision);
+    const selection = new Selection(options);
     let cursor = options.fromRevision;
     let toldAt = this.#clock.monotonic();
     while (!signal.aborted) {
       if (cursor < this.#revision) {
         const published = await this.#after(cursor);
-        const events = select(published, kind, namespace);
+        const events = await this.#select(published, kind, selection);
         cursor = published.at(-1)?.revision ?? cursor;
         if (events.length > 0) {
           toldAt = this.#clock.monotonic();
@@ -158,6 +172,36 @@ export class WatchHub {
     }
   }
 
+  async #select(
+    published: readonly Published[],
+    kind: string,
+    selection: Selection,
+  ): Promise<WatchEvent<ApiObject>[]> {
+    const slice = new TimeSlice(this.#clock);
+    const events: WatchEvent<ApiObject>[] = [];
+    for (const { changes } of published) {
+      for (const change of changes) {
+        if (change.kind !== kind) continue;
+        const before =
+          selection.byKeyOnly || change.before ? change.before : await this.#before(change);
+        const event = selection.event(change, before);
+        if (event) events.push(event);
+        if (slice.due()) await slice.pause();
+      }
+    }
+    return events;
+  }
+
+  /** The state a change replaced, from the log: only selectors need it. */
+  async #before({ predecessor, entry }: Change): Promise<LazyObject | undefined> {
+    if (!predecessor) return undefined;
+    const bytes = await this.#options.engine.get(predecessor);
+    // Gone means that compaction passed this change: the watcher's cursor is checked next.
+    if (!bytes) return this.#check(entry.revision - 1) as undefined;
+    const record = decodeRecord({ ...predecessor, bytes });
+    return new LazyObject(record.key, record, record.checksum, record.json);
+  }
+
   /** Resolves at the next publication, after `delayMs`, or when the signal aborts. */
   #sleep(signal: AbortSignal, delayMs: number | undefined): Promise<void> {
     return new Promise((resolve) => {
@@ -176,53 +220,42 @@ export class WatchHub {
   }
 
   /**
-   * In-process form: `sink` runs inside the publication itself. Resolves when the signal aborts.
-   * @throws StatusError OutOfRange when the ring no longer reaches back to `fromRevision`.
+   * In-process form: once it has caught up, `sink` runs inside the publication itself. Resolves when
+   * the signal aborts. @throws StatusError OutOfRange when `fromRevision` is compacted.
    */
-  subscribe(
+  async subscribe(
     kind: string,
     fromRevision: number,
-    sink: (batch: WatchBatch<ApiObject>) => void,
+    sink: (batch: StoredBatch<ApiObject>) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    if (fromRevision < this.#ringStart || fromRevision > this.#revision) {
-      return Promise.reject(
-        new StatusError({
-          code: 'OutOfRange',
-          reason: 'Compacted',
-          message: `revision ${fromRevision} is no longer in memory`,
-        }),
-      );
-    }
-    const deliver = (published: Published): void => {
-      const events = select([published], kind, undefined);
-      sink({ revision: published.revision, events });
+    this.#check(fromRevision);
+    let cursor = fromRevision;
+    const deliver: Subscriber = (batch) => {
+      cursor = batch.at(-1)?.revision ?? cursor;
+      sink({ revision: cursor, events: storedEvents(batch, kind) });
     };
-    for (const published of this.#ring.slice(fromRevision - this.#ringStart)) deliver(published);
+    while (cursor < this.#ring.start) {
+      if (signal.aborted) return;
+      deliver(await this.#after(cursor));
+    }
+    deliver(this.#ring.after(cursor, Number.MAX_SAFE_INTEGER));
     this.#subscribers.add(deliver);
-    return new Promise((resolve) => {
-      const stop = (): void => {
-        this.#subscribers.delete(deliver);
-        resolve();
-      };
-      if (signal.aborted) stop();
-      else signal.addEventListener('abort', stop, { once: true });
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), { once: true });
     });
+    this.#subscribers.delete(deliver);
   }
 }
 
-function select(
-  published: readonly Published[],
+function storedEvents(
+  batch: readonly Published[],
   kind: string,
-  namespace: string | undefined,
-): WatchEvent<ApiObject>[] {
-  const events: WatchEvent<ApiObject>[] = [];
-  for (const { changes } of published) {
-    for (const change of changes) {
-      if (change.kind !== kind) continue;
-      if (namespace !== undefined && change.event.object.namespace !== namespace) continue;
-      events.push(change.event);
-    }
-  }
+): readonly StoredEvent<ApiObject>[] {
+  const events: StoredEvent<ApiObject>[] = [];
+  for (const { changes } of batch)
+    for (const { kind: of, type, entry } of changes)
+      if (of === kind) events.push({ type: type === 'DELETED' ? 'delete' : 'set', entry });
   return events;
 }

@@ -36,6 +36,10 @@ export class FakeClock implements Clock {
     return { cancel: () => this.#entries.delete(entry) };
   }
 
+  defer(callback: () => void): void {
+    setImmediate(callback);
+  }
+
   /** Moves time on, running what falls due on the way and letting promises settle after each. */
   async advance(byMs: number): Promise<void> {
     const end = this.#now + byMs;

@@ -1,0 +1,84 @@
+import {
+  backoffDelayMs,
+  type BackoffOptions,
+  type Clock,
+  type Logger,
+  messageOf,
+  type Random,
+  sleep,
+  StatusError,
+} from '../base/index.js';
+import type { Engine } from './engine.js';
+import { type DecodedRecord, decodeRecord } from './record-codec.js';
+import { DensityCheck, demandTail } from './restore.js';
+
+const backoff: BackoffOptions = { baseMs: 500, maxMs: 30_000, jitter: 0.2 };
+
+/** What a revival needs to know and do. */
+export interface RevivalOptions {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly storeId: string;
+  /** Last revision that readers see: the log must still reach it. */
+  readonly revision: number;
+  /** Free bytes needed before a try. */
+  readonly freeBytesFloor: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reopens an engine whose write failed, again and again until it succeeds, and gives back what of
+ * the failed writes had reached the disk after all. Undefined when the signal aborted.
+ *
+ * LevelDB stays unwritable after one failed write even when there is room again
+ * (research/reliability.md section 1), and what became of that write only the log can tell.
+ */
+export async function reviveEngine(
+  options: RevivalOptions,
+): Promise<readonly DecodedRecord[] | undefined> {
+  const { engine, clock, logger, signal } = options;
+  for (let failures = 0; ; failures += 1) {
+    await sleep(clock, backoffDelayMs(backoff, failures, options.random), signal);
+    if (signal.aborted) return undefined;
+    try {
+      const free = await engine.freeBytes?.();
+      if (free !== undefined && free < options.freeBytesFloor) {
+        logger.debug('store waits for room on the disk', { freeBytes: free });
+        continue;
+      }
+      await engine.close();
+      return await reopen(options);
+    } catch (error) {
+      logger.warn('store could not be reopened, will retry', { error: messageOf(error) });
+    }
+  }
+}
+
+async function reopen(options: RevivalOptions): Promise<readonly DecodedRecord[]> {
+  const { engine, revision } = options;
+  const state = await engine.open(() => options.storeId);
+  if (state.storeId !== options.storeId)
+    throw new StatusError({
+      code: 'DataLoss',
+      reason: 'OtherStore',
+      message: `the data directory holds store ${state.storeId} now, ${options.storeId} was open`,
+    });
+  const density = new DensityCheck(revision);
+  const survived: DecodedRecord[] = [];
+  let reached = false;
+  for await (const chunk of engine.scan(revision - 1)) {
+    for (const raw of chunk) {
+      const record = decodeRecord(raw);
+      reached = true;
+      if (record.revision <= revision) continue;
+      density.next(record);
+      survived.push(record);
+    }
+  }
+  density.end();
+  const compacted = state.checkpoint.revision >= revision;
+  demandTail(reached || compacted ? density.revision : 0, Math.max(revision, state.highWater));
+  return survived;
+}

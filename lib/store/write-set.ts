@@ -1,0 +1,145 @@
+import { limits, type Random, StatusError } from '../base/index.js';
+import { deepFreeze, keyString } from '../object/index.js';
+import { LazyObject } from './lazy-object.js';
+import type { ObjectIndex } from './object-index.js';
+import { type Applied, applyOperation, keyOfOperation, type Stamp } from './operations.js';
+import { type ChangeType, type EncodedRecord, encodeRecord } from './record-codec.js';
+import type { Change } from './selection.js';
+import type { Operation, OperationResult } from './store.js';
+
+/** The effect of a transaction on one object. */
+interface Staged {
+  readonly kind: string;
+  readonly key: string;
+  readonly before: LazyObject | undefined;
+  after: Applied;
+  changed: boolean;
+}
+
+/** A transaction judged and encoded: everything but the disk has happened. */
+export interface WriteSet {
+  readonly revision: number;
+  readonly results: readonly OperationResult[];
+  readonly records: readonly EncodedRecord[];
+  readonly changes: readonly Change[];
+  readonly bytes: number;
+}
+
+/** What a write set is judged against and stamped with. */
+export interface WriteContext {
+  readonly index: ObjectIndex;
+  readonly random: Random;
+  readonly revision: number;
+  /** Commit time, milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** The latest state of an object, durable or on its way. */
+function latest(index: ObjectIndex, kind: string, key: string): LazyObject | undefined {
+  const table = index.table(kind);
+  const pending = table.pending.get(key);
+  if (pending) return pending.exists ? pending.entry : undefined;
+  return table.get(key);
+}
+
+let stampedAt = NaN;
+let stampedText = '';
+
+/** The commit time as text; made once for all commits of a millisecond. */
+function timeText(at: number): string {
+  if (at !== stampedAt) {
+    stampedAt = at;
+    stampedText = new Date(at).toISOString();
+  }
+  return stampedText;
+}
+
+/**
+ * Judges operations in order, each seeing those before it, and encodes what they changed.
+ * @throws StatusError of the first operation that can't be; nothing has happened then.
+ */
+export function stageWrites(operations: readonly Operation[], context: WriteContext): WriteSet {
+  const { revision, random } = context;
+  const stamp: Stamp = { revision, now: timeText(context.at), uid: () => random.uuid() };
+  const [first] = operations;
+  if (operations.length === 1 && first) {
+    const staged = stageFirst(first, context, stamp);
+    const net = staged.changed && (staged.before !== undefined || staged.after.exists);
+    return encode([staged.after], net ? [staged] : [], context);
+  }
+  return stageMany(operations, context, stamp);
+}
+
+function stageFirst(operation: Operation, context: WriteContext, stamp: Stamp): Staged {
+  const kind = operation.kind.kind;
+  const key = keyString(keyOfOperation(operation));
+  const before = latest(context.index, kind, key);
+  const after = applyOperation(operation, before?.object, stamp);
+  if (after.changed) deepFreeze(after.object);
+  return { kind, key, before, after, changed: after.changed };
+}
+
+function stageMany(
+  operations: readonly Operation[],
+  context: WriteContext,
+  stamp: Stamp,
+): WriteSet {
+  const staged = new Map<string, Staged>();
+  const results = operations.map((operation) => {
+    const id = `${operation.kind.kind} ${keyString(keyOfOperation(operation))}`;
+    const earlier = staged.get(id);
+    if (!earlier) {
+      const first = stageFirst(operation, context, stamp);
+      staged.set(id, first);
+      return first.after;
+    }
+    const current = earlier.after.exists ? earlier.after.object : undefined;
+    earlier.after = applyOperation(operation, current, stamp);
+    earlier.changed ||= earlier.after.changed;
+    deepFreeze(earlier.after.object);
+    return earlier.after;
+  });
+  // What was made and deleted by one transaction never was.
+  const net = [...staged.values()].filter((s) => s.changed && (s.before ?? s.after.exists));
+  return encode(results, net, context);
+}
+
+function encode(
+  results: readonly OperationResult[],
+  net: readonly Staged[],
+  { revision, at }: WriteContext,
+): WriteSet {
+  const records: EncodedRecord[] = [];
+  const changes: Change[] = [];
+  let bytes = 0;
+  for (const [index, staged] of net.entries()) {
+    const { kind, key, before, after } = staged;
+    const { object } = after;
+    const type: ChangeType = !after.exists ? 'DELETED' : before ? 'MODIFIED' : 'ADDED';
+    const { expiresAt } = object.metadata;
+    const encoded = encodeRecord({
+      revision,
+      index,
+      count: net.length,
+      type,
+      kind,
+      key,
+      json: JSON.stringify(object),
+      at,
+      expiresAt: expiresAt === undefined ? 0 : Date.parse(expiresAt),
+      previous: before,
+    });
+    const size = encoded.bytes.length;
+    if (size > limits.objectBytesMax)
+      throw new StatusError({
+        code: 'InvalidArgument',
+        reason: 'ObjectTooLarge',
+        message: `${kind} "${key}" is ${size} bytes, at most ${limits.objectBytesMax} are allowed`,
+      });
+    bytes += size;
+    records.push(encoded);
+    const entry = new LazyObject(key, encoded, encoded.checksum, object);
+    changes.push({ kind, type, entry, before, predecessor: before, size });
+  }
+  return { revision, results, records, changes, bytes };
+}

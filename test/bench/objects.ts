@@ -1,0 +1,60 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { tmpdir } from 'node:os';
+import {
+  type ApiObject,
+  defineKind,
+  LevelEngine,
+  type NewObject,
+  type ObjectStore,
+  openStore,
+} from 'kedge';
+
+/** An object of about 1 KiB as stored. */
+export interface Item extends ApiObject {
+  readonly spec?: Readonly<Record<string, string>>;
+  readonly phase?: string;
+}
+
+/** The kind that benchmarks write. */
+export const items = defineKind<Item>({
+  kind: 'Item',
+  plural: 'items',
+  scope: 'Namespaced',
+  statusFields: ['phase'],
+});
+
+const spec = Object.fromEntries(
+  Array.from({ length: 16 }, (_, i) => [`field${i}`, `value-${i * 7919}-of-a-usual-length-here`]),
+);
+
+/** The n-th object. */
+export function item(n: number): NewObject<Item> {
+  return { namespace: 'default', name: `item-${n}`, labels: { app: 'bench' }, spec };
+}
+
+/** Encoded bytes of an object as stored, about. */
+export const itemBytes = JSON.stringify(item(1)).length + 260;
+
+/** Runs `work` with a fresh directory on the disk that the tests use. */
+export async function withDirectory<R>(work: (directory: string) => Promise<R>): Promise<R> {
+  const directory = await mkdtemp(join(tmpdir(), 'kedge-bench-'));
+  try {
+    return await work(directory);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** A store on LevelDB in a directory. */
+export function openLevelStore(directory: string): Promise<ObjectStore> {
+  return openStore({ engine: new LevelEngine({ directory }) });
+}
+
+/** Writes objects `from` to `to`, many at a time. */
+export async function fill(store: ObjectStore, from: number, to: number): Promise<void> {
+  for (let at = from; at < to; at += 1_000)
+    await Promise.all(
+      Array.from({ length: Math.min(1_000, to - at) }, (_, i) => store.create(items, item(at + i))),
+    );
+}
