@@ -31,6 +31,7 @@ import { PagedLists } from './paged-lists.js';
 import { type Expiry, type Restored, restoreIndex } from './restore.js';
 import { reviveEngine } from './revival.js';
 import { SpaceGuard } from './space-guard.js';
+import type { StoreOptions } from './store-options.js';
 import type {
   BackupReport,
   ListOptions,
@@ -47,22 +48,6 @@ import { changesOf } from './replay.js';
 import { verifyLog } from './verify.js';
 import { WatchHub } from './watch-hub.js';
 import { stageWrites, type WriteSet } from './write-set.js';
-
-/** Ports and bounds of a store. */
-export interface StoreOptions {
-  readonly engine: Engine;
-  readonly clock?: Clock;
-  readonly random?: Random;
-  readonly logger?: Logger;
-  /** Events of history to keep; default `limits.historyEvents`. */
-  readonly historyEvents?: number;
-  /** Age below which history is kept however long it is; default `limits.historyAgeMs`. */
-  readonly historyAgeMs?: number;
-  /** Encoded bytes of history beyond which it is compacted whatever its age; default `limits.historyBytesMax`. */
-  readonly historyBytesMax?: number;
-  /** Free bytes on the disk below which only deletions are taken; default `limits.freeBytesFloor`. */
-  readonly freeBytesFloor?: number;
-}
 
 /** A transaction on its way, with what to do when it is durable. */
 type Writing = Commit & WriteSet;
@@ -288,7 +273,7 @@ class LogStore implements ObjectStore {
   #poisoned(error: StatusError): void {
     this.#health = { state: 'poisoned', error };
     this.#logger.error('store poisoned: writes are refused, reads go on', { error: error.message });
-    void this.#exclusively(() => this.#revive());
+    void this.#queued(() => this.#revive());
   }
 
   async #revive(): Promise<void> {
@@ -311,8 +296,15 @@ class LogStore implements ObjectStore {
     this.#logger.info('store reopened: writes are taken again', { revision: this.revision });
   }
 
-  /** Runs background work after what runs already. */
+  /** Runs background work after what runs already; not while the engine may be closed. */
   #exclusively<R>(work: () => Promise<R>): Promise<R> {
+    if (this.#health.state === 'closed')
+      return Promise.reject(unavailable('StoreClosed', 'the store is closed'));
+    if (this.#health.state === 'poisoned') return Promise.reject(this.#health.error);
+    return this.#queued(work);
+  }
+
+  #queued<R>(work: () => Promise<R>): Promise<R> {
     const result = this.#background.then(work);
     this.#background = result.catch(() => undefined);
     return result;

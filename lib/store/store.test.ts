@@ -5,15 +5,7 @@ import { expect } from 'chai';
 import { hasCode } from '../base/index.js';
 import { type AnyKind, type ApiObject, defineKind, type WatchBatch } from '../object/index.js';
 import { FakeClock } from '../testing/index.js';
-import {
-  type Engine,
-  LevelEngine,
-  MemoryEngine,
-  modify,
-  type ObjectStore,
-  openStore,
-  type Operation,
-} from './index.js';
+import { LevelEngine, MemoryEngine, type ObjectStore, openStore, type Operation } from './index.js';
 
 interface Thing extends ApiObject {
   readonly value?: number;
@@ -37,26 +29,6 @@ async function rejection(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
-interface Bench {
-  readonly engine: () => Engine;
-  readonly cleanUp: () => Promise<void>;
-}
-
-/** Engines by name; each bench reopens the same data. */
-const benches: Readonly<Record<string, () => Promise<Bench>>> = {
-  memory: async () => {
-    const engine = new MemoryEngine();
-    return { engine: () => engine, cleanUp: async () => undefined };
-  },
-  level: async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'kedge-store-'));
-    return {
-      engine: () => new LevelEngine({ directory }),
-      cleanUp: () => rm(directory, { recursive: true }),
-    };
-  },
-};
-
 async function collect(
   store: ObjectStore,
   fromRevision: number,
@@ -73,177 +45,6 @@ async function collect(
     if (left <= 0) stop.abort();
   }
   return batches;
-}
-
-for (const [name, makeBench] of Object.entries(benches)) {
-  describe(`store on ${name}`, () => {
-    let bench: Bench;
-    let store: ObjectStore;
-
-    beforeEach(async () => {
-      bench = await makeBench();
-      store = await openStore({ engine: bench.engine() });
-    });
-    afterEach(async () => {
-      await store.close();
-      await bench.cleanUp();
-    });
-    const reopen = async (): Promise<void> => {
-      await store.close();
-      store = await openStore({ engine: bench.engine() });
-    };
-
-    it('G1 durable: resolved writes are there after reopening, with their versions', async () => {
-      const made = await store.create(things, thing('a', 1));
-      await store.update(things, { ...made, value: 2 });
-      await store.create(things, thing('b'));
-      await store.delete(things, key('b'));
-      const before = store.revision;
-      await reopen();
-      expect(store.revision).to.equal(before);
-      expect((await store.get(things, key('a')))?.value).to.equal(2);
-      expect(await store.get(things, key('b'))).to.equal(undefined);
-    });
-
-    it('G1 durable: a read never shows a write before its promise resolves', async () => {
-      const write = store.create(things, thing('a'));
-      expect(await store.get(things, key('a'))).to.equal(undefined);
-      await write;
-      expect(await store.get(things, key('a'))).to.not.equal(undefined);
-    });
-
-    it('G2 atomic: a transaction is one revision and one watch batch, or nothing', async () => {
-      const create = (n: string): Operation => ({ op: 'create', kind: anyThing, object: thing(n) });
-      const from = store.revision;
-      await store.transact([create('a'), create('b')]);
-      expect(store.revision).to.equal(from + 1);
-      const [batch] = await collect(store, from, 2);
-      expect(batch?.events.map((e) => e.object.name)).to.deep.equal(['a', 'b']);
-      const error = await rejection(store.transact([create('c'), create('a')]));
-      expect(hasCode(error, 'AlreadyExists')).to.equal(true);
-      expect(await store.get(things, key('c'))).to.equal(undefined);
-      expect(store.revision).to.equal(from + 1);
-    });
-
-    it('G3 serializable: of many writers that expect one version exactly one wins', async () => {
-      const made = await store.create(things, thing('a'));
-      const { resourceVersion } = made.metadata;
-      const results = await Promise.allSettled(
-        Array.from({ length: 20 }, (_, value) =>
-          store.update(things, { ...made, value: value + 1 }, { resourceVersion }),
-        ),
-      );
-      expect(results.filter((r) => r.status === 'fulfilled')).to.have.length(1);
-      for (const r of results)
-        if (r.status === 'rejected') expect(hasCode(r.reason, 'Aborted')).to.equal(true);
-    });
-
-    it('G3 serializable: concurrent increments through modify lose none', async () => {
-      await store.create(things, thing('a'));
-      await Promise.all(
-        Array.from({ length: 10 }, () =>
-          modify(store, things, key('a'), (o) => ({ ...o, value: (o.value ?? 0) + 1 })),
-        ),
-      );
-      expect((await store.get(things, key('a')))?.value).to.equal(10);
-    });
-
-    it('G5 monotonic: revisions are dense and go on after reopening', async () => {
-      const revisions: string[] = [];
-      for (const n of ['a', 'b'])
-        revisions.push((await store.create(things, thing(n))).metadata.resourceVersion);
-      await reopen();
-      revisions.push((await store.create(things, thing('c'))).metadata.resourceVersion);
-      expect(revisions).to.deep.equal(['1', '2', '3']);
-    });
-
-    it('bumps the generation for spec changes only, and keeps status apart', async () => {
-      const made = await store.create(things, thing('a'));
-      const told = await store.updateStatus(things, key('a'), { seen: 5 });
-      expect(told.metadata.generation).to.equal(1);
-      const changed = await store.update(things, { ...made, value: 9, seen: 77 });
-      expect(changed.metadata.generation).to.equal(2);
-      expect(changed.seen).to.equal(5);
-    });
-
-    it('writes nothing when an update changes nothing', async () => {
-      const made = await store.create(things, thing('a', 3));
-      const again = await store.update(things, { ...made });
-      expect(again.metadata.resourceVersion).to.equal(made.metadata.resourceVersion);
-      expect(store.revision).to.equal(1);
-    });
-
-    it('keeps an object with finalizers until the last is removed', async () => {
-      const made = await store.create(things, {
-        ...thing('a'),
-        metadata: { finalizers: ['x/one'] },
-      });
-      const marked = await store.delete(things, key('a'));
-      expect(marked.metadata.deletionRequestedAt).to.be.a('string');
-      const metadata = { ...made.metadata, finalizers: ['x/one', 'x/two'] };
-      const refused = await rejection(store.update(things, { ...made, metadata }));
-      expect(hasCode(refused, 'FailedPrecondition')).to.equal(true);
-      await modify(store, things, key('a'), (o) => ({
-        ...o,
-        metadata: { ...o.metadata, finalizers: [] },
-      }));
-      expect(await store.get(things, key('a'))).to.equal(undefined);
-    });
-
-    it('lists by exact namespace: prod never sees production', async () => {
-      await store.create(things, thing('a', 1, 'prod'));
-      await store.create(things, thing('a', 2, 'production'));
-      const { items } = await store.list(things, { namespace: 'prod' });
-      expect(items.map((o) => o.value)).to.deep.equal([1]);
-    });
-
-    it('pages show one revision although writes go on', async () => {
-      for (const n of ['a', 'b', 'c', 'd', 'e']) await store.create(things, thing(n));
-      const first = await store.list(things, { limit: 2 });
-      await store.delete(things, key('c'));
-      await store.create(things, thing('cc'));
-      const second = await store.list(things, { limit: 2, pageToken: first.nextPageToken });
-      const third = await store.list(things, { limit: 2, pageToken: second.nextPageToken });
-      const names = [first, second, third].flatMap((p) => p.items.map((o) => o.name));
-      expect(names).to.deep.equal(['a', 'b', 'c', 'd', 'e']);
-      expect([second.revision, third.revision]).to.deep.equal([first.revision, first.revision]);
-      expect(third.nextPageToken).to.equal('');
-    });
-
-    it('watch is resumable: from any revision every later event comes once, in order', async () => {
-      for (let n = 0; n < 6; n += 1) await store.create(things, thing(`t${n}`, n));
-      await reopen();
-      await store.create(things, thing('t6', 6));
-      for (let from = 0; from < 7; from += 1) {
-        const batches = await collect(store, from, 7 - from);
-        const revisions = batches.flatMap((b) => b.events.map((e) => e.revision));
-        expect(revisions).to.deep.equal(Array.from({ length: 7 - from }, (_, i) => from + i + 1));
-      }
-    });
-
-    it('watch selects by namespace and still moves on', async () => {
-      await store.create(things, thing('a', 0, 'one'));
-      await store.create(things, thing('a', 0, 'two'));
-      const batches = await collect(store, 0, 1, 'two');
-      expect(batches.at(-1)?.events[0]?.object.namespace).to.equal('two');
-    });
-
-    it('watch from a revision that has not happened is OutOfRange', async () => {
-      const signal = new AbortController().signal;
-      const watch = store.watch(things, { fromRevision: 10, signal });
-      const error = await rejection(watch[Symbol.asyncIterator]().next());
-      expect(hasCode(error, 'OutOfRange')).to.equal(true);
-    });
-
-    it('refuses an object that is too large', async () => {
-      const huge = { ...thing('a'), labels: { x: 'x'.repeat(1_600_000) } };
-      expect(hasCode(await rejection(store.create(things, huge)), 'InvalidArgument')).to.equal(
-        true,
-      );
-      await store.create(things, thing('a'));
-      expect(store.revision).to.equal(1);
-    });
-  });
 }
 
 describe('store history', () => {
@@ -269,6 +70,69 @@ describe('store history', () => {
     expect(items.map((o) => o.name)).to.deep.equal(['new0', 'new1', 'new2', 'old']);
     expect(revision).to.equal(6);
     await store.close();
+  });
+
+  it('compaction reads only what it passes, and may stop anywhere', async () => {
+    const engine = new MemoryEngine();
+    const clock = new FakeClock();
+    const options = { engine, clock, historyEvents: 10, historyAgeMs: 0 };
+    await using store = await openStore(options);
+    for (let n = 0; n < 100; n += 1) {
+      await store.create(things, thing(`t${n}`));
+      await store.updateStatus(things, key(`t${n}`), { seen: 1 });
+    }
+    await clock.advance(1);
+    await store.compact();
+    const scanned: number[] = [];
+    const scan = engine.scan.bind(engine);
+    engine.scan = (revision) => (scanned.push(revision), scan(revision));
+    await store.updateStatus(things, key('t1'), { seen: 2 });
+    await clock.advance(1);
+    await store.compact();
+    expect(scanned).to.deep.equal([190]);
+    await store.verify();
+  });
+
+  it('history beyond its bytes goes whatever its age', async () => {
+    const engine = new MemoryEngine();
+    const options = { engine, clock: new FakeClock(), historyBytesMax: 50_000 };
+    await using store = await openStore(options);
+    await store.create(things, thing('a'));
+    for (let n = 0; n < 500; n += 1) await store.updateStatus(things, key('a'), { seen: n + 1 });
+    await store.compact();
+    let bytes = 0;
+    for await (const chunk of engine.scan(0)) for (const r of chunk) bytes += r.bytes.length;
+    expect(bytes).to.be.within(20_000, 51_000);
+    await store.verify();
+  });
+
+  it('objects expire on time, also after reopening, and not when the store was closed', async () => {
+    const engine = new MemoryEngine();
+    const clock = new FakeClock();
+    const at = (ms: number) => ({ expiresAt: new Date(clock.now() + ms).toISOString() });
+    let store = await openStore({ engine, clock });
+    await store.create(things, { ...thing('soon'), metadata: at(1_000) });
+    await store.create(things, { ...thing('later'), metadata: at(60_000) });
+    await store.create(things, {
+      ...thing('held'),
+      metadata: { ...at(1_000), finalizers: ['x/y'] },
+    });
+    const renewed = await store.create(things, { ...thing('renewed'), metadata: at(1_000) });
+    const metadata = { ...renewed.metadata, ...at(30_000) };
+    await store.update(things, { ...renewed, metadata });
+    await clock.advance(2_000);
+    const names = async () => (await store.list(things)).items.map((o) => o.name);
+    expect(await names()).to.deep.equal(['held', 'later', 'renewed']);
+    expect((await store.get(things, key('held')))?.metadata.deletionRequestedAt).to.be.a('string');
+    await store.close();
+    await clock.advance(40_000);
+    store = await openStore({ engine, clock });
+    await clock.advance(0);
+    expect(await names()).to.deep.equal(['held', 'later']);
+    await clock.advance(30_000);
+    expect(await names()).to.deep.equal(['held']);
+    await store.close();
+    expect(clock.pending).to.equal(0);
   });
 
   it('a watcher far behind the ring reads on from the log and misses nothing', async () => {

@@ -1,4 +1,11 @@
 /** The test kit: a clock under the test's control, waiting for conditions. The memory engine is the fake store. */
 export { FakeClock, settle } from './fake-clock.js';
 export { eventually } from './eventually.js';
+export { storeConformance } from './conformance/store-conformance.js';
+export type {
+  StoreCapabilities,
+  StoreConformanceOptions,
+  StoreSubject,
+  TestRunner,
+} from './conformance/subject.js';
 export { MemoryEngine } from '../store/index.js';

@@ -1,0 +1,18 @@
+import type { Clock, Logger, Random } from '../base/index.js';
+import type { Engine } from './engine.js';
+
+/** Ports and bounds of a store. */
+export interface StoreOptions {
+  readonly engine: Engine;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly logger?: Logger;
+  /** Events of history to keep; default `limits.historyEvents`. */
+  readonly historyEvents?: number;
+  /** Age below which history is kept however long it is; default `limits.historyAgeMs`. */
+  readonly historyAgeMs?: number;
+  /** Encoded bytes of history beyond which it is compacted whatever its age; default `limits.historyBytesMax`. */
+  readonly historyBytesMax?: number;
+  /** Free bytes on the disk below which only deletions are taken; default `limits.freeBytesFloor`. */
+  readonly freeBytesFloor?: number;
+}

@@ -1,0 +1,41 @@
+import { readAndWriteTests } from './read-and-write.js';
+import type { StoreConformanceOptions } from './subject.js';
+import { watchTests } from './watch.js';
+
+/**
+ * Declares the tests that every {@link ObjectStore} must pass: guarantees G1 to G6 and the six watch
+ * rules (docs/guides/testing.md). A test that needs a capability the store does not claim is left out.
+ *
+ * @example
+ * storeConformance({
+ *   name: 'memory',
+ *   capabilities: { durable: true, denseRevisions: true },
+ *   subject: async () => {
+ *     const engine = new MemoryEngine();
+ *     return { open: () => openStore({ engine }), cleanUp: async () => {} };
+ *   },
+ *   runner: { describe, it },
+ * });
+ */
+export function storeConformance(options: StoreConformanceOptions): void {
+  const { name, capabilities, subject, runner } = options;
+  runner.describe(`store conformance: ${name}`, () => {
+    for (const test of [...readAndWriteTests, ...watchTests]) {
+      if (test.needs?.some((capability) => !capabilities[capability])) continue;
+      runner.it(test.name, async () => {
+        const made = await subject();
+        let store = await made.open();
+        try {
+          await test.body(store, async () => {
+            await store.close();
+            store = await made.open();
+            return store;
+          });
+        } finally {
+          await store.close();
+          await made.cleanUp();
+        }
+      });
+    }
+  });
+}

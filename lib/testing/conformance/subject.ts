@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { hasCode, type StatusCode } from '../../base/index.js';
+import { type ApiObject, defineKind, type WatchBatch } from '../../object/index.js';
+import type { ObjectStore, Operation, WatchOptions, WatchStart } from '../../store/index.js';
+
+/** Where a suite declares its tests; mocha, node:test and vitest all fit. */
+export interface TestRunner {
+  describe(name: string, body: () => void): void;
+  it(name: string, body: () => Promise<void>): void;
+}
+
+/** A store under test. */
+export interface StoreSubject {
+  /** Opens the store; called again after `close`, it must show the same data if `durable`. */
+  open(): Promise<ObjectStore>;
+  /** Called once, after the last `close`. */
+  cleanUp(): Promise<void>;
+}
+
+/** What a store promises beyond the core, so that the suite can hold it to that. */
+export interface StoreCapabilities {
+  /** Data outlives `close`. */
+  readonly durable: boolean;
+  /** Each transaction that changes something takes the next integer. */
+  readonly denseRevisions: boolean;
+}
+
+/** What {@link storeConformance} runs on. */
+export interface StoreConformanceOptions {
+  /** In the tests' names. */
+  readonly name: string;
+  readonly capabilities: StoreCapabilities;
+  /** A fresh, empty subject; called once a test. */
+  readonly subject: () => Promise<StoreSubject>;
+  readonly runner: TestRunner;
+}
+
+/** One test of the suite. */
+export interface ConformanceTest {
+  readonly name: string;
+  /** Runs only where the store has all of these. */
+  readonly needs?: readonly (keyof StoreCapabilities)[];
+  readonly body: (store: ObjectStore, reopen: () => Promise<ObjectStore>) => Promise<void>;
+}
+
+/** The object that the suite stores. */
+export interface Thing extends ApiObject {
+  readonly value?: number;
+  readonly seen?: number;
+}
+
+/** Its kind. */
+export const things = defineKind<Thing>({
+  kind: 'Thing',
+  plural: 'things',
+  scope: 'Namespaced',
+  statusFields: ['seen'],
+  initialStatus: { seen: 0 },
+});
+
+/** A second kind, to see that kinds do not mix. */
+export const others = defineKind<Thing>({
+  kind: 'Other',
+  plural: 'others',
+  scope: 'Namespaced',
+  statusFields: [],
+});
+
+/** The key of a thing. */
+export function key(name: string, namespace = 'default'): { namespace: string; name: string } {
+  return { namespace, name };
+}
+
+/** A thing to create. */
+export function thing(
+  name: string,
+  value = 0,
+  namespace = 'default',
+): { name: string; namespace: string; value: number } {
+  return { name, namespace, value };
+}
+
+/** The operation that creates it. */
+export function creation(name: string, value = 0): Operation {
+  return { op: 'create', kind: things, object: thing(name, value) };
+}
+
+/** Fails unless `promise` rejects with a StatusError of that code. */
+export async function refused(code: StatusCode, promise: Promise<unknown>): Promise<void> {
+  await assert.rejects(promise, (error: unknown) => {
+    assert.ok(hasCode(error, code), `expected ${code}, got ${String(error)}`);
+    return true;
+  });
+}
+
+/** Batches of a watch until `enough` says so. */
+export async function collect(
+  store: ObjectStore,
+  options: WatchStart & Pick<WatchOptions, 'namespace' | 'labels' | 'fields'>,
+  enough: (batches: readonly WatchBatch<Thing>[]) => boolean,
+): Promise<readonly WatchBatch<Thing>[]> {
+  const stop = new AbortController();
+  const batches: WatchBatch<Thing>[] = [];
+  for await (const batch of store.watch(things, { ...options, signal: stop.signal })) {
+    batches.push(batch);
+    if (enough(batches)) stop.abort();
+  }
+  return batches;
+}
+
+/** True once so many events came. */
+export function events(count: number): (batches: readonly WatchBatch<Thing>[]) => boolean {
+  return (batches) => batches.reduce((sum, batch) => sum + batch.events.length, 0) >= count;
+}
+
+/** What a watch told, as `TYPE name`. */
+export function told(batches: readonly WatchBatch<Thing>[]): readonly string[] {
+  return batches.flatMap((batch) => batch.events.map((e) => `${e.type} ${e.object.name}`));
+}

@@ -1,0 +1,53 @@
+import { type ApiObject, defineKind, LevelEngine, type ObjectStore, openStore } from 'kedge';
+
+/** An object whose content says which write made it. */
+export interface Entry extends ApiObject {
+  readonly value?: number;
+  readonly pad?: string;
+}
+
+/** The kind the tests of this folder write. */
+export const entries = defineKind<Entry>({
+  kind: 'Entry',
+  plural: 'entries',
+  scope: 'Cluster',
+  statusFields: [],
+});
+
+/** Small buffers, so that tables and compactions of LevelDB happen within a test. */
+export function openLedger(
+  directory: string,
+  options: { readonly noSync?: boolean; readonly writeBufferBytes?: number } = {},
+): Promise<ObjectStore> {
+  const engine = new LevelEngine({
+    directory,
+    writeBufferBytes: options.writeBufferBytes ?? 64 * 1024,
+    unsafeNoSync: options.noSync ?? false,
+  });
+  return openStore({ engine, historyEvents: 200, historyAgeMs: 0 });
+}
+
+/** Everything a store answers, by name. */
+export async function content(store: ObjectStore): Promise<Map<string, number>> {
+  const { items } = await store.list(entries);
+  return new Map(items.map((entry) => [entry.name, entry.value ?? -1]));
+}
+
+/** A text that compresses badly, as real values do. */
+export function pad(value: number): string {
+  let state = value * 2654435761 + 1;
+  return Array.from({ length: 40 }, () => {
+    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+    return state.toString(36);
+  }).join('');
+}
+
+/** Creates or replaces an entry. */
+export async function put(store: ObjectStore, name: string, value: number): Promise<void> {
+  const object = { name, value, pad: pad(value) };
+  if (await store.get(entries, { name })) {
+    await store.transact([{ op: 'update', kind: entries, object }]);
+  } else {
+    await store.create(entries, object);
+  }
+}
