@@ -7,4 +7,5 @@ export * from './store/index.js';
 export * from './workqueue/index.js';
 export * from './informer/index.js';
 export * from './controller/index.js';
+export * from './election/index.js';
 export * from './manager/index.js';

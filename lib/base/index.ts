@@ -9,4 +9,6 @@ export * from './random.js';
 export * from './logger.js';
 export * from './backoff.js';
 export * from './limits.js';
+export * from './metrics.js';
+export * from './tracing.js';
 export * from './linked-signal.js';

@@ -11,24 +11,32 @@ const stride = 32;
  */
 export class TimeSlice {
   readonly #clock: Clock;
+  readonly #stride: number;
   #startedAt: number;
   #steps = 0;
 
-  constructor(clock: Clock) {
+  /** @param options `everyStep`: the items are not that small, look at the clock after each. */
+  constructor(clock: Clock, options: { readonly everyStep?: boolean } = {}) {
     this.#clock = clock;
+    this.#stride = options.everyStep ? 1 : stride;
     this.#startedAt = clock.monotonic();
   }
 
   /** Counts one item; true when the slice is used up. */
   due(): boolean {
     this.#steps += 1;
-    if (this.#steps % stride !== 0) return false;
+    if (this.#steps % this.#stride !== 0) return false;
     return this.#clock.monotonic() - this.#startedAt >= sliceMs;
+  }
+
+  /** The event loop had its turn meanwhile. */
+  restart(): void {
+    this.#startedAt = this.#clock.monotonic();
   }
 
   /** Lets everything else run, then begins a new slice. */
   async pause(): Promise<void> {
     await new Promise<void>((resolve) => this.#clock.defer(resolve));
-    this.#startedAt = this.#clock.monotonic();
+    this.restart();
   }
 }

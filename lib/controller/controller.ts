@@ -3,58 +3,33 @@ import {
   linkSignals,
   type Logger,
   messageOf,
-  type Random,
+  noMetrics,
+  noTracer,
   silentLogger,
   sleep,
   StatusError,
   systemClock,
   systemRandom,
+  TimeSlice,
+  type Tracer,
 } from '../base/index.js';
-import { type ApiObject, keyOf, keyString, type ObjectKey, parseKey } from '../object/index.js';
 import type { HandlerRegistration, SharedInformer } from '../informer/index.js';
-import { type BackoffOptions } from '../base/index.js';
-import { defaultBackoff, ItemBackoff, RateLimitingQueue } from '../workqueue/index.js';
+import { type ApiObject, keyOf, keyString, type ObjectKey, parseKey } from '../object/index.js';
+import { defaultBackoff, ItemBackoff, RateLimitingQueue, slowestOf } from '../workqueue/index.js';
+import { CauseRegistry, describeCauses, PendingCauses } from './causes.js';
+import type { ReconcileContext, Request } from './context.js';
+import type {
+  ControllerOptions,
+  ControllerStats,
+  StoreControllerOptions,
+  WatchHandle,
+} from './controller-options.js';
+import { Durability } from './durability.js';
+import { OwnWrites } from './own-writes.js';
+import type { Predicate } from './predicates.js';
+import { ReconcileMetrics } from './reconcile-metrics.js';
 import { type Result, retry } from './result.js';
-
-/** What a reconciler is given: a name, never the event that woke it. */
-export interface Request {
-  readonly key: ObjectKey;
-  /** Aborts at the time limit and when the controller stops. */
-  readonly signal: AbortSignal;
-  readonly logger: Logger;
-  /** Failures in a row before this run. */
-  readonly failures: number;
-}
-
-/** Drives one object towards its desired state. Must be idempotent and level-triggered. */
-export type Reconciler = (request: Request) => Promise<Result>;
-
-/** Ports and bounds of a controller. */
-export interface ControllerOptions {
-  /** Unique; appears in logs and metrics. */
-  readonly name: string;
-  readonly reconcile: Reconciler;
-  /** Keys worked on at once; default 1. */
-  readonly concurrency?: number;
-  /** Time limit of one reconcile in milliseconds; default 60 s. */
-  readonly timeoutMs?: number;
-  readonly backoff?: BackoffOptions;
-  readonly clock?: Clock;
-  readonly random?: Random;
-  readonly logger?: Logger;
-}
-
-/** Decides whether an update wakes the controller. */
-export type Predicate<T extends ApiObject> = (before: T, object: T) => boolean;
-
-/** Counters of a controller. */
-export interface ControllerStats {
-  readonly reconciles: number;
-  readonly errors: number;
-  readonly terminalErrors: number;
-  readonly active: number;
-  readonly queued: number;
-}
+import { registerWatch, type Wake } from './watches.js';
 
 const defaultTimeoutMs = 60_000;
 /** Time that an aborted reconcile gets to end. */
@@ -63,40 +38,79 @@ const abortMs = 1_000;
 /** A queue of keys, workers, and the watches that feed it. Build with {@link newController}. */
 export class Controller {
   readonly name: string;
-  readonly #options: ControllerOptions;
+  readonly #options: ControllerOptions<ReconcileContext>;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #tracer: Tracer;
   readonly #queue: RateLimitingQueue<string>;
+  readonly #backoff: ItemBackoff<string>;
+  readonly #metrics: ReconcileMetrics;
+  readonly #authors: CauseRegistry;
+  readonly #causes = new PendingCauses();
+  readonly #ownWrites = new OwnWrites();
+  /** Updates seen while a key's run goes on, by key; an entry for every run. */
+  readonly #suspects = new Map<string, Wake[]>();
+  readonly #durability: Durability | undefined;
   readonly #informers = new Set<SharedInformer<never>>();
-  readonly #registrations: HandlerRegistration[] = [];
+  readonly #registrations = new Set<HandlerRegistration>();
   readonly #stop = new AbortController();
+  readonly #runs = new Map<number, number>();
   #workers: Promise<void>[] = [];
-  readonly #stats = { reconciles: 0, errors: 0, terminalErrors: 0, active: 0 };
+  readonly #stats = { reconciles: 0, errors: 0, terminalErrors: 0 };
 
-  constructor(options: ControllerOptions) {
+  constructor(options: ControllerOptions | StoreControllerOptions) {
     this.name = options.name;
+    // A reconciler that takes a Request takes a ReconcileContext too.
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#logger = (options.logger ?? silentLogger).child({ controller: options.name });
-    const limiter = new ItemBackoff<string>(
-      options.random ?? systemRandom,
-      options.backoff ?? defaultBackoff,
+    this.#tracer = options.tracer ?? noTracer;
+    const random = options.random ?? systemRandom;
+    this.#backoff = new ItemBackoff<string>(random, options.backoff ?? defaultBackoff);
+    const { groupOf, metrics } = options;
+    this.#queue = new RateLimitingQueue<string>({
+      clock: this.#clock,
+      limiter: options.limiter ? slowestOf(this.#backoff, options.limiter) : this.#backoff,
+      name: options.name,
+      ...(groupOf ? { groupOf: (key) => groupOf(parseKey(key)) } : {}),
+      ...(metrics ? { metrics } : {}),
+    });
+    this.#metrics = new ReconcileMetrics(
+      metrics ?? noMetrics,
+      options.name,
+      options.concurrency ?? 1,
     );
-    this.#queue = new RateLimitingQueue(this.#clock, limiter);
+    this.#authors = options.causes ?? new CauseRegistry();
+    if ('store' in options)
+      this.#durability = new Durability({
+        store: options.store,
+        controller: options.name,
+        clock: this.#clock,
+        random,
+        logger: this.#logger,
+        ownWrites: this.#ownWrites,
+        authors: this.#authors,
+        conditionsOf: options.conditionsOf,
+      });
   }
 
   /** The kind this controller reconciles: each of its objects is a request. */
   for<T extends ApiObject>(informer: SharedInformer<T>, predicate?: Predicate<T>): this {
-    return this.watches(informer, (object) => [keyOf(object)], predicate);
+    this.#watch(informer, undefined, predicate);
+    return this;
   }
 
   /** Objects whose owner reference names `ownerKind` wake that owner, found in the object's namespace. */
-  owns<T extends ApiObject>(informer: SharedInformer<T>, ownerKind: string): this {
-    return this.watches(informer, (object) =>
+  owns<T extends ApiObject>(
+    informer: SharedInformer<T>,
+    ownerKind: string,
+    predicate?: Predicate<T>,
+  ): this {
+    const owners = (object: T): readonly ObjectKey[] =>
       (object.metadata.ownerReferences ?? [])
         .filter((owner) => owner.kind === ownerKind)
-        .map((owner) => keyOf({ ...object, name: owner.name })),
-    );
+        .map((owner) => keyOf({ ...object, name: owner.name }));
+    return this.watches(informer, owners, predicate);
   }
 
   /** Wakes the keys that `map` gives, for the old and the new state of every changed object. */
@@ -105,37 +119,92 @@ export class Controller {
     map: (object: T) => readonly ObjectKey[],
     predicate?: Predicate<T>,
   ): this {
-    // Deduplicated over old and new: a key that a waiting worker takes at once must not come twice.
-    const wake = (...states: readonly T[]): void => {
-      const keys = new Set(states.flatMap((object) => map(object).map(keyString)));
-      for (const key of keys) this.#queue.add(key);
-    };
-    this.#informers.add(informer as unknown as SharedInformer<never>);
-    this.#registrations.push(
-      informer.addHandler({
-        onAdd: (object) => wake(object),
-        onUpdate: (before, object) => {
-          if (predicate && !predicate(before, object)) return;
-          wake(before, object);
-        },
-        onDelete: ({ object }) => wake(object),
-      }),
-    );
+    this.#watch(informer, map, predicate);
     return this;
   }
 
+  /** As {@link watches}, for a watch that ends before the controller does: also while it runs. */
+  addWatch<T extends ApiObject>(
+    informer: SharedInformer<T>,
+    map: (object: T) => readonly ObjectKey[],
+    predicate?: Predicate<T>,
+  ): WatchHandle {
+    const registration = this.#watch(informer, map, predicate);
+    const remove = (): void => {
+      registration.remove();
+      this.#registrations.delete(registration);
+    };
+    return { remove, [Symbol.dispose]: remove };
+  }
+
+  #watch<T extends ApiObject>(
+    informer: SharedInformer<T>,
+    map: ((object: T) => readonly ObjectKey[]) | undefined,
+    predicate: Predicate<T> | undefined,
+  ): HandlerRegistration {
+    this.#informers.add(informer as unknown as SharedInformer<never>);
+    const registration = registerWatch({
+      informer,
+      kind: informer.kind,
+      ...(map ? { map } : {}),
+      predicate,
+      authors: this.#authors,
+      wake: (wake) => this.#wake(wake),
+    });
+    this.#registrations.add(registration);
+    return registration;
+  }
+
+  #wake(wake: Wake): void {
+    const { key, step } = wake;
+    if (step && this.#durability) {
+      // While the key's run goes on, who wrote this may not be known yet: judged when it ends.
+      const suspects = this.#suspects.get(key);
+      if (suspects) return void suspects.push(wake);
+      if (this.#ownWrites.explain(key, step)) return;
+    }
+    this.#causes.note(key, wake.cause);
+    this.#queue.add(key, wake.priority);
+  }
+
+  /** Updates that came while the key's run went on, and were not of its own making, wake it again. */
+  #judgeSuspects(key: string): void {
+    const suspects = this.#suspects.get(key) ?? [];
+    this.#suspects.delete(key);
+    for (const suspect of suspects) this.#wake(suspect);
+  }
+
   /** Wakes one key by hand. */
-  enqueue(key: ObjectKey): void {
-    this.#queue.add(keyString(key));
+  enqueue(key: ObjectKey, priority = 0): void {
+    this.#wake({ key: keyString(key), cause: { type: 'manual' }, priority });
   }
 
   stats(): ControllerStats {
-    return { ...this.#stats, queued: this.#queue.len };
+    const now = this.#clock.monotonic();
+    const oldest = Math.min(now, ...this.#runs.values());
+    return {
+      ...this.#stats,
+      active: this.#runs.size,
+      queued: this.#queue.len,
+      delayed: this.#queue.delayed,
+      longestRunMs: now - oldest,
+    };
+  }
+
+  /** Brings gauges that change with time up to date; a manager with metrics does it each second. */
+  refreshMetrics(): void {
+    this.#queue.refreshMetrics();
   }
 
   /** Starts the workers once every cache has synced and its initial list was told. */
   async start(): Promise<void> {
     await Promise.all([...this.#informers].map((informer) => informer.waitForSync()));
+    for (const { key, failures, delayMs } of (await this.#durability?.load()) ?? []) {
+      this.#backoff.restore(key, failures);
+      if (delayMs === undefined) continue;
+      this.#causes.note(key, { type: 'restored' });
+      this.#queue.addAfter(key, delayMs);
+    }
     const count = this.#options.concurrency ?? 1;
     this.#workers = Array.from({ length: count }, () => this.#work());
   }
@@ -147,6 +216,7 @@ export class Controller {
    */
   async stop(graceMs = 5_000): Promise<void> {
     for (const registration of this.#registrations) registration.remove();
+    this.#registrations.clear();
     this.#queue.shutDown();
     const ended = new AbortController();
     const workers = Promise.all(this.#workers).then(() => ended.abort());
@@ -155,65 +225,95 @@ export class Controller {
     await Promise.race([workers, sleep(this.#clock, abortMs, ended.signal)]);
     if (!ended.signal.aborted)
       this.#logger.warn('reconciles ignored their abort and were left behind', {
-        active: this.#stats.active,
+        active: this.#runs.size,
       });
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop(0);
+  }
+
   async #work(): Promise<void> {
+    // Runs that only look at caches never wait for anything: the event loop must get its turn.
+    const slice = new TimeSlice(this.#clock, { everyStep: true });
     for (;;) {
-      const handout = await this.#queue.get();
-      if (handout.shutDown) return;
-      this.#stats.active += 1;
-      const result = await this.#reconcile(handout.key);
-      this.#stats.active -= 1;
-      this.#settle(handout.key, result);
-      this.#queue.done(handout.key);
+      let key = this.#queue.tryGet();
+      if (key === undefined) {
+        const handout = await this.#queue.get();
+        if (handout.shutDown) return;
+        ({ key } = handout);
+        slice.restart();
+      }
+      const priority = this.#queue.priority(key);
+      if (this.#durability) this.#suspects.set(key, []);
+      const result = await this.#reconcile(key);
+      await this.#settle(key, result, priority);
+      this.#judgeSuspects(key);
+      this.#queue.done(key);
+      if (slice.due()) await slice.pause();
     }
   }
 
   async #reconcile(key: string): Promise<Result> {
-    const limit = new AbortController();
-    const timeoutMs = this.#options.timeoutMs ?? defaultTimeoutMs;
-    const timer = this.#clock.setTimer(
-      () =>
-        limit.abort(
-          new StatusError({
-            code: 'DeadlineExceeded',
-            reason: 'ReconcileTimeout',
-            message: `reconcile took longer than ${timeoutMs} ms`,
-          }),
-        ),
-      timeoutMs,
-    );
+    const run = this.#authors.nextRun();
+    const startedAt = this.#clock.monotonic();
+    this.#runs.set(run, startedAt);
+    this.#metrics.active(this.#runs.size);
     this.#stats.reconciles += 1;
+    const causes = this.#causes.take(key);
+    const timeoutMs = this.#options.timeoutMs ?? defaultTimeoutMs;
+    const limit = new AbortController();
+    const timer = this.#clock.setTimer(() => limit.abort(timedOut(timeoutMs)), timeoutMs);
     using link = linkSignals(limit.signal, this.#stop.signal);
+    const { signal } = link;
+    const logger = this.#logger.child({ key, run });
+    const request = {
+      key: parseKey(key),
+      signal,
+      logger,
+      failures: this.#queue.failures(key),
+      run,
+      causes,
+    };
+    logger.debug('reconcile', { causes: describeCauses(causes) });
+    const attributes = { controller: this.name, key, run };
+    let result: Result;
     try {
-      return await this.#options.reconcile({
-        key: parseKey(key),
-        signal: link.signal,
-        logger: this.#logger.child({ key }),
-        failures: this.#queue.failures(key),
+      await this.#durability?.awaitOwnWrites(key, this.#informers, signal);
+      const context = this.#durability?.context(key, request) ?? noStoreContext(request);
+      result = await this.#tracer.trace('reconcile', attributes, async (span) => {
+        span.setAttributes({ causes: describeCauses(causes) });
+        const ended = await this.#options.reconcile(context);
+        if (ended.type === 'retry') span.recordError(ended.error);
+        return ended;
       });
     } catch (error) {
-      return retry(error);
+      result = retry(error);
     } finally {
       timer.cancel();
     }
+    this.#runs.delete(run);
+    this.#metrics.active(this.#runs.size);
+    this.#metrics.ended(result, (this.#clock.monotonic() - startedAt) / 1_000);
+    return result;
   }
 
-  #settle(key: string, result: Result): void {
+  async #settle(key: string, result: Result, priority: number): Promise<void> {
     switch (result.type) {
       case 'done':
         this.#queue.forget(key);
-        return;
+        break;
       case 'requeueAfter':
         this.#queue.forget(key);
-        this.#queue.addAfter(key, result.delayMs);
-        return;
+        this.#causes.note(key, { type: 'timer' });
+        this.#queue.addAfter(key, result.delayMs, result.priority ?? priority);
+        break;
       case 'retry': {
         this.#stats.errors += 1;
-        const delayMs = this.#queue.addRateLimited(key, result.error);
+        this.#causes.note(key, { type: 'retry' });
+        const delayMs = this.#queue.addRateLimited(key, result.error, priority);
         this.#log(key, result.error, delayMs);
+        await this.#durability?.remember(key, delayMs, this.#backoff.failures(key));
         return;
       }
       case 'fail':
@@ -223,8 +323,9 @@ export class Controller {
           reason: result.reason,
           error: result.message,
         });
-        return;
+        break;
     }
+    await this.#durability?.settle(key, result);
   }
 
   /** A conflict is everyday life for optimistic writers: it is retried without a warning. */
@@ -236,12 +337,31 @@ export class Controller {
   }
 }
 
+function timedOut(timeoutMs: number): StatusError {
+  return new StatusError({
+    code: 'DeadlineExceeded',
+    reason: 'ReconcileTimeout',
+    message: `reconcile took longer than ${timeoutMs} ms`,
+  });
+}
+
+/** The types give a reconciler without a store no `txn`; whoever gets round them is told. */
+function noStoreContext(request: Request): ReconcileContext {
+  const missing = (): never => {
+    throw new TypeError('txn and effect need a store: give newController one');
+  };
+  return { ...request, txn: missing, effect: missing };
+}
+
 /**
- * A controller; add its watches, then hand it to a manager.
+ * A controller; add its watches, then hand it to a manager. With a `store`, its runs can write
+ * transactionally and call the outside world once; see {@link ReconcileContext}.
  *
  * @example
  * const controller = newController({ name: 'lamp', reconcile }).for(lamps).owns(bulbs, 'Lamp');
  */
-export function newController(options: ControllerOptions): Controller {
+export function newController(options: StoreControllerOptions): Controller;
+export function newController(options: ControllerOptions): Controller;
+export function newController(options: ControllerOptions | StoreControllerOptions): Controller {
   return new Controller(options);
 }

@@ -7,13 +7,16 @@
  *
  * Not promised: one reconcile per change. Many changes may be one run, one change may be several.
  */
-export {
-  Controller,
-  newController,
-  type ControllerOptions,
-  type ControllerStats,
-  type Predicate,
-  type Reconciler,
-  type Request,
-} from './controller.js';
+export { Controller, newController } from './controller.js';
+export type {
+  ControllerOptions,
+  ControllerStats,
+  StoreControllerOptions,
+  WatchHandle,
+} from './controller-options.js';
+export { type Author, type Cause, CauseRegistry, describeCauses } from './causes.js';
+export type { ReconcileContext, Reconciler, Request } from './context.js';
+export { type Json, type ReconcileRecord, reconcileRecords } from './journal.js';
+export * from './predicates.js';
 export { done, fail, requeueAfter, retry, type Result } from './result.js';
+export type { Transaction } from './transaction.js';

@@ -31,6 +31,8 @@ export interface InformerOptions<T extends ApiObject> {
   readonly source: ListWatch<T>;
   /** For log lines. */
   readonly name: string;
+  /** The kind's name, for causes; default `name`. */
+  readonly kind?: string;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly logger?: Logger;
@@ -79,6 +81,11 @@ export class SharedInformer<T extends ApiObject> {
     this.#random = options.random ?? systemRandom;
     this.#logger = (options.logger ?? silentLogger).child({ informer: options.name });
     this.#whenSynced = new Promise((resolve) => (this.#synced = resolve));
+  }
+
+  /** The kind it caches. */
+  get kind(): string {
+    return this.#options.kind ?? this.#options.name;
   }
 
   /** The cache. */

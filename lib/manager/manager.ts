@@ -2,16 +2,19 @@ import {
   type Clock,
   type Logger,
   messageOf,
+  type Metrics,
   type Random,
   silentLogger,
   sleep,
   systemClock,
   systemRandom,
 } from '../base/index.js';
-import type { Controller } from '../controller/index.js';
+import { CauseRegistry, type Controller } from '../controller/index.js';
 import { SharedInformer } from '../informer/index.js';
 import type { ApiObject, Kind } from '../object/index.js';
 import type { ObjectStore } from '../store/index.js';
+
+const metricsRefreshMs = 1_000;
 
 /** Something with a life of its own that a manager starts and stops. */
 export interface Runnable {
@@ -27,6 +30,9 @@ export interface ManagerOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly logger?: Logger;
+  readonly metrics?: Metrics;
+  /** A reconcile that runs longer than this makes the manager unhealthy; default 5 minutes. */
+  readonly stuckAfterMs?: number;
   /** Pause between compactions of the store's history; default 60 s. */
   readonly compactionIntervalMs?: number;
 }
@@ -50,6 +56,8 @@ export class Manager {
   readonly #controllers: Controller[] = [];
   readonly #runnables: Runnable[] = [];
   readonly #housekeeping = new AbortController();
+  /** Give it to controllers whose causes are to reach from one to the other. */
+  readonly causes = new CauseRegistry();
   #started: Runnable[] = [];
   #state: 'new' | 'started' | 'stopped' = 'new';
 
@@ -66,6 +74,7 @@ export class Manager {
     const informer = new SharedInformer<T>({
       source: this.#options.store.source(kind),
       name: kind.plural,
+      kind: kind.kind,
       clock: this.#clock,
       random: this.#options.random ?? systemRandom,
       logger: this.#logger,
@@ -104,6 +113,7 @@ export class Manager {
       throw error;
     }
     void this.#compact();
+    if (this.#options.metrics) void this.#refreshMetrics();
   }
 
   /** Stops everything in reverse order; all parts share the budget, in milliseconds. */
@@ -131,14 +141,30 @@ export class Manager {
     const storeCheck = {
       name: 'store',
       healthy: store.state === 'serving',
-      message: store.state === 'poisoned' ? store.error.message : store.state,
+      message: 'error' in store ? store.error.message : store.state,
     };
     const caches = [...this.#informers].map(([name, informer]) => ({
       name: `informer ${name}`,
       healthy: informer.hasSynced(),
       message: informer.hasSynced() ? 'synced' : 'not synced yet',
     }));
-    return [storeCheck, ...caches];
+    const stuckAfterMs = this.#options.stuckAfterMs ?? 300_000;
+    const controllers = this.#controllers.map((controller) => {
+      const { longestRunMs, queued } = controller.stats();
+      const healthy = longestRunMs <= stuckAfterMs;
+      const seconds = Math.round(longestRunMs / 1_000);
+      const message = healthy ? `${queued} queued` : `a reconcile has run for ${seconds} s`;
+      return { name: `controller ${controller.name}`, healthy, message };
+    });
+    return [storeCheck, ...caches, ...controllers];
+  }
+
+  async #refreshMetrics(): Promise<void> {
+    const { signal } = this.#housekeeping;
+    while (!signal.aborted) {
+      for (const controller of this.#controllers) controller.refreshMetrics();
+      await sleep(this.#clock, metricsRefreshMs, signal);
+    }
   }
 
   async #compact(): Promise<void> {

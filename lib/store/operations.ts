@@ -105,6 +105,16 @@ function compact(meta: { [K in keyof ObjectMeta]: ObjectMeta[K] | undefined }): 
   return out as unknown as ObjectMeta;
 }
 
+function demandAbsent(
+  operation: Operation & { op: 'check' },
+  current: ApiObject | undefined,
+): Applied {
+  const resource = info(operation.kind, operation.key);
+  if (current) throw conflict(resource, 'none', current.metadata.resourceVersion);
+  const metadata = { uid: '', resourceVersion: '', generation: 0, createdAt: '', updatedAt: '' };
+  return { object: { ...operation.key, metadata }, exists: false, changed: false };
+}
+
 function demandTime(
   kind: AnyKind,
   object: NewObject<ApiObject>,
@@ -244,6 +254,7 @@ export function applyOperation(
     case 'delete':
       return remove(demand(operation, current, operation.precondition), stamp);
     case 'check': {
+      if (operation.precondition.exists === false) return demandAbsent(operation, current);
       const object = demand(operation, current, operation.precondition);
       return { object, exists: true, changed: false };
     }

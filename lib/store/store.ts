@@ -54,6 +54,8 @@ export type WatchOptions = WatchStart & {
 export interface Precondition {
   readonly resourceVersion?: string;
   readonly uid?: string;
+  /** Only for `check`: false demands that there is no such object. */
+  readonly exists?: false;
   /** Values that fields must have, by dotted path; `undefined` for absent. */
   readonly fields?: Readonly<Record<string, unknown>>;
 }

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { seededRandom } from '../base/index.js';
 import { FakeClock } from '../testing/index.js';
-import { ItemBackoff, RateLimitingQueue, WorkQueue } from './index.js';
+import { ItemBackoff, RateLimitingQueue, slowestOf, TokenBucket, WorkQueue } from './index.js';
 
 async function keyOf(queue: { get(): Promise<unknown> }): Promise<unknown> {
   const handout = (await queue.get()) as { shutDown: boolean; key?: string };
@@ -119,6 +119,135 @@ describe('work queue', () => {
   });
 });
 
+describe('work queue with priorities', () => {
+  const drainAll = (queue: WorkQueue<string>): string[] => {
+    const out: string[] = [];
+    for (let key = queue.tryGet(); key !== undefined; key = queue.tryGet()) {
+      out.push(key);
+      queue.done(key);
+    }
+    return out;
+  };
+
+  it('hands out higher ones first, oldest first within one', () => {
+    const queue = new WorkQueue<string>();
+    queue.add('low', -100);
+    queue.add('a');
+    queue.add('high', 10);
+    queue.add('b');
+    expect(drainAll(queue)).to.deep.equal(['high', 'a', 'b', 'low']);
+  });
+
+  it('raises a key that waits, to the tail of its new priority, and hands it out once', () => {
+    const queue = new WorkQueue<string>();
+    for (const key of ['x', 'y', 'z']) queue.add(key, -100);
+    queue.add('a');
+    queue.add('y');
+    queue.add('y', -5);
+    expect(queue.len).to.equal(4);
+    expect(drainAll(queue)).to.deep.equal(['a', 'y', 'x', 'z']);
+  });
+
+  it('gives lower ones their share although higher ones never end', () => {
+    const queue = new WorkQueue<string>({ lowerShare: 8 });
+    for (let n = 0; n < 20; n += 1) queue.add(`initial${n}`, -100);
+    const order: string[] = [];
+    for (let n = 0; n < 200; n += 1) {
+      queue.add(`live${n}`);
+      const key = queue.tryGet()!;
+      queue.done(key);
+      order.push(key);
+    }
+    expect(order.filter((key) => key.startsWith('initial'))).to.have.length(20);
+    expect(order.slice(0, 8).filter((key) => key.startsWith('initial'))).to.have.length(1);
+  });
+
+  it('takes turns between groups: one that floods delays the others by one key each', () => {
+    const queue = new WorkQueue<string>({ groupOf: (key) => key.split('/')[0] ?? '' });
+    for (let n = 0; n < 1_000; n += 1) queue.add(`noisy/${n}`);
+    queue.add('quiet/1');
+    queue.add('calm/1');
+    queue.add('quiet/2');
+    expect(drainAll(queue).slice(0, 5)).to.deep.equal([
+      'noisy/0',
+      'quiet/1',
+      'calm/1',
+      'noisy/1',
+      'quiet/2',
+    ]);
+  });
+
+  it('refuses a priority out of range', () => {
+    const queue = new WorkQueue<string>();
+    expect(() => queue.add('a', 5_000)).to.throw(RangeError, '1000');
+    expect(() => queue.add('a', 0.5)).to.throw(RangeError);
+  });
+
+  it('never has one key with two workers, loses none and starves none, with priorities and groups', () => {
+    const key = fc.constantFrom('a/1', 'a/2', 'b/1', 'b/2', 'c/1');
+    const step = fc.record({
+      what: fc.constantFrom('add', 'add', 'take', 'done'),
+      key,
+      priority: fc.constantFrom(-100, 0, 0, 7),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), fc.boolean(), (steps, fair) => {
+        const queue = new WorkQueue<string>(
+          fair ? { groupOf: (k) => k.slice(0, 1), lowerShare: 3 } : { lowerShare: 3 },
+        );
+        const held = new Set<string>();
+        const dirty = new Map<string, number>();
+        for (const { what, key: k, priority } of steps) {
+          if (what === 'add') {
+            queue.add(k, priority);
+            if (!dirty.has(k)) dirty.set(k, 0);
+          } else if (what === 'take') {
+            const ready = [...dirty.keys()].filter((d) => !held.has(d));
+            expect(queue.len).to.equal(ready.length);
+            const taken = queue.tryGet();
+            expect(taken === undefined).to.equal(ready.length === 0);
+            if (taken === undefined) continue;
+            expect(held.has(taken)).to.equal(false);
+            expect(ready).to.include(taken);
+            held.add(taken);
+            dirty.delete(taken);
+            for (const d of ready) if (dirty.has(d)) dirty.set(d, dirty.get(d)! + 1);
+            // Five keys, three priorities, every third from below: nobody waits longer than this.
+            expect(Math.max(0, ...dirty.values())).to.be.lessThan(60);
+          } else {
+            queue.done(k);
+            held.delete(k);
+          }
+        }
+        for (const k of [...held]) queue.done(k);
+        expect(drainAll(queue).sort()).to.deep.equal([...dirty.keys()].sort());
+      }),
+      { numRuns: 400 },
+    );
+  });
+});
+
+describe('rate limiters', () => {
+  it('a token bucket lets a burst through, then so many a second', async () => {
+    const clock = new FakeClock();
+    const bucket = new TokenBucket<string>(clock, { perSecond: 10, burst: 3 });
+    const take = () => Array.from({ length: 5 }, () => bucket.when());
+    expect(take()).to.deep.equal([0, 0, 0, 100, 200]);
+    await clock.advance(1_000);
+    expect(take().slice(0, 3)).to.deep.equal([0, 0, 0]);
+  });
+
+  it('the slowest of several decides', () => {
+    const clock = new FakeClock();
+    const backoff = new ItemBackoff<string>(seededRandom(1), { baseMs: 50, maxMs: 1e6, jitter: 0 });
+    const both = slowestOf(backoff, new TokenBucket<string>(clock, { perSecond: 1, burst: 1 }));
+    expect(both.when('a')).to.equal(50);
+    expect(both.when('b')).to.equal(1_000);
+    both.forget('a');
+    expect(backoff.size).to.equal(1);
+  });
+});
+
 describe('rate limited queue', () => {
   const make = () => {
     const clock = new FakeClock();
@@ -127,7 +256,7 @@ describe('rate limited queue', () => {
       maxMs: 1_000,
       jitter: 0,
     });
-    return { clock, queue: new RateLimitingQueue(clock, limiter) };
+    return { clock, queue: new RateLimitingQueue<string>({ clock, limiter }) };
   };
 
   it('adds after the delay, at the earliest time asked for', async () => {

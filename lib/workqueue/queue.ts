@@ -1,9 +1,13 @@
-/** State of a key the queue knows. Absent from the map: unknown to the queue. */
-type KeyState = 'queued' | 'processing' | 'processing-dirty';
+import { FairLane, FifoLane, type Lane } from './lane.js';
 
 /** What {@link WorkQueue.get} gives. */
 export type Handout<K> =
-  | { readonly key: K; readonly shutDown: false }
+  | {
+      readonly key: K;
+      /** The priority it was queued with. */
+      readonly priority: number;
+      readonly shutDown: false;
+    }
   | { readonly shutDown: true };
 
 /** What a drain left behind. */
@@ -13,69 +17,158 @@ export interface DrainReport<K> {
   readonly left: readonly K[];
 }
 
+/** Order of a {@link WorkQueue}. */
+export interface WorkQueueOptions<K> {
+  /** Keys of one group wait for each other, not for those of other groups: a tenant, a namespace. */
+  readonly groupOf?: (key: K) => string;
+  /**
+   * Of so many keys handed out, one comes from a lower priority that has keys waiting: it gets its
+   * share however much is added above. Default 8.
+   */
+  readonly lowerShare?: number;
+}
+
+/** Priorities are whole numbers from -1000 to 1000; 0 is the usual one. */
+export const priorityMax = 1_000;
+
+// A key's state and priority in one small integer: no object a key. Absent from the map: unknown.
+const queued = 0;
+const processing = 1;
+const processingDirty = 2;
+const stateBits = 2;
+
+function encode(state: number, priority: number): number {
+  return ((priority + priorityMax) << stateBits) | state;
+}
+function stateOf(code: number): number {
+  return code & ((1 << stateBits) - 1);
+}
+function priorityOf(code: number): number {
+  return (code >> stateBits) - priorityMax;
+}
+
+function demandPriority(priority: number): void {
+  if (Number.isInteger(priority) && Math.abs(priority) <= priorityMax) return;
+  throw new RangeError(
+    `priority ${priority} is not a whole number from -${priorityMax} to ${priorityMax}`,
+  );
+}
+
 /**
- * Keys waiting for work, client-go's `workqueue` without its two defects (research/controllers.md 2.1).
+ * Keys waiting for work, client-go's `workqueue` without its two defects (research/controllers.md 2.1),
+ * with priorities, ageing and fairness.
  *
- * Invariants: a key is in exactly one of {absent, queued, processing, processing-dirty}; it is in the
- * ring exactly once when queued and never otherwise; so one key is never with two workers.
+ * Invariants: a key is in exactly one of {absent, queued, processing, processing-dirty}, and counts
+ * as queued once; so one key is never with two workers.
+ *
+ * A key whose priority is raised while it waits goes to the tail of its new lane; its old slot is
+ * passed over when it comes up.
  */
 export class WorkQueue<K> {
-  readonly #states = new Map<K, KeyState>();
-  #ring: (K | undefined)[] = [];
-  /** Index of the next key in the ring; taken slots are cleared so that nothing leaks. */
-  #head = 0;
+  readonly #options: WorkQueueOptions<K>;
+  readonly #lowerShare: number;
+  readonly #codes = new Map<K, number>();
+  /** The lane of the usual priority, at hand. */
+  readonly #usual: Lane<K>;
+  /** Highest priority first. */
+  readonly #lanes: Lane<K>[];
+  #length = 0;
+  #handedOut = 0;
   readonly #waiting: ((handout: Handout<K>) => void)[] = [];
   readonly #drainers: (() => void)[] = [];
   #state: 'open' | 'draining' | 'shutDown' = 'open';
 
+  constructor(options: WorkQueueOptions<K> = {}) {
+    this.#options = options;
+    this.#lowerShare = options.lowerShare ?? 8;
+    this.#usual = this.#makeLane(0);
+    this.#lanes = [this.#usual];
+  }
+
   /** Keys ready to be handed out. */
   get len(): number {
-    return this.#ring.length - this.#head;
+    return this.#length;
   }
 
   get shuttingDown(): boolean {
     return this.#state !== 'open';
   }
 
-  /** Marks the key for work: queued once however often it is added; while it is processed, once more after. */
-  add(key: K): void {
+  /**
+   * Marks the key for work: queued once however often it is added, at the highest priority asked
+   * for; while it is processed, once more after.
+   * @throws RangeError for a priority that is not a whole number within {@link priorityMax}.
+   */
+  add(key: K, priority = 0): void {
     if (this.#state !== 'open') return;
-    const state = this.#states.get(key);
-    if (state === 'processing') this.#states.set(key, 'processing-dirty');
-    if (state !== undefined) return;
-    this.#states.set(key, 'queued');
-    this.#push(key);
+    if (priority !== 0) demandPriority(priority);
+    const code = this.#codes.get(key);
+    if (code === undefined) {
+      this.#enqueue(key, priority);
+      return;
+    }
+    const state = stateOf(code);
+    if (state === processing) {
+      this.#codes.set(key, encode(processingDirty, priority));
+    } else if (priority > priorityOf(code)) {
+      this.#codes.set(key, encode(state, priority));
+      if (state === queued) this.#lane(priority).push(key);
+    }
   }
 
-  /** The next key, oldest first; waits for one. After shutdown: what is queued while draining, then the end. */
+  /** The next key, or undefined when none is ready. */
+  tryGet(): K | undefined {
+    if (this.#length === 0) return undefined;
+    this.#handedOut += 1;
+    const code = encode(queued, 0);
+    for (;;) {
+      const lane = this.#lanes.length === 1 ? this.#usual : this.#nextLane();
+      const key = lane.shift();
+      if (key === undefined) return undefined;
+      const found = this.#codes.get(key);
+      // A slot left behind by a raised priority, or by a key that was dropped.
+      if (found === undefined || stateOf(found) !== queued) continue;
+      if (found !== code && priorityOf(found) !== lane.priority) continue;
+      this.#codes.set(key, encode(processing, lane.priority));
+      this.#length -= 1;
+      return key;
+    }
+  }
+
+  /** The next key; waits for one. After shutdown: what is queued while draining, then the end. */
   get(): Promise<Handout<K>> {
-    const key = this.#take();
-    if (key !== undefined) return Promise.resolve({ key, shutDown: false });
+    const key = this.tryGet();
+    if (key !== undefined)
+      return Promise.resolve({ key, priority: this.priority(key), shutDown: false });
     if (this.#state !== 'open') return Promise.resolve({ shutDown: true });
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
+  /** Priority of a key that is queued or processed; 0 for others. */
+  priority(key: K): number {
+    const code = this.#codes.get(key);
+    return code === undefined ? 0 : priorityOf(code);
+  }
+
   /** Ends the work on a key; if it was added meanwhile it goes to the tail. For a key not handed out: nothing. */
   done(key: K): void {
-    const state = this.#states.get(key);
-    if (state === 'processing') {
-      this.#states.delete(key);
-    } else if (state === 'processing-dirty') {
-      // Also while draining: the change came before the end.
-      this.#states.set(key, 'queued');
-      this.#push(key);
-    } else {
-      return;
-    }
-    if (this.#states.size === 0) this.#settleDrain();
+    const code = this.#codes.get(key);
+    if (code === undefined) return;
+    const state = stateOf(code);
+    if (state === queued) return;
+    this.#codes.delete(key);
+    // Also while draining: the change came before the end.
+    if (state === processingDirty && this.#state !== 'shutDown')
+      this.#enqueue(key, priorityOf(code));
+    if (this.#codes.size === 0) this.#settleDrain();
   }
 
   /** Stops: queued keys are dropped, waiting `get` calls end, work under way goes on. Repeatable. */
   shutDown(): void {
     this.#state = 'shutDown';
-    for (const [key, state] of this.#states) if (state === 'queued') this.#states.delete(key);
-    this.#ring = [];
-    this.#head = 0;
+    for (const [key, code] of this.#codes) if (stateOf(code) === queued) this.#codes.delete(key);
+    for (const lane of this.#lanes) lane.clear();
+    this.#length = 0;
     this.#endWaiting();
     this.#settleDrain();
   }
@@ -87,40 +180,58 @@ export class WorkQueue<K> {
   async shutDownWithDrain(expired: Promise<void>): Promise<DrainReport<K>> {
     if (this.#state === 'open') this.#state = 'draining';
     this.#endWaiting();
-    if (this.#states.size > 0) {
+    if (this.#codes.size > 0) {
       const drained = new Promise<void>((resolve) => this.#drainers.push(resolve));
       await Promise.race([drained, expired]);
     }
-    const left = [...this.#states.keys()];
+    const left = [...this.#codes.keys()];
     this.shutDown();
     return { drained: left.length === 0, left };
   }
 
-  #push(key: K): void {
+  #enqueue(key: K, priority: number): void {
     const waiter = this.#waiting.shift();
     if (waiter) {
-      this.#states.set(key, 'processing');
-      waiter({ key, shutDown: false });
+      this.#codes.set(key, encode(processing, priority));
+      waiter({ key, priority, shutDown: false });
       return;
     }
-    this.#ring.push(key);
+    this.#codes.set(key, encode(queued, priority));
+    this.#length += 1;
+    (priority === 0 ? this.#usual : this.#lane(priority)).push(key);
   }
 
-  #take(): K | undefined {
-    if (this.#head >= this.#ring.length) return undefined;
-    const key = this.#ring[this.#head];
-    this.#ring[this.#head] = undefined;
-    this.#head += 1;
-    if (this.#head > 1_024 && this.#head * 2 > this.#ring.length) {
-      this.#ring = this.#ring.slice(this.#head);
-      this.#head = 0;
+  #makeLane(priority: number): Lane<K> {
+    const { groupOf } = this.#options;
+    return groupOf ? new FairLane<K>(priority, groupOf) : new FifoLane<K>(priority);
+  }
+
+  #lane(priority: number): Lane<K> {
+    const known = this.#lanes.find((lane) => lane.priority === priority);
+    if (known) return known;
+    const lane = this.#makeLane(priority);
+    this.#lanes.push(lane);
+    this.#lanes.sort((a, b) => b.priority - a.priority);
+    return lane;
+  }
+
+  /** The highest lane with keys; in its turn, one of the lower ones, in turns among them too. */
+  #nextLane(): Lane<K> {
+    let highest: Lane<K> | undefined;
+    const lower: Lane<K>[] = [];
+    const lowersTurn = this.#handedOut % this.#lowerShare === 0;
+    for (const lane of this.#lanes) {
+      if (lane.length === 0) continue;
+      highest ??= lane;
+      if (!lowersTurn) break;
+      if (lane !== highest) lower.push(lane);
     }
-    if (key !== undefined) this.#states.set(key, 'processing');
-    return key;
+    const turn = Math.floor(this.#handedOut / this.#lowerShare) % Math.max(1, lower.length);
+    return lower[turn] ?? highest ?? this.#usual;
   }
 
   #endWaiting(): void {
-    // Whoever waits found the ring empty, so nothing is left for them.
+    // Whoever waits found nothing queued, so nothing is left for them.
     for (const waiter of this.#waiting.splice(0)) waiter({ shutDown: true });
   }
 

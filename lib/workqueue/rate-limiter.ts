@@ -1,4 +1,10 @@
-import { backoffDelayMs, type BackoffOptions, type Random, StatusError } from '../base/index.js';
+import {
+  backoffDelayMs,
+  type BackoffOptions,
+  type Clock,
+  type Random,
+  StatusError,
+} from '../base/index.js';
 
 /** Decides how long a failed key waits. */
 export interface RateLimiter<K> {
@@ -24,6 +30,11 @@ export class ItemBackoff<K> implements RateLimiter<K> {
     this.#options = options;
   }
 
+  /** Keys with failures; each is forgotten on success. */
+  get size(): number {
+    return this.#failures.size;
+  }
+
   when(key: K, error?: unknown): number {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
@@ -36,7 +47,64 @@ export class ItemBackoff<K> implements RateLimiter<K> {
     return this.#failures.get(key) ?? 0;
   }
 
+  /** Takes up a count that was kept elsewhere: failures survive a restart. */
+  restore(key: K, failures: number): void {
+    if (failures > 0) this.#failures.set(key, failures);
+  }
+
   forget(key: K): void {
     this.#failures.delete(key);
   }
+}
+
+/** Bounds of a {@link TokenBucket}. */
+export interface TokenBucketOptions {
+  /** Tokens that come back, a second. */
+  readonly perSecond: number;
+  /** Tokens that may be saved up. */
+  readonly burst: number;
+}
+
+/** Retries of all keys together: so many at once, then so many a second. client-go's numbers are 10 and 100. */
+export class TokenBucket<K> implements RateLimiter<K> {
+  readonly #clock: Clock;
+  readonly #options: TokenBucketOptions;
+  #tokens: number;
+  #at: number;
+
+  constructor(clock: Clock, options: TokenBucketOptions = { perSecond: 10, burst: 100 }) {
+    this.#clock = clock;
+    this.#options = options;
+    this.#tokens = options.burst;
+    this.#at = clock.monotonic();
+  }
+
+  when(): number {
+    const { perSecond, burst } = this.#options;
+    const now = this.#clock.monotonic();
+    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#at) / 1_000) * perSecond);
+    this.#at = now;
+    // Below zero stands for retries that were promised a later time.
+    this.#tokens -= 1;
+    return this.#tokens >= 0 ? 0 : (-this.#tokens / perSecond) * 1_000;
+  }
+
+  failures(): number {
+    return 0;
+  }
+
+  forget(): void {
+    // Tokens come back by themselves.
+  }
+}
+
+/** The longest wait of several limiters. */
+export function slowestOf<K>(...limiters: readonly RateLimiter<K>[]): RateLimiter<K> {
+  return {
+    when: (key, error) => Math.max(...limiters.map((limiter) => limiter.when(key, error))),
+    failures: (key) => Math.max(...limiters.map((limiter) => limiter.failures(key))),
+    forget: (key) => {
+      for (const limiter of limiters) limiter.forget(key);
+    },
+  };
 }

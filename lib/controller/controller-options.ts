@@ -1,0 +1,58 @@
+import type { BackoffOptions, Clock, Logger, Metrics, Random, Tracer } from '../base/index.js';
+import type { AnyKind, ObjectKey } from '../object/index.js';
+import type { ObjectStore } from '../store/index.js';
+import type { RateLimiter } from '../workqueue/index.js';
+import type { CauseRegistry } from './causes.js';
+import type { ReconcileContext, Reconciler, Request } from './context.js';
+
+/** Ports and bounds of a controller. */
+export interface ControllerOptions<C extends Request = Request> {
+  /** Unique; appears in logs and metrics. */
+  readonly name: string;
+  readonly reconcile: Reconciler<C>;
+  /** Keys worked on at once; default 1. */
+  readonly concurrency?: number;
+  /** Time limit of one reconcile in milliseconds; default 60 s. */
+  readonly timeoutMs?: number;
+  readonly backoff?: BackoffOptions;
+  /** Slows retries of all keys together, beside the backoff of each; see TokenBucket. */
+  readonly limiter?: RateLimiter<string>;
+  /** Keys of one group take turns with those of others; see WorkQueue. */
+  readonly groupOf?: (key: ObjectKey) => string;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly logger?: Logger;
+  readonly metrics?: Metrics;
+  readonly tracer?: Tracer;
+  /** Shared between controllers, causes reach from one to the other. */
+  readonly causes?: CauseRegistry;
+}
+
+/** Options of a controller whose runs write through `txn` and `effect`. */
+export interface StoreControllerOptions extends ControllerOptions<ReconcileContext> {
+  /** A fenced one for leader-only work; see LeaderElector.fence. */
+  readonly store: ObjectStore;
+  /**
+   * The kind it is for, where that has a status field `conditions`: `fail` then sets the condition
+   * Stalled with its reason and message, and the next run that is `done` takes it back.
+   */
+  readonly conditionsOf?: AnyKind;
+}
+
+/** Counters of a controller. */
+export interface ControllerStats {
+  readonly reconciles: number;
+  readonly errors: number;
+  readonly terminalErrors: number;
+  readonly active: number;
+  readonly queued: number;
+  /** Keys waiting for a time. */
+  readonly delayed: number;
+  /** Milliseconds that the longest run goes on; 0 when none does. */
+  readonly longestRunMs: number;
+}
+
+/** A watch that can be taken away again. */
+export interface WatchHandle extends Disposable {
+  remove(): void;
+}

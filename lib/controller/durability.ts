@@ -1,0 +1,180 @@
+import { type Clock, type Logger, messageOf, type Random, timestamp } from '../base/index.js';
+import type { SharedInformer } from '../informer/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  type Condition,
+  findCondition,
+  type Kind,
+  parseKey,
+  setCondition,
+} from '../object/index.js';
+import type { ObjectStore } from '../store/index.js';
+import type { CauseRegistry } from './causes.js';
+import type { ReconcileContext, Request } from './context.js';
+import { Journal } from './journal.js';
+import type { OwnWrites } from './own-writes.js';
+import type { Result } from './result.js';
+import { runTransaction, type Written } from './transaction.js';
+
+/** Waits from this long on survive a restart; shorter ones are over before it is. */
+const durableMs = 60_000;
+const keysMax = 10_000;
+/** Condition of an object whose reconcile failed for good. */
+const stalled = 'Stalled';
+
+interface Conditioned extends ApiObject {
+  readonly conditions?: readonly Condition[];
+}
+
+/** Parts of a controller with a store. */
+export interface DurabilityOptions {
+  readonly store: ObjectStore;
+  readonly controller: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly ownWrites: OwnWrites;
+  readonly authors: CauseRegistry;
+  readonly conditionsOf: AnyKind | undefined;
+}
+
+/** A key that was left waiting by an earlier process. */
+export interface Restored {
+  readonly key: string;
+  readonly failures: number;
+  readonly delayMs: number | undefined;
+}
+
+/** What a controller with a store does for its runs: transactions, effects, durable timers. */
+export class Durability {
+  readonly #options: DurabilityOptions;
+  readonly #journal: Journal;
+  /** Revision that a key's last run wrote: the next run must not see anything older. */
+  readonly #wroteAt = new Map<string, number>();
+
+  constructor(options: DurabilityOptions) {
+    this.#options = options;
+    this.#journal = new Journal(options.store, options.controller, options.random);
+  }
+
+  /** What an earlier process left behind; a time that has passed means at once. */
+  async load(): Promise<readonly Restored[]> {
+    const now = this.#options.clock.now();
+    return (await this.#journal.load()).map(({ key, dueAt, failures, effects }) => {
+      // An effect under way is taken up at once: its run never ended.
+      const at = effects ? now : dueAt;
+      const delayMs = at === undefined ? undefined : Math.max(0, at - now);
+      return { key, failures: failures ?? 0, delayMs };
+    });
+  }
+
+  /** Read your own writes, also from a remote source; in process nothing is waited for. */
+  async awaitOwnWrites(
+    key: string,
+    informers: Iterable<SharedInformer<never>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const revision = this.#wroteAt.get(key);
+    if (revision === undefined) return;
+    for (const informer of informers) await informer.waitForRevision(revision, signal);
+    if (!signal.aborted) this.#wroteAt.delete(key);
+  }
+
+  context(key: string, request: Request): ReconcileContext {
+    return {
+      ...request,
+      txn: async (work) => {
+        const { store, clock } = this.#options;
+        const dueOf = (result: unknown): number | undefined =>
+          isResult(result) ? durableDue(result, clock) : undefined;
+        const { result, written } = await runTransaction(store, work, (made) =>
+          this.#journal.settled(key, dueOf(made)),
+        );
+        this.#journal.committed(key, { dueAt: dueOf(result) });
+        for (const write of written) this.#note(key, write, request);
+        return result;
+      },
+      effect: (name, call) => this.#journal.effect(key, name, call),
+    };
+  }
+
+  #note(key: string, { kind, key: object, before, after }: Written, request: Request): void {
+    const { ownWrites, authors, controller } = this.#options;
+    if (before !== undefined) ownWrites.note(key, { object: `${kind} ${object}`, before, after });
+    authors.wrote(after, { controller, key, run: request.run, causes: request.causes });
+    this.#wroteAt.set(key, Number(after));
+    if (this.#wroteAt.size <= keysMax) return;
+    const oldest = this.#wroteAt.keys().next();
+    if (!oldest.done) this.#wroteAt.delete(oldest.value);
+  }
+
+  /** After a run that did not fail. */
+  async settle(key: string, result: Result): Promise<void> {
+    const dueAt = durableDue(result, this.#options.clock);
+    // A run that ends without a transaction leaves its effects for the next one to use.
+    await this.#write(key, dueAt, undefined);
+    const { conditionsOf, logger } = this.#options;
+    if (!conditionsOf || result.type === 'requeueAfter') return;
+    await this.#setStalled(key, conditionsOf as unknown as Kind<Conditioned>, result).catch(
+      (error: unknown) =>
+        logger.warn('condition could not be set', { key, error: messageOf(error) }),
+    );
+  }
+
+  async #setStalled(key: string, kind: Kind<Conditioned>, result: Result): Promise<void> {
+    const { store, clock, ownWrites } = this.#options;
+    const failed = result.type === 'fail' ? result : undefined;
+    const { written } = await runTransaction(
+      store,
+      async (transaction) => {
+        const object = await transaction.get(kind, parseKey(key));
+        if (!object || (!failed && !findCondition(object.conditions, stalled))) return;
+        const next = {
+          type: stalled,
+          status: failed ? ('True' as const) : ('False' as const),
+          reason: failed?.reason ?? 'Reconciled',
+          message: failed?.message ?? '',
+          observedGeneration: object.metadata.generation,
+        };
+        const conditions = setCondition(object.conditions, next, timestamp(clock));
+        transaction.updateStatus(kind, parseKey(key), { conditions });
+      },
+      () => [],
+    );
+    for (const { kind: of, key: object, before, after } of written)
+      if (before !== undefined) ownWrites.note(key, { object: `${of} ${object}`, before, after });
+  }
+
+  /** After a failure: a long wait and the count survive a restart. */
+  async remember(key: string, delayMs: number, failures: number): Promise<void> {
+    if (delayMs < durableMs) return;
+    await this.#write(key, this.#options.clock.now() + delayMs, failures);
+  }
+
+  async #write(
+    key: string,
+    dueAt: number | undefined,
+    failures: number | undefined,
+  ): Promise<void> {
+    const { operations, next } = this.#journal.schedule(key, dueAt, failures);
+    try {
+      await this.#journal.write(key, operations, next);
+    } catch (error) {
+      // The timer still runs in this process; only a restart would forget it.
+      this.#options.logger.warn('timer could not be made durable', {
+        key,
+        error: messageOf(error),
+      });
+    }
+  }
+}
+
+function isResult(value: unknown): value is Result {
+  return typeof value === 'object' && value !== null && 'type' in value && 'delayMs' in value;
+}
+
+function durableDue(result: Result, clock: Clock): number | undefined {
+  if (result.type !== 'requeueAfter' || result.delayMs < durableMs) return undefined;
+  return clock.now() + result.delayMs;
+}

@@ -1,0 +1,154 @@
+import type { Random } from '../base/index.js';
+import { type AnyKind, type ApiObject, defineKind, jsonEqual } from '../object/index.js';
+import type { ObjectStore, Operation } from '../store/index.js';
+
+/** JSON that an effect may answer. */
+export type Json =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Json[]
+  | { readonly [key: string]: Json };
+
+/** An external call: asked for under its key, and answered once `result` is there. */
+interface Effect {
+  readonly idempotencyKey: string;
+  readonly done: boolean;
+  readonly result?: Json;
+}
+
+/** What a controller remembers about one key across restarts. */
+export interface ReconcileRecord extends ApiObject {
+  readonly controller: string;
+  readonly key: string;
+  /** When to look again, milliseconds since the epoch. */
+  readonly dueAt?: number;
+  /** Failures in a row. */
+  readonly failures?: number;
+  readonly effects?: Readonly<Record<string, Effect>>;
+}
+
+/**
+ * Records of reconcilers: an ordinary kind of the store, so they are written in the transaction of
+ * the object they are about, and no watcher of that object's kind is woken by them.
+ */
+export const reconcileRecords = defineKind<ReconcileRecord>({
+  kind: 'ReconcileRecord',
+  plural: 'reconcilerecords',
+  scope: 'Cluster',
+  statusFields: [],
+});
+
+type Memory = Pick<ReconcileRecord, 'dueAt' | 'failures' | 'effects'>;
+
+/** Timers, failures and effects of one controller, durable. */
+export class Journal {
+  readonly #store: ObjectStore;
+  readonly #controller: string;
+  readonly #random: Random;
+  /** What the store holds; this controller is the only writer. */
+  readonly #memories = new Map<string, Memory>();
+
+  constructor(store: ObjectStore, controller: string, random: Random) {
+    this.#store = store;
+    this.#controller = controller;
+    this.#random = random;
+  }
+
+  /** Keys with something remembered. */
+  get size(): number {
+    return this.#memories.size;
+  }
+
+  /** Reads back what the controller remembered. */
+  async load(): Promise<readonly ReconcileRecord[]> {
+    const fields = (object: ApiObject): boolean =>
+      (object as ReconcileRecord).controller === this.#controller;
+    const { items } = await this.#store.list(reconcileRecords, { fields });
+    this.#memories.clear();
+    for (const { key, dueAt, failures, effects } of items)
+      this.#memories.set(key, memory(dueAt, failures, effects));
+    return items;
+  }
+
+  /** Remembers when to look again; undefined forgets. Nothing is written when nothing changes. */
+  schedule(
+    key: string,
+    dueAt: number | undefined,
+    failures: number | undefined,
+  ): { readonly operations: readonly Operation[]; readonly next: Memory } {
+    const next = memory(dueAt, failures, this.#memories.get(key)?.effects);
+    return { operations: this.#change(key, next), next };
+  }
+
+  /** The run is over and its object says what the effects brought: they are forgotten. */
+  settled(key: string, dueAt: number | undefined): readonly Operation[] {
+    return this.#change(key, { dueAt, failures: undefined, effects: undefined });
+  }
+
+  /** Takes over what a transaction with these operations has written. */
+  committed(key: string, next: { dueAt?: number | undefined }): void {
+    this.#keep(key, memory(next.dueAt, undefined, undefined));
+  }
+
+  /** Writes operations of {@link schedule} on their own. */
+  async write(key: string, operations: readonly Operation[], next: Memory): Promise<void> {
+    if (operations.length > 0) await this.#store.transact(operations);
+    this.#keep(key, next);
+  }
+
+  /** See ReconcileContext.effect. */
+  async effect<R extends Json>(
+    key: string,
+    name: string,
+    call: (idempotencyKey: string) => Promise<R>,
+  ): Promise<R> {
+    const known = this.#memories.get(key)?.effects?.[name];
+    if (known?.done) return known.result as R;
+    const idempotencyKey = known?.idempotencyKey ?? this.#random.uuid();
+    if (!known) await this.#saveEffect(key, name, { idempotencyKey, done: false });
+    const result = await call(idempotencyKey);
+    await this.#saveEffect(key, name, { idempotencyKey, done: true, result });
+    return result;
+  }
+
+  async #saveEffect(key: string, name: string, effect: Effect): Promise<void> {
+    const before = this.#memories.get(key);
+    const next = { ...before, effects: { ...before?.effects, [name]: effect } };
+    await this.write(key, this.#change(key, next), next);
+  }
+
+  #keep(key: string, next: Memory): void {
+    if (isEmpty(next)) this.#memories.delete(key);
+    else this.#memories.set(key, next);
+  }
+
+  #change(key: string, next: { [K in keyof Memory]: Memory[K] | undefined }): readonly Operation[] {
+    const before = this.#memories.get(key) ?? {};
+    const wanted = memory(next.dueAt, next.failures, next.effects);
+    if (jsonEqual(before, wanted)) return [];
+    const name = `${this.#controller}:${key}`;
+    const kind = reconcileRecords as AnyKind;
+    if (isEmpty(wanted)) return [{ op: 'delete', kind, key: { name } }];
+    const object = { name, controller: this.#controller, key, ...wanted };
+    return [{ op: isEmpty(before) ? 'create' : 'update', kind, object }];
+  }
+}
+
+function memory(
+  dueAt: number | undefined,
+  failures: number | undefined,
+  effects: ReconcileRecord['effects'],
+): Memory {
+  const some = effects && Object.keys(effects).length > 0;
+  return {
+    ...(dueAt === undefined ? {} : { dueAt }),
+    ...(failures ? { failures } : {}),
+    ...(some ? { effects } : {}),
+  };
+}
+
+function isEmpty(value: Memory): boolean {
+  return Object.keys(value).length === 0;
+}

@@ -1,0 +1,56 @@
+import type { Step } from './watches.js';
+
+/** Versions remembered a key; a run that writes more is told of its oldest ones. */
+const versionsMax = 16;
+const keysMax = 10_000;
+
+/**
+ * Tells the writes of a key's own runs from all others: a status that a run wrote must not wake it
+ * again, while a foreign change between two own writes must (research/controllers.md 3-2). Only an
+ * unbroken chain of own versions counts.
+ */
+export class OwnWrites {
+  /** By key and object: version written -> version it replaced. */
+  readonly #chains = new Map<string, Map<string, string>>();
+
+  /** A write of that key's run that replaced exactly `before`. */
+  note(key: string, { object, before, after }: Step): void {
+    const id = `${key} ${object}`;
+    let chain = this.#chains.get(id);
+    if (!chain) {
+      chain = new Map();
+      this.#chains.set(id, chain);
+      if (this.#chains.size > keysMax) {
+        const oldest = this.#chains.keys().next();
+        if (!oldest.done) this.#chains.delete(oldest.value);
+      }
+    }
+    chain.set(after, before);
+    if (chain.size > versionsMax) {
+      const oldest = chain.keys().next();
+      if (!oldest.done) chain.delete(oldest.value);
+    }
+  }
+
+  /** True when everything from `before` to `after` was written by runs of that key. */
+  explain(key: string, { object, before, after }: Step): boolean {
+    const id = `${key} ${object}`;
+    const chain = this.#chains.get(id);
+    if (!chain) return false;
+    let version: string | undefined = after;
+    while (version !== undefined && version !== before) version = chain.get(version);
+    if (version === undefined) return false;
+    // Told once: what was explained is not needed again.
+    for (let told: string | undefined = after; told !== undefined && told !== before; ) {
+      const next = chain.get(told);
+      chain.delete(told);
+      told = next;
+    }
+    if (chain.size === 0) this.#chains.delete(id);
+    return true;
+  }
+
+  get size(): number {
+    return this.#chains.size;
+  }
+}

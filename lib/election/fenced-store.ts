@@ -1,0 +1,153 @@
+import { hasCode, StatusError } from '../base/index.js';
+import type {
+  ApiObject,
+  Kind,
+  ListWatch,
+  NewObject,
+  ObjectKey,
+  WatchBatch,
+} from '../object/index.js';
+import type {
+  BackupReport,
+  ListOptions,
+  ListResult,
+  ObjectStore,
+  Operation,
+  OperationResult,
+  Precondition,
+  StoreHealth,
+  VerifyReport,
+  WatchOptions,
+} from '../store/index.js';
+
+/** The condition under which a fenced write may happen, judged inside its commit. */
+export type Fence = () => Operation;
+
+/** Nobody leads under this epoch any more. */
+export function leadershipLost(name: string): StatusError {
+  return new StatusError({
+    code: 'FailedPrecondition',
+    reason: 'LeadershipLost',
+    message: `lease ${name} belongs to somebody else now: nothing was written`,
+  });
+}
+
+/**
+ * A store whose every write is part of a transaction that checks the lease first: a deposed leader,
+ * however late it finds out, writes nothing. Reads are those of the store itself.
+ */
+export class FencedStore implements ObjectStore {
+  readonly #store: ObjectStore;
+  readonly #leaseName: string;
+  readonly #fence: Fence;
+
+  constructor(store: ObjectStore, leaseName: string, fence: Fence) {
+    this.#store = store;
+    this.#leaseName = leaseName;
+    this.#fence = fence;
+  }
+
+  get storeId(): string {
+    return this.#store.storeId;
+  }
+
+  get revision(): number {
+    return this.#store.revision;
+  }
+
+  async transact(operations: readonly Operation[]): Promise<readonly OperationResult[]> {
+    if (operations.length === 0) return this.#store.transact(operations);
+    const fence = this.#fence();
+    try {
+      const [, ...results] = await this.#store.transact([fence, ...operations]);
+      return results;
+    } catch (error) {
+      if (await this.#fencedOff(error, fence)) throw leadershipLost(this.#leaseName);
+      throw error;
+    }
+  }
+
+  /** Whether it was the fence, not the write itself, that was refused. */
+  async #fencedOff(error: unknown, fence: Operation): Promise<boolean> {
+    if (!hasCode(error, 'Aborted') && !hasCode(error, 'NotFound')) return false;
+    return this.#store.transact([fence]).then(
+      () => false,
+      (again: unknown) => hasCode(again, 'Aborted') || hasCode(again, 'NotFound'),
+    );
+  }
+
+  async #single<T extends ApiObject>(operation: Operation): Promise<T> {
+    const [result] = await this.transact([operation]);
+    return result?.object as T;
+  }
+
+  create<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T> {
+    return this.#single<T>({ op: 'create', kind, object } as Operation);
+  }
+
+  update<T extends ApiObject>(kind: Kind<T>, object: T, precondition?: Precondition): Promise<T> {
+    return this.#single<T>({ op: 'update', kind, object, ...guarded(precondition) });
+  }
+
+  updateStatus<T extends ApiObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    status: Partial<T>,
+    precondition?: Precondition,
+  ): Promise<T> {
+    return this.#single<T>({ op: 'updateStatus', kind, key, status, ...guarded(precondition) });
+  }
+
+  delete<T extends ApiObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    precondition?: Precondition,
+  ): Promise<T> {
+    return this.#single<T>({ op: 'delete', kind, key, ...guarded(precondition) });
+  }
+
+  get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
+    return this.#store.get(kind, key);
+  }
+
+  list<T extends ApiObject>(kind: Kind<T>, options?: ListOptions): Promise<ListResult<T>> {
+    return this.#store.list(kind, options);
+  }
+
+  watch<T extends ApiObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchBatch<T>> {
+    return this.#store.watch(kind, options);
+  }
+
+  source<T extends ApiObject>(kind: Kind<T>): ListWatch<T> {
+    return this.#store.source(kind);
+  }
+
+  health(): StoreHealth {
+    return this.#store.health();
+  }
+
+  compact(): Promise<void> {
+    return this.#store.compact();
+  }
+
+  backup(sink: (bytes: Buffer) => Promise<void>): Promise<BackupReport> {
+    return this.#store.backup(sink);
+  }
+
+  verify(): Promise<VerifyReport> {
+    return this.#store.verify();
+  }
+
+  /** The store belongs to whoever opened it: closing the fenced one does nothing. */
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function guarded(precondition: Precondition | undefined): { precondition?: Precondition } {
+  return precondition ? { precondition } : {};
+}

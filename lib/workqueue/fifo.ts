@@ -1,0 +1,33 @@
+/** Taken slots before the array is cut. */
+const slackMax = 1_024;
+
+/** First in, first out, without moving elements; taken slots are cleared so that nothing leaks. */
+export class Fifo<T> {
+  #slots: (T | undefined)[] = [];
+  #head = 0;
+
+  get length(): number {
+    return this.#slots.length - this.#head;
+  }
+
+  push(value: T): void {
+    this.#slots.push(value);
+  }
+
+  shift(): T | undefined {
+    if (this.#head >= this.#slots.length) return undefined;
+    const value = this.#slots[this.#head];
+    this.#slots[this.#head] = undefined;
+    this.#head += 1;
+    if (this.#head > slackMax && this.#head * 2 > this.#slots.length) {
+      this.#slots = this.#slots.slice(this.#head);
+      this.#head = 0;
+    }
+    return value;
+  }
+
+  clear(): void {
+    this.#slots = [];
+    this.#head = 0;
+  }
+}
