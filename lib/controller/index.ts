@@ -16,7 +16,15 @@ export type {
 } from './controller-options.js';
 export { type Author, type Cause, CauseRegistry, describeCauses } from './causes.js';
 export type { ReconcileContext, Reconciler, Request } from './context.js';
+export { type Event, EventRecorder, type EventRecorderOptions, events } from './events.js';
+export {
+  collected,
+  type CollectedKind,
+  type GarbageCollectorOptions,
+  newGarbageCollector,
+} from './garbage-collector.js';
 export { type Json, type ReconcileRecord, reconcileRecords } from './journal.js';
 export * from './predicates.js';
+export { reconcileObject } from './reconcile-object.js';
 export { done, fail, requeueAfter, retry, type Result } from './result.js';
 export type { Transaction } from './transaction.js';

@@ -21,7 +21,11 @@ export interface Transaction {
   /** Replaces everything but status. */
   update<T extends ApiObject>(kind: Kind<T>, object: T): void;
   /** Sets these status fields, keeps the others. */
-  updateStatus<T extends ApiObject>(kind: Kind<T>, key: ObjectKey, status: Partial<T>): void;
+  updateStatus<T extends ApiObject, S extends keyof T & string>(
+    kind: Kind<T, S>,
+    key: ObjectKey,
+    status: Partial<Pick<T, S>>,
+  ): void;
   delete<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): void;
 }
 
@@ -69,7 +73,11 @@ class Attempt implements Transaction {
     this.#writes.push({ op: 'update', kind, object, precondition });
   }
 
-  updateStatus<T extends ApiObject>(kind: Kind<T>, key: ObjectKey, status: Partial<T>): void {
+  updateStatus<T extends ApiObject, S extends keyof T & string>(
+    kind: Kind<T, S>,
+    key: ObjectKey,
+    status: Partial<Pick<T, S>>,
+  ): void {
     this.#writes.push({ op: 'updateStatus', kind, key, status });
   }
 

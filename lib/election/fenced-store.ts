@@ -89,10 +89,10 @@ export class FencedStore implements ObjectStore {
     return this.#single<T>({ op: 'update', kind, object, ...guarded(precondition) });
   }
 
-  updateStatus<T extends ApiObject>(
-    kind: Kind<T>,
+  updateStatus<T extends ApiObject, S extends keyof T & string>(
+    kind: Kind<T, S>,
     key: ObjectKey,
-    status: Partial<T>,
+    status: Partial<Pick<T, S>>,
     precondition?: Precondition,
   ): Promise<T> {
     return this.#single<T>({ op: 'updateStatus', kind, key, status, ...guarded(precondition) });

@@ -9,4 +9,4 @@ export type {
   NotificationHandler,
   Tombstone,
 } from './handler-buffer.js';
-export type { IndexFunction, Lister } from './indexer.js';
+export type { Lister } from './indexer.js';

@@ -1,11 +1,8 @@
 import { TimeSlice, type Clock } from '../base/index.js';
-import type { ApiObject, Stored } from '../object/index.js';
-
-/** The values an object is found under in one index; none hides it, many list it under each. */
-export type IndexFunction<T> = (object: T) => readonly string[];
+import type { ApiObject, IndexFunction, Stored } from '../object/index.js';
 
 /** Read side of an informer's cache. Objects are frozen and shared: never change them. */
-export interface Lister<T extends ApiObject> {
+export interface Lister<T extends ApiObject, I extends string = string> {
   get(key: string): T | undefined;
   has(key: string): boolean;
   /** Every object; parses those that nobody looked at yet. */
@@ -13,7 +10,7 @@ export interface Lister<T extends ApiObject> {
   /** Every key, in no order; parses nothing. */
   keys(): Iterable<string>;
   /** Objects whose index function gave `value`. @throws TypeError for an index that was not added. */
-  byIndex(index: string, value: string): readonly T[];
+  byIndex(index: I, value: string): readonly T[];
 }
 
 interface Index<T> {

@@ -13,7 +13,14 @@ import {
   systemRandom,
   TimeSlice,
 } from '../base/index.js';
-import type { ApiObject, ListWatch, Stored, StoredBatch, StoredEvent } from '../object/index.js';
+import type {
+  ApiObject,
+  IndexFunction,
+  ListWatch,
+  Stored,
+  StoredBatch,
+  StoredEvent,
+} from '../object/index.js';
 import {
   type EventHandler,
   HandlerBuffer,
@@ -21,7 +28,7 @@ import {
   type NotificationHandler,
   objectHandler,
 } from './handler-buffer.js';
-import { Indexer, type IndexFunction, type Lister } from './indexer.js';
+import { Indexer, type Lister } from './indexer.js';
 
 /** client-go's reflector numbers: 0.8 s doubling to 30 s. */
 const defaultBackoff: BackoffOptions = { baseMs: 800, maxMs: 30_000, jitter: 0.5 };
@@ -60,7 +67,7 @@ export interface HandlerRegistration {
  *
  * Not promised: that every intermediate state is told, or any order between different objects.
  */
-export class SharedInformer<T extends ApiObject> {
+export class SharedInformer<T extends ApiObject, I extends string = string> {
   readonly #options: InformerOptions<T>;
   readonly #clock: Clock;
   readonly #random: Random;
@@ -89,7 +96,7 @@ export class SharedInformer<T extends ApiObject> {
   }
 
   /** The cache. */
-  get lister(): Lister<T> {
+  get lister(): Lister<T, I> {
     return this.#indexer;
   }
 

@@ -68,10 +68,12 @@ export class Manager {
   }
 
   /** The shared informer of a kind, made at first use. */
-  informer<T extends ApiObject>(kind: Kind<T>): SharedInformer<T> {
+  informer<T extends ApiObject, S extends keyof T & string, I extends string>(
+    kind: Kind<T, S, I>,
+  ): SharedInformer<T, I> {
     const known = this.#informers.get(kind.kind);
-    if (known) return known as unknown as SharedInformer<T>;
-    const informer = new SharedInformer<T>({
+    if (known) return known as unknown as SharedInformer<T, I>;
+    const informer = new SharedInformer<T, I>({
       source: this.#options.store.source(kind),
       name: kind.plural,
       kind: kind.kind,
@@ -79,6 +81,7 @@ export class Manager {
       random: this.#options.random ?? systemRandom,
       logger: this.#logger,
     });
+    for (const [name, of] of Object.entries(kind.indexes)) if (of) informer.addIndex(name, of);
     this.#informers.set(kind.kind, informer as unknown as SharedInformer<never>);
     if (this.#state === 'started') informer.start();
     return informer;

@@ -4,6 +4,8 @@
  */
 export * from './object.js';
 export * from './kind.js';
+export * from './match-fields.js';
+export * from './state-machine.js';
 export * from './conditions.js';
 export * from './selector.js';
 export * from './equality.js';

@@ -182,10 +182,10 @@ class LogStore implements ObjectStore {
     return this.#single<T>({ op: 'update', kind, object, ...guarded(guard) });
   }
 
-  updateStatus<T extends ApiObject>(
-    kind: Kind<T>,
+  updateStatus<T extends ApiObject, S extends keyof T & string>(
+    kind: Kind<T, S>,
     key: ObjectKey,
-    status: Partial<T>,
+    status: Partial<Pick<T, S>>,
     guard?: Precondition,
   ): Promise<T> {
     return this.#single<T>({ op: 'updateStatus', kind, key, status, ...guarded(guard) });

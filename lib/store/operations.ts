@@ -115,6 +115,25 @@ function demandAbsent(
   return { object: { ...operation.key, metadata }, exists: false, changed: false };
 }
 
+/** @throws StatusError FailedPrecondition (IllegalTransition) for a move that the kind's states do not have. */
+function demandMove(operation: Operation, before: Fields | undefined, after: Fields): void {
+  const { states } = operation.kind;
+  if (!states) return;
+  const from = before?.[states.field] as string | undefined;
+  const to = after[states.field] as string | undefined;
+  if (from === to) return;
+  const allowed = from === undefined ? [states.initial] : (states.transitions[from] ?? []);
+  if (to !== undefined && allowed.includes(to)) return;
+  const { kind } = operation;
+  const shown = JSON.stringify(to) ?? 'nothing';
+  const ways = allowed.length === 0 ? 'nowhere' : `to ${allowed.join(', ')} only`;
+  throw failedPrecondition(
+    'IllegalTransition',
+    `${kind.kind} "${keyString(keyOfOperation(operation))}" can't have ${states.field} ${shown}: from ${from ?? 'its creation'} it moves ${ways}`,
+    info(kind, keyOfOperation(operation)),
+  );
+}
+
 function demandTime(
   kind: AnyKind,
   object: NewObject<ApiObject>,
@@ -135,6 +154,7 @@ function create(operation: Operation & { op: 'create' }, stamp: Stamp): Applied 
   copyInto(stored, object, kind.statusFields, 'spec');
   Object.assign(stored, kind.initialStatus);
   copyInto(stored, object, kind.statusFields, 'status');
+  demandMove(operation, undefined, stored);
   const metadata: Record<string, unknown> = {
     uid: stamp.uid(),
     resourceVersion: String(stamp.revision),
@@ -188,6 +208,7 @@ function update(
     return { object: current, exists: true, changed: false };
   const metadata = { ...next, resourceVersion: String(stamp.revision), updatedAt: stamp.now };
   copyInto(spec, current, statusFields, 'status');
+  demandMove(operation, current as unknown as Fields, spec);
   spec.metadata = metadata;
   const gone = metadata.deletionRequestedAt !== undefined && !metadata.finalizers;
   return { object: spec as unknown as ApiObject, exists: !gone, changed: true };
@@ -211,6 +232,7 @@ function updateStatus(
     const value = field in given ? given[field] : (current as unknown as Fields)[field];
     if (value !== undefined) object[field] = value;
   }
+  demandMove(operation, current as unknown as Fields, object);
   object.metadata = {
     ...current.metadata,
     resourceVersion: String(stamp.revision),

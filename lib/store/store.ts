@@ -118,10 +118,10 @@ export interface StoreReader {
 export interface StoreWriter {
   create<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T>;
   update<T extends ApiObject>(kind: Kind<T>, object: T, precondition?: Precondition): Promise<T>;
-  updateStatus<T extends ApiObject>(
-    kind: Kind<T>,
+  updateStatus<T extends ApiObject, S extends keyof T & string>(
+    kind: Kind<T, S>,
     key: ObjectKey,
-    status: Partial<T>,
+    status: Partial<Pick<T, S>>,
     precondition?: Precondition,
   ): Promise<T>;
   /** The object with its deletion marked, or its last state when it is gone. */

@@ -80,13 +80,25 @@ export class TokenBucket<K> implements RateLimiter<K> {
   }
 
   when(): number {
+    this.#refill();
+    // Below zero stands for retries that were promised a later time.
+    this.#tokens -= 1;
+    return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#options.perSecond) * 1_000;
+  }
+
+  /** Takes a token if there is one; nothing is promised for later. */
+  take(): boolean {
+    this.#refill();
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
+  }
+
+  #refill(): void {
     const { perSecond, burst } = this.#options;
     const now = this.#clock.monotonic();
     this.#tokens = Math.min(burst, this.#tokens + ((now - this.#at) / 1_000) * perSecond);
     this.#at = now;
-    // Below zero stands for retries that were promised a later time.
-    this.#tokens -= 1;
-    return this.#tokens >= 0 ? 0 : (-this.#tokens / perSecond) * 1_000;
   }
 
   failures(): number {

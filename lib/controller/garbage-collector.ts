@@ -1,0 +1,109 @@
+import { hasCode } from '../base/index.js';
+import type { SharedInformer } from '../informer/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  keyFor,
+  keyOf,
+  keyString,
+  type Kind,
+  type ObjectKey,
+  type OwnerReference,
+  parseKey,
+} from '../object/index.js';
+import type { ObjectStore } from '../store/index.js';
+import { type Controller, newController } from './controller.js';
+import type { ControllerOptions } from './controller-options.js';
+import { done, type Result } from './result.js';
+
+/** A kind whose objects may own others or be owned. */
+export interface CollectedKind {
+  readonly kind: AnyKind;
+  readonly informer: SharedInformer<never>;
+}
+
+/** Ports of the garbage collector. */
+export interface GarbageCollectorOptions
+  extends Pick<ControllerOptions, 'clock' | 'random' | 'logger' | 'metrics' | 'causes'> {
+  readonly store: ObjectStore;
+  readonly kinds: readonly CollectedKind[];
+}
+
+const ownerIndex = 'kedge.ownerUid';
+
+/** One kind of the collector; for type inference at the call. */
+export function collected<T extends ApiObject>(
+  kind: Kind<T>,
+  informer: SharedInformer<T>,
+): CollectedKind {
+  return { kind: kind, informer: informer as unknown as SharedInformer<never> };
+}
+
+// A key of this controller names an object of any kind: `Kind/namespace name` or `Kind/name`.
+function encodeKey(kind: string, key: ObjectKey): ObjectKey {
+  return { namespace: kind, name: keyString(key).replace('/', ' ') };
+}
+function decodeKey(key: ObjectKey): { readonly kind: string; readonly key: ObjectKey } {
+  return { kind: key.namespace ?? '', key: parseKey(key.name.replace(' ', '/')) };
+}
+
+/**
+ * A controller that deletes objects none of whose owners exists any more (Kubernetes' background
+ * cascade). An owner is the object of that name *and uid*, in the dependent's namespace or
+ * cluster-scoped; that it is gone is asked of the store, not of a cache. An owner of a kind that is
+ * not collected counts as alive. Finalizers of a dependent hold as ever.
+ */
+export function newGarbageCollector(options: GarbageCollectorOptions): Controller {
+  const { store, kinds, ...ports } = options;
+  const byKind = new Map(kinds.map((entry) => [entry.kind.kind, entry]));
+
+  const ownerLives = async (dependent: ApiObject, owner: OwnerReference): Promise<boolean> => {
+    const kind = byKind.get(owner.kind)?.kind;
+    if (!kind) return true;
+    const key = keyFor(kind, dependent.namespace, owner.name);
+    const found = await store.get(kind as unknown as Kind, key);
+    return found?.metadata.uid === owner.uid;
+  };
+
+  const reconcile = async (request: { readonly key: ObjectKey }): Promise<Result> => {
+    const { kind: name, key } = decodeKey(request.key);
+    const entry = byKind.get(name);
+    if (!entry) return done();
+    const kind = entry.kind as unknown as Kind;
+    const object = await store.get(kind, key);
+    const owners = object?.metadata.ownerReferences ?? [];
+    if (!object || owners.length === 0) return done();
+    for (const owner of owners) if (await ownerLives(object, owner)) return done();
+    const { uid, resourceVersion } = object.metadata;
+    try {
+      await store.delete(kind, key, { uid, resourceVersion });
+    } catch (error) {
+      // Gone already; a conflict on the other hand is looked at again.
+      if (!hasCode(error, 'NotFound')) throw error;
+    }
+    return done();
+  };
+
+  const controller = newController({ ...ports, name: 'garbage-collector', reconcile });
+  for (const { kind, informer: erased } of kinds) {
+    const informer = erased as unknown as SharedInformer<ApiObject>;
+    informer.addIndex(ownerIndex, (object) =>
+      (object.metadata.ownerReferences ?? []).map((owner) => owner.uid),
+    );
+    const dependentsOf = (owner: ApiObject): readonly ObjectKey[] =>
+      kinds.flatMap((other) =>
+        (other.informer as unknown as SharedInformer<ApiObject>).lister
+          .byIndex(ownerIndex, owner.metadata.uid)
+          .map((dependent) => encodeKey(other.kind.kind, keyOf(dependent))),
+      );
+    // Itself, when it is new or its owners change; its dependents, when it goes.
+    const itself = (object: ApiObject): readonly ObjectKey[] =>
+      object.metadata.ownerReferences ? [encodeKey(kind.kind, keyOf(object))] : [];
+    controller.watches(informer, itself, (before, object) => {
+      const was = before.metadata.ownerReferences;
+      return was !== object.metadata.ownerReferences;
+    });
+    controller.watches(informer, dependentsOf, () => false);
+  }
+  return controller;
+}

@@ -1,0 +1,16 @@
+import { jsonEqual } from './equality.js';
+import type { Kind } from './kind.js';
+import type { ApiObject } from './object.js';
+import type { FieldSelector } from './selector.js';
+
+/** A field selector whose fields and values the compiler checks: all must be equal. */
+export function matchFields<T extends ApiObject>(
+  _kind: Kind<T>,
+  fields: Partial<T>,
+): FieldSelector {
+  const entries = Object.entries(fields);
+  return (object) =>
+    entries.every(([field, value]) =>
+      jsonEqual((object as unknown as Record<string, unknown>)[field], value),
+    );
+}

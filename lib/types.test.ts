@@ -1,0 +1,171 @@
+import { expect } from 'chai';
+import {
+  type ApiObject,
+  done,
+  type IndexOf,
+  kindOf,
+  Manager,
+  matchFields,
+  MemoryEngine,
+  newController,
+  type ObjectOf,
+  type ReconcileContext,
+  openStore,
+  reconcileObject,
+  type Result,
+  stateMachine,
+  type StatusOf,
+  type Tombstone,
+  type WatchEvent,
+} from './index.js';
+
+/*
+ * What must not compile stands behind `@ts-expect-error`: the build fails when it does. The run
+ * only proves that the same moves are refused at commit.
+ */
+type Equal<A, B> =
+  (<X>() => X extends A ? 1 : 2) extends <X>() => X extends B ? 1 : 2 ? true : false;
+const proven = <_T extends true>(): void => undefined;
+
+type Phase = 'Off' | 'Warming' | 'On';
+interface Lamp extends ApiObject {
+  readonly room: string;
+  readonly phase?: Phase;
+  readonly watts?: number;
+}
+const phases = stateMachine('phase', 'Off', {
+  Off: ['Warming'],
+  Warming: ['On', 'Off'],
+  On: ['Off'],
+});
+const lamps = kindOf<Lamp>()({
+  kind: 'Lamp',
+  plural: 'lamps',
+  scope: 'Cluster',
+  statusFields: ['phase', 'watts'],
+  initialStatus: { phase: 'Off' },
+  indexes: { room: (lamp) => [lamp.room] },
+  states: phases,
+});
+const key = { name: 'hall' };
+
+describe('types from one kind', () => {
+  it('infer object, status and index names', () => {
+    proven<Equal<ObjectOf<typeof lamps>, Lamp>>();
+    proven<Equal<StatusOf<typeof lamps>, Pick<Lamp, 'phase' | 'watts'>>>();
+    proven<Equal<IndexOf<typeof lamps>, 'room'>>();
+    // @ts-expect-error a status field that the object does not have
+    kindOf<Lamp>()({ kind: 'X', plural: 'x', scope: 'Cluster', statusFields: ['colour'] });
+    expect(lamps.statusFields).to.deep.equal(['phase', 'watts']);
+  });
+
+  it('status can only be written by the status path, indexes only be asked by their names', async () => {
+    const store = await openStore({ engine: new MemoryEngine() });
+    const manager = new Manager({ store });
+    const informer = manager.informer(lamps);
+    await manager.start();
+    await store.create(lamps, { ...key, room: 'hall' });
+    expect(informer.lister.byIndex('room', 'hall')).to.have.length(1);
+    const wrong = (): void => {
+      // @ts-expect-error room is not status
+      void store.updateStatus(lamps, key, { room: 'attic' });
+      // @ts-expect-error no such index
+      informer.lister.byIndex('floor', '1');
+      // @ts-expect-error a lamp needs a room
+      void store.create(lamps, { name: 'x' });
+      // @ts-expect-error no such field
+      matchFields(lamps, { colour: 'red' });
+      // @ts-expect-error phase has no such value
+      matchFields(lamps, { phase: 'Broken' });
+      // @ts-expect-error cached objects are read-only
+      informer.lister.list()[0]!.room = 'attic';
+    };
+    expect(wrong).to.be.a('function');
+    const { items } = await store.list(lamps, { fields: matchFields(lamps, { phase: 'Off' }) });
+    expect(items).to.have.length(1);
+    await manager.stop(100);
+    await store.close();
+  });
+
+  it('illegal moves do not compile, and are refused at commit where types were got round', async () => {
+    const to: { readonly phase: 'Warming' } = phases.move('Off', 'Warming');
+    expect(to).to.deep.equal({ phase: 'Warming' });
+    const wrong = (phase: Phase, either: 'Warming' | 'On'): void => {
+      // @ts-expect-error off lamps must warm up first
+      phases.move('Off', 'On');
+      // @ts-expect-error not every phase may move to On
+      phases.move(phase, 'On');
+      // @ts-expect-error no such state
+      phases.move('Off', 'Broken');
+      phases.move(either, 'Off');
+      // @ts-expect-error a move to a state that is not declared
+      stateMachine('phase', 'Off', { Off: ['Gone'] });
+      // @ts-expect-error an initial state that is not declared
+      stateMachine('phase', 'Gone', { Off: ['Off'] });
+    };
+    expect(wrong).to.be.a('function');
+    const store = await openStore({ engine: new MemoryEngine() });
+    await store.create(lamps, { ...key, room: 'hall' });
+    const refusal = await store
+      .updateStatus(lamps, key, { phase: 'On' })
+      .catch((e: unknown) => String(e));
+    expect(refusal).to.contain('from Off it moves to Warming only');
+    await store.updateStatus(lamps, key, phases.move('Off', 'Warming'));
+    await store.updateStatus(lamps, key, { watts: 60 });
+    const born = await store
+      .create(lamps, { name: 'x', room: 'hall', phase: 'On' })
+      .catch((e: unknown) => String(e));
+    expect(born).to.contain('from its creation it moves to Off only');
+    await store.close();
+  });
+
+  it('events, tombstones and results are unions that must be taken apart', () => {
+    const event = (e: WatchEvent<Lamp>): string => {
+      // @ts-expect-error only changes have a state before
+      void e.previous;
+      return e.type === 'MODIFIED' ? (e.previous?.room ?? '') : e.object.room;
+    };
+    const gone = (tombstone: Tombstone<Lamp>): string =>
+      tombstone.known ? tombstone.object.room : `perhaps ${tombstone.object.room}`;
+    const told = (result: Result): number => {
+      // @ts-expect-error only one of them has a delay
+      void result.delayMs;
+      switch (result.type) {
+        case 'done':
+          return 0;
+        case 'requeueAfter':
+          return result.delayMs;
+        case 'retry':
+          return 1;
+        case 'fail':
+          return result.reason.length;
+      }
+    };
+    expect([event, gone, told].every((f) => typeof f === 'function')).to.equal(true);
+  });
+
+  it('a reconciler of objects gets what the kind says, and txn only with a store', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    const informer = new Manager({ store }).informer(lamps);
+    const reconcile = reconcileObject(informer, async (lamp) => {
+      proven<Equal<typeof lamp, Lamp>>();
+      return lamp.room === '' ? done() : done();
+    });
+    newController({ name: 'a', reconcile });
+    newController({
+      name: 'b',
+      store,
+      reconcile: (context) =>
+        context.txn((txn) => {
+          // @ts-expect-error room is not status
+          txn.updateStatus(lamps, context.key, { room: 'attic' });
+          return done();
+        }),
+    });
+    const needsStore = (context: ReconcileContext): Promise<Result> => context.txn(() => done());
+    // @ts-expect-error without a store there is no txn
+    newController({ name: 'c', reconcile: needsStore });
+    // @ts-expect-error a reconciler says how it ended
+    newController({ name: 'd', reconcile: async () => undefined });
+  });
+});
