@@ -16,11 +16,32 @@ export interface Clock {
   monotonic(): number;
   /** Runs `callback` once after `delayMs` (0 or more). A pending timer does not keep the process alive. */
   setTimer(callback: () => void, delayMs: number): Timer;
+  /**
+   * Milliseconds that the present turn of the event loop has lasted, counted from the first time
+   * it was asked: long work of many parts shares this budget (see TimeSlice).
+   */
+  turnAgeMs(): number;
   /** Runs `callback` in a later turn, after the input and output that is waiting. Order is kept. */
   defer(callback: () => void): void;
 }
 
 const timerMaxMs = 2 ** 31 - 1;
+
+/** Age of the machine's turns: a turn ends when immediates run. */
+function turnClock(): () => number {
+  let startedAt: number | undefined;
+  const end = (): void => {
+    startedAt = undefined;
+  };
+  return () => {
+    const now = performance.now();
+    if (startedAt === undefined) {
+      startedAt = now;
+      setImmediate(end);
+    }
+    return now - startedAt;
+  };
+}
 
 /** The machine's clock. */
 export const systemClock: Clock = {
@@ -40,6 +61,7 @@ export const systemClock: Clock = {
     arm(Math.max(0, delayMs));
     return { cancel: () => clearTimeout(handle) };
   },
+  turnAgeMs: turnClock(),
   defer: (callback) => void setImmediate(callback),
 };
 

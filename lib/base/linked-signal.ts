@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 /** A signal that follows others until it is disposed. */
 export interface LinkedSignal extends Disposable {
   readonly signal: AbortSignal;
@@ -9,6 +11,8 @@ export interface LinkedSignal extends Disposable {
  */
 export function linkSignals(...sources: readonly AbortSignal[]): LinkedSignal {
   const controller = new AbortController();
+  // Many may follow one signal, such as that of a store's end; that is no leak.
+  setMaxListeners(0, ...sources);
   const stops = sources.map((source) => {
     const abort = (): void => controller.abort(source.reason);
     if (source.aborted) abort();

@@ -14,12 +14,3 @@ export interface Tracer {
   /** Runs `work` inside a new span that is the parent of spans started within. The span ends with it. */
   trace<R>(name: string, attributes: SpanAttributes, work: (span: Span) => Promise<R>): Promise<R>;
 }
-
-const noSpan: Span = {
-  setAttributes: () => undefined,
-  recordError: () => undefined,
-  end: () => undefined,
-};
-
-/** Traces nothing. */
-export const noTracer: Tracer = { trace: (_name, _attributes, work) => work(noSpan) };

@@ -1,23 +1,20 @@
 import {
   type Clock,
-  linkSignals,
   type Logger,
   messageOf,
   noMetrics,
-  noTracer,
   silentLogger,
   sleep,
   StatusError,
   systemClock,
   systemRandom,
   TimeSlice,
-  type Tracer,
 } from '../base/index.js';
 import type { HandlerRegistration, SharedInformer } from '../informer/index.js';
 import { type ApiObject, keyOf, keyString, type ObjectKey, parseKey } from '../object/index.js';
 import { defaultBackoff, ItemBackoff, RateLimitingQueue, slowestOf } from '../workqueue/index.js';
 import { CauseRegistry, describeCauses, PendingCauses } from './causes.js';
-import type { ReconcileContext, Request } from './context.js';
+import type { ReconcileContext } from './context.js';
 import type {
   ControllerOptions,
   ControllerStats,
@@ -29,6 +26,7 @@ import { OwnWrites } from './own-writes.js';
 import type { Predicate } from './predicates.js';
 import { ReconcileMetrics } from './reconcile-metrics.js';
 import { type Result, retry } from './result.js';
+import { RunContext } from './run-context.js';
 import { registerWatch, type Wake } from './watches.js';
 
 const defaultTimeoutMs = 60_000;
@@ -41,7 +39,6 @@ export class Controller {
   readonly #options: ControllerOptions<ReconcileContext>;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #tracer: Tracer;
   readonly #queue: RateLimitingQueue<string>;
   readonly #backoff: ItemBackoff<string>;
   readonly #metrics: ReconcileMetrics;
@@ -53,8 +50,7 @@ export class Controller {
   readonly #durability: Durability | undefined;
   readonly #informers = new Set<SharedInformer<never>>();
   readonly #registrations = new Set<HandlerRegistration>();
-  readonly #stop = new AbortController();
-  readonly #runs = new Map<number, number>();
+  readonly #runs = new Set<RunContext>();
   #workers: Promise<void>[] = [];
   readonly #stats = { reconciles: 0, errors: 0, terminalErrors: 0 };
 
@@ -64,7 +60,6 @@ export class Controller {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#logger = (options.logger ?? silentLogger).child({ controller: options.name });
-    this.#tracer = options.tracer ?? noTracer;
     const random = options.random ?? systemRandom;
     this.#backoff = new ItemBackoff<string>(random, options.backoff ?? defaultBackoff);
     const { groupOf, metrics } = options;
@@ -181,7 +176,7 @@ export class Controller {
 
   stats(): ControllerStats {
     const now = this.#clock.monotonic();
-    const oldest = Math.min(now, ...this.#runs.values());
+    const oldest = Math.min(now, ...[...this.#runs].map((run) => run.startedAt));
     return {
       ...this.#stats,
       active: this.#runs.size,
@@ -221,7 +216,7 @@ export class Controller {
     const ended = new AbortController();
     const workers = Promise.all(this.#workers).then(() => ended.abort());
     await Promise.race([workers, sleep(this.#clock, graceMs, ended.signal)]);
-    this.#stop.abort();
+    for (const run of this.#runs) run.stop();
     await Promise.race([workers, sleep(this.#clock, abortMs, ended.signal)]);
     if (!ended.signal.aborted)
       this.#logger.warn('reconciles ignored their abort and were left behind', {
@@ -242,7 +237,6 @@ export class Controller {
         const handout = await this.#queue.get();
         if (handout.shutDown) return;
         ({ key } = handout);
-        slice.restart();
       }
       const priority = this.#queue.priority(key);
       if (this.#durability) this.#suspects.set(key, []);
@@ -255,47 +249,45 @@ export class Controller {
   }
 
   async #reconcile(key: string): Promise<Result> {
-    const run = this.#authors.nextRun();
-    const startedAt = this.#clock.monotonic();
-    this.#runs.set(run, startedAt);
+    const context = new RunContext({
+      key,
+      run: this.#authors.nextRun(),
+      failures: this.#queue.failures(key),
+      causes: this.#causes.take(key),
+      timeoutMs: this.#options.timeoutMs ?? defaultTimeoutMs,
+      clock: this.#clock,
+      logger: this.#logger,
+      durability: this.#durability,
+    });
+    this.#runs.add(context);
     this.#metrics.active(this.#runs.size);
     this.#stats.reconciles += 1;
-    const causes = this.#causes.take(key);
-    const timeoutMs = this.#options.timeoutMs ?? defaultTimeoutMs;
-    const limit = new AbortController();
-    const timer = this.#clock.setTimer(() => limit.abort(timedOut(timeoutMs)), timeoutMs);
-    using link = linkSignals(limit.signal, this.#stop.signal);
-    const { signal } = link;
-    const logger = this.#logger.child({ key, run });
-    const request = {
-      key: parseKey(key),
-      signal,
-      logger,
-      failures: this.#queue.failures(key),
-      run,
-      causes,
-    };
-    logger.debug('reconcile', { causes: describeCauses(causes) });
-    const attributes = { controller: this.name, key, run };
     let result: Result;
     try {
-      await this.#durability?.awaitOwnWrites(key, this.#informers, signal);
-      const context = this.#durability?.context(key, request) ?? noStoreContext(request);
-      result = await this.#tracer.trace('reconcile', attributes, async (span) => {
-        span.setAttributes({ causes: describeCauses(causes) });
-        const ended = await this.#options.reconcile(context);
-        if (ended.type === 'retry') span.recordError(ended.error);
-        return ended;
-      });
+      if (this.#durability?.mustWait(key))
+        await this.#durability.awaitOwnWrites(key, this.#informers, context.signal);
+      result = await this.#traced(key, context);
     } catch (error) {
       result = retry(error);
-    } finally {
-      timer.cancel();
     }
-    this.#runs.delete(run);
+    context.end();
+    this.#runs.delete(context);
     this.#metrics.active(this.#runs.size);
-    this.#metrics.ended(result, (this.#clock.monotonic() - startedAt) / 1_000);
+    this.#metrics.ended(result, (this.#clock.monotonic() - context.startedAt) / 1_000);
+    if (result.type === 'retry' || result.type === 'fail') this.#log(key, result, context);
     return result;
+  }
+
+  #traced(key: string, context: RunContext): Promise<Result> {
+    const { reconcile, tracer } = this.#options;
+    if (!tracer) return reconcile(context);
+    const causes = describeCauses(context.causes);
+    const attributes = { controller: this.name, key, run: context.run, causes };
+    return tracer.trace('reconcile', attributes, async (span) => {
+      const ended = await reconcile(context);
+      if (ended.type === 'retry') span.recordError(ended.error);
+      return ended;
+    });
   }
 
   async #settle(key: string, result: Result, priority: number): Promise<void> {
@@ -312,45 +304,30 @@ export class Controller {
         this.#stats.errors += 1;
         this.#causes.note(key, { type: 'retry' });
         const delayMs = this.#queue.addRateLimited(key, result.error, priority);
-        this.#log(key, result.error, delayMs);
         await this.#durability?.remember(key, delayMs, this.#backoff.failures(key));
         return;
       }
       case 'fail':
         this.#stats.terminalErrors += 1;
-        this.#logger.warn('reconcile failed for good', {
-          key,
-          reason: result.reason,
-          error: result.message,
-        });
         break;
     }
     await this.#durability?.settle(key, result);
   }
 
   /** A conflict is everyday life for optimistic writers: it is retried without a warning. */
-  #log(key: string, error: unknown, delayMs: number): void {
-    const everyday = error instanceof StatusError && error.code === 'Aborted';
-    const fields = { key, error: messageOf(error), retryInMs: Math.round(delayMs) };
+  #log(key: string, result: Result & { type: 'retry' | 'fail' }, context: RunContext): void {
+    const { run, failures } = context;
+    const causes = describeCauses(context.causes);
+    if (result.type === 'fail') {
+      const { reason, message: error } = result;
+      this.#logger.warn('reconcile failed for good', { key, run, reason, error, causes });
+      return;
+    }
+    const everyday = result.error instanceof StatusError && result.error.code === 'Aborted';
+    const fields = { key, run, error: messageOf(result.error), failures: failures + 1, causes };
     if (everyday) this.#logger.debug('reconcile again', fields);
     else this.#logger.warn('reconcile failed, will retry', fields);
   }
-}
-
-function timedOut(timeoutMs: number): StatusError {
-  return new StatusError({
-    code: 'DeadlineExceeded',
-    reason: 'ReconcileTimeout',
-    message: `reconcile took longer than ${timeoutMs} ms`,
-  });
-}
-
-/** The types give a reconciler without a store no `txn`; whoever gets round them is told. */
-function noStoreContext(request: Request): ReconcileContext {
-  const missing = (): never => {
-    throw new TypeError('txn and effect need a store: give newController one');
-  };
-  return { ...request, txn: missing, effect: missing };
 }
 
 /**

@@ -11,11 +11,11 @@ import {
 } from '../object/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { CauseRegistry } from './causes.js';
-import type { ReconcileContext, Request } from './context.js';
-import { Journal } from './journal.js';
+import type { Request } from './context.js';
+import { Journal, type Json } from './journal.js';
 import type { OwnWrites } from './own-writes.js';
 import type { Result } from './result.js';
-import { runTransaction, type Written } from './transaction.js';
+import { runTransaction, type Transaction, type Written } from './transaction.js';
 
 /** Waits from this long on survive a restart; shorter ones are over before it is. */
 const durableMs = 60_000;
@@ -69,6 +69,11 @@ export class Durability {
     });
   }
 
+  /** True while the key's last run wrote something that {@link awaitOwnWrites} has not confirmed. */
+  mustWait(key: string): boolean {
+    return this.#wroteAt.has(key);
+  }
+
   /** Read your own writes, also from a remote source; in process nothing is waited for. */
   async awaitOwnWrites(
     key: string,
@@ -81,22 +86,30 @@ export class Durability {
     if (!signal.aborted) this.#wroteAt.delete(key);
   }
 
-  context(key: string, request: Request): ReconcileContext {
-    return {
-      ...request,
-      txn: async (work) => {
-        const { store, clock } = this.#options;
-        const dueOf = (result: unknown): number | undefined =>
-          isResult(result) ? durableDue(result, clock) : undefined;
-        const { result, written } = await runTransaction(store, work, (made) =>
-          this.#journal.settled(key, dueOf(made)),
-        );
-        this.#journal.committed(key, { dueAt: dueOf(result) });
-        for (const write of written) this.#note(key, write, request);
-        return result;
-      },
-      effect: (name, call) => this.#journal.effect(key, name, call),
-    };
+  /** See ReconcileContext.txn. */
+  async txn<R>(
+    key: string,
+    request: Request,
+    work: (transaction: Transaction) => R | Promise<R>,
+  ): Promise<R> {
+    const { store, clock } = this.#options;
+    const dueOf = (result: unknown): number | undefined =>
+      isResult(result) ? durableDue(result, clock) : undefined;
+    const { result, written } = await runTransaction(store, work, (made) =>
+      this.#journal.settled(key, dueOf(made)),
+    );
+    this.#journal.committed(key, { dueAt: dueOf(result) });
+    for (const write of written) this.#note(key, write, request);
+    return result;
+  }
+
+  /** See ReconcileContext.effect. */
+  effect<R extends Json>(
+    key: string,
+    name: string,
+    call: (idempotencyKey: string) => Promise<R>,
+  ): Promise<R> {
+    return this.#journal.effect(key, name, call);
   }
 
   #note(key: string, { kind, key: object, before, after }: Written, request: Request): void {

@@ -122,10 +122,8 @@ export class HandlerBuffer<T extends ApiObject> {
   async #drain(): Promise<void> {
     await Promise.resolve();
     const slice = new TimeSlice(this.#clock);
-    for (;;) {
-      const next = this.#pending.entries().next();
-      if (next.done) break;
-      const [key, notification] = next.value;
+    // One iterator for all: it sees what is added meanwhile, and need not skip what was taken.
+    for (const [key, notification] of this.#pending) {
       this.#pending.delete(key);
       try {
         const telling = this.#tell(notification);

@@ -1,4 +1,4 @@
-import { limits, messageOf, StatusError } from '../base/index.js';
+import { type Clock, limits, messageOf, StatusError } from '../base/index.js';
 import type { EncodedRecord } from './record-codec.js';
 
 /** A transaction on its way to the disk. */
@@ -10,8 +10,14 @@ export interface Commit {
   readonly reject: (error: Error) => void;
 }
 
+/** Fewer writers than this gain nothing from being split. */
+const lockstepMin = 48;
+/** A longer pause means that nobody was writing. */
+const recentMs = 50;
+
 /** What a pipeline drives. */
 export interface CommitPipelineOptions<C extends Commit> {
+  readonly clock: Clock;
   readonly append: (records: readonly EncodedRecord[]) => Promise<void>;
   /** Called with each durable batch, in revision order, before its promises resolve. */
   readonly publish: (batch: readonly C[]) => void;
@@ -31,6 +37,9 @@ export class CommitPipeline<C extends Commit> {
   #queuedBytes = 0;
   #running: Promise<void> | undefined;
   #failure: StatusError | undefined;
+  /** When the last append ended and how long it took, milliseconds. */
+  #endedAt = -Infinity;
+  #appendMs = Infinity;
 
   constructor(options: CommitPipelineOptions<C>) {
     this.#options = options;
@@ -68,8 +77,11 @@ export class CommitPipeline<C extends Commit> {
   async #run(): Promise<void> {
     // One turn of patience lets the callers of this turn share the first batch.
     await Promise.resolve();
+    let share = this.#inLockstep() ? Math.ceil(this.#queue.length / 2) : Infinity;
     while (this.#queue.length > 0) {
-      const batch = this.#takeBatch();
+      const batch = this.#takeBatch(share);
+      share = Infinity;
+      const startedAt = this.#options.clock.monotonic();
       const records: EncodedRecord[] = [];
       for (const commit of batch) for (const record of commit.records) records.push(record);
       try {
@@ -78,19 +90,30 @@ export class CommitPipeline<C extends Commit> {
         this.#poison(batch, cause);
         break;
       }
+      this.#endedAt = this.#options.clock.monotonic();
+      this.#appendMs = this.#endedAt - startedAt;
       this.#options.publish(batch);
       for (const commit of batch) commit.resolve();
     }
     this.#running = undefined;
   }
 
+  /**
+   * True when all writers wait for one batch and the disk then waits for all writers, longer than
+   * they for it: taken in two halves, one is prepared while the other is written.
+   */
+  #inLockstep(): boolean {
+    const idleMs = this.#options.clock.monotonic() - this.#endedAt;
+    return this.#queue.length >= lockstepMin && idleMs > this.#appendMs && idleMs < recentMs;
+  }
+
   /** As much as may share one sync: bounded, so that the first of a batch does not wait for ever. */
-  #takeBatch(): readonly C[] {
+  #takeBatch(share: number): readonly C[] {
     let count = 0;
     let bytes = 0;
     for (const commit of this.#queue) {
       if (count > 0 && bytes + commit.bytes > limits.batchBytesMax) break;
-      if (count === limits.batchTransactionsMax) break;
+      if (count === limits.batchTransactionsMax || count >= share) break;
       count += 1;
       bytes += commit.bytes;
     }

@@ -22,6 +22,8 @@ const recordPrefix = 0x72;
 const logEnd = Buffer.from([recordPrefix + 1]);
 /** Records read at a time: large enough for the native side, small enough to yield often. */
 const chunkRecords = 400;
+/** LevelDB hands over at most this much at a time; its default of 16 KiB is sixteen records. */
+const chunkBytes = 1024 * 1024;
 /** `sync` is LevelDB's own option, which the universal package's types leave out. */
 const synced = { sync: true } as object;
 const unsynced = { sync: false } as object;
@@ -169,11 +171,20 @@ export class LevelEngine implements Engine {
 
   async *scan(revision: number): AsyncIterable<readonly EngineRecord[]> {
     const from = encodeKey({ revision: revision + 1, index: 0 });
-    const iterator = this.#db.iterator({ gte: from, lt: logEnd });
+    const range = { gte: from, lt: logEnd, highWaterMarkBytes: chunkBytes };
+    const iterator = this.#db.iterator(range);
+    // The next chunk is read while this one is worked on; it may fail before anyone waits for it.
+    const ahead = (): ReturnType<typeof iterator.nextv> => {
+      const chunk = this.#reading(iterator.nextv(chunkRecords));
+      chunk.catch(() => undefined);
+      return chunk;
+    };
+    let next = ahead();
     try {
       for (;;) {
-        const entries = await this.#reading(iterator.nextv(chunkRecords));
+        const entries = await next;
         if (entries.length === 0) return;
+        next = ahead();
         yield entries.map(([key, bytes]) => this.#record(key, bytes));
       }
     } finally {

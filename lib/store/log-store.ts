@@ -26,6 +26,7 @@ import { compactLog } from './compaction.js';
 import type { Checkpoint, Engine, EngineState } from './engine.js';
 import { Expiries } from './expiries.js';
 import { initialBatches } from './initial-events.js';
+import type { LazyObject } from './lazy-object.js';
 import { typed } from './object-index.js';
 import { PagedLists } from './paged-lists.js';
 import { type Expiry, type Restored, restoreIndex } from './restore.js';
@@ -100,6 +101,7 @@ class LogStore implements ObjectStore {
       compacted: state.checkpoint.revision,
     });
     this.#pipeline = new CommitPipeline<Writing>({
+      clock: this.#clock,
       append: (records) => engine.append(records),
       publish: (batch) => this.#publish(batch),
       onFailure: (error) => this.#poisoned(error),
@@ -160,10 +162,9 @@ class LogStore implements ObjectStore {
   source<T extends ApiObject>(kind: Kind<T>): ListWatch<T> {
     return {
       list: () => {
-        const items = this.#index
-          .snapshot(kind.kind)
-          .flat()
-          .map(typed<T>);
+        // Not flat(): it takes many times as long, in one piece.
+        const chunks = this.#index.snapshot(kind.kind);
+        const items = ([] as LazyObject[]).concat(...chunks) as unknown as LazyObject<T>[];
         return Promise.resolve({ items, revision: this.revision });
       },
       watch: async (revision, sink, signal) => {

@@ -54,6 +54,22 @@ const types: readonly ChangeType[] = ['ADDED', 'MODIFIED', 'DELETED'];
 
 const addressBytes = Buffer.alloc(12);
 
+/** Few kinds come over and over: their names need not be made again for each record. */
+let lastKindBytes: Buffer = Buffer.alloc(0);
+let lastKind = '';
+
+function kindOf(bytes: Buffer, end: number): string {
+  const length = end - headerBytes;
+  if (
+    length !== lastKindBytes.length ||
+    bytes.compare(lastKindBytes, 0, length, headerBytes, end) !== 0
+  ) {
+    lastKindBytes = Buffer.from(bytes.subarray(headerBytes, end));
+    lastKind = lastKindBytes.toString();
+  }
+  return lastKind;
+}
+
 function addressChecksum(address: RecordAddress): number {
   addressBytes.writeUIntBE(address.revision, 0, 6);
   addressBytes.writeUInt32BE(address.index, 6);
@@ -108,7 +124,7 @@ export function decodeRecord({ revision, index, bytes }: EngineRecord): DecodedR
     index,
     count: bytes.readUInt32BE(10),
     type: types[bytes[5] ?? 0] ?? 'ADDED',
-    kind: bytes.toString('utf8', headerBytes, keyStart),
+    kind: kindOf(bytes, keyStart),
     key: bytes.toString('utf8', keyStart, jsonStart),
     json: bytes.toString('utf8', jsonStart),
     at: bytes.readDoubleBE(14),

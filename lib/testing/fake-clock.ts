@@ -36,6 +36,10 @@ export class FakeClock implements Clock {
     return { cancel: () => this.#entries.delete(entry) };
   }
 
+  turnAgeMs(): number {
+    return 0;
+  }
+
   defer(callback: () => void): void {
     setImmediate(callback);
   }

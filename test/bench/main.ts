@@ -5,6 +5,11 @@ import { type Benchmark, type Measurement, meets } from './measurement.js';
 /** Every benchmark by name; loaded in the process that runs it. */
 const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmark }>>> = {
   'durable-writes': () => import('./durable-writes.js'),
+  'informer-latency': () => import('./informer-latency.js'),
+  converge: () => import('./converge.js'),
+  'work-queue': () => import('./work-queue.js'),
+  'large-store': () => import('./large-store.js'),
+  compaction: () => import('./compaction.js'),
 };
 
 const usage = `usage: npm run bench -- [--quick] [--gate] [NAME...]

@@ -1,0 +1,104 @@
+import { type Clock, type Logger, StatusError } from '../base/index.js';
+import { type ObjectKey, parseKey } from '../object/index.js';
+import type { Cause } from './causes.js';
+import type { ReconcileContext } from './context.js';
+import type { Durability } from './durability.js';
+import type { Json } from './journal.js';
+import type { Transaction } from './transaction.js';
+
+/** What a run is made of. */
+export interface RunInit {
+  readonly key: string;
+  readonly run: number;
+  readonly failures: number;
+  readonly causes: readonly Cause[];
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly durability: Durability | undefined;
+}
+
+/**
+ * One run of a reconciler. Signal, timer and logger come into being when they are asked for: most
+ * runs find nothing to do, and cost nothing.
+ */
+export class RunContext implements ReconcileContext {
+  readonly run: number;
+  readonly failures: number;
+  readonly causes: readonly Cause[];
+  readonly startedAt: number;
+  readonly #init: RunInit;
+  #key: ObjectKey | undefined;
+  #logger: Logger | undefined;
+  #abort: AbortController | undefined;
+  #cancelTimer: (() => void) | undefined;
+  #stopped = false;
+
+  constructor(init: RunInit) {
+    this.#init = init;
+    this.run = init.run;
+    this.failures = init.failures;
+    this.causes = init.causes;
+    this.startedAt = init.clock.monotonic();
+  }
+
+  get key(): ObjectKey {
+    this.#key ??= parseKey(this.#init.key);
+    return this.#key;
+  }
+
+  get logger(): Logger {
+    const { logger, key, run } = this.#init;
+    this.#logger ??= logger.child({ key, run });
+    return this.#logger;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#abort) return this.#abort.signal;
+    const abort = new AbortController();
+    this.#abort = abort;
+    const { clock, timeoutMs } = this.#init;
+    if (this.#stopped) {
+      abort.abort();
+    } else {
+      const leftMs = this.startedAt + timeoutMs - clock.monotonic();
+      const timer = clock.setTimer(() => abort.abort(timedOut(timeoutMs)), Math.max(0, leftMs));
+      this.#cancelTimer = () => timer.cancel();
+    }
+    return abort.signal;
+  }
+
+  txn<R>(work: (transaction: Transaction) => R | Promise<R>): Promise<R> {
+    return this.#store().txn(this.#init.key, this, work);
+  }
+
+  effect<R extends Json>(name: string, call: (idempotencyKey: string) => Promise<R>): Promise<R> {
+    return this.#store().effect(this.#init.key, name, call);
+  }
+
+  /** The controller stops: whoever listens to the signal is told. */
+  stop(): void {
+    this.#stopped = true;
+    this.#abort?.abort();
+  }
+
+  /** The run is over. */
+  end(): void {
+    this.#cancelTimer?.();
+  }
+
+  /** The types give a reconciler without a store no `txn`; whoever gets round them is told. */
+  #store(): Durability {
+    const { durability } = this.#init;
+    if (!durability) throw new TypeError('txn and effect need a store: give newController one');
+    return durability;
+  }
+}
+
+function timedOut(timeoutMs: number): StatusError {
+  return new StatusError({
+    code: 'DeadlineExceeded',
+    reason: 'ReconcileTimeout',
+    message: `reconcile took longer than ${timeoutMs} ms`,
+  });
+}

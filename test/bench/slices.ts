@@ -1,0 +1,49 @@
+import { PerformanceObserver } from 'node:perf_hooks';
+
+interface Gap {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The longest stretches in which the event loop had no turn. */
+export interface Slices {
+  /** Without the garbage collection in it, milliseconds. */
+  readonly longestMs: number;
+  /** The longest pause of the garbage collector, milliseconds. */
+  readonly longestGcMs: number;
+}
+
+/** Watches the event loop while `work` runs: gaps between two turns, garbage collection apart. */
+export async function watchSlices(work: () => Promise<unknown>): Promise<Slices> {
+  const pauses: Gap[] = [];
+  const observer = new PerformanceObserver((list) => {
+    for (const { startTime, duration } of list.getEntries())
+      pauses.push({ from: startTime, to: startTime + duration });
+  });
+  observer.observe({ entryTypes: ['gc'] });
+  const gaps: Gap[] = [];
+  let running = true;
+  let last = performance.now();
+  const turn = (): void => {
+    const now = performance.now();
+    if (now - last > 2) gaps.push({ from: last, to: now });
+    last = now;
+    if (running) setImmediate(turn);
+  };
+  setImmediate(turn);
+  await work();
+  // The collector's entries come in a later turn.
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  running = false;
+  observer.disconnect();
+  const overlap = (gap: Gap): number =>
+    pauses.reduce(
+      (sum, pause) =>
+        sum + Math.max(0, Math.min(gap.to, pause.to) - Math.max(gap.from, pause.from)),
+      0,
+    );
+  return {
+    longestMs: Math.max(0, ...gaps.map((gap) => gap.to - gap.from - overlap(gap))),
+    longestGcMs: Math.max(0, ...pauses.map((pause) => pause.to - pause.from)),
+  };
+}
