@@ -138,6 +138,11 @@ export class Manager {
     await Promise.all([...this.#informers.values()].map((informer) => informer.close()));
   }
 
+  /** Stops with five seconds' grace. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop(5_000);
+  }
+
   /** One line per part that can be sick. */
   health(): readonly HealthCheck[] {
     const store = this.#options.store.health();

@@ -1,0 +1,23 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+
+const main = fileURLToPath(new URL('../bench/main.js', import.meta.url));
+
+describe('benchmarks', () => {
+  it('run: every one prints its line and stands in the table', function () {
+    this.timeout(120_000);
+    const { stdout, status, stderr } = spawnSync(process.execPath, [main, '--quick'], {
+      encoding: 'utf8',
+    });
+    expect(stderr).to.equal('');
+    expect(status).to.equal(0);
+    const lines = stdout.split('\n').filter((line) => line.startsWith('{'));
+    expect(lines.length).to.be.greaterThan(15);
+    for (const line of lines) {
+      const { name, ratio } = JSON.parse(line) as { name: string; ratio: number };
+      expect(ratio, name).to.be.a('number');
+      expect(stdout.slice(stdout.indexOf('BENCHMARK'))).to.contain(name);
+    }
+  });
+});
