@@ -89,15 +89,17 @@ describe('an hour of churn on a simulated clock', function () {
       return { heap: process.memoryUsage().heapUsed, timers: clock.pending, records };
     };
 
-    for (let n = 0; n < 5; n += 1) await minute(n);
+    // Until what is bounded, such as the ring of recent events, has filled up.
+    const warmUp = 15;
+    for (let n = 0; n < warmUp; n += 1) await minute(n);
     const before = await measure();
-    for (let n = 5; n < 60; n += 1) await minute(n);
+    for (let n = warmUp; n < 60; n += 1) await minute(n);
     const after = await measure();
     expect(controller.stats()).to.include({ active: 0, queued: 0, delayed: 0 });
     expect(after.timers).to.be.at.most(before.timers);
     expect(after.records).to.be.at.most(1_500);
     // Without the collector at hand the heap says nothing.
-    if (global.gc) expect(after.heap - before.heap).to.be.lessThan(8 * 1024 * 1024);
+    if (global.gc) expect(after.heap - before.heap).to.be.lessThan(3 * 1024 * 1024);
     await manager.stop(1_000);
     await store.close();
     expect(clock.pending).to.equal(0);
