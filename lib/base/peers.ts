@@ -1,0 +1,37 @@
+/**
+ * Packages that only some entry points need: optional peers, so that embedding the library alone
+ * installs no server. package.json declares the same ranges (a test compares them).
+ */
+export const peerRanges = {
+  '@bufbuild/protobuf': '^2.17.0',
+  '@grpc/grpc-js': '^1.14.7',
+  ajv: '^8.20.0',
+  fastify: '^5.12.8',
+} as const;
+
+/** A package that may be missing. */
+export type Peer = keyof typeof peerRanges;
+
+/**
+ * Checks that the packages of an entry point are installed, before it is loaded.
+ * @throws TypeError that names what is missing and the command that installs it.
+ */
+export function demandPeers(
+  entry: string,
+  peers: readonly Peer[],
+  resolve: (name: string) => string = (name) => import.meta.resolve(name),
+): void {
+  const missing = peers.filter((peer) => {
+    try {
+      resolve(peer);
+      return false;
+    } catch {
+      return true;
+    }
+  });
+  if (missing.length === 0) return;
+  const command = missing.map((peer) => `${peer}@${peerRanges[peer]}`).join(' ');
+  throw new TypeError(
+    `${entry} needs ${missing.join(' and ')}, which is not installed; run: npm install ${command}`,
+  );
+}

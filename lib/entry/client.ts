@@ -1,0 +1,5 @@
+// What `kedge/client` loads: its packages are optional peers, so their absence is told before anything else.
+import { demandPeers } from '../base/peers.js';
+
+demandPeers('kedge/client', ['@bufbuild/protobuf', '@grpc/grpc-js']);
+export const { ApiClient } = await import('../client/index.js');

@@ -1,0 +1,16 @@
+// What `kedge/rpc` loads: its packages are optional peers, so their absence is told before anything else.
+import { demandPeers } from '../base/peers.js';
+
+demandPeers('kedge/rpc', ['@bufbuild/protobuf']);
+export const {
+  SchemaRegistry,
+  decodeStatus,
+  encodeStatus,
+  fieldRules,
+  httpRoute,
+  isJsonObject,
+  present,
+  statusCodeName,
+  statusDetailsKey,
+  textOf,
+} = await import('../rpc/index.js');

@@ -1,0 +1,24 @@
+// What `kedge/server` loads: its packages are optional peers, so their absence is told before anything else.
+import { demandPeers } from '../base/peers.js';
+
+demandPeers('kedge/server', ['@bufbuild/protobuf', '@grpc/grpc-js', 'ajv', 'fastify']);
+export const {
+  ApiServer,
+  Authenticator,
+  Authorizer,
+  authKinds,
+  bootstrap,
+  builtinPolicies,
+  httpStatuses,
+  isBootstrapped,
+  issueToken,
+  makeToken,
+  methodTable,
+  policies,
+  recoverRoot,
+  seedPolicies,
+  serve,
+  systemStates,
+  tokens,
+  users,
+} = await import('../server/index.js');
