@@ -5,20 +5,30 @@ import {
   Metadata,
   type ServiceError,
 } from '@grpc/grpc-js';
-import { type StatusError, systemClock } from '../base/index.js';
+import { hasCode, type StatusError, systemClock } from '../base/index.js';
+import type { ApiObject, Kind } from '../object/index.js';
 import {
   decodeStatus,
   type DescMethod,
   type JsonObject,
+  methodTable,
   type SchemaRegistry,
   statusDetailsKey,
 } from '../rpc/index.js';
+import { ResourceClient, type ResourceOptions } from './resource-client.js';
+
+/** Gives the token to call with; `renew` asks for another than the last one. */
+export type TokenSource = (renew: boolean) => Promise<string | undefined>;
 
 /** Where and as whom a client calls. */
 export interface ApiClientOptions {
   /** `host:port` of the gRPC endpoint. */
   readonly server: string;
-  readonly token: string | undefined;
+  /**
+   * The bearer token, or where to get one: asked again, with `renew` true, when the server says
+   * that it is no longer good.
+   */
+  readonly token: string | undefined | TokenSource;
   readonly schemas: SchemaRegistry;
   readonly packageName: string;
   /** Deadline of unary calls in milliseconds; default 30 s. */
@@ -41,6 +51,12 @@ export class ApiClient {
     const channel: ClientOptions = {
       'grpc-node.flow_control_window': windowBytes,
       'grpc.max_receive_message_length': -1,
+      // A server that restarts is back within a second: do not wait for minutes.
+      'grpc.initial_reconnect_backoff_ms': 200,
+      'grpc.max_reconnect_backoff_ms': 5_000,
+      // A peer that went away without a word is found out within a minute.
+      'grpc.keepalive_time_ms': 30_000,
+      'grpc.keepalive_timeout_ms': 20_000,
     };
     this.#grpc = new GrpcClient(options.server, credentials.createInsecure(), channel);
     this.#methods = new Map(
@@ -54,7 +70,16 @@ export class ApiClient {
   }
 
   /** One request, one answer. @throws StatusError as the server sent it. */
-  call(id: string, request: JsonObject): Promise<JsonObject> {
+  async call(id: string, request: JsonObject): Promise<JsonObject> {
+    try {
+      return await this.#call(id, request, await this.#metadata(false));
+    } catch (error) {
+      if (!this.#canRenew(error)) throw error;
+      return this.#call(id, request, await this.#metadata(true));
+    }
+  }
+
+  #call(id: string, request: JsonObject, metadata: Metadata): Promise<JsonObject> {
     const { path, desc } = this.#method(id);
     const bytes = this.#encode(desc, request);
     const deadline = systemClock.now() + (this.#options.timeoutMs ?? defaultTimeoutMs);
@@ -64,7 +89,7 @@ export class ApiClient {
         identity,
         identity,
         bytes,
-        this.#metadata(),
+        metadata,
         { deadline },
         (error, answer) => {
           if (error) reject(this.#error(error));
@@ -76,15 +101,29 @@ export class ApiClient {
 
   /** One request, a stream of answers; ends quietly when `signal` aborts. */
   async *stream(id: string, request: JsonObject, signal: AbortSignal): AsyncIterable<JsonObject> {
+    let answered = false;
+    try {
+      for await (const answer of this.#stream(id, request, await this.#metadata(false), signal)) {
+        answered = true;
+        yield answer;
+      }
+    } catch (error) {
+      // Once answers were given, beginning again is the caller's to decide.
+      if (answered || !this.#canRenew(error)) throw error;
+      yield* this.#stream(id, request, await this.#metadata(true), signal);
+    }
+  }
+
+  async *#stream(
+    id: string,
+    request: JsonObject,
+    metadata: Metadata,
+    signal: AbortSignal,
+  ): AsyncIterable<JsonObject> {
+    if (signal.aborted) return;
     const { path, desc } = this.#method(id);
     const bytes = this.#encode(desc, request);
-    const call = this.#grpc.makeServerStreamRequest(
-      path,
-      identity,
-      identity,
-      bytes,
-      this.#metadata(),
-    );
+    const call = this.#grpc.makeServerStreamRequest(path, identity, identity, bytes, metadata);
     const cancel = (): void => call.cancel();
     signal.addEventListener('abort', cancel, { once: true });
     try {
@@ -96,6 +135,15 @@ export class ApiClient {
       signal.removeEventListener('abort', cancel);
       call.cancel();
     }
+  }
+
+  /** The standard methods of a kind, typed. @throws TypeError for a kind that the API does not have. */
+  resource<T extends ApiObject, S extends keyof T & string>(
+    kind: Kind<T, S>,
+    defaults: Partial<ResourceOptions> = {},
+  ): ResourceClient<T, S> {
+    const { schemas, packageName } = this.#options;
+    return new ResourceClient(this, kind, methodTable(schemas, packageName, [kind]), defaults);
   }
 
   close(): void {
@@ -116,10 +164,15 @@ export class ApiClient {
     return Buffer.from(this.#options.schemas.encode(desc.input, request));
   }
 
-  #metadata(): Metadata {
+  #canRenew(error: unknown): boolean {
+    return typeof this.#options.token === 'function' && hasCode(error, 'Unauthenticated');
+  }
+
+  async #metadata(renew: boolean): Promise<Metadata> {
+    const { token } = this.#options;
+    const text = typeof token === 'function' ? await token(renew) : token;
     const metadata = new Metadata();
-    if (this.#options.token !== undefined)
-      metadata.set('authorization', `Bearer ${this.#options.token}`);
+    if (text !== undefined) metadata.set('authorization', `Bearer ${text}`);
     return metadata;
   }
 

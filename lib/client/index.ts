@@ -1,2 +1,9 @@
-/** A client for any API that kedge/server serves, driven by the same descriptors. */
-export { ApiClient, type ApiClientOptions } from './client.js';
+/** A client for any API that kedge/server serves, driven by the same descriptors; typed by kinds. */
+export { ApiClient, type ApiClientOptions, type TokenSource } from './client.js';
+export {
+  type Caller,
+  type NewRemoteObject,
+  ResourceClient,
+  type ResourceOptions,
+  type ResourceSelection,
+} from './resource-client.js';

@@ -4,11 +4,13 @@ import { demandPeers } from '../base/peers.js';
 demandPeers('kedge/rpc', ['@bufbuild/protobuf']);
 export const {
   SchemaRegistry,
+  bodyField,
   decodeStatus,
   encodeStatus,
   fieldRules,
   httpRoute,
   isJsonObject,
+  methodTable,
   present,
   statusCodeName,
   statusDetailsKey,

@@ -11,6 +11,7 @@ export {
   type JsonObject,
   SchemaRegistry,
 } from './schema-registry.js';
+export { bodyField, methodTable, type MethodInfo, type StandardVerb } from './method-table.js';
 export { isJsonObject, textOf } from './json.js';
 export { present } from './present.js';
 export { fieldRules, type FieldRules, httpRoute, type HttpRoute } from './options.js';

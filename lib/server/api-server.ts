@@ -24,7 +24,7 @@ import { castMethod } from './cast.js';
 import { Dispatcher } from './dispatcher.js';
 import { GrpcServer } from './grpc-server.js';
 import { InputSchemas } from './input.js';
-import { methodTable } from './method-table.js';
+import { methodTable } from '../rpc/index.js';
 import { Resources } from './resources.js';
 import { RestServer } from './rest-server.js';
 import { Admission } from './writes.js';

@@ -3,7 +3,7 @@ import { type JsonObject, present } from '../rpc/index.js';
 import type { ServedKind } from './admission.js';
 import type { Access, Authenticator, Authorizer, Identity } from './auth/index.js';
 import { anonymous, type CallContext, type CustomMethod } from './call.js';
-import type { MethodInfo, StandardVerb } from './method-table.js';
+import type { MethodInfo, StandardVerb } from '../rpc/index.js';
 import { requestNamespace, type Resources } from './resources.js';
 
 /** What the chain is made of. */

@@ -26,7 +26,7 @@ import {
 import type { CallContext } from './call.js';
 import type { Dispatcher } from './dispatcher.js';
 import { publicError } from './error-body.js';
-import type { MethodInfo } from './method-table.js';
+import type { MethodInfo } from '../rpc/index.js';
 import { peerOf } from './peer.js';
 
 /** Ports of a transport. */

@@ -17,4 +17,4 @@ export {
 export * from './auth/index.js';
 export type { CallContext, CustomMethod, MethodAccess, Peer } from './call.js';
 export { httpStatuses } from './http-status.js';
-export { methodTable, type MethodInfo } from './method-table.js';
+export { methodTable, type MethodInfo } from '../rpc/index.js';

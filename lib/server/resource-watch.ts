@@ -1,4 +1,4 @@
-import type { ApiObject, Kind, LabelSelector, WatchEvent } from '../object/index.js';
+import type { ApiObject, Kind, LabelSelector } from '../object/index.js';
 import type { JsonObject } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
 import { parseRevision } from './revision.js';
@@ -12,25 +12,10 @@ export interface WatchRequest {
   readonly namespace: string | undefined;
   /** Last version seen; empty starts with the present state. */
   readonly resourceVersion: string;
-  readonly selector: LabelSelector;
+  /** Undefined: everything, without looking at labels. */
+  readonly selector: LabelSelector | undefined;
   readonly signal: AbortSignal;
   readonly show: (object: ApiObject) => JsonObject;
-}
-
-/**
- * The event as a selecting watcher sees it: an object that stops matching is deleted for it. Where
- * the state before is no longer known a deletion is sent although the watcher may not have had it.
- */
-function selected(
-  event: WatchEvent<ApiObject>,
-  matches: LabelSelector,
-): { readonly type: string; readonly object: ApiObject } | undefined {
-  const { object } = event;
-  const now = matches(object.labels);
-  if (event.type !== 'MODIFIED') return now ? { type: event.type, object } : undefined;
-  const before = event.previous ? matches(event.previous.labels) : undefined;
-  if (now) return { type: before === false ? 'ADDED' : 'MODIFIED', object };
-  return before === false ? undefined : { type: 'DELETED', object };
 }
 
 /** Answers of a Watch method: batches of events and bookmarks, without end. */
@@ -43,7 +28,7 @@ export async function* watchResource(
   let fromRevision: number;
   if (request.resourceVersion === '') {
     const list = await store.list(kind, {
-      labels: selector,
+      ...(selector ? { labels: selector } : {}),
       ...(namespace === undefined ? {} : { namespace }),
     });
     fromRevision = list.revision;
@@ -52,14 +37,13 @@ export async function* watchResource(
   } else {
     fromRevision = parseRevision(request.resourceVersion);
   }
-  const options = { fromRevision, signal, bookmarkMs };
-  const batches = store.watch(kind, namespace === undefined ? options : { ...options, namespace });
-  for await (const batch of batches) {
-    const events = batch.events.flatMap((event) => {
-      const shown = selected(event, selector);
-      return shown ? [{ type: shown.type, object: show(shown.object) }] : [];
-    });
-    if (events.length > 0 || batch.events.length === 0)
-      yield { events, resourceVersion: String(batch.revision) };
+  const where = {
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(selector ? { labels: selector } : {}),
+  };
+  const options = { fromRevision, signal, bookmarkMs, ...where };
+  for await (const batch of store.watch(kind, options)) {
+    const events = batch.events.map(({ type, object }) => ({ type, object: show(object) }));
+    yield { events, resourceVersion: String(batch.revision) };
   }
 }

@@ -4,14 +4,21 @@ import {
   type ApiObject,
   keyFor,
   type Kind,
+  type LabelSelector,
   parseLabelSelector,
 } from '../object/index.js';
-import { isJsonObject, type JsonObject, present, textOf } from '../rpc/index.js';
+import {
+  bodyField,
+  isJsonObject,
+  type JsonObject,
+  present,
+  type StandardVerb,
+  textOf,
+} from '../rpc/index.js';
 import type { ListOptions, ObjectStore } from '../store/index.js';
 import type { AdmissionRules, ServedKind } from './admission.js';
 import type { Authorizer } from './auth/index.js';
 import type { CallContext } from './call.js';
-import type { StandardVerb } from './method-table.js';
 import { watchResource } from './resource-watch.js';
 import { type Admission, type PreparedWrite } from './writes.js';
 
@@ -75,7 +82,7 @@ export class Resources {
     return watchResource(this.#options.store, served.kind as unknown as Kind, {
       namespace: namespace === '-' ? undefined : namespace,
       resourceVersion: textOf(request, 'resourceVersion'),
-      selector: parseLabelSelector(textOf(request, 'labelSelector')),
+      selector: selectorOf(request),
       signal: context.signal,
       show: (object) => this.show(served, object),
     });
@@ -91,7 +98,7 @@ export class Resources {
     const { namespace, name } = object;
     // Without a version: the change is wanted whatever a controller wrote meanwhile.
     const body = { ...this.show(served, object), ...fields, metadata: {} };
-    return this.#update(served, context, { namespace, name, [bodyField(served)]: body });
+    return this.#update(served, context, { namespace, name, [bodyField(served.kind)]: body });
   }
 
   async #require(served: ServedKind, request: JsonObject): Promise<ApiObject> {
@@ -122,8 +129,9 @@ export class Resources {
       throw invalid([{ field: 'limit', description: `${limit} is below 0; leave it out for all` }]);
     const namespace = requestNamespace(served.kind, request);
     const pageToken = textOf(request, 'pageToken');
+    const labels = selectorOf(request);
     const options: ListOptions = {
-      labels: parseLabelSelector(textOf(request, 'labelSelector')),
+      ...(labels ? { labels } : {}),
       ...(namespace === undefined || namespace === '-' ? {} : { namespace }),
       ...(limit > 0 ? { limit } : {}),
       ...(pageToken === '' ? {} : { pageToken }),
@@ -143,7 +151,7 @@ export class Resources {
     mode: 'create' | 'update',
   ): Promise<JsonObject> {
     const { admission, store } = this.#options;
-    const body = request[bodyField(served)];
+    const body = request[bodyField(served.kind)];
     const object = isJsonObject(body) ? body : {};
     const given = isJsonObject(object.metadata) ? object.metadata.resourceVersion : undefined;
     const versioned = mode === 'update' && typeof given === 'string' && given !== '';
@@ -199,7 +207,7 @@ export class Resources {
   }
 
   async #updateStatus(served: ServedKind, request: JsonObject): Promise<JsonObject> {
-    const body = request[bodyField(served)];
+    const body = request[bodyField(served.kind)];
     const given = isJsonObject(body) ? body : {};
     const current = await this.#require(served, request);
     const status = this.#options.admission.statusOf(served, given);
@@ -238,10 +246,10 @@ export class Resources {
   }
 }
 
-/** Request field that holds the object: the kind in lowerCamel, as the API's messages name it. */
-export function bodyField(served: ServedKind): string {
-  const { kind } = served.kind;
-  return kind.charAt(0).toLowerCase() + kind.slice(1);
+/** Undefined for none: then no object has to be looked at. */
+function selectorOf(request: JsonObject): LabelSelector | undefined {
+  const text = textOf(request, 'labelSelector');
+  return text === '' ? undefined : parseLabelSelector(text);
 }
 
 function dryRunObject(write: PreparedWrite): ApiObject {

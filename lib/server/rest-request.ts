@@ -1,7 +1,7 @@
 import { type FieldViolation, invalid, limits, StatusError } from '../base/index.js';
 import type { DescField, DescMessage, JsonObject } from '../rpc/index.js';
 import { jsonType } from './json-schema.js';
-import type { MethodInfo } from './method-table.js';
+import type { MethodInfo } from '../rpc/index.js';
 
 /** The parts of an HTTP request that become a message. */
 export interface HttpParts {

@@ -7,7 +7,7 @@ import { errorBody, publicError } from './error-body.js';
 import type { TransportOptions } from './grpc-server.js';
 import { portOf } from './grpc-server.js';
 import { httpStatuses } from './http-status.js';
-import type { MethodInfo } from './method-table.js';
+import type { MethodInfo } from '../rpc/index.js';
 import { peerOf } from './peer.js';
 import { parseBody, requestFromHttp } from './rest-request.js';
 import { sendEvents, type ServerSentEvent, StreamWriter, watchEvents } from './sse.js';

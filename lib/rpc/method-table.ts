@@ -1,11 +1,6 @@
 import type { AnyKind } from '../object/index.js';
-import {
-  type DescMessage,
-  type DescService,
-  httpRoute,
-  type HttpRoute,
-  type SchemaRegistry,
-} from '../rpc/index.js';
+import { httpRoute, type HttpRoute } from './options.js';
+import type { DescMessage, DescService, SchemaRegistry } from './schema-registry.js';
 
 /** What a method does to its kind when nothing else is said. */
 export type StandardVerb =
@@ -43,6 +38,11 @@ function standardOf(
   const subject = (match[2] ? match[2] : service.name.replace(/Service$/, '')).toLowerCase();
   const kind = kinds.find((k) => k.kind.toLowerCase() === subject || k.plural === subject);
   return kind && { verb: match[1] as StandardVerb, kind };
+}
+
+/** Request field that holds the object: the kind in lowerCamel, as the API's messages name it. */
+export function bodyField(kind: AnyKind): string {
+  return kind.kind.charAt(0).toLowerCase() + kind.kind.slice(1);
 }
 
 /** Every method of a package with its route and, by naming convention, its kind and verb. */

@@ -1,0 +1,180 @@
+import { hasCode } from '../base/index.js';
+import {
+  type ApiObject,
+  type Kind,
+  keyOf,
+  type ListWatch,
+  type ObjectKey,
+  stored,
+  storedBatch,
+  type WatchBatch,
+  type WatchEvent,
+} from '../object/index.js';
+import {
+  bodyField,
+  isJsonObject,
+  type JsonObject,
+  type MethodInfo,
+  type StandardVerb,
+  textOf,
+} from '../rpc/index.js';
+
+/** What a resource client calls through. */
+export interface Caller {
+  call(id: string, request: JsonObject): Promise<JsonObject>;
+  stream(id: string, request: JsonObject, signal: AbortSignal): AsyncIterable<JsonObject>;
+}
+
+/** Defaults of a resource client. */
+export interface ResourceOptions {
+  /** Objects a page when everything is listed; default 500. */
+  readonly pageSize: number;
+}
+
+/** Which objects a list or watch covers. */
+export interface ResourceSelection {
+  /** Absent: all namespaces. */
+  readonly namespace?: string;
+  /** Kubernetes' text form. */
+  readonly labelSelector?: string;
+}
+
+/** An object as a creator sends it. */
+export type NewRemoteObject<T extends ApiObject> = Omit<T, 'metadata'> & {
+  readonly metadata?: Partial<Pick<T['metadata'], 'annotations'>>;
+};
+
+/** Namespace that stands for all of them in requests. */
+const everywhere = '-';
+
+/** The objects of one kind on a server. Every method throws StatusErrors as the server sent them. */
+export class ResourceClient<T extends ApiObject, S extends keyof T & string = keyof T & string> {
+  readonly #caller: Caller;
+  readonly #kind: Kind<T, S>;
+  readonly #methods: ReadonlyMap<StandardVerb, string>;
+  readonly #pageSize: number;
+
+  constructor(
+    caller: Caller,
+    kind: Kind<T, S>,
+    methods: readonly MethodInfo[],
+    options: Partial<ResourceOptions>,
+  ) {
+    this.#caller = caller;
+    this.#kind = kind;
+    this.#pageSize = options.pageSize ?? 500;
+    this.#methods = new Map(
+      methods.flatMap(({ id, standard }) =>
+        standard?.kind.kind === kind.kind ? [[standard.verb, id] as const] : [],
+      ),
+    );
+    if (!this.#methods.has('Get')) throw new TypeError(`the API has no methods for ${kind.kind}`);
+  }
+
+  /** The object, or undefined when there is none. */
+  async get(key: ObjectKey): Promise<T | undefined> {
+    try {
+      return await this.#one('Get', { ...key });
+    } catch (error) {
+      if (hasCode(error, 'NotFound')) return undefined;
+      throw error;
+    }
+  }
+
+  /** Everything at one revision, fetched page by page. */
+  async list(
+    selection: ResourceSelection = {},
+  ): Promise<{ readonly items: readonly T[]; readonly revision: number }> {
+    const items: T[] = [];
+    let pageToken = '';
+    let revision = 0;
+    do {
+      const request = { ...this.#selected(selection), limit: this.#pageSize, pageToken };
+      const page = await this.#caller.call(this.#id('List'), request);
+      for (const item of (page.items ?? []) as readonly T[]) items.push(item);
+      revision = Number(textOf(page, 'resourceVersion'));
+      pageToken = textOf(page, 'nextPageToken');
+    } while (pageToken !== '');
+    return { items, revision };
+  }
+
+  create(object: NewRemoteObject<T>): Promise<T> {
+    const { namespace } = object as unknown as ApiObject;
+    return this.#one('Create', {
+      ...(namespace === undefined ? {} : { namespace }),
+      ...this.#body(object),
+    });
+  }
+
+  /** Replaces everything but status; refused as Aborted when the object's version is not the stored one. */
+  update(object: T): Promise<T> {
+    return this.#one('Update', { ...keyOf(object), ...this.#body(object) });
+  }
+
+  /** Sets these status fields. With a version, only if that is the stored one. */
+  updateStatus(key: ObjectKey, status: Partial<Pick<T, S>>, resourceVersion?: string): Promise<T> {
+    const metadata = resourceVersion === undefined ? {} : { metadata: { resourceVersion } };
+    return this.#one('UpdateStatus', { ...key, ...this.#body({ ...key, ...status, ...metadata }) });
+  }
+
+  /** The object with its deletion marked, or its last state when it is gone. */
+  delete(key: ObjectKey): Promise<T> {
+    return this.#one('Delete', { ...key });
+  }
+
+  /** Batches after `fromRevision`, and bookmarks. @throws StatusError OutOfRange: list again. */
+  async *watch(
+    options: ResourceSelection & { readonly fromRevision: number; readonly signal: AbortSignal },
+  ): AsyncIterable<WatchBatch<T>> {
+    const { fromRevision, signal, ...selection } = options;
+    const request = { ...this.#selected(selection), resourceVersion: String(fromRevision) };
+    for await (const answer of this.#caller.stream(this.#id('Watch'), request, signal)) {
+      const revision = Number(textOf(answer, 'resourceVersion'));
+      const given = Array.isArray(answer.events) ? answer.events.filter(isJsonObject) : [];
+      const events = given.map(({ type, object }) => {
+        const { metadata } = object as ApiObject;
+        const at = Number(metadata.resourceVersion);
+        return { type, object, revision: at } as unknown as WatchEvent<T>;
+      });
+      yield { revision, events };
+    }
+  }
+
+  /**
+   * The kind as an informer's source. The server sends a bookmark every 15 s: give the informer
+   * `silenceMs: 60_000`, so that it notices a stream that died without a word.
+   */
+  source(selection: ResourceSelection = {}): ListWatch<T> {
+    return {
+      list: async () => {
+        const { items, revision } = await this.list(selection);
+        return { items: items.map(stored), revision };
+      },
+      watch: async (fromRevision, sink, signal) => {
+        const batches = this.watch({ ...selection, fromRevision, signal });
+        for await (const batch of batches) sink(storedBatch(batch));
+      },
+    };
+  }
+
+  async #one(verb: StandardVerb, request: JsonObject): Promise<T> {
+    return (await this.#caller.call(this.#id(verb), request)) as unknown as T;
+  }
+
+  #id(verb: StandardVerb): string {
+    const id = this.#methods.get(verb);
+    if (id === undefined) throw new TypeError(`the API has no ${verb} for ${this.#kind.kind}`);
+    return id;
+  }
+
+  #body(object: object): JsonObject {
+    return { [bodyField(this.#kind)]: object };
+  }
+
+  #selected({ namespace, labelSelector }: ResourceSelection): JsonObject {
+    return {
+      ...(this.#kind.scope === 'Cluster' ? {} : { namespace: namespace ?? everywhere }),
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+    };
+  }
+}
