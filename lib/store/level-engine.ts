@@ -126,7 +126,7 @@ export class LevelEngine implements Engine {
       await this.#saveMeta(meta);
       return meta;
     }
-    // Before release 0.2 the record had no checksum: it began with its JSON.
+    // In schema version 1 the record had no checksum: it began with its JSON.
     const text = stored[0] === 0x7b ? stored : stored.subarray(4);
     if (text !== stored && crc32(text) !== stored.readUInt32BE(0))
       throw this.#damaged('its identity record has a wrong checksum');

@@ -90,36 +90,4 @@ describe('tidiness', () => {
     };
     expect(readFileSync(join(root, 'cmd/version.ts'), 'utf8')).to.contain(`'${version}'`);
   });
-
-  it('the guide for embedders compiles and runs as printed', async () => {
-    const guide = readFileSync(join(root, 'docs/guides/embedding.md'), 'utf8');
-    const code = /```ts\n([^]*?)```/.exec(guide)?.[1] ?? '';
-    const { mkdtempSync, writeFileSync, rmSync } = await import('node:fs');
-    const folder = mkdtempSync(join(root, 'test/dist/guide-'));
-    const check = [
-      "import { eventually } from 'kedge/testing';",
-      code,
-      "await eventually('the lamp', async () => (await store.get(lamps, { name: 'hall' }))?.lit);",
-      'await manager.stop(1_000);',
-      'await store.close();',
-      "console.log('lit');",
-    ].join('\n');
-    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-    writeFileSync(join(folder, 'guide.ts'), check);
-    const flags =
-      '--strict --target es2023 --module nodenext --moduleResolution nodenext --types node --ignoreConfig';
-    const run = (command: string, args: readonly string[]): string =>
-      execFileSync(command, args, { cwd: folder, encoding: 'utf8' });
-    try {
-      run(process.execPath, [
-        join(root, 'node_modules/typescript/bin/tsc'),
-        ...flags.split(' '),
-        '--skipLibCheck',
-        'guide.ts',
-      ]);
-      expect(run(process.execPath, ['guide.js'])).to.equal('lit\n');
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  }).timeout(60_000);
 });

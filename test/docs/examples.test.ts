@@ -1,0 +1,72 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+function blocks(document: string, language: string): readonly string[] {
+  return [...document.matchAll(new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``, 'g'))].map(
+    (match) => match[1] ?? '',
+  );
+}
+
+const documents = [
+  'docs/tutorial.md',
+  ...readdirSync(join(root, 'docs/guides')).map((name) => `docs/guides/${name}`),
+  'lib/README.md',
+].filter((path) => blocks(readFileSync(join(root, path), 'utf8'), 'ts').length > 0);
+
+/** The TypeScript blocks of a page are one program; its last text block is what that prints. */
+describe('examples in the documentation', function () {
+  this.timeout(120_000);
+  let folder: string;
+
+  before(() => {
+    folder = mkdtempSync(join(root, 'test/dist/examples-'));
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+    documents.forEach((path, i) => {
+      const text = readFileSync(join(root, path), 'utf8');
+      // What a page leaves running is the reader's; here it must end.
+      const code = `${blocks(text, 'ts').join('\n')}\nexport {};\n`;
+      writeFileSync(join(folder, `example-${i}.ts`), code);
+    });
+    const compilerOptions = {
+      target: 'es2022',
+      lib: ['es2023', 'esnext.disposable'],
+      module: 'nodenext',
+      moduleResolution: 'nodenext',
+      types: ['node'],
+      strict: true,
+      skipLibCheck: true,
+      noEmitOnError: false,
+    };
+    const config = { compilerOptions, include: ['*.ts'] };
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  it('compiles, every page', () => {
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    const { stdout } = spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8' });
+    const named = stdout.replace(
+      /example-(\d+)\.ts/g,
+      (_, i: string) => documents[Number(i)] ?? '',
+    );
+    expect(named).to.equal('');
+  });
+
+  documents.forEach((path, i) => {
+    it(`runs as printed: ${path}`, () => {
+      const output = execFileSync(process.execPath, [join(folder, `example-${i}.js`)], {
+        // A folder of its own: examples that store things store them in ./data.
+        cwd: mkdtempSync(join(folder, 'run-')),
+        encoding: 'utf8',
+        timeout: 20_000,
+      });
+      const expected = blocks(readFileSync(join(root, path), 'utf8'), 'text').at(-1);
+      if (expected !== undefined) expect(output).to.equal(expected);
+    });
+  });
+});
