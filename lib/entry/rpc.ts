@@ -3,7 +3,9 @@ import { demandPeers } from '../base/peers.js';
 
 demandPeers('kedge/rpc', ['@bufbuild/protobuf']);
 export const {
+  OptionWriter,
   SchemaRegistry,
+  baseDescriptors,
   bodyField,
   decodeStatus,
   encodeStatus,

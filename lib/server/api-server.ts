@@ -11,6 +11,8 @@ import { isJsonObject, type SchemaRegistry } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { ServedKind } from './admission.js';
 import {
+  type AccessControl,
+  type Authentication,
   Authenticator,
   Authorizer,
   bootstrap,
@@ -38,6 +40,10 @@ export interface ApiServerOptions {
   readonly kinds: readonly ServedKind[];
   /** Methods that do not follow the CRUD pattern; made with the parts they may need. */
   readonly custom?: (parts: ApiParts) => readonly CustomMethod[];
+  /** Default: bearer tokens kept in the store. */
+  readonly authenticator?: Authentication;
+  /** Default: policies kept in the store. */
+  readonly authorizer?: AccessControl;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly logger?: Logger;
@@ -47,7 +53,7 @@ export interface ApiServerOptions {
 export interface ApiParts {
   readonly store: ObjectStore;
   readonly admission: Admission;
-  readonly authorizer: Authorizer;
+  readonly authorizer: AccessControl;
   readonly resources: Resources;
   readonly served: ReadonlyMap<string, ServedKind>;
 }
@@ -72,7 +78,7 @@ export class ApiServer {
     const logger = options.logger ?? silentLogger;
     const served = new Map(options.kinds.map((kind) => [kind.kind.kind, kind]));
     const inputs = new InputSchemas(schemas);
-    const authorizer = new Authorizer(store);
+    const authorizer = options.authorizer ?? new Authorizer(store);
     const admission = new Admission({
       store,
       authorizer,
@@ -100,7 +106,7 @@ export class ApiServer {
         castMethod(parts),
         ...(options.custom?.(parts) ?? []),
       ],
-      authenticator: new Authenticator(store, clock),
+      authenticator: options.authenticator ?? new Authenticator(store, clock),
       authorizer,
       resources,
     });

@@ -3,7 +3,7 @@ import { keyFor, type Kind } from '../object/index.js';
 import type { JsonObject } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { ServedKind } from './admission.js';
-import type { Authorizer, Identity } from './auth/index.js';
+import type { AccessControl, Identity } from './auth/index.js';
 import type { CallContext, CustomMethod } from './call.js';
 import { type Admission, changedFields, type WriteRequest } from './writes.js';
 
@@ -11,7 +11,7 @@ import { type Admission, changedFields, type WriteRequest } from './writes.js';
 export interface CastOptions {
   readonly store: ObjectStore;
   readonly admission: Admission;
-  readonly authorizer: Authorizer;
+  readonly authorizer: AccessControl;
   readonly served: ReadonlyMap<string, ServedKind>;
 }
 

@@ -1,7 +1,7 @@
 import { StatusError } from '../base/index.js';
 import { type JsonObject, present } from '../rpc/index.js';
 import type { ServedKind } from './admission.js';
-import type { Access, Authenticator, Authorizer, Identity } from './auth/index.js';
+import type { Access, AccessControl, Authentication, Identity } from './auth/index.js';
 import { anonymous, type CallContext, type CustomMethod } from './call.js';
 import type { MethodInfo, StandardVerb } from '../rpc/index.js';
 import { requestNamespace, type Resources } from './resources.js';
@@ -11,8 +11,8 @@ export interface DispatcherOptions {
   readonly methods: readonly MethodInfo[];
   readonly served: ReadonlyMap<string, ServedKind>;
   readonly custom: readonly CustomMethod[];
-  readonly authenticator: Authenticator;
-  readonly authorizer: Authorizer;
+  readonly authenticator: Authentication;
+  readonly authorizer: AccessControl;
   readonly resources: Resources;
 }
 

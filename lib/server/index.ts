@@ -15,6 +15,14 @@ export {
   type ListenAddresses,
 } from './api-server.js';
 export * from './auth/index.js';
+export {
+  type DescribedKinds,
+  describeKinds,
+  type FieldsOf,
+  type FieldSpec,
+  mount,
+  type MountedKind,
+} from './describe-kinds.js';
 export type { CallContext, CustomMethod, MethodAccess, Peer } from './call.js';
 export { httpStatuses } from './http-status.js';
 export { methodTable, type MethodInfo } from '../rpc/index.js';

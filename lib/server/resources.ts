@@ -17,7 +17,7 @@ import {
 } from '../rpc/index.js';
 import type { ListOptions, ObjectStore } from '../store/index.js';
 import type { AdmissionRules, ServedKind } from './admission.js';
-import type { Authorizer } from './auth/index.js';
+import type { AccessControl } from './auth/index.js';
 import type { CallContext } from './call.js';
 import { watchResource } from './resource-watch.js';
 import { type Admission, type PreparedWrite } from './writes.js';
@@ -26,7 +26,7 @@ import { type Admission, type PreparedWrite } from './writes.js';
 export interface ResourceOptions {
   readonly store: ObjectStore;
   readonly admission: Admission;
-  readonly authorizer: Authorizer;
+  readonly authorizer: AccessControl;
   /** The kind that `ensureNamespace` makes objects of, if there is one. */
   readonly namespaces: ServedKind | undefined;
 }

@@ -13,7 +13,7 @@ import {
 import type { DescMessage, JsonObject, SchemaRegistry } from '../rpc/index.js';
 import type { ObjectStore, Operation } from '../store/index.js';
 import type { AdmissionContext, ServedKind } from './admission.js';
-import type { Authorizer, Identity } from './auth/index.js';
+import type { AccessControl, Identity } from './auth/index.js';
 import type { InputSchemas } from './input.js';
 
 /** A write that a client asks for. */
@@ -40,7 +40,7 @@ export interface PreparedWrite {
 /** What admission needs to know about the installation. */
 export interface AdmissionOptions {
   readonly store: ObjectStore;
-  readonly authorizer: Authorizer;
+  readonly authorizer: AccessControl;
   readonly schemas: SchemaRegistry;
   readonly inputs: InputSchemas;
   readonly served: ReadonlyMap<string, ServedKind>;

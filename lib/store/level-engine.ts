@@ -126,11 +126,12 @@ export class LevelEngine implements Engine {
       await this.#saveMeta(meta);
       return meta;
     }
-    // In schema version 1 the record had no checksum: it began with its JSON.
-    const text = stored[0] === 0x7b ? stored : stored.subarray(4);
-    if (text !== stored && crc32(text) !== stored.readUInt32BE(0))
-      throw this.#damaged('its identity record has a wrong checksum');
-    const meta = JSON.parse(text.toString()) as Meta;
+    const text = stored.subarray(4);
+    const sound = stored.length > 4 && crc32(text) === stored.readUInt32BE(0);
+    // In schema version 1 the record had no checksum: it was its JSON.
+    const old = !sound && stored.toString('latin1').startsWith('{"schemaVersion":1,');
+    if (!sound && !old) throw this.#damaged('its identity record has a wrong checksum');
+    const meta = JSON.parse((old ? stored : text).toString()) as Meta;
     if (meta.schemaVersion !== schemaVersion)
       throw new StatusError({
         code: 'FailedPrecondition',

@@ -1,7 +1,9 @@
 import { mkdtemp, open, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { expect } from 'chai';
+import { Level } from 'level';
 import { hasCode } from '../base/index.js';
 import { type AnyKind, type ApiObject, defineKind, type WatchBatch } from '../object/index.js';
 import { FakeClock } from '../testing/index.js';
@@ -194,6 +196,50 @@ describe('store on level, damaged', () => {
     expect(hasCode(error, 'FailedPrecondition')).to.equal(true);
     expect(String(error)).to.contain(String(process.pid));
     await store.close();
+  });
+});
+
+describe('schema version of the database', () => {
+  const meta = async (directory: string, write?: Buffer): Promise<Buffer> => {
+    const db = new Level<string, Buffer>(join(directory, 'db'), { valueEncoding: 'buffer' });
+    await db.open();
+    if (write) await db.put('m/state', write);
+    const value = await db.get('m/state');
+    await db.close();
+    return Buffer.from(value ?? []);
+  };
+
+  it('an older one is refused by name, whatever byte a checksum begins with', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'kedge-schema-'));
+    try {
+      const open = () => openStore({ engine: new LevelEngine({ directory }) });
+      await (await open()).close();
+      const { storeId } = JSON.parse((await meta(directory)).subarray(4).toString()) as {
+        storeId: string;
+      };
+      // Among so many marks some checksums begin with the byte of "{".
+      let brace = 0;
+      for (let revision = 1; brace === 0; revision += 1) {
+        const checkpoint = { revision, objects: 0, hash: 0 };
+        const text = Buffer.from(JSON.stringify({ schemaVersion: 2, storeId, checkpoint }));
+        const head = Buffer.alloc(4);
+        head.writeUInt32BE(crc32(text));
+        if (head[0] !== 0x7b) continue;
+        brace = revision;
+        await meta(directory, Buffer.concat([head, text]));
+      }
+      const store = await open();
+      expect(store.revision).to.equal(brace);
+      await store.close();
+      const old = Buffer.from(JSON.stringify({ schemaVersion: 1, storeId, compactedRevision: 0 }));
+      await meta(directory, old);
+      const error = await rejection(open());
+      expect(String(error)).to.contain('schema version 1');
+      await meta(directory, Buffer.from('{"schemaVersion"'));
+      expect(hasCode(await rejection(open()), 'DataLoss')).to.equal(true);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   });
 });
 

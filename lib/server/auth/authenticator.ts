@@ -13,6 +13,12 @@ export interface Identity {
   readonly expiresAt: string | undefined;
 }
 
+/** Proves who calls by the value of the `authorization` header. {@link Authenticator} is the built-in one. */
+export interface Authentication {
+  /** @throws StatusError Unauthenticated */
+  authenticate(header: string | undefined): Promise<Identity>;
+}
+
 /** Compared against when no such token exists, so that both cases take the same time. */
 const noHash = '0'.repeat(64);
 
@@ -21,7 +27,7 @@ function refused(message: string): StatusError {
 }
 
 /** Proves identities by bearer tokens kept in the store. */
-export class Authenticator {
+export class Authenticator implements Authentication {
   readonly #store: Pick<StoreReader, 'get'>;
   readonly #clock: Clock;
 

@@ -23,8 +23,38 @@ function allows(rule: PolicyRule, access: Access): boolean {
   );
 }
 
+/** Decides what an identity may do. {@link Authorizer} is the built-in one. */
+export interface AccessControl {
+  can(identity: Identity, access: Access): Promise<boolean>;
+  /** @throws StatusError PermissionDenied */
+  demand(identity: Identity, access: Access): Promise<void>;
+}
+
+/** Access control by a function of the embedder: what it does not allow is denied. */
+export function accessControl(
+  allows: (identity: Identity, access: Access) => boolean | Promise<boolean>,
+): AccessControl {
+  const can = async (identity: Identity, access: Access): Promise<boolean> =>
+    (await allows(identity, access)) === true;
+  return {
+    can,
+    demand: async (identity, access) => {
+      if (!(await can(identity, access))) throw denied(identity, access);
+    },
+  };
+}
+
+function denied(identity: Identity, access: Access): StatusError {
+  const where = access.namespace === undefined ? '' : ` in namespace ${access.namespace}`;
+  return new StatusError({
+    code: 'PermissionDenied',
+    reason: 'PermissionDenied',
+    message: `${identity.subject} may not ${access.verb} ${access.resource}${where}; ask for a policy that allows it`,
+  });
+}
+
 /** Role-based access control: allow-only policies; what nothing allows is denied. */
-export class Authorizer {
+export class Authorizer implements AccessControl {
   readonly #store: Pick<StoreReader, 'get'>;
 
   constructor(store: Pick<StoreReader, 'get'>) {
@@ -42,11 +72,6 @@ export class Authorizer {
   /** @throws StatusError PermissionDenied that names subject, verb, resource and namespace. */
   async demand(identity: Identity, access: Access): Promise<void> {
     if (await this.can(identity, access)) return;
-    const where = access.namespace === undefined ? '' : ` in namespace ${access.namespace}`;
-    throw new StatusError({
-      code: 'PermissionDenied',
-      reason: 'PermissionDenied',
-      message: `${identity.subject} may not ${access.verb} ${access.resource}${where}; ask for a policy that allows it`,
-    });
+    throw denied(identity, access);
   }
 }

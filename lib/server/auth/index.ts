@@ -2,8 +2,8 @@
  * Who calls and what they may do: users, tokens, policies.
  * Default deny. Secrets of tokens are stored hashed and compared in constant time.
  */
-export { Authenticator, type Identity } from './authenticator.js';
-export { type Access, Authorizer } from './authorizer.js';
+export { type Authentication, Authenticator, type Identity } from './authenticator.js';
+export { type Access, type AccessControl, accessControl, Authorizer } from './authorizer.js';
 export {
   bootstrap,
   isBootstrapped,
