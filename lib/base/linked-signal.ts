@@ -1,4 +1,27 @@
 import { setMaxListeners } from 'node:events';
+import { StatusError } from './errors.js';
+
+/**
+ * The promise, or a rejection as soon as `signal` aborts: for work of others that may not look at it.
+ * @throws StatusError Cancelled
+ */
+export async function untilAborted<R>(promise: Promise<R>, signal: AbortSignal): Promise<R> {
+  let stop: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () =>
+      reject(new StatusError({ code: 'Cancelled', reason: 'Aborted', message: 'was aborted' }));
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+    // Whoever was left behind may fail in peace.
+    promise.catch(() => undefined);
+    aborted.catch(() => undefined);
+  }
+}
 
 /** A signal that follows others until it is disposed. */
 export interface LinkedSignal extends Disposable {

@@ -154,6 +154,24 @@ describe('leader election', () => {
     store.update = update;
   });
 
+  it('gives up on a renewal that hangs, and does not lead again when that ends after all', async () => {
+    const a = join('a');
+    await settle();
+    const update = store.update.bind(store);
+    let release: () => void = () => undefined;
+    const hung = new Promise<void>((resolve) => (release = resolve));
+    store.update = (async (...args: Parameters<typeof update>) => {
+      await hung;
+      return update(...args);
+    }) as typeof store.update;
+    await together([a], 13_000);
+    expect(a.elector.isLeader).to.equal(false);
+    store.update = update;
+    release();
+    await settle();
+    expect(a.elector.isLeader).to.equal(false);
+  });
+
   it('was told that it stopped even if it never led', async () => {
     const a = join('a');
     await settle();

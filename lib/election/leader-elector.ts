@@ -69,6 +69,8 @@ export class LeaderElector {
   #leader = '';
   #epoch: number | undefined;
   #renewedAt = 0;
+  /** Rises when a try is given up: what it brings later no longer counts. */
+  #attempt = 0;
 
   /** @throws RangeError unless lease > renew deadline > 1.2 x retry period > 0. */
   constructor(options: LeaderElectorOptions) {
@@ -159,18 +161,33 @@ export class LeaderElector {
     for (;;) {
       await sleep(this.#clock, this.#retryPeriodMs, signal);
       if (signal.aborted) return;
-      if (await this.#tryAcquireOrRenew(callbacks)) continue;
+      if (await this.#renewInTime(callbacks)) continue;
       const lost = this.#leader !== this.#options.identity;
       if (lost || this.#clock.monotonic() - this.#renewedAt >= this.#renewDeadlineMs) return;
     }
+  }
+
+  /** One try to renew; one that hangs beyond the renew deadline has failed, and may not succeed later. */
+  async #renewInTime(callbacks: LeaderCallbacks): Promise<boolean> {
+    const leftMs = this.#renewedAt + this.#renewDeadlineMs - this.#clock.monotonic();
+    const ended = new AbortController();
+    const late = sleep(this.#clock, Math.max(0, leftMs), ended.signal).then(() => {
+      if (ended.signal.aborted) return false;
+      this.#attempt += 1;
+      return false;
+    });
+    const renewed = this.#tryAcquireOrRenew(callbacks).finally(() => ended.abort());
+    return Promise.race([renewed, late]);
   }
 
   /** One try; never throws: a store that can't be reached is a try that failed. */
   async #tryAcquireOrRenew(callbacks: LeaderCallbacks): Promise<boolean> {
     const { store, name, identity } = this.#options;
     const before = this.#leader;
+    const attempt = this.#attempt;
     try {
       const held = await store.get(leases, { name });
+      if (attempt !== this.#attempt) return false;
       this.#observe(held);
       const mine = held?.holderIdentity === identity;
       const expired =
@@ -182,8 +199,7 @@ export class LeaderElector {
         this.#epoch = mine ? this.#epoch : undefined;
         return false;
       }
-      await this.#write(held, renews);
-      return true;
+      return await this.#write(held, renews, attempt);
     } catch (error) {
       const raced = hasCode(error, 'Aborted') || hasCode(error, 'AlreadyExists');
       if (!raced) this.#logger.warn('lease could not be written', { error: messageOf(error) });
@@ -200,7 +216,7 @@ export class LeaderElector {
     this.#leader = held?.holderIdentity ?? '';
   }
 
-  async #write(held: Lease | undefined, renews: boolean): Promise<void> {
+  async #write(held: Lease | undefined, renews: boolean, attempt: number): Promise<boolean> {
     const { store, name, identity } = this.#options;
     const now = timestamp(this.#clock);
     const epoch = renews ? (held?.leaseTransitions ?? 0) : (held?.leaseTransitions ?? 0) + 1;
@@ -216,10 +232,12 @@ export class LeaderElector {
     const written = held
       ? await store.update(leases, { ...held, ...next }, guard(held))
       : await store.create(leases, next);
+    if (attempt !== this.#attempt) return false;
     this.#observe(written);
     this.#epoch = epoch;
     // From before the write: that is when the others' patience may have begun.
     this.#renewedAt = startedAt;
+    return true;
   }
 
   /** Empties the lease, so that a successor need not wait; conflicts mean that it is gone already. */

@@ -12,6 +12,7 @@ import {
   systemClock,
   systemRandom,
   TimeSlice,
+  untilAborted,
 } from '../base/index.js';
 import type {
   ApiObject,
@@ -216,7 +217,8 @@ export class SharedInformer<T extends ApiObject, I extends string = string> {
 
   /** Lists and swaps the cache at once; then tells deletes before everything else. In slices. */
   async #relist(): Promise<void> {
-    const { items, revision } = await this.#options.source.list(this.#stop.signal);
+    const { signal } = this.#stop;
+    const { items, revision } = await untilAborted(this.#options.source.list(signal), signal);
     const content = await this.#indexer.prepare(items, this.#clock);
     const initial = this.#revision === undefined;
     const before = this.#indexer.swap(content);
@@ -250,13 +252,16 @@ export class SharedInformer<T extends ApiObject, I extends string = string> {
     };
     guard();
     try {
-      await this.#options.source.watch(
-        from,
-        (batch) => {
-          heardAt = this.#clock.monotonic();
-          this.#apply(batch);
+      const sink = (batch: StoredBatch<T>): void => {
+        // A source that does not look at the signal may go on after a new stream began.
+        if (signal.aborted) return;
+        heardAt = this.#clock.monotonic();
+        this.#apply(batch);
+      };
+      await untilAborted(this.#options.source.watch(from, sink, signal), signal).catch(
+        (error: unknown) => {
+          if (!signal.aborted) throw error;
         },
-        signal,
       );
     } finally {
       stream.abort();

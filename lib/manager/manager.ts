@@ -6,6 +6,7 @@ import {
   type Random,
   silentLogger,
   sleep,
+  StatusError,
   systemClock,
   systemRandom,
 } from '../base/index.js';
@@ -31,6 +32,8 @@ export interface ManagerOptions {
   readonly random?: Random;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
+  /** A cache that has not synced after this long fails the start; default 2 minutes. */
+  readonly syncTimeoutMs?: number;
   /** A reconcile that runs longer than this makes the manager unhealthy; default 5 minutes. */
   readonly stuckAfterMs?: number;
   /** Pause between compactions of the store's history; default 60 s. */
@@ -104,8 +107,8 @@ export class Manager {
   async start(): Promise<void> {
     this.#state = 'started';
     for (const informer of this.#informers.values()) informer.start();
-    await Promise.all([...this.#informers.values()].map((informer) => informer.waitForSync()));
     try {
+      await this.#waitForCaches();
       for (const controller of this.#controllers) await controller.start();
       for (const runnable of this.#runnables) {
         await runnable.start();
@@ -117,6 +120,24 @@ export class Manager {
     }
     void this.#compact();
     if (this.#options.metrics) void this.#refreshMetrics();
+  }
+
+  /** @throws StatusError DeadlineExceeded naming the caches that did not sync. */
+  async #waitForCaches(): Promise<void> {
+    const timeoutMs = this.#options.syncTimeoutMs ?? 120_000;
+    const synced = new AbortController();
+    const all = Promise.all([...this.#informers.values()].map((i) => i.waitForSync()));
+    await Promise.race([
+      all.then(() => synced.abort()),
+      sleep(this.#clock, timeoutMs, synced.signal),
+    ]);
+    if (synced.signal.aborted) return;
+    const missing = [...this.#informers].filter(([, informer]) => !informer.hasSynced());
+    throw new StatusError({
+      code: 'DeadlineExceeded',
+      reason: 'CacheSyncTimeout',
+      message: `caches did not sync within ${timeoutMs} ms: ${missing.map(([name]) => name).join(', ')}; look at the log for what their source answers`,
+    });
   }
 
   /** Stops everything in reverse order; all parts share the budget, in milliseconds. */
