@@ -7,6 +7,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   'durable-writes': () => import('./durable-writes.js'),
   'informer-latency': () => import('./informer-latency.js'),
   converge: () => import('./converge.js'),
+  etcd: () => import('./etcd.js'),
   'work-queue': () => import('./work-queue.js'),
   'large-store': () => import('./large-store.js'),
   compaction: () => import('./compaction.js'),
