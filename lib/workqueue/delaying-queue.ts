@@ -117,7 +117,7 @@ export class RateLimitingQueue<K> {
     this.#metrics?.done(key, this.#queue.len);
   }
 
-  /** See {@link QueueMetrics.refresh}. */
+  /** Brings the gauges of running work up to date; to be called now and then. */
   refreshMetrics(): void {
     this.#metrics?.refresh();
   }

@@ -3,7 +3,7 @@ import type { StoreConformanceOptions } from './subject.js';
 import { watchTests } from './watch.js';
 
 /**
- * Declares the tests that every {@link ObjectStore} must pass: guarantees G1 to G6 and the six watch
+ * Declares the tests that every `ObjectStore` must pass: guarantees G1 to G6 and the six watch
  * rules (docs/guides/testing.md). A test that needs a capability the store does not claim is left out.
  *
  * @example
