@@ -58,7 +58,9 @@ export class PendingCauses {
 
   note(key: string, cause: Cause): void {
     const causes = this.#byKey.get(key);
-    if (!causes) this.#byKey.set(key, [cause]);
+    // A change that comes while the key waits for its time is what wakes it.
+    const waited = causes?.every((known) => !('object' in known));
+    if (!causes || (waited && 'object' in cause)) this.#byKey.set(key, [cause]);
     else if (causes.length < causesMax) causes.push(cause);
   }
 

@@ -50,8 +50,8 @@ export interface Restored {
 export class Durability {
   readonly #options: DurabilityOptions;
   readonly #journal: Journal;
-  /** Revision that a key's last run wrote: the next run must not see anything older. */
-  readonly #wroteAt = new Map<string, number>();
+  /** Revision that a key's runs wrote last, by kind: the next run must not see anything older. */
+  readonly #wroteAt = new Map<string, ReadonlyMap<string, number>>();
 
   constructor(options: DurabilityOptions) {
     this.#options = options;
@@ -80,9 +80,10 @@ export class Durability {
     informers: Iterable<SharedInformer<never>>,
     signal: AbortSignal,
   ): Promise<void> {
-    const revision = this.#wroteAt.get(key);
-    if (revision === undefined) return;
-    for (const informer of informers) await informer.waitForRevision(revision, signal);
+    const revisions = this.#wroteAt.get(key);
+    // Caches of other kinds may follow another store, whose revisions say nothing here.
+    for (const informer of informers)
+      await informer.waitForRevision(revisions?.get(informer.kind) ?? 0, signal);
     if (!signal.aborted) this.#wroteAt.delete(key);
   }
 
@@ -95,9 +96,13 @@ export class Durability {
     const { store, clock } = this.#options;
     const dueOf = (result: unknown): number | undefined =>
       isResult(result) ? durableDue(result, clock) : undefined;
+    await this.#journal.refresh(key);
     const { result, written } = await runTransaction(store, work, (made) =>
       this.#journal.settled(key, dueOf(made)),
-    );
+    ).catch((error: unknown) => {
+      this.#journal.doubt(key);
+      throw error;
+    });
     this.#journal.committed(key, { dueAt: dueOf(result) });
     for (const write of written) this.#note(key, write, request);
     return result;
@@ -116,7 +121,7 @@ export class Durability {
     const { ownWrites, authors, controller } = this.#options;
     if (before !== undefined) ownWrites.note(key, { object: `${kind} ${object}`, before, after });
     authors.wrote(after, { controller, key, run: request.run, causes: request.causes });
-    this.#wroteAt.set(key, Number(after));
+    this.#wroteAt.set(key, new Map(this.#wroteAt.get(key)).set(kind, Number(after)));
     if (this.#wroteAt.size <= keysMax) return;
     const oldest = this.#wroteAt.keys().next();
     if (!oldest.done) this.#wroteAt.delete(oldest.value);
@@ -170,8 +175,9 @@ export class Durability {
     dueAt: number | undefined,
     failures: number | undefined,
   ): Promise<void> {
-    const { operations, next } = this.#journal.schedule(key, dueAt, failures);
     try {
+      await this.#journal.refresh(key);
+      const { operations, next } = this.#journal.schedule(key, dueAt, failures);
       await this.#journal.write(key, operations, next);
     } catch (error) {
       // The timer still runs in this process; only a restart would forget it.

@@ -236,6 +236,51 @@ describe('controller with a store', () => {
       expect(new Set(calls).size).to.equal(1);
     });
 
+    it('several in one run are kept each, also side by side', async () => {
+      let died = false;
+      const both = async (context: ReconcileContext): Promise<Result> => {
+        const call = (id: string) => (calls.push(id), Promise.resolve(id));
+        await Promise.all(['disk', 'address'].map((name) => context.effect(name, call)));
+        if (!died) throw new Error('killed');
+        return context.txn(() => done());
+      };
+      await store.create(lamps, lamp);
+      await start(both);
+      await settle();
+      expect(new Set(calls).size).to.equal(2);
+      died = true;
+      await crash(both);
+      await settle();
+      expect(calls).to.have.length(2);
+      expect((await store.list(reconcileRecords)).items).to.deep.equal([]);
+    });
+
+    it('after a write of unknown outcome the record is read again, whichever way it went', async () => {
+      for (const happened of [false, true]) {
+        calls.length = 0;
+        const append = engine.append.bind(engine);
+        let fail = true;
+        engine.append = async (records) => {
+          const intent = records.some(({ bytes }) => bytes.includes('ReconcileRecord'));
+          if (!fail || !intent) return append(records);
+          fail = false;
+          if (happened) await append(records);
+          throw new Error('no answer');
+        };
+        const name = happened ? 'b' : 'a';
+        await store.create(lamps, { name });
+        await start(provision(() => undefined));
+        await clock.advance(200_000);
+        await settle();
+        expect(store.health().state).to.equal('serving');
+        expect((await store.get(lamps, { name }))?.lit, `happened: ${happened}`).to.equal(true);
+        expect(new Set(calls).size, 'one idempotency key an object').to.be.at.most(2);
+        expect((await store.list(reconcileRecords)).items).to.deep.equal([]);
+        engine.append = append;
+        if (!happened) await manager.stop(0);
+      }
+    });
+
     it('after the commit the next call is a new one', async () => {
       await store.create(lamps, lamp);
       const controller = await start(provision(() => undefined));

@@ -40,6 +40,9 @@ export const reconcileRecords = defineKind<ReconcileRecord>({
   statusFields: [],
 });
 
+/** Times closer than this are one time. */
+const sameTimeMs = 1_000;
+
 type Memory = Pick<ReconcileRecord, 'dueAt' | 'failures' | 'effects'>;
 
 /** Timers, failures and effects of one controller, durable. */
@@ -49,6 +52,10 @@ export class Journal {
   readonly #random: Random;
   /** What the store holds; this controller is the only writer. */
   readonly #memories = new Map<string, Memory>();
+  /** Keys whose last write failed: only the store can tell whether it happened. */
+  readonly #uncertain = new Set<string>();
+  /** Effects under way by key: several of one run are written one after the other. */
+  readonly #tails = new Map<string, Promise<void>>();
 
   constructor(store: ObjectStore, controller: string, random: Random) {
     this.#store = store;
@@ -72,13 +79,29 @@ export class Journal {
     return items;
   }
 
+  /** Reads a key's record again where a write of it may or may not have happened. */
+  async refresh(key: string): Promise<void> {
+    if (!this.#uncertain.has(key)) return;
+    const record = await this.#store.get(reconcileRecords, { name: this.#name(key) });
+    this.#keep(key, memory(record?.dueAt, record?.failures, record?.effects));
+    this.#uncertain.delete(key);
+  }
+
+  /** A write of the key's record failed. */
+  doubt(key: string): void {
+    this.#uncertain.add(key);
+  }
+
   /** Remembers when to look again; undefined forgets. Nothing is written when nothing changes. */
   schedule(
     key: string,
     dueAt: number | undefined,
     failures: number | undefined,
   ): { readonly operations: readonly Operation[]; readonly next: Memory } {
-    const next = memory(dueAt, failures, this.#memories.get(key)?.effects);
+    const known = this.#memories.get(key);
+    // The transaction of the run has kept it already, some milliseconds ago.
+    const same = Math.abs((dueAt ?? Infinity) - (known?.dueAt ?? 0)) < sameTimeMs;
+    const next = memory(same ? known?.dueAt : dueAt, failures, known?.effects);
     return { operations: this.#change(key, next), next };
   }
 
@@ -94,7 +117,12 @@ export class Journal {
 
   /** Writes operations of {@link schedule} on their own. */
   async write(key: string, operations: readonly Operation[], next: Memory): Promise<void> {
-    if (operations.length > 0) await this.#store.transact(operations);
+    try {
+      if (operations.length > 0) await this.#store.transact(operations);
+    } catch (error) {
+      this.doubt(key);
+      throw error;
+    }
     this.#keep(key, next);
   }
 
@@ -104,6 +132,7 @@ export class Journal {
     name: string,
     call: (idempotencyKey: string) => Promise<R>,
   ): Promise<R> {
+    await this.refresh(key);
     const known = this.#memories.get(key)?.effects?.[name];
     if (known?.done) return known.result as R;
     const idempotencyKey = known?.idempotencyKey ?? this.#random.uuid();
@@ -113,10 +142,24 @@ export class Journal {
     return result;
   }
 
-  async #saveEffect(key: string, name: string, effect: Effect): Promise<void> {
-    const before = this.#memories.get(key);
-    const next = { ...before, effects: { ...before?.effects, [name]: effect } };
-    await this.write(key, this.#change(key, next), next);
+  #saveEffect(key: string, name: string, effect: Effect): Promise<void> {
+    const save = async (): Promise<void> => {
+      const before = this.#memories.get(key);
+      const next = { ...before, effects: { ...before?.effects, [name]: effect } };
+      await this.write(key, this.#change(key, next), next);
+    };
+    const saved = (this.#tails.get(key) ?? Promise.resolve()).then(save);
+    const tail = saved
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#tails.get(key) === tail) this.#tails.delete(key);
+      });
+    this.#tails.set(key, tail);
+    return saved;
+  }
+
+  #name(key: string): string {
+    return `${this.#controller}:${key}`;
   }
 
   #keep(key: string, next: Memory): void {
@@ -128,7 +171,7 @@ export class Journal {
     const before = this.#memories.get(key) ?? {};
     const wanted = memory(next.dueAt, next.failures, next.effects);
     if (jsonEqual(before, wanted)) return [];
-    const name = `${this.#controller}:${key}`;
+    const name = this.#name(key);
     const kind = reconcileRecords as AnyKind;
     if (isEmpty(wanted)) return [{ op: 'delete', kind, key: { name } }];
     const object = { name, controller: this.#controller, key, ...wanted };

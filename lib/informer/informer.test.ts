@@ -215,4 +215,21 @@ describe('shared informer', () => {
     }
     expect(source.watches.length - before).to.be.lessThan(6);
   });
+
+  it('a handler added while a list is being told is told of each object once', async () => {
+    const source = new PlayedSource();
+    source.items = Array.from({ length: 500 }, (_, n) => lamp(`a${n}`, '1'));
+    const clock = new FakeClock();
+    // Every look at the clock ends the slice, so that the list is told in many turns.
+    clock.turnAgeMs = () => (turns++ % 2 === 0 ? 100 : 0);
+    let turns = 0;
+    await using informer = new SharedInformer({ source, name: 'lamps', clock });
+    const told: string[] = [];
+    informer.start();
+    while (!informer.hasSynced()) await new Promise((resolve) => setImmediate(resolve));
+    informer.addHandler({ onAdd: ({ name }) => void told.push(name) });
+    await informer.waitForSync();
+    expect(told).to.have.length(500);
+    expect(new Set(told).size).to.equal(500);
+  });
 });

@@ -222,16 +222,19 @@ export class SharedInformer<T extends ApiObject, I extends string = string> {
     const content = await this.#indexer.prepare(items, this.#clock);
     const initial = this.#revision === undefined;
     const before = this.#indexer.swap(content);
+    // Handlers that are added from here on are told of the new content when they are.
+    const buffers = [...this.#buffers];
     this.#moveTo(revision);
     const slice = new TimeSlice(this.#clock);
     for (const [key, entry] of before) {
-      if (!content.entries.has(key)) this.#notify(key, { type: 'delete', entry, known: false });
+      if (!content.entries.has(key))
+        this.#notify(key, { type: 'delete', entry, known: false }, buffers);
       if (slice.due()) await slice.pause();
     }
     for (const entry of items) {
       const old = before.get(entry.key);
-      if (!old) this.#notify(entry.key, { type: 'add', entry, initial });
-      else this.#changed(old, entry, false);
+      if (!old) this.#notify(entry.key, { type: 'add', entry, initial }, buffers);
+      else this.#changed(old, entry, false, buffers);
       if (slice.due()) await slice.pause();
     }
     this.#synced?.();
@@ -277,23 +280,30 @@ export class SharedInformer<T extends ApiObject, I extends string = string> {
   #applyEvent({ type, entry }: StoredEvent<T>): void {
     if (type === 'delete') {
       if (this.#indexer.delete(entry.key))
-        this.#notify(entry.key, { type: 'delete', entry, known: true });
+        this.#notify(entry.key, { type: 'delete', entry, known: true }, this.#buffers);
       return;
     }
     const before = this.#indexer.set(entry);
-    if (before) this.#changed(before, entry, true);
-    else this.#notify(entry.key, { type: 'add', entry, initial: false });
+    if (before) this.#changed(before, entry, true, this.#buffers);
+    else this.#notify(entry.key, { type: 'add', entry, initial: false }, this.#buffers);
   }
 
-  #changed(before: Stored<T>, entry: Stored<T>, known: boolean): void {
+  #changed(
+    before: Stored<T>,
+    entry: Stored<T>,
+    known: boolean,
+    buffers: Iterable<HandlerBuffer<T>>,
+  ): void {
     if (before.resourceVersion === entry.resourceVersion) return;
-    if (before.object.metadata.uid !== entry.object.metadata.uid)
-      this.#notify(entry.key, { type: 'replace', before, known, entry });
-    else this.#notify(entry.key, { type: 'update', before, entry });
+    const replaced = before.object.metadata.uid !== entry.object.metadata.uid;
+    const notification: Notification<T> = replaced
+      ? { type: 'replace', before, known, entry }
+      : { type: 'update', before, entry };
+    this.#notify(entry.key, notification, buffers);
   }
 
-  #notify(key: string, notification: Notification<T>): void {
-    for (const buffer of this.#buffers) buffer.push(key, notification);
+  #notify(key: string, notification: Notification<T>, buffers: Iterable<HandlerBuffer<T>>): void {
+    for (const buffer of buffers) buffer.push(key, notification);
   }
 
   #moveTo(revision: number): void {

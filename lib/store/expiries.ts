@@ -14,12 +14,13 @@ export class Expiries {
   readonly #waiting = new Map<string, Expiry>();
   #timer: Timer | undefined;
   #timerAt = Infinity;
+  #closed = false;
 
   constructor(clock: Clock, expire: (expiry: Expiry) => Promise<void>, start: readonly Expiry[]) {
     this.#clock = clock;
     this.#expire = expire;
     for (const expiry of start) this.#waiting.set(`${expiry.kind} ${expiry.key}`, expiry);
-    this.#arm(Math.min(...start.map((expiry) => expiry.at)));
+    this.#arm(this.#earliest());
   }
 
   /** Objects that will expire. */
@@ -34,11 +35,13 @@ export class Expiries {
       if (this.#waiting.size > 0) this.#waiting.delete(id);
       return;
     }
+    if (this.#closed) return;
     this.#waiting.set(id, { kind, key, at });
     this.#arm(at);
   }
 
   close(): void {
+    this.#closed = true;
     this.#timer?.cancel();
     this.#waiting.clear();
   }
@@ -62,6 +65,13 @@ export class Expiries {
       if (status === 'rejected' && expiry)
         this.note(expiry.kind, expiry.key, this.#clock.now() + retryMs);
     });
-    this.#arm(Math.min(...[...this.#waiting.values()].map((expiry) => expiry.at)));
+    this.#arm(this.#earliest());
+  }
+
+  /** A loop, not Math.min of a spread: that ends with an error from some 100,000 on. */
+  #earliest(): number {
+    let earliest = Infinity;
+    for (const { at } of this.#waiting.values()) if (at < earliest) earliest = at;
+    return earliest;
   }
 }

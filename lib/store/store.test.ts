@@ -7,6 +7,7 @@ import { Level } from 'level';
 import { hasCode } from '../base/index.js';
 import { type AnyKind, type ApiObject, defineKind, type WatchBatch } from '../object/index.js';
 import { FakeClock } from '../testing/index.js';
+import { Expiries } from './expiries.js';
 import { LevelEngine, MemoryEngine, type ObjectStore, openStore, type Operation } from './index.js';
 
 interface Thing extends ApiObject {
@@ -134,6 +135,29 @@ describe('store history', () => {
     await clock.advance(30_000);
     expect(await names()).to.deep.equal(['held']);
     await store.close();
+    expect(clock.pending).to.equal(0);
+  });
+
+  it('more objects can wait for their end than a call has arguments, and none does after close', async () => {
+    const engine = new MemoryEngine();
+    const clock = new FakeClock();
+    const expiries = Array.from({ length: 200_000 }, (_, n) => ({
+      kind: 'Thing',
+      key: `default/t${n}`,
+      at: clock.now() + 1_000 + n,
+    }));
+    const waiting = new Expiries(clock, () => Promise.reject(new Error('closed')), expiries);
+    expect(waiting.size).to.equal(200_000);
+    waiting.close();
+    expect(clock.pending).to.equal(0);
+    const store = await openStore({ engine, clock });
+    const expiresAt = new Date(clock.now() + 1_000).toISOString();
+    await store.create(things, { ...thing('a'), metadata: { expiresAt } });
+    engine.append = () => Promise.reject(new Error('EIO'));
+    const advancing = clock.advance(1_000);
+    await advancing;
+    await store.close();
+    await clock.advance(10_000);
     expect(clock.pending).to.equal(0);
   });
 
