@@ -1,23 +1,16 @@
 import { hasCode, StatusError } from '../base/index.js';
-import type {
-  ApiObject,
-  Kind,
-  ListWatch,
-  NewObject,
-  ObjectKey,
-  WatchBatch,
-} from '../object/index.js';
-import type {
-  BackupReport,
-  ListOptions,
-  ListResult,
-  ObjectStore,
-  Operation,
-  OperationResult,
-  Precondition,
-  StoreHealth,
-  VerifyReport,
-  WatchOptions,
+import type { ApiObject, Kind, ListWatch, ObjectKey, WatchBatch } from '../object/index.js';
+import {
+  type BackupReport,
+  type ListOptions,
+  type ListResult,
+  type ObjectStore,
+  type Operation,
+  type OperationResult,
+  type StoreHealth,
+  type VerifyReport,
+  type WatchOptions,
+  TransactionalWrites,
 } from '../store/index.js';
 
 /** The condition under which a fenced write may happen, judged inside its commit. */
@@ -36,12 +29,13 @@ export function leadershipLost(name: string): StatusError {
  * A store whose every write is part of a transaction that checks the lease first: a deposed leader,
  * however late it finds out, writes nothing. Reads are those of the store itself.
  */
-export class FencedStore implements ObjectStore {
+export class FencedStore extends TransactionalWrites implements ObjectStore {
   readonly #store: ObjectStore;
   readonly #leaseName: string;
   readonly #fence: Fence;
 
   constructor(store: ObjectStore, leaseName: string, fence: Fence) {
+    super();
     this.#store = store;
     this.#leaseName = leaseName;
     this.#fence = fence;
@@ -74,36 +68,6 @@ export class FencedStore implements ObjectStore {
       () => false,
       (again: unknown) => hasCode(again, 'Aborted') || hasCode(again, 'NotFound'),
     );
-  }
-
-  async #single<T extends ApiObject>(operation: Operation): Promise<T> {
-    const [result] = await this.transact([operation]);
-    return result?.object as T;
-  }
-
-  create<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T> {
-    return this.#single<T>({ op: 'create', kind, object } as Operation);
-  }
-
-  update<T extends ApiObject>(kind: Kind<T>, object: T, precondition?: Precondition): Promise<T> {
-    return this.#single<T>({ op: 'update', kind, object, ...guarded(precondition) });
-  }
-
-  updateStatus<T extends ApiObject, S extends keyof T & string>(
-    kind: Kind<T, S>,
-    key: ObjectKey,
-    status: Partial<Pick<T, S>>,
-    precondition?: Precondition,
-  ): Promise<T> {
-    return this.#single<T>({ op: 'updateStatus', kind, key, status, ...guarded(precondition) });
-  }
-
-  delete<T extends ApiObject>(
-    kind: Kind<T>,
-    key: ObjectKey,
-    precondition?: Precondition,
-  ): Promise<T> {
-    return this.#single<T>({ op: 'delete', kind, key, ...guarded(precondition) });
   }
 
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
@@ -146,8 +110,4 @@ export class FencedStore implements ObjectStore {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-}
-
-function guarded(precondition: Precondition | undefined): { precondition?: Precondition } {
-  return precondition ? { precondition } : {};
 }

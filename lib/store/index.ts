@@ -20,5 +20,6 @@ export { LevelEngine, type LevelEngineOptions } from './level-engine.js';
 export { openStore } from './log-store.js';
 export type { StoreOptions } from './store-options.js';
 export { backupToFile, restoreBackup } from './restore-backup.js';
+export { TransactionalWrites } from './transactional-writes.js';
 export { removeFinalizer } from './finalizers.js';
 export { type ModifiableStore, modify, modifyStatus } from './modify.js';

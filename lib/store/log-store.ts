@@ -15,7 +15,6 @@ import {
   keyString,
   type Kind,
   type ListWatch,
-  type NewObject,
   type ObjectKey,
   type StoredBatch,
   type WatchBatch,
@@ -40,12 +39,12 @@ import type {
   ObjectStore,
   Operation,
   OperationResult,
-  Precondition,
   StoreHealth,
   VerifyReport,
   WatchOptions,
 } from './store.js';
 import { changesOf } from './replay.js';
+import { TransactionalWrites } from './transactional-writes.js';
 import { verifyLog } from './verify.js';
 import { WatchHub } from './watch-hub.js';
 import { stageWrites, type WriteSet } from './write-set.js';
@@ -58,7 +57,7 @@ function unavailable(reason: string, message: string): StatusError {
 }
 
 /** The object store over a log engine. Open it with {@link openStore}. */
-class LogStore implements ObjectStore {
+class LogStore extends TransactionalWrites implements ObjectStore {
   readonly storeId: string;
   readonly #options: StoreOptions;
   readonly #clock: Clock;
@@ -81,6 +80,7 @@ class LogStore implements ObjectStore {
   #background: Promise<unknown> = Promise.resolve();
 
   constructor(options: StoreOptions, state: EngineState, restored: Restored) {
+    super();
     const { engine } = options;
     this.#options = options;
     this.storeId = state.storeId;
@@ -173,31 +173,6 @@ class LogStore implements ObjectStore {
         await this.#hub.subscribe(kind.kind, revision, told, link.signal);
       },
     };
-  }
-
-  create<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T> {
-    return this.#single<T>({ op: 'create', kind: kind, object } as Operation);
-  }
-
-  update<T extends ApiObject>(kind: Kind<T>, object: T, guard?: Precondition): Promise<T> {
-    return this.#single<T>({ op: 'update', kind, object, ...guarded(guard) });
-  }
-
-  updateStatus<T extends ApiObject, S extends keyof T & string>(
-    kind: Kind<T, S>,
-    key: ObjectKey,
-    status: Partial<Pick<T, S>>,
-    guard?: Precondition,
-  ): Promise<T> {
-    return this.#single<T>({ op: 'updateStatus', kind, key, status, ...guarded(guard) });
-  }
-
-  delete<T extends ApiObject>(kind: Kind<T>, key: ObjectKey, guard?: Precondition): Promise<T> {
-    return this.#single<T>({ op: 'delete', kind, key, ...guarded(guard) });
-  }
-
-  #single<T extends ApiObject>(operation: Operation): Promise<T> {
-    return this.transact([operation]).then(([result]) => result?.object as T);
   }
 
   transact(operations: readonly Operation[]): Promise<readonly OperationResult[]> {
@@ -366,10 +341,6 @@ class LogStore implements ObjectStore {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-}
-
-function guarded(precondition: Precondition | undefined): { precondition?: Precondition } {
-  return precondition ? { precondition } : {};
 }
 
 /**

@@ -1,0 +1,36 @@
+import type { ApiObject, Kind, NewObject, ObjectKey } from '../object/index.js';
+import type { Operation, OperationResult, Precondition, StoreWriter } from './store.js';
+
+/** The single writes of a store, each a transaction of one operation; for stores that have `transact`. */
+export abstract class TransactionalWrites implements StoreWriter {
+  abstract transact(operations: readonly Operation[]): Promise<readonly OperationResult[]>;
+
+  create<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T> {
+    return this.#single<T>({ op: 'create', kind: kind, object } as Operation);
+  }
+
+  update<T extends ApiObject>(kind: Kind<T>, object: T, guard?: Precondition): Promise<T> {
+    return this.#single<T>({ op: 'update', kind, object, ...guarded(guard) });
+  }
+
+  updateStatus<T extends ApiObject, S extends keyof T & string>(
+    kind: Kind<T, S>,
+    key: ObjectKey,
+    status: Partial<Pick<T, S>>,
+    guard?: Precondition,
+  ): Promise<T> {
+    return this.#single<T>({ op: 'updateStatus', kind, key, status, ...guarded(guard) });
+  }
+
+  delete<T extends ApiObject>(kind: Kind<T>, key: ObjectKey, guard?: Precondition): Promise<T> {
+    return this.#single<T>({ op: 'delete', kind, key, ...guarded(guard) });
+  }
+
+  #single<T extends ApiObject>(operation: Operation): Promise<T> {
+    return this.transact([operation]).then(([result]) => result?.object as T);
+  }
+}
+
+function guarded(precondition: Precondition | undefined): { precondition?: Precondition } {
+  return precondition ? { precondition } : {};
+}
