@@ -33,6 +33,7 @@ module.exports = {
     lib('controller', ...low, 'store', 'informer', 'workqueue'),
     lib('election', ...low, 'store'),
     lib('manager', ...low, 'informer', 'controller', 'store', 'workqueue', 'election'),
+    lib('adapters', 'base'),
     lib('rpc', ...low),
     lib('client', ...low, 'rpc'),
     lib('server', ...low, 'store', 'rpc'),

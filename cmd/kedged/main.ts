@@ -10,7 +10,7 @@ import {
   localProfile,
   prepareExampleDirectory,
 } from './local-profile.js';
-import { pinoLogger } from './pino-logger.js';
+import { daemonLogger } from './daemon-logger.js';
 import { type DaemonConfig, resolveSettings, settingFlags } from './settings.js';
 import { type Daemon, openDataDirectory, startDaemon } from './wire.js';
 
@@ -110,7 +110,7 @@ async function serve(options: Options): Promise<void> {
   }
   if (options.local && config.hostPathAllowlist === localProfile['storage.hostPathAllowlist'])
     await prepareExampleDirectory();
-  const logger = pinoLogger(config.logLevel);
+  const logger = daemonLogger(config.logLevel);
   let token: string | undefined;
   const daemon = await startDaemon(config, logger, async (store) => {
     if (options.local) token = await firstToken(store);
@@ -128,7 +128,7 @@ async function serve(options: Options): Promise<void> {
 
 async function recover(options: Options): Promise<void> {
   const config = await loadConfig(options);
-  const store = await openDataDirectory(config.dataDirectory, pinoLogger('warn'));
+  const store = await openDataDirectory(config.dataDirectory, daemonLogger('warn'));
   try {
     const token = await recoverRoot(store);
     process.stderr.write('A new root token (told once; revoke the lost one):\n');

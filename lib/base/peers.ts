@@ -5,8 +5,10 @@
 export const peerRanges = {
   '@bufbuild/protobuf': '^2.17.0',
   '@grpc/grpc-js': '^1.14.7',
+  '@opentelemetry/api': '^1.9.0',
   ajv: '^8.20.0',
   fastify: '^5.12.8',
+  pino: '^10.4.0',
 } as const;
 
 /** A package that may be missing. */

@@ -185,4 +185,19 @@ describe('controller', () => {
     expect(most).to.equal(1);
     await controller.stop();
   });
+
+  it('does not wait for the cache of a watch that was removed before the start', async () => {
+    const never = new SharedInformer<ApiObject>({
+      source: { list: () => new Promise(() => undefined), watch: () => Promise.resolve() },
+      name: 'never',
+      kind: 'Bulb',
+      clock,
+      random: seededRandom(1),
+    });
+    never.start();
+    await using controller = newController({ name: 'x', clock, reconcile: async () => done() });
+    controller.addWatch(never, () => []).remove();
+    await controller.start();
+    await never.close();
+  });
 });

@@ -48,8 +48,8 @@ export class Controller {
   /** Updates seen while a key's run goes on, by key; an entry for every run. */
   readonly #suspects = new Map<string, Wake[]>();
   readonly #durability: Durability | undefined;
-  readonly #informers = new Set<SharedInformer<never>>();
-  readonly #registrations = new Set<HandlerRegistration>();
+  /** What each watch in place listens to; a removed one holds up nobody. */
+  readonly #registrations = new Map<HandlerRegistration, SharedInformer<never>>();
   readonly #runs = new Set<RunContext>();
   #workers: Promise<void>[] = [];
   readonly #stats = { reconciles: 0, errors: 0, terminalErrors: 0 };
@@ -137,7 +137,6 @@ export class Controller {
     map: ((object: T) => readonly ObjectKey[]) | undefined,
     predicate: Predicate<T> | undefined,
   ): HandlerRegistration {
-    this.#informers.add(informer as unknown as SharedInformer<never>);
     const registration = registerWatch({
       informer,
       kind: informer.kind,
@@ -146,8 +145,12 @@ export class Controller {
       authors: this.#authors,
       wake: (wake) => this.#wake(wake),
     });
-    this.#registrations.add(registration);
+    this.#registrations.set(registration, informer as unknown as SharedInformer<never>);
     return registration;
+  }
+
+  get #informers(): ReadonlySet<SharedInformer<never>> {
+    return new Set(this.#registrations.values());
   }
 
   #wake(wake: Wake): void {
@@ -210,7 +213,7 @@ export class Controller {
    * the log and left behind.
    */
   async stop(graceMs = 5_000): Promise<void> {
-    for (const registration of this.#registrations) registration.remove();
+    for (const registration of this.#registrations.keys()) registration.remove();
     this.#registrations.clear();
     this.#queue.shutDown();
     const ended = new AbortController();

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
-import { hasCode } from '../base/index.js';
+import { hasCode, seededRandom } from '../base/index.js';
 import { done, newController } from '../controller/index.js';
 import { type ApiObject, defineKind } from '../object/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
 import { FakeClock, settle } from '../testing/index.js';
+import { leases } from '../election/index.js';
 import { Manager } from './index.js';
 
 const lamps = defineKind<ApiObject>({
@@ -75,5 +76,85 @@ describe('manager', () => {
     await settle();
     expect(healthy()).to.equal(true);
     await manager.stop(0);
+  });
+
+  describe('with an election', () => {
+    const member = (identity: string, random = 1) => {
+      const seen: string[] = [];
+      let lost = 0;
+      const manager = new Manager({
+        store,
+        clock,
+        random: seededRandom(random),
+        leaderElection: { name: 'lamps', identity, onLost: () => (lost += 1) },
+      });
+      const controller = newController({
+        name: 'lamp',
+        clock,
+        reconcile: async ({ key }) => (seen.push(key.name), done()),
+      }).for(manager.informer(lamps));
+      manager.addController(controller);
+      return { manager, controller, seen, lost: () => lost };
+    };
+    const electionOf = (manager: Manager) =>
+      manager.health().find((part) => part.name === 'election lamps')?.message;
+
+    it('runs controllers on the leader only, and keeps the standby warm until it takes over', async () => {
+      const first = member('one');
+      const second = member('two', 2);
+      await first.manager.start();
+      await first.manager.elected();
+      await second.manager.start();
+      await store.create(lamps, { name: 'a' });
+      await clock.advance(5_000);
+      expect(first.seen).to.deep.equal(['a']);
+      expect(second.seen).to.deep.equal([]);
+      expect(second.controller.stats().queued, 'queued on the standby').to.equal(1);
+      expect(electionOf(first.manager)).to.equal('leading');
+      expect(electionOf(second.manager)).to.equal('standby, "one" leads');
+      await Promise.all([first.manager.stop(0), clock.advance(3_000)]);
+      await settle();
+      expect(second.seen).to.deep.equal(['a']);
+      expect(first.lost(), 'a stop is no loss').to.equal(0);
+      await second.manager.stop(0);
+    });
+
+    it('stops for good when the lease is lost, tells it, and its store refuses late writes', async () => {
+      const { manager, seen, lost } = member('one');
+      await manager.start();
+      await manager.elected();
+      await manager.store.create(lamps, { name: 'while-leading' });
+      await settle();
+      const [held] = (await store.list(leases)).items;
+      await store.update(leases, { ...held!, holderIdentity: 'two', leaseTransitions: 9 });
+      const late = await manager.store.create(lamps, { name: 'late' }).catch((e: unknown) => e);
+      expect(hasCode(late, 'FailedPrecondition')).to.equal(true);
+      await clock.advance(3_000);
+      await settle();
+      expect(lost()).to.equal(1);
+      await store.create(lamps, { name: 'afterwards' });
+      await clock.advance(60_000);
+      expect(seen).to.deep.equal(['while-leading']);
+    });
+
+    it('starts what needs no leader everywhere', async () => {
+      const leader = member('one');
+      const standby = member('two', 2);
+      const log: string[] = [];
+      for (const { manager } of [leader, standby])
+        for (const needsLeaderElection of [true, false])
+          manager.addRunnable({
+            name: 'part',
+            needsLeaderElection,
+            start: () => Promise.resolve(void log.push(needsLeaderElection ? 'leader' : 'all')),
+            stop: () => Promise.resolve(),
+          });
+      await leader.manager.start();
+      await leader.manager.elected();
+      await standby.manager.start();
+      await clock.advance(5_000);
+      expect(log).to.deep.equal(['all', 'leader', 'all']);
+      await Promise.all([leader.manager.stop(0), standby.manager.stop(0), clock.advance(5_000)]);
+    });
   });
 });

@@ -11,15 +11,20 @@ import {
   systemRandom,
 } from '../base/index.js';
 import { CauseRegistry, type Controller } from '../controller/index.js';
+import type { LeaderElector } from '../election/index.js';
 import { SharedInformer } from '../informer/index.js';
 import type { ApiObject, Kind } from '../object/index.js';
 import type { ObjectStore } from '../store/index.js';
+import { Candidacy, type LeaderElection } from './candidacy.js';
+import type { HealthCheck } from './health.js';
 
 const metricsRefreshMs = 1_000;
 
 /** Something with a life of its own that a manager starts and stops. */
 export interface Runnable {
   readonly name: string;
+  /** False: runs on every candidate, not only on the leader. Default true, as controller-runtime has it. */
+  readonly needsLeaderElection?: boolean;
   start(): Promise<void>;
   /** Must resolve within the budget it is given, in milliseconds. */
   stop(budgetMs: number): Promise<void>;
@@ -36,20 +41,21 @@ export interface ManagerOptions {
   readonly syncTimeoutMs?: number;
   /** A reconcile that runs longer than this makes the manager unhealthy; default 5 minutes. */
   readonly stuckAfterMs?: number;
+  /**
+   * Controllers run only while this process leads. Until then it is a warm standby: its caches are
+   * synced and its queues filled. Give controllers {@link Manager.store}: what it writes is fenced.
+   */
+  readonly leaderElection?: LeaderElection;
   /** Pause between compactions of the store's history; default 60 s. */
   readonly compactionIntervalMs?: number;
-}
-
-/** Health of one part. */
-export interface HealthCheck {
-  readonly name: string;
-  readonly healthy: boolean;
-  readonly message: string;
 }
 
 /**
  * Starts and stops the parts of a process in order: caches, then controllers, then other runnables
  * in the order they were added; the reverse to stop. Informers are shared by kind.
+ *
+ * A manager that led and lost its leadership stops for good: what it had begun may be in any state,
+ * so a new process (or a new manager) starts from what is stored.
  */
 export class Manager {
   readonly #options: ManagerOptions;
@@ -61,13 +67,40 @@ export class Manager {
   readonly #housekeeping = new AbortController();
   /** Give it to controllers whose causes are to reach from one to the other. */
   readonly causes = new CauseRegistry();
+  readonly #candidacy: Candidacy | undefined;
   #started: Runnable[] = [];
   #state: 'new' | 'started' | 'stopped' = 'new';
+  #stopsAt = 0;
 
   constructor(options: ManagerOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#logger = options.logger ?? silentLogger;
+    if (options.leaderElection)
+      this.#candidacy = new Candidacy(options.leaderElection, {
+        store: options.store,
+        clock: this.#clock,
+        random: options.random ?? systemRandom,
+        logger: this.#logger,
+        lead: (signal) => this.#startWork(signal),
+        rest: () => this.#stopWork(),
+        lost: () => this.stop(0),
+      });
+  }
+
+  /** Where controllers write: fenced by the leader's epoch when there is an election. */
+  get store(): ObjectStore {
+    return this.#candidacy?.store ?? this.#options.store;
+  }
+
+  /** The candidate of this process; absent without an election. */
+  get elector(): LeaderElector | undefined {
+    return this.#candidacy?.elector;
+  }
+
+  /** Resolves when controllers were started here: at once without an election. Never when it does not win. */
+  elected(): Promise<void> {
+    return this.#candidacy?.elected ?? Promise.resolve();
   }
 
   /** The shared informer of a kind, made at first use. */
@@ -103,17 +136,18 @@ export class Manager {
     return this;
   }
 
-  /** Starts everything; when one part fails, those already running are stopped before it rejects. */
+  /**
+   * Starts everything; when one part fails, those already running are stopped before it rejects.
+   * With an election it resolves as a candidate: see {@link elected}.
+   */
   async start(): Promise<void> {
     this.#state = 'started';
     for (const informer of this.#informers.values()) informer.start();
     try {
       await this.#waitForCaches();
-      for (const controller of this.#controllers) await controller.start();
-      for (const runnable of this.#runnables) {
-        await runnable.start();
-        this.#started.push(runnable);
-      }
+      await this.#startRunnables((runnable) => !this.#isLeaderWork(runnable));
+      if (this.#candidacy) this.#candidacy.start();
+      else await this.#startWork();
     } catch (error) {
       await this.stop(0);
       throw error;
@@ -121,6 +155,27 @@ export class Manager {
     void this.#compact();
     if (this.#options.metrics) void this.#refreshMetrics();
   }
+
+  /** Starts what only one process may do. */
+  async #startWork(signal?: AbortSignal): Promise<void> {
+    for (const controller of this.#controllers)
+      if (signal?.aborted !== true) await controller.start();
+    await this.#startRunnables(this.#isLeaderWork, signal);
+  }
+
+  async #startRunnables(
+    which: (runnable: Runnable) => boolean,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    for (const runnable of this.#runnables.filter(which)) {
+      if (signal?.aborted === true) return;
+      await runnable.start();
+      this.#started.push(runnable);
+    }
+  }
+
+  readonly #isLeaderWork = (runnable: Runnable): boolean =>
+    !this.#candidacy || runnable.needsLeaderElection !== false;
 
   /** @throws StatusError DeadlineExceeded naming the caches that did not sync. */
   async #waitForCaches(): Promise<void> {
@@ -145,18 +200,32 @@ export class Manager {
     if (this.#state === 'stopped') return;
     this.#state = 'stopped';
     this.#housekeeping.abort();
-    const endsAt = this.#clock.monotonic() + budgetMs;
-    const left = (): number => Math.max(0, endsAt - this.#clock.monotonic());
-    for (const runnable of this.#started.reverse()) {
+    this.#stopsAt = this.#clock.monotonic() + budgetMs;
+    if (this.#candidacy) await this.#candidacy.stop();
+    else await this.#stopWork();
+    await this.#stopRunnables(() => true);
+    await Promise.all([...this.#informers.values()].map((informer) => informer.close()));
+  }
+
+  get #stopBudgetMs(): number {
+    return Math.max(0, this.#stopsAt - this.#clock.monotonic());
+  }
+
+  async #stopWork(): Promise<void> {
+    await this.#stopRunnables(this.#isLeaderWork);
+    await Promise.all(this.#controllers.map((controller) => controller.stop(this.#stopBudgetMs)));
+  }
+
+  async #stopRunnables(which: (runnable: Runnable) => boolean): Promise<void> {
+    const stopping = this.#started.filter(which).reverse();
+    this.#started = this.#started.filter((runnable) => !which(runnable));
+    for (const runnable of stopping) {
       await runnable
-        .stop(left())
+        .stop(this.#stopBudgetMs)
         .catch((error: unknown) =>
           this.#logger.error('stop failed', { part: runnable.name, error: messageOf(error) }),
         );
     }
-    this.#started = [];
-    await Promise.all(this.#controllers.map((controller) => controller.stop(left())));
-    await Promise.all([...this.#informers.values()].map((informer) => informer.close()));
   }
 
   /** Stops with five seconds' grace. */
@@ -185,7 +254,8 @@ export class Manager {
       const message = healthy ? `${queued} queued` : `a reconcile has run for ${seconds} s`;
       return { name: `controller ${controller.name}`, healthy, message };
     });
-    return [storeCheck, ...caches, ...controllers];
+    const election = this.#candidacy ? [this.#candidacy.health()] : [];
+    return [storeCheck, ...caches, ...election, ...controllers];
   }
 
   async #refreshMetrics(): Promise<void> {

@@ -61,8 +61,9 @@ function demandPriority(priority: number): void {
  * Invariants: a key is in exactly one of {absent, queued, processing, processing-dirty}, and counts
  * as queued once; so one key is never with two workers.
  *
- * A key whose priority is raised while it waits goes to the tail of its new lane; its old slot is
- * passed over when it comes up.
+ * Order: highest priority first, except for one handout in `lowerShare`; within a priority the
+ * oldest first, or groups in turns with each group's oldest. A key whose priority is raised while it
+ * waits goes to the tail of its new priority.
  */
 export class WorkQueue<K> {
   readonly #options: WorkQueueOptions<K>;
@@ -111,8 +112,11 @@ export class WorkQueue<K> {
     if (state === processing) {
       this.#codes.set(key, encode(processingDirty, priority));
     } else if (priority > priorityOf(code)) {
+      if (state === queued) {
+        this.#lane(priorityOf(code)).abandon(key);
+        this.#lane(priority).push(key);
+      }
       this.#codes.set(key, encode(state, priority));
-      if (state === queued) this.#lane(priority).push(key);
     }
   }
 
@@ -120,19 +124,12 @@ export class WorkQueue<K> {
   tryGet(): K | undefined {
     if (this.#length === 0) return undefined;
     this.#handedOut += 1;
-    const code = encode(queued, 0);
-    for (;;) {
-      const lane = this.#lanes.length === 1 ? this.#usual : this.#nextLane();
-      const key = lane.shift();
-      if (key === undefined) return undefined;
-      const found = this.#codes.get(key);
-      // A slot left behind by a raised priority, or by a key that was dropped.
-      if (found === undefined || stateOf(found) !== queued) continue;
-      if (found !== code && priorityOf(found) !== lane.priority) continue;
-      this.#codes.set(key, encode(processing, lane.priority));
-      this.#length -= 1;
-      return key;
-    }
+    const lane = this.#lanes.length === 1 ? this.#usual : this.#nextLane();
+    const key = lane.shift();
+    if (key === undefined) return undefined;
+    this.#codes.set(key, encode(processing, lane.priority));
+    this.#length -= 1;
+    return key;
   }
 
   /** The next key; waits for one. After shutdown: what is queued while draining, then the end. */

@@ -12,13 +12,20 @@ function blocks(document: string, language: string): readonly string[] {
   );
 }
 
-const documents = [
+const pages = [
   'docs/tutorial.md',
   ...readdirSync(join(root, 'docs/guides')).map((name) => `docs/guides/${name}`),
   'lib/README.md',
-].filter((path) => blocks(readFileSync(join(root, path), 'utf8'), 'ts').length > 0);
+];
+/** A page is one program, unless a comment says where the next one begins. */
+const programs = pages.flatMap((page) =>
+  readFileSync(join(root, page), 'utf8')
+    .split('<!-- another program -->')
+    .map((text, n) => ({ name: n === 0 ? page : `${page}, program ${n + 1}`, text }))
+    .filter(({ text }) => blocks(text, 'ts').length > 0),
+);
 
-/** The TypeScript blocks of a page are one program; its last text block is what that prints. */
+/** The TypeScript blocks are the program; its last text block is what that prints. */
 describe('examples in the documentation', function () {
   this.timeout(120_000);
   let folder: string;
@@ -26,8 +33,7 @@ describe('examples in the documentation', function () {
   before(() => {
     folder = mkdtempSync(join(root, 'test/dist/examples-'));
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-    documents.forEach((path, i) => {
-      const text = readFileSync(join(root, path), 'utf8');
+    programs.forEach(({ text }, i) => {
       // What a page leaves running is the reader's; here it must end.
       const code = `${blocks(text, 'ts').join('\n')}\nexport {};\n`;
       writeFileSync(join(folder, `example-${i}.ts`), code);
@@ -52,20 +58,20 @@ describe('examples in the documentation', function () {
     const { stdout } = spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8' });
     const named = stdout.replace(
       /example-(\d+)\.ts/g,
-      (_, i: string) => documents[Number(i)] ?? '',
+      (_, i: string) => programs[Number(i)]?.name ?? '',
     );
     expect(named).to.equal('');
   });
 
-  documents.forEach((path, i) => {
-    it(`runs as printed: ${path}`, () => {
+  programs.forEach(({ name, text }, i) => {
+    it(`runs as printed: ${name}`, () => {
       const output = execFileSync(process.execPath, [join(folder, `example-${i}.js`)], {
         // A folder of its own: examples that store things store them in ./data.
         cwd: mkdtempSync(join(folder, 'run-')),
         encoding: 'utf8',
         timeout: 20_000,
       });
-      const expected = blocks(readFileSync(join(root, path), 'utf8'), 'text').at(-1);
+      const expected = blocks(text, 'text').at(-1);
       if (expected !== undefined) expect(output).to.equal(expected);
     });
   });

@@ -116,6 +116,8 @@ describe('the npm package', function () {
       ],
       ['client', 'npm install @bufbuild/protobuf@^2.17.0 @grpc/grpc-js@^1.14.7'],
       ['rpc', 'npm install @bufbuild/protobuf@^2.17.0'],
+      ['opentelemetry', 'npm install @opentelemetry/api@^1.9.0'],
+      ['pino', 'npm install pino@^10.4.0'],
     ] as const) {
       const load = `await import('kedge/${entry}')`;
       const args = ['--input-type=module', '-e', load];
@@ -137,10 +139,16 @@ describe('the npm package', function () {
     const { peerDependencies, peerDependenciesMeta } = JSON.parse(text) as Record<string, object>;
     expect(peerDependencies).to.deep.equal(peerRanges);
     expect(Object.keys(peerDependenciesMeta ?? {})).to.deep.equal(Object.keys(peerRanges));
-    for (const entry of ['server', 'client', 'rpc']) {
+    for (const [entry, module] of [
+      ['server', 'server/index'],
+      ['client', 'client/index'],
+      ['rpc', 'rpc/index'],
+      ['opentelemetry', 'adapters/opentelemetry'],
+      ['pino', 'adapters/pino'],
+    ] as const) {
       const [guarded, plain] = (await Promise.all([
         import(join(root, `lib/dist/entry/${entry}.js`)),
-        import(join(root, `lib/dist/${entry}/index.js`)),
+        import(join(root, `lib/dist/${module}.js`)),
       ])) as [object, object];
       expect(Object.keys(guarded).sort(), entry).to.deep.equal(Object.keys(plain).sort());
     }

@@ -1,0 +1,7 @@
+// What `kedge/opentelemetry` loads: its package is an optional peer, so its absence is told before anything else.
+import { demandPeers } from '../base/peers.js';
+
+demandPeers('kedge/opentelemetry', ['@opentelemetry/api']);
+export const { openTelemetryMetrics, openTelemetryTracer } = await import(
+  '../adapters/opentelemetry.js'
+);

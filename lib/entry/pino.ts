@@ -1,0 +1,5 @@
+// What `kedge/pino` loads: its package is an optional peer, so its absence is told before anything else.
+import { demandPeers } from '../base/peers.js';
+
+demandPeers('kedge/pino', ['pino']);
+export const { pinoLogger } = await import('../adapters/pino.js');
