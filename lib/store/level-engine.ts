@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, statfs } from 'node:fs/promises';
+import { access, mkdir, open, readdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { Level } from 'level';
@@ -13,6 +13,7 @@ import {
   type RecordAddress,
 } from './engine.js';
 import { HighWaterMark } from './high-water.js';
+import { checkTables } from './table-check.js';
 
 const schemaVersion = 2;
 const metaKey = Buffer.from('m/state');
@@ -63,9 +64,13 @@ export class LevelEngine implements Engine {
   #open: Level<Buffer, Buffer> | undefined;
   #storeId = '';
   #highWater: HighWaterMark | undefined;
+  /** A file that is there from the begin of opening until every record was read once. */
+  readonly #openingMark: string;
+  #marked = false;
 
   constructor(options: LevelEngineOptions) {
     this.#options = options;
+    this.#openingMark = join(options.directory, 'opening');
     this.#path = join(options.directory, 'db');
   }
 
@@ -91,6 +96,7 @@ export class LevelEngine implements Engine {
       // A damaged CURRENT makes LevelDB begin anew, over what is there.
       if (highWater !== undefined && !(await readdir(this.#path)).includes('CURRENT'))
         throw this.#damaged('its CURRENT file is missing');
+      await this.#markOpening();
       this.#open = await this.#openDatabase();
       const meta = await this.#loadMeta(newStoreId, highWater);
       this.#storeId = meta.storeId;
@@ -100,6 +106,26 @@ export class LevelEngine implements Engine {
       await this.close();
       throw error instanceof StatusError ? error : this.#damaged(messageOf(error), error);
     }
+  }
+
+  /**
+   * LevelDB stops the process on some damaged tables, without a word of ours. So whoever opens after
+   * a process that died while it was opening looks at every block first.
+   */
+  async #markOpening(): Promise<void> {
+    const diedOpening = await access(this.#openingMark).then(
+      () => true,
+      () => false,
+    );
+    if (diedOpening) await checkTables(this.#path);
+    await writeFile(this.#openingMark, '', { mode: 0o600 });
+    this.#marked = true;
+  }
+
+  async #unmarkOpening(): Promise<void> {
+    if (!this.#marked) return;
+    this.#marked = false;
+    await rm(this.#openingMark, { force: true });
   }
 
   async #openDatabase(): Promise<Level<Buffer, Buffer>> {
@@ -184,7 +210,7 @@ export class LevelEngine implements Engine {
     try {
       for (;;) {
         const entries = await next;
-        if (entries.length === 0) return;
+        if (entries.length === 0) return await this.#unmarkOpening();
         next = ahead();
         yield entries.map(([key, bytes]) => this.#record(key, bytes));
       }
@@ -243,6 +269,7 @@ export class LevelEngine implements Engine {
   }
 
   async close(): Promise<void> {
+    await this.#unmarkOpening();
     await this.#highWater?.close();
     this.#highWater = undefined;
     await this.#open?.close();

@@ -1,7 +1,7 @@
 // Damages copies of a store and says what opening them brings. Arguments: directory of the store, file
-// of its content as JSON, its revision, first place, end. A process of its own: LevelDB itself may
-// abort on what it finds.
-import { cp, mkdtemp, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
+// of its content as JSON, its revision, first place, end, and "again" for what the process after one
+// that died brings. A process of its own: LevelDB itself may abort on what it finds.
+import { cp, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -70,7 +70,8 @@ async function inspect(
   }
 }
 
-const [origin = '', contentFile = '', revision = '', from = '', end = ''] = process.argv.slice(2);
+const [origin = '', contentFile = '', revision = '', from = '', end = '', again] =
+  process.argv.slice(2);
 const expected = new Map(JSON.parse(await readFile(contentFile, 'utf8')) as [string, number][]);
 const kinds = [...new Set((await files(origin)).map(kindOf))];
 for (let place = Number(from); place < Number(end); place += 1) {
@@ -83,6 +84,7 @@ for (let place = Number(from); place < Number(end); place += 1) {
     const file = candidates[Math.floor(random.next() * candidates.length)] ?? 'high-water';
     const damage = damages[Math.floor(random.next() * damages.length)] ?? 'flip';
     await harm(join(directory, file), damage, () => random.next());
+    if (again) await writeFile(join(directory, 'opening'), '');
     const outcome = await inspect(directory, expected, Number(revision));
     console.log(`${place} ${outcome} (${damage} in ${file})`);
   } finally {

@@ -51,9 +51,13 @@ describe('damage', function () {
       }
       next += lines.length;
       if (status === 0) break;
-      // LevelDB's own assertions stop the process: nothing wrong was served, and nothing was said.
+      // LevelDB's own assertions stop the process: nothing wrong was served, and nothing was said;
+      // the next start says it.
       expect(signal, stderr).to.equal('SIGABRT');
       expect(stderr).to.contain('leveldb');
+      const range = [String(next), String(next + 1), 'again'];
+      const second = spawnSync(process.execPath, [...args, ...range], { encoding: 'utf8' });
+      expect(second.stdout, second.stderr).to.match(/^\d+ refused /);
       outcomes.aborted += 1;
       next += 1;
     }
