@@ -18,32 +18,26 @@ export interface WatchRequest {
   readonly show: (object: ApiObject) => JsonObject;
 }
 
-/** Answers of a Watch method: batches of events and bookmarks, without end. */
+/**
+ * Answers of a Watch method: batches of events and bookmarks, without end. The present state comes in
+ * several; until all of it was sent they carry no resourceVersion, for nobody could resume there.
+ */
 export async function* watchResource(
   store: ObjectStore,
   kind: Kind,
   request: WatchRequest,
 ): AsyncIterable<JsonObject> {
   const { namespace, selector, signal, show } = request;
-  let fromRevision: number;
-  if (request.resourceVersion === '') {
-    const list = await store.list(kind, {
-      ...(selector ? { labels: selector } : {}),
-      ...(namespace === undefined ? {} : { namespace }),
-    });
-    fromRevision = list.revision;
-    const events = list.items.map((object) => ({ type: 'ADDED', object: show(object) }));
-    yield { events, resourceVersion: String(fromRevision) };
-  } else {
-    fromRevision = parseRevision(request.resourceVersion);
-  }
+  const start =
+    request.resourceVersion === ''
+      ? { sendInitialEvents: true as const }
+      : { fromRevision: parseRevision(request.resourceVersion) };
   const where = {
     ...(namespace === undefined ? {} : { namespace }),
     ...(selector ? { labels: selector } : {}),
   };
-  const options = { fromRevision, signal, bookmarkMs, ...where };
-  for await (const batch of store.watch(kind, options)) {
+  for await (const batch of store.watch(kind, { ...start, ...where, signal, bookmarkMs })) {
     const events = batch.events.map(({ type, object }) => ({ type, object: show(object) }));
-    yield { events, resourceVersion: String(batch.revision) };
+    yield { events, resourceVersion: batch.initial === 'more' ? '' : String(batch.revision) };
   }
 }

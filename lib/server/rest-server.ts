@@ -154,8 +154,7 @@ export class RestServer {
     const headers = { 'x-request-id': request.id };
     reply.hijack();
     if (watching || query.follow === 'true') {
-      const initial = (message.resourceVersion ?? '') === '';
-      const events = watching ? watchEvents(answers, initial) : plainEvents(answers);
+      const events = watching ? watchEvents(answers) : plainEvents(answers);
       const guarded = this.#guarded(method, events, request.id);
       await sendEvents(reply.raw, headers, guarded, context.signal);
       return;

@@ -213,12 +213,12 @@ describe('server-sent watch events', () => {
     name,
     metadata: { resourceVersion },
   });
-  async function idsOf(answers: object[], initial: boolean): Promise<(string | undefined)[]> {
+  async function idsOf(answers: object[]): Promise<(string | undefined)[]> {
     const ids: (string | undefined)[] = [];
     const source = (async function* () {
       yield* answers as Record<string, unknown>[];
     })();
-    for await (const event of watchEvents(source, initial)) ids.push(event.id);
+    for await (const event of watchEvents(source)) ids.push(event.id);
     return ids;
   }
 
@@ -228,7 +228,7 @@ describe('server-sent watch events', () => {
       { type: 'ADDED', object: object('b', '5') },
       { type: 'ADDED', object: object('c', '6') },
     ];
-    expect(await idsOf([{ events, resourceVersion: '6' }], false)).to.deep.equal([
+    expect(await idsOf([{ events, resourceVersion: '6' }])).to.deep.equal([
       undefined,
       '5',
       '6',
@@ -237,7 +237,10 @@ describe('server-sent watch events', () => {
 
   it('give no id inside the present state, and one bookmark behind it', async () => {
     const events = [{ type: 'ADDED', object: object('a', '2') }];
-    const ids = await idsOf([{ events, resourceVersion: '9' }], true);
+    const ids = await idsOf([
+      { events, resourceVersion: '' },
+      { events: [], resourceVersion: '9' },
+    ]);
     expect(ids).to.deep.equal([undefined, '9']);
   });
 });

@@ -88,28 +88,20 @@ function revisionOf(object: JsonObject): string {
 
 /**
  * Watch answers as events. An id is told only where a client may resume without loss or repeat:
- * behind the last event of a revision, and after the present state (`initial`) as a whole.
+ * behind the last event of a revision, and after the present state as a whole.
  */
 export async function* watchEvents(
   answers: AsyncIterable<JsonObject>,
-  initial: boolean,
 ): AsyncIterable<ServerSentEvent> {
-  let first = initial;
   for await (const raw of answers) {
-    const answer = raw as unknown as WatchAnswer;
-    const events = answer.events ?? [];
+    const { events = [], resourceVersion } = raw as unknown as WatchAnswer;
     for (const [at, { type, object }] of events.entries()) {
       const revision = revisionOf(object);
       const next = events[at + 1];
-      const last = !first && (!next || revisionOf(next.object) !== revision);
+      const last = resourceVersion !== '' && (!next || revisionOf(next.object) !== revision);
       yield { ...(last ? { id: revision } : {}), event: type, data: { type, object } };
     }
-    if (first || events.length === 0)
-      yield {
-        id: answer.resourceVersion,
-        event: 'BOOKMARK',
-        data: { type: 'BOOKMARK', resourceVersion: answer.resourceVersion },
-      };
-    first = false;
+    if (events.length === 0)
+      yield { id: resourceVersion, event: 'BOOKMARK', data: { type: 'BOOKMARK', resourceVersion } };
   }
 }

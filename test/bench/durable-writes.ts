@@ -22,7 +22,8 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
       writeBufferSize: 16 * 1024 * 1024,
     });
     await raw.open();
-    const store = await openLevelStore(join(directory, 'store'));
+    // A store of its own for each: what others left in memory is the collector's work, not the writes'.
+    let store = await openLevelStore(join(directory, 'store'));
     const value = Buffer.alloc(itemBytes, 'abc{"def":1,');
     let n = 0;
     const put = (): Promise<void> => {
@@ -36,6 +37,8 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
     await rate(100, quick ? 20 : 3_000, create);
     const measurements: Measurement[] = [];
     for (const { writers, gate, goal } of targets) {
+      await store.close();
+      store = await openLevelStore(join(directory, `store-${writers}`));
       await rate(writers, ms / 2, create);
       const found: { value: number; baseline: number }[] = [];
       for (let round = 0; round < rounds; round += 1) {

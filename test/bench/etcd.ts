@@ -65,7 +65,7 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
       ],
       { stdio: 'ignore' },
     );
-    const store = await openLevelStore(join(directory, 'store'));
+    let store = await openLevelStore(join(directory, 'store'));
     try {
       await eventually('etcd', async () => (await fetch(`${url}/health`)).ok, 20_000);
       const client = spawn(load, [`127.0.0.1:${port}`, String(itemBytes)], {
@@ -83,6 +83,8 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
       await rate(100, quick ? 20 : 4_000, create);
       const measurements: Measurement[] = [];
       for (const { writers, gate } of targets) {
+        await store.close();
+        store = await openLevelStore(join(directory, `store-${writers}`));
         const found: { value: number; baseline: number }[] = [];
         for (let round = 0; round < (quick ? 1 : 5); round += 1) {
           const baseline = await puts(writers, ms);

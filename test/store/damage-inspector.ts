@@ -1,7 +1,17 @@
 // Damages copies of a store and says what opening them brings. Arguments: directory of the store, file
 // of its content as JSON, its revision, first place, end, and "again" for what the process after one
 // that died brings. A process of its own: LevelDB itself may abort on what it finds.
-import { cp, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import {
+  cp,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';

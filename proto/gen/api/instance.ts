@@ -215,13 +215,16 @@ export interface DeleteInstanceRequest {
 
 export interface WatchInstancesRequest {
   namespace: string;
-  /** Last version seen; empty starts with the present state as ADDED events. */
+  /**
+   * Last version seen; empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the version they are of.
+   */
   resourceVersion: string;
   labelSelector: string;
 }
 
 export interface WatchInstancesResponse {
-  /** Empty for a bookmark. */
+  /** Empty for a bookmark, and behind the present state. */
   events: WatchInstancesResponse_Event[];
   resourceVersion: string;
 }

@@ -125,13 +125,16 @@ export interface DeleteNamespaceRequest {
 }
 
 export interface WatchNamespacesRequest {
-  /** Last version seen; empty starts with the present state as ADDED events. */
+  /**
+   * Last version seen; empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the version they are of.
+   */
   resourceVersion: string;
   labelSelector: string;
 }
 
 export interface WatchNamespacesResponse {
-  /** Empty for a bookmark. */
+  /** Empty for a bookmark, and behind the present state. */
   events: WatchNamespacesResponse_Event[];
   resourceVersion: string;
 }

@@ -123,13 +123,16 @@ export interface DeleteNodeRequest {
 }
 
 export interface WatchNodesRequest {
-  /** Last version seen; empty starts with the present state as ADDED events. */
+  /**
+   * Last version seen; empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the version they are of.
+   */
   resourceVersion: string;
   labelSelector: string;
 }
 
 export interface WatchNodesResponse {
-  /** Empty for a bookmark. */
+  /** Empty for a bookmark, and behind the present state. */
   events: WatchNodesResponse_Event[];
   resourceVersion: string;
 }

@@ -90,13 +90,16 @@ export interface DeleteSecretRequest {
 
 export interface WatchSecretsRequest {
   namespace: string;
-  /** Last version seen; empty starts with the present state as ADDED events. */
+  /**
+   * Last version seen; empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the version they are of.
+   */
   resourceVersion: string;
   labelSelector: string;
 }
 
 export interface WatchSecretsResponse {
-  /** Empty for a bookmark. */
+  /** Empty for a bookmark, and behind the present state. */
   events: WatchSecretsResponse_Event[];
   resourceVersion: string;
 }

@@ -353,13 +353,16 @@ export interface DeleteServiceRequest {
 
 export interface WatchServicesRequest {
   namespace: string;
-  /** Last version seen; empty starts with the present state as ADDED events. */
+  /**
+   * Last version seen; empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the version they are of.
+   */
   resourceVersion: string;
   labelSelector: string;
 }
 
 export interface WatchServicesResponse {
-  /** Empty for a bookmark. */
+  /** Empty for a bookmark, and behind the present state. */
   events: WatchServicesResponse_Event[];
   resourceVersion: string;
 }

@@ -180,13 +180,16 @@ export interface DeleteStorageClassRequest {
 }
 
 export interface WatchStorageClassesRequest {
-  /** Last version seen; empty starts with the present state as ADDED events. */
+  /**
+   * Last version seen; empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the version they are of.
+   */
   resourceVersion: string;
   labelSelector: string;
 }
 
 export interface WatchStorageClassesResponse {
-  /** Empty for a bookmark. */
+  /** Empty for a bookmark, and behind the present state. */
   events: WatchStorageClassesResponse_Event[];
   resourceVersion: string;
 }
