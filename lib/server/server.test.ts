@@ -228,11 +228,7 @@ describe('server-sent watch events', () => {
       { type: 'ADDED', object: object('b', '5') },
       { type: 'ADDED', object: object('c', '6') },
     ];
-    expect(await idsOf([{ events, resourceVersion: '6' }])).to.deep.equal([
-      undefined,
-      '5',
-      '6',
-    ]);
+    expect(await idsOf([{ events, resourceVersion: '6' }])).to.deep.equal([undefined, '5', '6']);
   });
 
   it('give no id inside the present state, and one bookmark behind it', async () => {
