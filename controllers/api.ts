@@ -16,6 +16,7 @@ import {
   nodes,
   secrets,
   services,
+  snapshots,
   storageClasses,
   volumes,
 } from './kinds/index.js';
@@ -24,7 +25,8 @@ import { namespaceRules } from './namespace/index.js';
 import { policyRules, userRules } from './access.js';
 import { type Sealer, secretRules } from './secret/index.js';
 import { serviceRules, serviceVerbs } from './service/index.js';
-import { storageClassRules } from './storage-class/index.js';
+import { snapshotRules, snapshotVerbs } from './snapshot/index.js';
+import { storageClassRules, storageClassVerbs } from './storage-class/index.js';
 import { volumeRules, volumeVerbs } from './volume/index.js';
 
 /** What the rules of all kinds look at. */
@@ -41,6 +43,7 @@ export function servedKinds(options: ApiOptions): readonly ServedKind[] {
     serve(namespaces, 'api.Namespace', namespaceRules()),
     serve(storageClasses, 'api.StorageClass', storageClassRules(options)),
     serve(volumes, 'api.Volume', volumeRules(options)),
+    serve(snapshots, 'api.Snapshot', snapshotRules(options)),
     serve(services, 'api.Service', serviceRules(options)),
     serve(instances, 'api.Instance', instanceRules()),
     serve(secrets, 'api.Secret', secretRules(options.sealer)),
@@ -54,7 +57,9 @@ export function servedKinds(options: ApiOptions): readonly ServedKind[] {
 /** Every method that does not follow the CRUD pattern. */
 export function customMethods(parts: ApiParts, options: ApiOptions): readonly CustomMethod[] {
   return [
+    ...storageClassVerbs(parts),
     ...volumeVerbs(parts),
+    ...snapshotVerbs(parts),
     ...serviceVerbs(parts),
     ...instanceVerbs(parts),
     ...logVerbs(parts, options),

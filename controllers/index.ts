@@ -7,5 +7,6 @@ export * from './node/index.js';
 export * from './scheduler/index.js';
 export * from './secret/index.js';
 export * from './service/index.js';
+export * from './snapshot/index.js';
 export * from './storage-class/index.js';
 export * from './volume/index.js';

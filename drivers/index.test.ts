@@ -64,6 +64,7 @@ describe('built-in drivers', () => {
         signal: new AbortController().signal,
         sizeBytes: 1n,
         accessMode: 'ReadWriteOnce',
+        topology: {},
       })
       .catch((e: unknown) => e);
     expect((error as DriverError).kind).to.equal('Unsupported');

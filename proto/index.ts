@@ -13,5 +13,6 @@ export * from './gen/api/namespace.js';
 export * from './gen/api/node.js';
 export * from './gen/api/secret.js';
 export * from './gen/api/service.js';
+export * from './gen/api/snapshot.js';
 export * from './gen/api/storage_class.js';
 export * from './gen/api/volume.js';

@@ -8,6 +8,7 @@ import { addDelete } from './commands/delete.js';
 import { addDescribe } from './commands/describe.js';
 import { addGet } from './commands/get.js';
 import { addLogs } from './commands/logs.js';
+import { addSnapshot, addStorageClass } from './commands/snapshot.js';
 import { addVolume } from './commands/volume.js';
 import { currentContext } from './context.js';
 import { exitCodeOf, exitCodes } from './exit-codes.js';
@@ -26,6 +27,8 @@ function program(): Command {
   addDelete(root);
   addLogs(root);
   addVolume(root);
+  addSnapshot(root);
+  addStorageClass(root);
   addAccess(root);
   root
     .command('version')

@@ -28,6 +28,7 @@ import {
   seedNamespaces,
   servedKinds,
   serviceController,
+  snapshotController,
   volumeController,
   VolumeManager,
 } from '@kedge/controllers';
@@ -136,6 +137,7 @@ async function assemble(
   manager
     .addController(namespaceController(common))
     .addController(volumeController({ ...common, drivers, resolver, node }))
+    .addController(snapshotController({ ...common, drivers, resolver, node }))
     .addController(serviceController(common))
     .addController(schedulerController(common))
     // The ports first: when one is taken, no agent has touched the workloads of the daemon before.

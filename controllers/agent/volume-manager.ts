@@ -163,7 +163,15 @@ export class VolumeManager {
     const { devicePath } = await driver.attach({ ...call, handle });
     const target = this.#target(volume);
     const readOnly = mount.readOnly === true;
-    const { path } = await driver.mount({ ...call, handle, devicePath, target, readOnly });
+    const mayFormat = volume.formatted !== true;
+    const { path } = await driver.mount({
+      ...call,
+      handle,
+      devicePath,
+      target,
+      readOnly,
+      mayFormat,
+    });
     await this.#bind(volume, claim, devicePath);
     return path;
   }

@@ -6,6 +6,7 @@ import { namespaces } from './namespace.js';
 import { nodes } from './node.js';
 import { secrets } from './secret.js';
 import { services } from './service.js';
+import { snapshots } from './snapshot.js';
 import { storageClasses } from './storage-class.js';
 import { volumes } from './volume.js';
 
@@ -14,6 +15,7 @@ export * from './namespace.js';
 export * from './node.js';
 export * from './secret.js';
 export * from './service.js';
+export * from './snapshot.js';
 export * from './storage-class.js';
 export * from './volume.js';
 
@@ -22,6 +24,7 @@ export const allKinds: readonly AnyKind[] = [
   namespaces,
   storageClasses,
   volumes,
+  snapshots,
   services,
   instances,
   secrets,

@@ -21,9 +21,21 @@ export interface Attachment {
   /** `<namespace>/<instance>` */
   readonly claim: string;
   readonly node: string;
-  readonly state: 'Reserved' | 'Attached';
+  /** `Detaching`: being taken away by hand, by the volume controller. */
+  readonly state: 'Reserved' | 'Attached' | 'Detaching';
   readonly devicePath?: string;
   readonly attachedAt?: string;
+}
+
+/** The last call of a driver: what was asked, what came of it, when it is made again. */
+export interface DriverOperation {
+  readonly call: string;
+  readonly startedAt: string;
+  /** `Succeeded`, or the class of the error. */
+  readonly outcome: string;
+  readonly message: string;
+  /** Empty when it is not made again by itself. */
+  readonly nextTryAt: string;
 }
 
 /** A unit of durable storage (specification section 2.2). */
@@ -34,6 +46,8 @@ export interface Volume extends ApiObject {
   readonly accessMode: AccessMode;
   readonly reclaimPolicy?: ReclaimPolicy;
   readonly parameters?: Readonly<Record<string, string>>;
+  /** Where the content comes from; absent: the volume is empty. */
+  readonly source?: { readonly snapshot: string };
 
   readonly status?: VolumePhase;
   readonly handle?: string;
@@ -50,6 +64,17 @@ export interface Volume extends ApiObject {
   readonly attachments?: readonly Attachment[];
   readonly driver?: string;
   readonly effectiveReclaimPolicy?: ReclaimPolicy;
+  /** A block device was formatted once: it never is again. */
+  readonly formatted?: boolean;
+  /** Node labels it was provisioned for. */
+  readonly topology?: Readonly<Record<string, string>>;
+  readonly lastOperation?: DriverOperation;
+  /** Uids of snapshots being made: nothing is taken away meanwhile. */
+  readonly snapshotsInFlight?: readonly string[];
+  /** Deletion of the data was begun: no snapshot may begin any more. Never answered. */
+  readonly reclaiming?: boolean;
+  /** When the provider was first seen without it; a second look decides. Never answered. */
+  readonly missingSince?: string;
   /** What the last failure depended on: when it differs the volume is tried again. Never answered. */
   readonly failedWith?: string;
 }
@@ -75,6 +100,12 @@ export const volumes = defineKind<Volume>({
     'driver',
     'effectiveReclaimPolicy',
     'failedWith',
+    'formatted',
+    'topology',
+    'lastOperation',
+    'snapshotsInFlight',
+    'reclaiming',
+    'missingSince',
   ],
   initialStatus: { status: 'Pending', attempts: 0 },
   columns: [

@@ -1,6 +1,13 @@
 import { failedPrecondition } from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
-import { instances, type Namespace, secrets, services, volumes } from '../kinds/index.js';
+import {
+  instances,
+  type Namespace,
+  secrets,
+  services,
+  snapshots,
+  volumes,
+} from '../kinds/index.js';
 
 /** Held until the namespace is empty. */
 export const namespaceFinalizer = 'svc.io/namespace';
@@ -12,7 +19,7 @@ async function contentOf(
   namespace: string,
 ): Promise<readonly { readonly kind: string; readonly name: string }[]> {
   const found: { kind: string; name: string }[] = [];
-  for (const kind of [services, instances, volumes, secrets] as const) {
+  for (const kind of [services, instances, volumes, snapshots, secrets] as const) {
     const all = await context.lookupAll<Namespace>(kind as never);
     for (const object of all)
       if (object.namespace === namespace) found.push({ kind: kind.kind, name: object.name });

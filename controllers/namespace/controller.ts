@@ -16,7 +16,7 @@ import {
   requeueAfter,
   type Result,
 } from 'kedge';
-import { instances, namespaces, secrets, services, volumes } from '../kinds/index.js';
+import { instances, namespaces, secrets, services, snapshots, volumes } from '../kinds/index.js';
 import { builtinNamespaces, namespaceFinalizer } from './admission.js';
 
 /** Ports of the namespace controller. */
@@ -57,6 +57,7 @@ async function reconcile(store: ObjectStore, request: Request): Promise<Result> 
   // Workloads first: volumes and secrets are in use until they are gone.
   let left = await clear(store, services, namespace.name);
   left += (await store.list(instances, { namespace: namespace.name })).items.length;
+  if (left === 0) left = await clear(store, snapshots, namespace.name);
   if (left === 0) left = await clear(store, volumes, namespace.name);
   if (left === 0) left = await clear(store, secrets, namespace.name);
   if (left > 0) return requeueAfter(recheckMs);

@@ -15,6 +15,34 @@ export interface StorageClassRuleOptions {
   readonly sealer: Sealer;
 }
 
+/** What is wrong with allowedTopologies: operators and the values they need. */
+function topologyViolations({ allowedTopologies = [] }: StorageClass): FieldViolation[] {
+  const violations: FieldViolation[] = [];
+  for (const [index, selector] of allowedTopologies.entries()) {
+    const at = `allowedTopologies[${index}]`;
+    const labels = Object.keys(selector.matchLabels ?? {});
+    const expressions = selector.matchExpressions ?? [];
+    if (labels.length + expressions.length === 0)
+      violations.push({
+        field: at,
+        description: 'is empty and would match every node; give matchLabels or matchExpressions',
+      });
+    for (const [n, { key, operator, values = [] }] of expressions.entries()) {
+      const field = `${at}.matchExpressions[${n}]`;
+      if (key === '') violations.push({ field: `${field}.key`, description: 'is required' });
+      const listed = operator === 'In' || operator === 'NotIn';
+      if (listed && values.length === 0)
+        violations.push({ field: `${field}.values`, description: `${operator} needs values` });
+      if (!listed && values.length > 0)
+        violations.push({
+          field: `${field}.values`,
+          description: `${operator} takes no values; remove them, or use In or NotIn`,
+        });
+    }
+  }
+  return violations;
+}
+
 /** Rules of storage classes: driver, parameters, the one default, deletion. */
 export function storageClassRules(options: StorageClassRuleOptions): AdmissionRules<StorageClass> {
   const { drivers, sealer } = options;
@@ -43,6 +71,7 @@ export function storageClassRules(options: StorageClassRuleOptions): AdmissionRu
         .validateParameters(object.parameters ?? {}, { level: 'class' })
         .map(({ key, description }) => ({ field: `parameters.${key}`, description }));
       violations.push(...(await referenceViolations(context, object.parameters, undefined)));
+      violations.push(...topologyViolations(object));
       if (object.reclaimPolicy === 'delete' && !driver.capabilities().ownsData)
         violations.push({
           field: 'reclaimPolicy',

@@ -1,7 +1,7 @@
-import { failedPrecondition, type FieldViolation, invalid, parseQuantity } from 'kedge';
+import { failedPrecondition, type FieldViolation, invalid, notFound, parseQuantity } from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
 import type { Driver, DriverRegistry } from '@kedge/driver-sdk';
-import { type StorageClass, type Volume } from '../kinds/index.js';
+import { snapshots, type StorageClass, type Volume } from '../kinds/index.js';
 import {
   maskParameters,
   referenceViolations,
@@ -86,6 +86,33 @@ function updateViolations(object: Volume, before: Volume, driver: Driver): Field
   return violations;
 }
 
+/** A source must be a snapshot of the same driver, and fit. Only a new volume has one to look for. */
+async function sourceViolations(
+  context: AdmissionContext,
+  object: Volume,
+  driver: Driver,
+): Promise<readonly FieldViolation[]> {
+  if (!object.source) return [];
+  const key = { namespace: object.namespace, name: object.source.snapshot };
+  if (!(await context.can('snapshots', 'get', object.namespace)))
+    return [{ field: 'source.snapshot', description: 'you may not read snapshots here' }];
+  const snapshot = await context.lookup(snapshots, key);
+  if (!snapshot) throw notFound({ kind: 'Snapshot', ...key });
+  const violations: FieldViolation[] = [];
+  if (snapshot.driver && snapshot.driver !== driver.name)
+    violations.push({
+      field: 'storageClassName',
+      description: `its driver is ${driver.name}, snapshot "${key.name}" is of ${snapshot.driver}; use a class of that driver`,
+    });
+  const least = BigInt(snapshot.restoreSize || '0');
+  if ((parseQuantity(object.size) ?? 0n) < least)
+    violations.push({
+      field: 'size',
+      description: `${JSON.stringify(object.size)} is less than snapshot "${key.name}" needs: ${least} bytes`,
+    });
+  return violations;
+}
+
 function demandGrowable(object: Volume, before: Volume, driver: Driver): void {
   if ((parseQuantity(object.size) ?? 0n) <= (parseQuantity(before.size) ?? 0n)) return;
   const { expand, onlineExpand } = driver.capabilities();
@@ -155,7 +182,9 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
       const violations = [
         ...shapeViolations(object, storageClass, driver),
         ...(await referenceViolations(context, object.parameters, object.namespace)),
-        ...(before ? updateViolations(object, before, driver) : []),
+        ...(before
+          ? updateViolations(object, before, driver)
+          : await sourceViolations(context, object, driver)),
       ];
       if (violations.length === 0 && before) demandGrowable(object, before, driver);
       return violations;

@@ -15,6 +15,7 @@ import {
   DriverError,
   type DriverErrorKind,
   type DriverRegistry,
+  noSnapshots,
 } from '@kedge/driver-sdk';
 import { claimOf, VolumeManager } from '../agent/index.js';
 import { type Instance, secrets, storageClasses, type Volume, volumes } from '../kinds/index.js';
@@ -56,7 +57,9 @@ class PlayedDriver {
       detach: () => call('detach'),
       mount: () => call('mount').then(() => ({ path: '/volume' })),
       unmount: () => call('unmount'),
-      expand: ({ sizeBytes }) => call('expand').then(() => sizeBytes),
+      expand: ({ sizeBytes }) =>
+        call('expand').then(() => ({ sizeBytes, fileSystemPending: false })),
+      ...noSnapshots('played'),
     };
     return { names: ['played'], get: () => Promise.resolve(driver) };
   }
@@ -154,6 +157,10 @@ describe('volume controller', () => {
     await clock.advance(60_000);
     const tries = driver.calls.filter((call) => call === 'delete').length;
     expect(tries).to.be.within(2, 8);
+    expect((await volume())?.lastOperation?.message).to.match(/^call/);
+    driver.fails = 'PermissionDenied';
+    await clock.advance(300_000);
+    expect(await volume()).to.include({ status: 'Failed', handle: 'h' });
     expect((await volume())?.failureMessage).to.match(/^call/);
     driver.fails = undefined;
     await clock.advance(300_000);

@@ -1,12 +1,16 @@
 import { type Controller, keyString, modifyStatus, newController, type ObjectStore } from 'kedge';
-import { secrets, services, storageClasses, type Volume, volumes } from '../kinds/index.js';
-import { nextPhase } from './phases.js';
 import {
-  backoff,
-  keyOfVolume,
-  type VolumeControllerOptions,
-  VolumeReconciler,
-} from './reconciler.js';
+  nodes,
+  secrets,
+  services,
+  snapshots,
+  storageClasses,
+  type Volume,
+  volumes,
+} from '../kinds/index.js';
+import { backoff, keyOfVolume, type VolumeControllerOptions } from './effects.js';
+import { nextPhase } from './phases.js';
+import { VolumeReconciler } from './reconciler.js';
 
 /** The volume controller: provisioning, retries, reclaim; woken by volumes, classes, services and secrets. */
 export function volumeController(options: VolumeControllerOptions): Controller {
@@ -16,6 +20,10 @@ export function volumeController(options: VolumeControllerOptions): Controller {
   volumeInformer.addIndex('class', (volume) => [volume.storageClassName]);
   volumeInformer.addIndex('owner', (volume) => (volume.ownerService ? [volume.ownerService] : []));
   const { lister } = volumeInformer;
+  volumeInformer.addIndex('source', (volume) =>
+    volume.source ? [`${volume.namespace}/${volume.source.snapshot}`] : [],
+  );
+  const pending = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Pending');
   const failed = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Failed');
   return newController({
     name: 'volume',
@@ -33,10 +41,19 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     .watches(manager.informer(services), (s) =>
       lister.byIndex('owner', keyString(s)).map(keyOfVolume),
     )
-    .watches(manager.informer(secrets), () => failed().map(keyOfVolume));
+    .watches(manager.informer(secrets), () => failed().map(keyOfVolume))
+    .watches(manager.informer(snapshots), (snapshot) =>
+      lister.byIndex('source', keyString(snapshot)).map(keyOfVolume),
+    )
+    .watches(
+      manager.informer(nodes),
+      () => pending().map(keyOfVolume),
+      // A heartbeat changes no topology.
+      (before, node) => before.metadata.generation !== node.metadata.generation,
+    );
 }
 
-/** Arms a Failed or Stalled volume again with a fresh count of attempts. */
+/** Arms a Failed volume again with a fresh count of attempts. */
 export async function rearm(store: ObjectStore, volume: Volume): Promise<Volume | undefined> {
   return modifyStatus(store, volumes, keyOfVolume(volume), (current) =>
     current.status === 'Failed' && !current.handle

@@ -21,7 +21,7 @@ export interface DriverCall {
  */
 export async function driverCall(
   drivers: DriverRegistry,
-  volume: Volume,
+  volume: Pick<Volume, 'driver' | 'driverParameters' | 'parameters' | 'storageClassName'>,
   storageClass: StorageClass | undefined,
 ): Promise<DriverCall> {
   const name = volume.driver || storageClass?.driver;
@@ -36,7 +36,7 @@ export async function driverCall(
 }
 
 /** What is wrong with a volume whose class is gone before it was provisioned. */
-export function classMissing(volume: Volume): DriverError {
+export function classMissing(volume: Pick<Volume, 'storageClassName'>): DriverError {
   return new DriverError(
     'InvalidParameters',
     `storage class "${volume.storageClassName}" does not exist; create it and the volume goes on by itself`,

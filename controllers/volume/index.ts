@@ -1,6 +1,6 @@
 /**
  * Volumes: admission, the state machine (phases.ts, plan.ts), its effects
- * (reconciler.ts), and what wakes it (controller.ts).
+ * (reconciler.ts: provisioning.ts, upkeep.ts, reclaim.ts), and what wakes it (controller.ts).
  * Intent is stored before a driver is called; every outcome is known or observed before it is acted on.
  */
 export {
@@ -12,7 +12,9 @@ export {
   type VolumeShape,
 } from './admission.js';
 export { rearm, volumeController } from './controller.js';
-export type { VolumeControllerOptions } from './reconciler.js';
+export { keyOfVolume, type VolumeControllerOptions } from './effects.js';
+export { detached, fileSystemPending } from './upkeep.js';
+export { attemptsMax, judgeFailure } from './failure.js';
 export { driverCall, identityOf } from './driver-call.js';
 export { nextPhase, transitions, type VolumeEvent } from './phases.js';
 export { effectivePolicy, planVolume, type VolumeAction, type VolumeSituation } from './plan.js';

@@ -9,6 +9,8 @@ export interface VolumeSituation {
   readonly ownerAlive: boolean;
   /** What a failure would depend on now: volume, class and secrets by version. */
   readonly inputs: string;
+  /** It is time to look whether the provider still has it. */
+  readonly lookDue: boolean;
 }
 
 /** The next thing to do for a volume. */
@@ -16,18 +18,25 @@ export type VolumeAction =
   | { readonly type: 'none' }
   /** A Failed volume: tried again on change, and after a long while. */
   | { readonly type: 'recheckLater' }
-  /** Deletion waits for the instance that uses it. */
-  | { readonly type: 'waitForDetach' }
+  /** Deletion waits: for the instance that uses it, or a snapshot being made. */
+  | { readonly type: 'waitForUsers' }
   | { readonly type: 'startProvisioning'; readonly event: 'resolved' | 'rearmed' }
   | { readonly type: 'provision' }
   | { readonly type: 'observe' }
   | { readonly type: 'expand'; readonly sizeBytes: bigint }
   | { readonly type: 'release' }
   | { readonly type: 'takeBack' }
+  /** Takes it from a node by hand. */
+  | { readonly type: 'detach' }
+  /** Whether the provider still has it. */
+  | { readonly type: 'look' }
   /** Delete the data, then the object. */
   | { readonly type: 'reclaim' }
   /** The object goes, the data stays. */
   | { readonly type: 'forget' };
+
+/** Reason of a volume that its provider does not have any more. */
+export const lostReason = 'VolumeLost';
 
 /** The policy that counts at reclaim: the volume's own, else what was captured, else the class's. */
 export function effectivePolicy(
@@ -39,9 +48,15 @@ export function effectivePolicy(
   );
 }
 
-function planDeletion(situation: VolumeSituation): VolumeAction {
-  const { volume, storageClass } = situation;
-  if ((volume.attachments?.length ?? 0) > 0) return { type: 'waitForDetach' };
+/** Nothing is taken away while somebody uses it or copies it. */
+function inUse(volume: Volume): boolean {
+  return (volume.attachments?.length ?? 0) > 0 || (volume.snapshotsInFlight?.length ?? 0) > 0;
+}
+
+function planDeletion({ volume, storageClass }: VolumeSituation): VolumeAction {
+  if (volume.attachments?.some((attachment) => attachment.state === 'Detaching'))
+    return { type: 'detach' };
+  if (inUse(volume)) return { type: 'waitForUsers' };
   switch (volume.status ?? 'Pending') {
     case 'Pending':
       // No intent was stored, so no driver was called.
@@ -51,14 +66,25 @@ function planDeletion(situation: VolumeSituation): VolumeAction {
       return { type: 'provision' };
     case 'Stalled':
       return { type: 'observe' };
+    case 'Failed':
+      // It never held data, but a try may have left something behind: that is not kept.
+      if (!volume.handle) return { type: 'reclaim' };
+      break;
     case 'Available':
     case 'Bound':
     case 'Released':
-    case 'Failed':
-      return effectivePolicy(volume, storageClass) === 'delete'
-        ? { type: 'reclaim' }
-        : { type: 'forget' };
+      break;
   }
+  return effectivePolicy(volume, storageClass) === 'delete'
+    ? { type: 'reclaim' }
+    : { type: 'forget' };
+}
+
+function planReady(situation: VolumeSituation): VolumeAction {
+  const { volume, lookDue } = situation;
+  const wanted = parseQuantity(volume.size) ?? 0n;
+  if (wanted > BigInt(volume.sizeBytes ?? '0')) return { type: 'expand', sizeBytes: wanted };
+  return lookDue ? { type: 'look' } : { type: 'none' };
 }
 
 /** Decides what a volume needs. Pure: all effects are the controller's. */
@@ -67,8 +93,10 @@ export function planVolume(situation: VolumeSituation): VolumeAction {
   if (volume.metadata.deletionRequestedAt !== undefined) return planDeletion(situation);
   const phase = volume.status ?? 'Pending';
   const owned = (volume.ownerService ?? '') !== '';
-  const attached = (volume.attachments?.length ?? 0) > 0;
-  if (owned && !ownerAlive && !attached) {
+  const hasHandle = (volume.handle ?? '') !== '';
+  if (volume.attachments?.some((attachment) => attachment.state === 'Detaching'))
+    return { type: 'detach' };
+  if (owned && !ownerAlive && !inUse(volume)) {
     if (phase === 'Available' || phase === 'Failed' || phase === 'Pending')
       return { type: 'release' };
   }
@@ -78,23 +106,23 @@ export function planVolume(situation: VolumeSituation): VolumeAction {
     case 'Provisioning':
       return { type: 'provision' };
     case 'Stalled':
-      return { type: 'observe' };
+      // With an attachment the node's agent is the one who can see how it ended.
+      return (volume.attachments?.length ?? 0) > 0 ? { type: 'none' } : { type: 'observe' };
     case 'Failed':
-      if ((volume.handle ?? '') !== '') return { type: 'recheckLater' };
+      if (hasHandle)
+        return volume.reason === lostReason && situation.lookDue
+          ? { type: 'look' }
+          : { type: 'recheckLater' };
       return volume.failedWith === situation.inputs
         ? { type: 'recheckLater' }
         : { type: 'startProvisioning', event: 'rearmed' };
     case 'Released':
-      if (owned && ownerAlive && (volume.handle ?? '') !== '') return { type: 'takeBack' };
-      return effectivePolicy(volume, storageClass) === 'delete'
+      if (owned && ownerAlive && hasHandle) return { type: 'takeBack' };
+      return effectivePolicy(volume, storageClass) === 'delete' && !inUse(volume)
         ? { type: 'reclaim' }
         : { type: 'none' };
     case 'Available':
-    case 'Bound': {
-      const wanted = parseQuantity(volume.size) ?? 0n;
-      return wanted > BigInt(volume.sizeBytes ?? '0')
-        ? { type: 'expand', sizeBytes: wanted }
-        : { type: 'none' };
-    }
+    case 'Bound':
+      return planReady(situation);
   }
 }

@@ -1,9 +1,10 @@
 import { failedPrecondition, notFound } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import { instances, storageClasses, type Volume, volumes } from '../kinds/index.js';
-import { describeMethod, field } from '../describe.js';
+import { instances, nodes, storageClasses, type Volume, volumes } from '../kinds/index.js';
+import { describeMethod, field, operationFields } from '../describe.js';
 import { rearm } from './controller.js';
+import { nextPhase } from './phases.js';
 
 async function required(parts: ApiParts, request: JsonObject): Promise<Volume> {
   const key = { namespace: String(request.namespace), name: String(request.name) };
@@ -33,6 +34,68 @@ async function retryProvision(parts: ApiParts, request: JsonObject): Promise<Jso
   const armed = (await rearm(parts.store, volume)) ?? volume;
   const served = parts.served.get('Volume');
   return served ? parts.resources.show(served, armed) : {};
+}
+
+/** V26 by hand: the data goes on to whoever claims it next. */
+async function reuse(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
+  const volume = await required(parts, request);
+  const label = `volume "${volume.namespace}/${volume.name}"`;
+  const released = volume.status === 'Released' && (volume.attachments?.length ?? 0) === 0;
+  if (!released || volume.metadata.deletionRequestedAt !== undefined)
+    throw failedPrecondition(
+      'NotReleased',
+      `${label} is ${volume.metadata.deletionRequestedAt ? 'being deleted' : (volume.status ?? 'Pending')}; only a Released one that nobody uses can be used again`,
+    );
+  const key = { namespace: volume.namespace, name: volume.name };
+  const { uid, resourceVersion } = volume.metadata;
+  const now = await parts.store.updateStatus(
+    volumes,
+    key,
+    { status: nextPhase('Released', 'ownerBack'), ownerService: '', reason: 'Reused' },
+    { uid, resourceVersion },
+  );
+  const served = parts.served.get('Volume');
+  return served ? parts.resources.show(served, now) : {};
+}
+
+/** Whether a node still does its work; if so, its agent is the one who detaches. */
+async function answers(parts: ApiParts, node: string): Promise<boolean> {
+  return (await parts.store.get(nodes, { name: node }))?.status === 'Ready';
+}
+
+/**
+ * V19: marks the attachments to be taken away by the provider's means. Without force only what no
+ * instance uses any more; with force also from a node that does not answer. Never under a node that
+ * does: its file system would be torn from it (research/storage.md 2.4, lessons 12 and 15).
+ */
+async function detach(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
+  const volume = await required(parts, request);
+  const served = parts.served.get('Volume');
+  const show = (shown: Volume): JsonObject => (served ? parts.resources.show(served, shown) : {});
+  const all = volume.attachments ?? [];
+  const label = `volume "${volume.namespace}/${volume.name}"`;
+  if (all.length === 0) return show(volume);
+  for (const { claim, node } of all) {
+    const [namespace = '', name = ''] = claim.split('/');
+    const instance = await parts.store.get(instances, { namespace, name });
+    if (!instance) continue;
+    if (await answers(parts, node))
+      throw failedPrecondition(
+        'InUse',
+        `${label} is used by instance "${claim}" on node ${node}, which answers; scale its service down or delete it, and the node lets go by itself`,
+      );
+    if (request.force !== true)
+      throw failedPrecondition(
+        'NodeLost',
+        `${label} is used by instance "${claim}" on node ${node}, which does not answer; make sure that the node is down, then use force: a node that still writes would destroy data`,
+      );
+  }
+  const key = { namespace: volume.namespace, name: volume.name };
+  const { uid, resourceVersion } = volume.metadata;
+  const attachments = all.map((attachment) => ({ ...attachment, state: 'Detaching' as const }));
+  return show(
+    await parts.store.updateStatus(volumes, key, { attachments }, { uid, resourceVersion }),
+  );
 }
 
 async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
@@ -68,6 +131,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
       field('Attempts', volume.attempts),
       field('Reason', volume.reason),
       field('Failure', volume.failureMessage),
+      ...operationFields(volume.lastOperation),
     ].filter((f) => f !== undefined),
     conditions: volume.conditions ?? [],
     references: [
@@ -107,6 +171,16 @@ export function volumeVerbs(parts: ApiParts): readonly CustomMethod[] {
       id: 'VolumeService.RetryProvision',
       access,
       handler: { type: 'unary', call: (_context, request) => retryProvision(parts, request) },
+    },
+    {
+      id: 'VolumeService.Detach',
+      access,
+      handler: { type: 'unary', call: (_context, request) => detach(parts, request) },
+    },
+    {
+      id: 'VolumeService.Reuse',
+      access,
+      handler: { type: 'unary', call: (_context, request) => reuse(parts, request) },
     },
     describeMethod('VolumeService.Describe', 'volumes', (request) => describe(parts, request)),
   ];

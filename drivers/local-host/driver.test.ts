@@ -16,7 +16,7 @@ describe('local-host driver', () => {
     node: 'n',
     signal: new AbortController().signal,
   });
-  const wanted = { sizeBytes: 1n, accessMode: 'ReadWriteOnce' } as const;
+  const wanted = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
   const make = (allowCreateMissing: boolean) =>
     createLocalHostDriver({
       localVolumeRoot: '',

@@ -4,6 +4,7 @@ import {
   type Driver,
   DriverError,
   isSecretReference,
+  noSnapshots,
   type StorageSettings,
   validateByRules,
 } from '@kedge/driver-sdk';
@@ -74,5 +75,6 @@ export function createLocalHostDriver(settings: StorageSettings): Driver {
     unmount: () => Promise.resolve(),
     expand: () =>
       Promise.reject(new DriverError('Unsupported', 'a host directory has no size to grow')),
+    ...noSnapshots('local-host'),
   };
 }

@@ -16,15 +16,13 @@ describe('local driver', () => {
     node: 'n',
     signal: new AbortController().signal,
   });
-  const wanted = { sizeBytes: 1n, accessMode: 'ReadWriteOnce' } as const;
+  const wanted = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
 
   beforeEach(async () => {
     base = await mkdtemp(join(tmpdir(), 'kedge-local-'));
     root = join(base, 'volumes');
     driver = createLocalDriver({
       localVolumeRoot: root,
-      hostPathAllowlist: [],
-      allowCreateMissing: false,
     });
   });
   afterEach(() => rm(base, { recursive: true }));

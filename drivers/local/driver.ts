@@ -1,14 +1,29 @@
-import { mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { mkdir } from 'node:fs/promises';
 import {
   type Capabilities,
-  type DeleteRequest,
   type Driver,
   DriverError,
+  fsTypeRule,
+  type HandleRequest,
+  type Parameters,
+  type RunCommand,
+  runCommand,
   type StorageSettings,
+  unmountTarget,
   validateByRules,
-  type VolumeIdentity,
 } from '@kedge/driver-sdk';
+import { copyDirectory } from './copy.js';
+import { ImageVolumes, sizeOfImage } from './image-volume.js';
+import {
+  attempt,
+  demandOwn,
+  kindAt,
+  LocalPaths,
+  makeWhole,
+  type Place,
+  removeWhole,
+  syncFolder,
+} from './paths.js';
 
 const capabilities: Capabilities = {
   accessModes: ['ReadWriteOnce'],
@@ -22,107 +37,158 @@ const capabilities: Capabilities = {
   ownsData: true,
 };
 
-/** A volume's directory is named by its uid, so no two volumes ever share one. */
-const directoryName = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const rules = [{ key: 'backing', values: ['directory', 'image'] }, fsTypeRule];
 
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isDirectory();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw new DriverError('Unavailable', `can't look at ${path}: ${(error as Error).message}`, {
-      cause: error,
-    });
-  }
-}
-
-async function attempt<T>(what: string, call: () => Promise<T>): Promise<T> {
-  try {
-    return await call();
-  } catch (error) {
-    if (error instanceof DriverError) throw error;
-    const code = (error as NodeJS.ErrnoException).code;
-    const kind =
-      code === 'ENOSPC' || code === 'EDQUOT'
-        ? 'QuotaExceeded'
-        : code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
-          ? 'PermissionDenied'
-          : 'Unavailable';
-    throw new DriverError(kind, `can't ${what}: ${(error as Error).message}`, { cause: error });
-  }
+function isImage(parameters: Parameters): boolean {
+  return parameters.backing === 'image';
 }
 
 /**
- * `local`: a directory per volume under [storage].localVolumeRoot (specification section 2.5).
- * Sizes are informational. Deletion renames first, so that a half-deleted volume is never mounted,
- * and can't leave the root whatever the handle says.
+ * `local`: volumes under [storage].localVolumeRoot (specification section 2.5). With backing
+ * `directory` (the default) a directory each, its size informational; with `image` a file system in a
+ * sparse image, its size enforced. Snapshots share blocks where the file system can, else they are
+ * copies; those of an image are of one point in time, those of a directory are copied file by file.
  */
-export function createLocalDriver(settings: StorageSettings): Driver {
-  const root = async (): Promise<string> => {
-    await mkdir(settings.localVolumeRoot, { recursive: true, mode: 0o700 });
-    return realpath(settings.localVolumeRoot);
+export function createLocalDriver(
+  settings: Pick<StorageSettings, 'localVolumeRoot'>,
+  run: RunCommand = runCommand,
+): Driver {
+  const paths = new LocalPaths(settings.localVolumeRoot);
+  const images = new ImageVolumes(run);
+
+  /** The volume's place, the handle found to be of it. */
+  const owned = async (request: HandleRequest): Promise<Place> => {
+    const place = await paths.volume(request.volume.uid);
+    demandOwn(place, request.handle);
+    return place;
   };
-  const pathOf = async (volume: VolumeIdentity): Promise<string> => {
-    if (!directoryName.test(volume.uid))
-      throw new DriverError('InvalidParameters', `volume uid ${volume.uid} is not a UUID`);
-    return join(await root(), volume.uid);
+  const demandThere = async (path: string): Promise<void> => {
+    if ((await kindAt(path)) !== 'absent') return;
+    throw new DriverError('NotFound', `${path} does not exist`);
   };
-  const owned = async (request: DeleteRequest): Promise<string> => {
-    const path = await pathOf(request.volume);
-    const { handle } = request;
-    if (handle === undefined || handle === path) return path;
-    // The root may have been moved since; the name is what belongs to us.
-    if (basename(handle) === request.volume.uid) return path;
-    throw new DriverError(
-      'InvalidParameters',
-      `handle ${handle} is not a directory of this volume under ${dirname(path)}`,
-    );
-  };
+
   return {
     name: 'local',
     capabilities: () => capabilities,
-    validateParameters: (parameters, context) => validateByRules([], parameters, context),
+    validateParameters: (parameters, context) => [
+      ...validateByRules(rules, parameters, context),
+      ...(parameters.fsType !== undefined && !isImage(parameters)
+        ? [{ key: 'fsType', description: 'is used only with backing "image"' }]
+        : []),
+    ],
     provision: (request) =>
-      attempt('make the volume directory', async () => {
-        const path = await pathOf(request.volume);
-        await mkdir(path, { recursive: true, mode: 0o755 });
-        await syncDirectory(dirname(path));
-        return { handle: path, sizeBytes: request.sizeBytes };
+      attempt('make the volume', async () => {
+        const { directory, image, folder } = await paths.volume(request.volume.uid);
+        const { sizeBytes, parameters, signal } = request;
+        if (isImage(parameters))
+          return {
+            handle: image,
+            sizeBytes: await images.make(image, sizeBytes, parameters, signal),
+          };
+        await mkdir(directory, { recursive: true, mode: 0o755 });
+        await syncFolder(folder);
+        return { handle: directory, sizeBytes };
       }),
     observe: (request) =>
-      attempt('look at the volume directory', async () => {
-        const path = await owned(request);
-        if (!(await exists(path))) throw new DriverError('NotFound', `${path} does not exist`);
-        return { handle: path, sizeBytes: undefined };
+      attempt('look at the volume', async () => {
+        const place = await paths.volume(request.volume.uid);
+        demandOwn(place, request.handle);
+        if (isImage(request.parameters))
+          return { handle: place.image, sizeBytes: await sizeOfImage(place.image) };
+        await demandThere(place.directory);
+        return { handle: place.directory, sizeBytes: undefined };
       }),
     delete: (request) =>
-      attempt('delete the volume directory', async () => {
-        const path = await owned(request);
-        const doomed = join(dirname(path), `.deleting-${request.volume.uid}`);
-        if (await exists(path)) {
-          await rename(path, doomed);
-          await syncDirectory(dirname(path));
-        }
-        await rm(doomed, { recursive: true, force: true });
+      attempt('delete the volume', async () => {
+        const place = await paths.volume(request.volume.uid);
+        demandOwn(place, request.handle);
+        if ((await kindAt(place.image)) === 'file')
+          await images.detach(place.image, request.signal);
+        await removeWhole(place);
       }),
-    attach: async (request) => {
-      const path = await owned(request);
-      if (!(await exists(path)))
-        throw new DriverError('NotFound', `the volume's directory ${path} is gone`);
-      return { devicePath: '' };
-    },
-    detach: () => Promise.resolve(),
-    mount: async (request) => ({ path: await owned(request) }),
-    unmount: () => Promise.resolve(),
-    expand: (request) => Promise.resolve(request.sizeBytes),
+    attach: (request) =>
+      attempt('attach the volume', async () => {
+        const { directory, image } = await owned(request);
+        if (isImage(request.parameters))
+          return { devicePath: await images.attach(image, request.signal) };
+        await demandThere(directory);
+        return { devicePath: '' };
+      }),
+    detach: (request) =>
+      attempt('detach the volume', async () => {
+        const { image } = await owned(request);
+        if ((await kindAt(image)) === 'file') await images.detach(image, request.signal);
+      }),
+    mount: (request) =>
+      attempt('mount the volume', async () => {
+        const { directory } = await owned(request);
+        return isImage(request.parameters) ? images.mount(request) : { path: directory };
+      }),
+    unmount: (request) =>
+      attempt('unmount the volume', async () => {
+        await owned(request);
+        if (isImage(request.parameters)) await unmountTarget(request.target, request.signal, run);
+      }),
+    expand: (request) =>
+      attempt('grow the volume', async () => {
+        const { directory, image } = await owned(request);
+        const { sizeBytes, parameters, signal } = request;
+        if (isImage(parameters)) return images.grow(image, sizeBytes, parameters, signal);
+        await demandThere(directory);
+        return { sizeBytes, fileSystemPending: false };
+      }),
+    createSnapshot: (request) =>
+      attempt('make the snapshot', async () => {
+        const { directory, image } = await owned(request);
+        const to = await paths.snapshot(request.snapshot.uid);
+        const { signal } = request;
+        if (isImage(request.parameters)) {
+          const restoreSizeBytes = await images.snapshot(image, to.image, signal);
+          return { handle: to.image, restoreSizeBytes, ready: true };
+        }
+        await demandThere(directory);
+        await makeWhole(to.directory, (draft) => copyDirectory(run, directory, draft, signal));
+        return { handle: to.directory, restoreSizeBytes: 0n, ready: true };
+      }),
+    observeSnapshot: (request) =>
+      attempt('look at the snapshot', async () => {
+        const place = await paths.snapshot(request.snapshot.uid);
+        demandOwn(place, request.handle);
+        if ((await kindAt(place.image)) === 'file')
+          return {
+            handle: place.image,
+            restoreSizeBytes: await sizeOfImage(place.image),
+            ready: true,
+          };
+        await demandThere(place.directory);
+        return { handle: place.directory, restoreSizeBytes: 0n, ready: true };
+      }),
+    deleteSnapshot: (request) =>
+      attempt('delete the snapshot', async () => {
+        const place = await paths.snapshot(request.snapshot.uid);
+        demandOwn(place, request.handle);
+        await removeWhole(place);
+      }),
+    restore: (request) =>
+      attempt('restore the snapshot', async () => {
+        const from = await paths.snapshot(request.snapshot.uid);
+        demandOwn(from, request.snapshot.handle);
+        const { directory, image } = await paths.volume(request.volume.uid);
+        const { sizeBytes, signal } = request;
+        const fromImage = (await kindAt(from.image)) === 'file';
+        if (fromImage !== isImage(request.parameters))
+          throw new DriverError(
+            'InvalidParameters',
+            `the snapshot is of backing "${fromImage ? 'image' : 'directory'}"; use a class with the same backing`,
+          );
+        if (fromImage)
+          return {
+            handle: image,
+            sizeBytes: await images.restore(from.image, image, sizeBytes, signal),
+          };
+        await demandThere(from.directory);
+        await makeWhole(directory, (draft) => copyDirectory(run, from.directory, draft, signal));
+        return { handle: directory, sizeBytes };
+      }),
   };
 }

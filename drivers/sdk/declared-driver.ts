@@ -40,5 +40,9 @@ export function declaredDriver(declaration: DriverDeclaration): Driver {
     mount: refuse,
     unmount: () => Promise.resolve(),
     expand: refuse,
+    createSnapshot: refuse,
+    observeSnapshot: refuse,
+    deleteSnapshot: () => Promise.resolve(),
+    restore: refuse,
   };
 }

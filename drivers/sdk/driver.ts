@@ -55,6 +55,8 @@ export interface CallContext {
 export interface ProvisionRequest extends CallContext {
   readonly sizeBytes: bigint;
   readonly accessMode: AccessMode;
+  /** Labels of the node it is made for, of the driver's topologyKeys: where parameters name no place. */
+  readonly topology: Readonly<Record<string, string>>;
 }
 
 /** What was provisioned; at least as large as asked where the driver enforces sizes. */
@@ -88,6 +90,11 @@ export interface AttachResult {
 /** What {@link Driver.mount} is asked for. */
 export interface MountRequest extends HandleRequest {
   readonly devicePath: string;
+  /**
+   * The control plane's consent to make a file system: true until the volume was formatted once. A
+   * driver formats only with it, and only what it has seen to be blank.
+   */
+  readonly mayFormat: boolean;
   /** Directory the volume should appear at; a driver without a mount of its own may answer another. */
   readonly target: string;
   readonly readOnly: boolean;
@@ -97,6 +104,8 @@ export interface MountRequest extends HandleRequest {
 export interface MountResult {
   /** Where the volume's content is. */
   readonly path: string;
+  /** The device holds a file system now: never format it again. Only block devices have it. */
+  readonly formatted?: boolean;
 }
 
 /** What {@link Driver.unmount} is asked for. */
@@ -107,6 +116,49 @@ export interface UnmountRequest extends HandleRequest {
 /** What {@link Driver.expand} is asked for. */
 export interface ExpandRequest extends HandleRequest {
   readonly sizeBytes: bigint;
+}
+
+/** What {@link Driver.expand} gave. */
+export interface ExpandResult {
+  /** The size reached. */
+  readonly sizeBytes: bigint;
+  /** The file system has still to grow: the next {@link Driver.mount}, also of a mounted volume, does it. */
+  readonly fileSystemPending: boolean;
+}
+
+/** The snapshot a call is about. Provider-side names derive from `uid`. */
+export interface SnapshotIdentity {
+  readonly uid: string;
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** What {@link Driver.createSnapshot} is asked for: `volume` and `handle` are those of the source. */
+export interface SnapshotRequest extends HandleRequest {
+  readonly snapshot: SnapshotIdentity;
+}
+
+/** A call about a snapshot; its source may be gone. Without a handle: what was made for this identity. */
+export interface SnapshotHandleRequest {
+  readonly snapshot: SnapshotIdentity;
+  readonly handle: string | undefined;
+  readonly parameters: Parameters;
+  readonly node: string;
+  readonly signal: AbortSignal;
+}
+
+/** A snapshot at the provider. */
+export interface SnapshotResult {
+  readonly handle: string;
+  /** What a volume made from it needs at least. */
+  readonly restoreSizeBytes: bigint;
+  /** False while the provider still works on it: observe it again. The point in time is fixed already. */
+  readonly ready: boolean;
+}
+
+/** What {@link Driver.restore} is asked for: a new volume with the content of a snapshot. */
+export interface RestoreRequest extends ProvisionRequest {
+  readonly snapshot: SnapshotIdentity & { readonly handle: string };
 }
 
 /**
@@ -132,8 +184,15 @@ export interface Driver {
   detach(request: HandleRequest): Promise<void>;
   mount(request: MountRequest): Promise<MountResult>;
   unmount(request: UnmountRequest): Promise<void>;
-  /** Grows to at least the size asked for; gives the size reached. */
-  expand(request: ExpandRequest): Promise<bigint>;
+  /** Grows to at least the size asked for. */
+  expand(request: ExpandRequest): Promise<ExpandResult>;
+  /** Begins a snapshot; the same identity gives the same one. Drivers without snapshots throw Unsupported. */
+  createSnapshot(request: SnapshotRequest): Promise<SnapshotResult>;
+  /** @throws DriverError NotFound. */
+  observeSnapshot(request: SnapshotHandleRequest): Promise<SnapshotResult>;
+  deleteSnapshot(request: SnapshotHandleRequest): Promise<void>;
+  /** As {@link provision}, with the snapshot's content. */
+  restore(request: RestoreRequest): Promise<ProvisionResult>;
 }
 
 /** What the node's configuration says about storage (specification section 2.4). */

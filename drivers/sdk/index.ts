@@ -6,3 +6,40 @@ export * from './driver.js';
 export * from './errors.js';
 export * from './parameters.js';
 export { declaredDriver, type DriverDeclaration } from './declared-driver.js';
+export { noSnapshots } from './no-snapshots.js';
+export {
+  type CommandResult,
+  demandCommand,
+  type RunCommand,
+  runCommand,
+} from './run-command.js';
+export {
+  holdersOf,
+  mountAt,
+  type MountEntry,
+  parseMountTable,
+  readMountTable,
+} from './mount-table.js';
+export {
+  checkFileSystem,
+  type DeviceContent,
+  deviceSize,
+  type FsType,
+  growMounted,
+  inspectDevice,
+  makeFileSystem,
+  waitForDevice,
+} from './block-device.js';
+export {
+  type BlockMountOptions,
+  demandUnused,
+  mountBlockDevice,
+  unmountTarget,
+} from './block-mount.js';
+export {
+  type BlockDriverOptions,
+  type BlockExpansion,
+  type BlockProvider,
+  type BlockSnapshots,
+  createBlockDriver,
+} from './block-driver.js';

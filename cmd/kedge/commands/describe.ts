@@ -57,7 +57,12 @@ function show(description: Description): void {
   section('Next', (description.hints ?? []).join('\n'));
 }
 
-async function describe(type: string, name: string, options: DescribeOptions): Promise<void> {
+/** Asks the server to describe one object and shows what it says. */
+export async function describe(
+  type: string,
+  name: string,
+  options: DescribeOptions,
+): Promise<void> {
   const kind = kindNamed(type);
   const format = parseFormat(options.output);
   const client = await connect();

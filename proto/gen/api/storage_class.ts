@@ -265,6 +265,10 @@ export function watchStorageClassesResponse_Event_TypeToNumber(object: WatchStor
   }
 }
 
+export interface SetDefaultStorageClassRequest {
+  name: string;
+}
+
 function createBaseStorageClass(): StorageClass {
   return {
     name: "",
@@ -1892,6 +1896,75 @@ export const WatchStorageClassesResponse_Event: MessageFns<WatchStorageClassesRe
   },
 };
 
+function createBaseSetDefaultStorageClassRequest(): SetDefaultStorageClassRequest {
+  return { name: "" };
+}
+
+export const SetDefaultStorageClassRequest: MessageFns<SetDefaultStorageClassRequest> = {
+  encode(message: SetDefaultStorageClassRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SetDefaultStorageClassRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSetDefaultStorageClassRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): SetDefaultStorageClassRequest {
+    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
+  },
+
+  toJSON(message: SetDefaultStorageClassRequest): unknown {
+    const obj: any = {};
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<SetDefaultStorageClassRequest>, I>>(base?: I): SetDefaultStorageClassRequest {
+    return SetDefaultStorageClassRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<SetDefaultStorageClassRequest>, I>>(
+    object: I,
+  ): SetDefaultStorageClassRequest {
+    const message = createBaseSetDefaultStorageClassRequest();
+    message.name = object.name ?? "";
+    return message;
+  },
+};
+
 export type StorageClassServiceService = typeof StorageClassServiceService;
 export const StorageClassServiceService = {
   /** Reads one by name. */
@@ -1962,6 +2035,17 @@ export const StorageClassServiceService = {
       Buffer.from(WatchStorageClassesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): WatchStorageClassesResponse => WatchStorageClassesResponse.decode(value),
   },
+  /** Makes this class the default and takes the flag from the one that has it, in one transaction. */
+  setDefault: {
+    path: "/api.StorageClassService/SetDefault" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: SetDefaultStorageClassRequest): Buffer =>
+      Buffer.from(SetDefaultStorageClassRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): SetDefaultStorageClassRequest => SetDefaultStorageClassRequest.decode(value),
+    responseSerialize: (value: StorageClass): Buffer => Buffer.from(StorageClass.encode(value).finish()),
+    responseDeserialize: (value: Buffer): StorageClass => StorageClass.decode(value),
+  },
 } as const;
 
 export interface StorageClassServiceServer extends UntypedServiceImplementation {
@@ -1977,6 +2061,8 @@ export interface StorageClassServiceServer extends UntypedServiceImplementation 
   delete: handleUnaryCall<DeleteStorageClassRequest, StorageClass>;
   /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
   watch: handleServerStreamingCall<WatchStorageClassesRequest, WatchStorageClassesResponse>;
+  /** Makes this class the default and takes the flag from the one that has it, in one transaction. */
+  setDefault: handleUnaryCall<SetDefaultStorageClassRequest, StorageClass>;
 }
 
 export interface StorageClassServiceClient extends Client {
@@ -2070,6 +2156,22 @@ export interface StorageClassServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchStorageClassesResponse>;
+  /** Makes this class the default and takes the flag from the one that has it, in one transaction. */
+  setDefault(
+    request: SetDefaultStorageClassRequest,
+    callback: (error: ServiceError | null, response: StorageClass) => void,
+  ): ClientUnaryCall;
+  setDefault(
+    request: SetDefaultStorageClassRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: StorageClass) => void,
+  ): ClientUnaryCall;
+  setDefault(
+    request: SetDefaultStorageClassRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: StorageClass) => void,
+  ): ClientUnaryCall;
 }
 
 export const StorageClassServiceClient = makeGenericClientConstructor(

@@ -34,6 +34,8 @@ export interface Volume {
   /** Default: the class's policy. */
   reclaimPolicy?: Volume_ReclaimPolicy | undefined;
   parameters: { [key: string]: string };
+  /** Where the content comes from; without it the volume is empty. */
+  source?: Volume_Source | undefined;
   status: Volume_Status;
   handle: string;
   boundClaim: string;
@@ -47,7 +49,18 @@ export interface Volume {
   conditions: Condition[];
   attachments: Volume_Attachment[];
   driver: string;
-  effectiveReclaimPolicy?: Volume_ReclaimPolicy | undefined;
+  effectiveReclaimPolicy?:
+    | Volume_ReclaimPolicy
+    | undefined;
+  /** A block device was formatted once; it never is again. */
+  formatted: boolean;
+  /** Node labels it was provisioned for; it can be attached only where they match. */
+  topology: { [key: string]: string };
+  lastOperation?:
+    | Volume_Operation
+    | undefined;
+  /** Uids of snapshots that are being made of it. */
+  snapshotsInFlight: string[];
 }
 
 export const Volume_Status = {
@@ -263,6 +276,8 @@ export const Volume_Attachment_State = {
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
   Reserved: "Reserved",
   Attached: "Attached",
+  /** Detaching - Being taken away by hand; see Detach. */
+  Detaching: "Detaching",
 } as const;
 
 export type Volume_Attachment_State = typeof Volume_Attachment_State[keyof typeof Volume_Attachment_State];
@@ -279,6 +294,9 @@ export function volume_Attachment_StateFromJSON(object: any): Volume_Attachment_
     case 2:
     case "Attached":
       return Volume_Attachment_State.Attached;
+    case 3:
+    case "Detaching":
+      return Volume_Attachment_State.Detaching;
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum Volume_Attachment_State");
   }
@@ -292,6 +310,8 @@ export function volume_Attachment_StateToJSON(object: Volume_Attachment_State): 
       return "Reserved";
     case Volume_Attachment_State.Attached:
       return "Attached";
+    case Volume_Attachment_State.Detaching:
+      return "Detaching";
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum Volume_Attachment_State");
   }
@@ -305,9 +325,27 @@ export function volume_Attachment_StateToNumber(object: Volume_Attachment_State)
       return 1;
     case Volume_Attachment_State.Attached:
       return 2;
+    case Volume_Attachment_State.Detaching:
+      return 3;
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum Volume_Attachment_State");
   }
+}
+
+export interface Volume_Source {
+  /** A Ready snapshot in the same namespace, of the same driver. */
+  snapshot: string;
+}
+
+/** One call of the driver: what was asked, what came of it. */
+export interface Volume_Operation {
+  call: string;
+  startedAt: string;
+  /** Succeeded, or the class of the error. */
+  outcome: string;
+  message: string;
+  /** Empty when it is not tried again by itself. */
+  nextTryAt: string;
 }
 
 export interface Volume_LabelsEntry {
@@ -321,6 +359,11 @@ export interface Volume_ParametersEntry {
 }
 
 export interface Volume_DriverParametersEntry {
+  key: string;
+  value: string;
+}
+
+export interface Volume_TopologyEntry {
   key: string;
   value: string;
 }
@@ -466,6 +509,18 @@ export interface RetryProvisionVolumeRequest {
   name: string;
 }
 
+export interface DetachVolumeRequest {
+  namespace: string;
+  name: string;
+  /** Also from a node that does not answer. */
+  force: boolean;
+}
+
+export interface ReuseVolumeRequest {
+  namespace: string;
+  name: string;
+}
+
 function createBaseVolume(): Volume {
   return {
     name: "",
@@ -477,6 +532,7 @@ function createBaseVolume(): Volume {
     accessMode: Volume_AccessMode.ACCESS_MODE_UNSPECIFIED,
     reclaimPolicy: undefined,
     parameters: {},
+    source: undefined,
     status: Volume_Status.STATUS_UNSPECIFIED,
     handle: "",
     boundClaim: "",
@@ -491,6 +547,10 @@ function createBaseVolume(): Volume {
     attachments: [],
     driver: "",
     effectiveReclaimPolicy: undefined,
+    formatted: false,
+    topology: {},
+    lastOperation: undefined,
+    snapshotsInFlight: [],
   };
 }
 
@@ -523,6 +583,9 @@ export const Volume: MessageFns<Volume> = {
     globalThis.Object.entries(message.parameters).forEach(([key, value]: [string, string]) => {
       Volume_ParametersEntry.encode({ key: key as any, value }, writer.uint32(74).fork()).join();
     });
+    if (message.source !== undefined) {
+      Volume_Source.encode(message.source, writer.uint32(82).fork()).join();
+    }
     if (message.status !== Volume_Status.STATUS_UNSPECIFIED) {
       writer.uint32(160).int32(volume_StatusToNumber(message.status));
     }
@@ -564,6 +627,18 @@ export const Volume: MessageFns<Volume> = {
     }
     if (message.effectiveReclaimPolicy !== undefined) {
       writer.uint32(264).int32(volume_ReclaimPolicyToNumber(message.effectiveReclaimPolicy));
+    }
+    if (message.formatted !== false) {
+      writer.uint32(272).bool(message.formatted);
+    }
+    globalThis.Object.entries(message.topology).forEach(([key, value]: [string, string]) => {
+      Volume_TopologyEntry.encode({ key: key as any, value }, writer.uint32(282).fork()).join();
+    });
+    if (message.lastOperation !== undefined) {
+      Volume_Operation.encode(message.lastOperation, writer.uint32(290).fork()).join();
+    }
+    for (const v of message.snapshotsInFlight) {
+      writer.uint32(298).string(v!);
     }
     return writer;
   },
@@ -657,6 +732,14 @@ export const Volume: MessageFns<Volume> = {
             if (entry9.value !== undefined) {
               message.parameters[entry9.key] = entry9.value;
             }
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.source = Volume_Source.decode(reader, reader.uint32());
             continue;
           }
           case 20: {
@@ -774,6 +857,41 @@ export const Volume: MessageFns<Volume> = {
             message.effectiveReclaimPolicy = volume_ReclaimPolicyFromJSON(reader.int32());
             continue;
           }
+          case 34: {
+            if (tag !== 272) {
+              break;
+            }
+
+            message.formatted = reader.bool();
+            continue;
+          }
+          case 35: {
+            if (tag !== 282) {
+              break;
+            }
+
+            const entry35 = Volume_TopologyEntry.decode(reader, reader.uint32());
+            if (entry35.value !== undefined) {
+              message.topology[entry35.key] = entry35.value;
+            }
+            continue;
+          }
+          case 36: {
+            if (tag !== 290) {
+              break;
+            }
+
+            message.lastOperation = Volume_Operation.decode(reader, reader.uint32());
+            continue;
+          }
+          case 37: {
+            if (tag !== 298) {
+              break;
+            }
+
+            message.snapshotsInFlight.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -835,6 +953,7 @@ export const Volume: MessageFns<Volume> = {
           {},
         )
         : {},
+      source: isSet(object.source) ? Volume_Source.fromJSON(object.source) : undefined,
       status: isSet(object.status) ? volume_StatusFromJSON(object.status) : Volume_Status.STATUS_UNSPECIFIED,
       handle: isSet(object.handle) ? globalThis.String(object.handle) : "",
       boundClaim: isSet(object.boundClaim)
@@ -903,6 +1022,31 @@ export const Volume: MessageFns<Volume> = {
         : isSet(object.effective_reclaim_policy)
         ? volume_ReclaimPolicyFromJSON(object.effective_reclaim_policy)
         : undefined,
+      formatted: isSet(object.formatted) ? globalThis.Boolean(object.formatted) : false,
+      topology: isObject(object.topology)
+        ? (globalThis.Object.entries(object.topology) as [string, any][]).reduce(
+          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
+            globalThis.Object.defineProperty(acc, key, {
+              value: globalThis.String(value),
+              enumerable: true,
+              configurable: true,
+              writable: true,
+            });
+            return acc;
+          },
+          {},
+        )
+        : {},
+      lastOperation: isSet(object.lastOperation)
+        ? Volume_Operation.fromJSON(object.lastOperation)
+        : isSet(object.last_operation)
+        ? Volume_Operation.fromJSON(object.last_operation)
+        : undefined,
+      snapshotsInFlight: globalThis.Array.isArray(object?.snapshotsInFlight)
+        ? object.snapshotsInFlight.map((e: any) => globalThis.String(e))
+        : globalThis.Array.isArray(object?.snapshots_in_flight)
+        ? object.snapshots_in_flight.map((e: any) => globalThis.String(e))
+        : [],
     };
   },
 
@@ -946,6 +1090,9 @@ export const Volume: MessageFns<Volume> = {
           obj.parameters[k] = v;
         });
       }
+    }
+    if (message.source !== undefined) {
+      obj.source = Volume_Source.toJSON(message.source);
     }
     if (message.status !== Volume_Status.STATUS_UNSPECIFIED) {
       obj.status = volume_StatusToJSON(message.status);
@@ -995,6 +1142,24 @@ export const Volume: MessageFns<Volume> = {
     if (message.effectiveReclaimPolicy !== undefined) {
       obj.effectiveReclaimPolicy = volume_ReclaimPolicyToJSON(message.effectiveReclaimPolicy);
     }
+    if (message.formatted !== false) {
+      obj.formatted = message.formatted;
+    }
+    if (message.topology) {
+      const entries = globalThis.Object.entries(message.topology) as [string, string][];
+      if (entries.length > 0) {
+        obj.topology = {};
+        entries.forEach(([k, v]) => {
+          obj.topology[k] = v;
+        });
+      }
+    }
+    if (message.lastOperation !== undefined) {
+      obj.lastOperation = Volume_Operation.toJSON(message.lastOperation);
+    }
+    if (message.snapshotsInFlight?.length) {
+      obj.snapshotsInFlight = message.snapshotsInFlight;
+    }
     return obj;
   },
 
@@ -1030,6 +1195,9 @@ export const Volume: MessageFns<Volume> = {
       },
       {},
     );
+    message.source = (object.source !== undefined && object.source !== null)
+      ? Volume_Source.fromPartial(object.source)
+      : undefined;
     message.status = object.status ?? Volume_Status.STATUS_UNSPECIFIED;
     message.handle = object.handle ?? "";
     message.boundClaim = object.boundClaim ?? "";
@@ -1052,6 +1220,20 @@ export const Volume: MessageFns<Volume> = {
     message.attachments = object.attachments?.map((e) => Volume_Attachment.fromPartial(e)) || [];
     message.driver = object.driver ?? "";
     message.effectiveReclaimPolicy = object.effectiveReclaimPolicy ?? undefined;
+    message.formatted = object.formatted ?? false;
+    message.topology = (globalThis.Object.entries(object.topology ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
+        if (value !== undefined) {
+          acc[key] = globalThis.String(value);
+        }
+        return acc;
+      },
+      {},
+    );
+    message.lastOperation = (object.lastOperation !== undefined && object.lastOperation !== null)
+      ? Volume_Operation.fromPartial(object.lastOperation)
+      : undefined;
+    message.snapshotsInFlight = object.snapshotsInFlight?.map((e) => e) || [];
     return message;
   },
 };
@@ -1195,6 +1377,214 @@ export const Volume_Attachment: MessageFns<Volume_Attachment> = {
     message.state = object.state ?? Volume_Attachment_State.STATE_UNSPECIFIED;
     message.devicePath = object.devicePath ?? "";
     message.attachedAt = object.attachedAt ?? "";
+    return message;
+  },
+};
+
+function createBaseVolume_Source(): Volume_Source {
+  return { snapshot: "" };
+}
+
+export const Volume_Source: MessageFns<Volume_Source> = {
+  encode(message: Volume_Source, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.snapshot !== "") {
+      writer.uint32(10).string(message.snapshot);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Volume_Source {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVolume_Source();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.snapshot = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): Volume_Source {
+    return { snapshot: isSet(object.snapshot) ? globalThis.String(object.snapshot) : "" };
+  },
+
+  toJSON(message: Volume_Source): unknown {
+    const obj: any = {};
+    if (message.snapshot !== "") {
+      obj.snapshot = message.snapshot;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<Volume_Source>, I>>(base?: I): Volume_Source {
+    return Volume_Source.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<Volume_Source>, I>>(object: I): Volume_Source {
+    const message = createBaseVolume_Source();
+    message.snapshot = object.snapshot ?? "";
+    return message;
+  },
+};
+
+function createBaseVolume_Operation(): Volume_Operation {
+  return { call: "", startedAt: "", outcome: "", message: "", nextTryAt: "" };
+}
+
+export const Volume_Operation: MessageFns<Volume_Operation> = {
+  encode(message: Volume_Operation, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.call !== "") {
+      writer.uint32(10).string(message.call);
+    }
+    if (message.startedAt !== "") {
+      writer.uint32(18).string(message.startedAt);
+    }
+    if (message.outcome !== "") {
+      writer.uint32(26).string(message.outcome);
+    }
+    if (message.message !== "") {
+      writer.uint32(34).string(message.message);
+    }
+    if (message.nextTryAt !== "") {
+      writer.uint32(42).string(message.nextTryAt);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Volume_Operation {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVolume_Operation();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.call = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.startedAt = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.outcome = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.message = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.nextTryAt = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): Volume_Operation {
+    return {
+      call: isSet(object.call) ? globalThis.String(object.call) : "",
+      startedAt: isSet(object.startedAt)
+        ? globalThis.String(object.startedAt)
+        : isSet(object.started_at)
+        ? globalThis.String(object.started_at)
+        : "",
+      outcome: isSet(object.outcome) ? globalThis.String(object.outcome) : "",
+      message: isSet(object.message) ? globalThis.String(object.message) : "",
+      nextTryAt: isSet(object.nextTryAt)
+        ? globalThis.String(object.nextTryAt)
+        : isSet(object.next_try_at)
+        ? globalThis.String(object.next_try_at)
+        : "",
+    };
+  },
+
+  toJSON(message: Volume_Operation): unknown {
+    const obj: any = {};
+    if (message.call !== "") {
+      obj.call = message.call;
+    }
+    if (message.startedAt !== "") {
+      obj.startedAt = message.startedAt;
+    }
+    if (message.outcome !== "") {
+      obj.outcome = message.outcome;
+    }
+    if (message.message !== "") {
+      obj.message = message.message;
+    }
+    if (message.nextTryAt !== "") {
+      obj.nextTryAt = message.nextTryAt;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<Volume_Operation>, I>>(base?: I): Volume_Operation {
+    return Volume_Operation.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<Volume_Operation>, I>>(object: I): Volume_Operation {
+    const message = createBaseVolume_Operation();
+    message.call = object.call ?? "";
+    message.startedAt = object.startedAt ?? "";
+    message.outcome = object.outcome ?? "";
+    message.message = object.message ?? "";
+    message.nextTryAt = object.nextTryAt ?? "";
     return message;
   },
 };
@@ -1448,6 +1838,91 @@ export const Volume_DriverParametersEntry: MessageFns<Volume_DriverParametersEnt
   },
   fromPartial<I extends Exact<DeepPartial<Volume_DriverParametersEntry>, I>>(object: I): Volume_DriverParametersEntry {
     const message = createBaseVolume_DriverParametersEntry();
+    message.key = object.key ?? "";
+    message.value = object.value ?? "";
+    return message;
+  },
+};
+
+function createBaseVolume_TopologyEntry(): Volume_TopologyEntry {
+  return { key: "", value: "" };
+}
+
+export const Volume_TopologyEntry: MessageFns<Volume_TopologyEntry> = {
+  encode(message: Volume_TopologyEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Volume_TopologyEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVolume_TopologyEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): Volume_TopologyEntry {
+    return {
+      key: isSet(object.key) ? globalThis.String(object.key) : "",
+      value: isSet(object.value) ? globalThis.String(object.value) : "",
+    };
+  },
+
+  toJSON(message: Volume_TopologyEntry): unknown {
+    const obj: any = {};
+    if (message.key !== "") {
+      obj.key = message.key;
+    }
+    if (message.value !== "") {
+      obj.value = message.value;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<Volume_TopologyEntry>, I>>(base?: I): Volume_TopologyEntry {
+    return Volume_TopologyEntry.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<Volume_TopologyEntry>, I>>(object: I): Volume_TopologyEntry {
+    const message = createBaseVolume_TopologyEntry();
     message.key = object.key ?? "";
     message.value = object.value ?? "";
     return message;
@@ -2706,6 +3181,192 @@ export const RetryProvisionVolumeRequest: MessageFns<RetryProvisionVolumeRequest
   },
 };
 
+function createBaseDetachVolumeRequest(): DetachVolumeRequest {
+  return { namespace: "", name: "", force: false };
+}
+
+export const DetachVolumeRequest: MessageFns<DetachVolumeRequest> = {
+  encode(message: DetachVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.namespace !== "") {
+      writer.uint32(10).string(message.namespace);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.force !== false) {
+      writer.uint32(24).bool(message.force);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DetachVolumeRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDetachVolumeRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.namespace = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.force = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): DetachVolumeRequest {
+    return {
+      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
+      name: isSet(object.name) ? globalThis.String(object.name) : "",
+      force: isSet(object.force) ? globalThis.Boolean(object.force) : false,
+    };
+  },
+
+  toJSON(message: DetachVolumeRequest): unknown {
+    const obj: any = {};
+    if (message.namespace !== "") {
+      obj.namespace = message.namespace;
+    }
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    if (message.force !== false) {
+      obj.force = message.force;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<DetachVolumeRequest>, I>>(base?: I): DetachVolumeRequest {
+    return DetachVolumeRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<DetachVolumeRequest>, I>>(object: I): DetachVolumeRequest {
+    const message = createBaseDetachVolumeRequest();
+    message.namespace = object.namespace ?? "";
+    message.name = object.name ?? "";
+    message.force = object.force ?? false;
+    return message;
+  },
+};
+
+function createBaseReuseVolumeRequest(): ReuseVolumeRequest {
+  return { namespace: "", name: "" };
+}
+
+export const ReuseVolumeRequest: MessageFns<ReuseVolumeRequest> = {
+  encode(message: ReuseVolumeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.namespace !== "") {
+      writer.uint32(10).string(message.namespace);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReuseVolumeRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReuseVolumeRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.namespace = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): ReuseVolumeRequest {
+    return {
+      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
+      name: isSet(object.name) ? globalThis.String(object.name) : "",
+    };
+  },
+
+  toJSON(message: ReuseVolumeRequest): unknown {
+    const obj: any = {};
+    if (message.namespace !== "") {
+      obj.namespace = message.namespace;
+    }
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<ReuseVolumeRequest>, I>>(base?: I): ReuseVolumeRequest {
+    return ReuseVolumeRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<ReuseVolumeRequest>, I>>(object: I): ReuseVolumeRequest {
+    const message = createBaseReuseVolumeRequest();
+    message.namespace = object.namespace ?? "";
+    message.name = object.name ?? "";
+    return message;
+  },
+};
+
 export type VolumeServiceService = typeof VolumeServiceService;
 export const VolumeServiceService = {
   /** Reads one by name. */
@@ -2801,7 +3462,30 @@ export const VolumeServiceService = {
     responseSerialize: (value: Volume): Buffer => Buffer.from(Volume.encode(value).finish()),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
-  /** Tells what there is to know about one volume. */
+  /**
+   * Takes a volume from the instance that holds it. Without force only when that instance is gone;
+   * with force also from a node that does not answer: only when that node is certainly down.
+   */
+  detach: {
+    path: "/api.VolumeService/Detach" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DetachVolumeRequest): Buffer => Buffer.from(DetachVolumeRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DetachVolumeRequest => DetachVolumeRequest.decode(value),
+    responseSerialize: (value: Volume): Buffer => Buffer.from(Volume.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
+  },
+  /** Makes a Released volume Available again, with its data, for whoever claims it next. */
+  reuse: {
+    path: "/api.VolumeService/Reuse" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReuseVolumeRequest): Buffer => Buffer.from(ReuseVolumeRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReuseVolumeRequest => ReuseVolumeRequest.decode(value),
+    responseSerialize: (value: Volume): Buffer => Buffer.from(Volume.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
+  },
+  /** Tells what there is to know about one volume: also the last driver call, its answer, the next try. */
   describe: {
     path: "/api.VolumeService/Describe" as const,
     requestStream: false as const,
@@ -2832,7 +3516,14 @@ export interface VolumeServiceServer extends UntypedServiceImplementation {
   resize: handleUnaryCall<ResizeVolumeRequest, Volume>;
   /** Tries a Failed volume again, with a fresh count of attempts. */
   retryProvision: handleUnaryCall<RetryProvisionVolumeRequest, Volume>;
-  /** Tells what there is to know about one volume. */
+  /**
+   * Takes a volume from the instance that holds it. Without force only when that instance is gone;
+   * with force also from a node that does not answer: only when that node is certainly down.
+   */
+  detach: handleUnaryCall<DetachVolumeRequest, Volume>;
+  /** Makes a Released volume Available again, with its data, for whoever claims it next. */
+  reuse: handleUnaryCall<ReuseVolumeRequest, Volume>;
+  /** Tells what there is to know about one volume: also the last driver call, its answer, the next try. */
   describe: handleUnaryCall<DescribeRequest, Description>;
 }
 
@@ -2969,7 +3660,39 @@ export interface VolumeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Volume) => void,
   ): ClientUnaryCall;
-  /** Tells what there is to know about one volume. */
+  /**
+   * Takes a volume from the instance that holds it. Without force only when that instance is gone;
+   * with force also from a node that does not answer: only when that node is certainly down.
+   */
+  detach(
+    request: DetachVolumeRequest,
+    callback: (error: ServiceError | null, response: Volume) => void,
+  ): ClientUnaryCall;
+  detach(
+    request: DetachVolumeRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Volume) => void,
+  ): ClientUnaryCall;
+  detach(
+    request: DetachVolumeRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Volume) => void,
+  ): ClientUnaryCall;
+  /** Makes a Released volume Available again, with its data, for whoever claims it next. */
+  reuse(request: ReuseVolumeRequest, callback: (error: ServiceError | null, response: Volume) => void): ClientUnaryCall;
+  reuse(
+    request: ReuseVolumeRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Volume) => void,
+  ): ClientUnaryCall;
+  reuse(
+    request: ReuseVolumeRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Volume) => void,
+  ): ClientUnaryCall;
+  /** Tells what there is to know about one volume: also the last driver call, its answer, the next try. */
   describe(
     request: DescribeRequest,
     callback: (error: ServiceError | null, response: Description) => void,

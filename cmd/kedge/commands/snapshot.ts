@@ -1,0 +1,91 @@
+import type { Command } from 'commander';
+import { connect } from '../api.js';
+import { print } from '../output.js';
+
+interface SnapshotOptions {
+  readonly namespace: string;
+}
+
+async function call(
+  method: string,
+  request: Readonly<Record<string, unknown>>,
+  done: string,
+): Promise<void> {
+  const client = await connect();
+  try {
+    await client.call(method, request);
+    print(done);
+  } finally {
+    client.close();
+  }
+}
+
+/** `kedge snapshot create|restore|retry` */
+export function addSnapshot(program: Command): void {
+  const snapshot = program
+    .command('snapshot')
+    .description('copy volumes, and make volumes of copies');
+  snapshot
+    .command('create')
+    .argument('<name>')
+    .requiredOption('--volume <name>', 'the volume to copy')
+    .description('copy a volume as it is now')
+    .option('-n, --namespace <name>', 'namespace', 'default')
+    .action((name: string, { namespace, volume }: SnapshotOptions & { readonly volume: string }) =>
+      call(
+        'SnapshotService.Create',
+        { namespace, snapshot: { name, source: { volume } } },
+        `snapshots/${name} created`,
+      ),
+    );
+  snapshot
+    .command('restore')
+    .argument('<name>')
+    .requiredOption('--to <volume>', 'name of the new volume')
+    .description('make a new volume with the content of a snapshot')
+    .option('-n, --namespace <name>', 'namespace', 'default')
+    .option('--size <quantity>', "size of the new volume; default: the snapshot's")
+    .option('--storage-class <name>', "class of the new volume; default: the source's")
+    .action(
+      (
+        name: string,
+        options: SnapshotOptions & {
+          readonly to: string;
+          readonly size?: string;
+          readonly storageClass?: string;
+        },
+      ) =>
+        call(
+          'SnapshotService.Restore',
+          {
+            namespace: options.namespace,
+            name,
+            volume: options.to,
+            size: options.size ?? '',
+            storageClassName: options.storageClass ?? '',
+          },
+          `volumes/${options.to} created from snapshots/${name}`,
+        ),
+    );
+  snapshot
+    .command('retry')
+    .argument('<name>')
+    .description('try a Failed snapshot again now')
+    .option('-n, --namespace <name>', 'namespace', 'default')
+    .action((name: string, { namespace }: SnapshotOptions) =>
+      call('SnapshotService.Retry', { namespace, name }, `snapshots/${name} is tried again`),
+    );
+}
+
+/** `kedge storageclass set-default` */
+export function addStorageClass(program: Command): void {
+  program
+    .command('storageclass')
+    .description('act on storage classes')
+    .command('set-default')
+    .argument('<name>')
+    .description('make a class the one that volumes get when they name none')
+    .action((name: string) =>
+      call('StorageClassService.SetDefault', { name }, `storageclasses/${name} is the default`),
+    );
+}

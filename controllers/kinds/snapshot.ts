@@ -1,0 +1,70 @@
+import { type ApiObject, type Condition, defineKind } from 'kedge';
+import type { DriverOperation } from './volume.js';
+
+/** Status values of a snapshot (specification section 3). */
+export type SnapshotPhase = 'Pending' | 'Creating' | 'Ready' | 'Deleting' | 'Failed';
+
+/** A copy of one volume at one point in time (specification section 2.3). */
+export interface Snapshot extends ApiObject {
+  readonly namespace: string;
+  readonly source: { readonly volume: string };
+
+  readonly status?: SnapshotPhase;
+  readonly handle?: string;
+  readonly failureMessage?: string;
+  /** Size of its source when it was made. */
+  readonly sizeBytes?: string;
+  readonly driver?: string;
+  readonly driverParameters?: Readonly<Record<string, string>>;
+  /** Least size of a volume made from it, in bytes. */
+  readonly restoreSize?: string;
+  readonly reason?: string;
+  readonly conditions?: readonly Condition[];
+  readonly readyAt?: string;
+  readonly attempts?: number;
+  /** Class of its source. */
+  readonly storageClassName?: string;
+  readonly lastOperation?: DriverOperation;
+  /** Uids of volumes being made from it: it is not deleted meanwhile. */
+  readonly restoresInFlight?: readonly string[];
+  /** Uid of the source it is made of: a namesake that came later is another. Never answered. */
+  readonly sourceUid?: string;
+  /** What the last failure depended on. Never answered. */
+  readonly failedWith?: string;
+}
+
+export const snapshots = defineKind<Snapshot>({
+  kind: 'Snapshot',
+  plural: 'snapshots',
+  shortNames: ['snap', 'snapshot'],
+  scope: 'Namespaced',
+  statusFields: [
+    'status',
+    'handle',
+    'failureMessage',
+    'sizeBytes',
+    'driver',
+    'driverParameters',
+    'restoreSize',
+    'reason',
+    'conditions',
+    'readyAt',
+    'attempts',
+    'storageClassName',
+    'lastOperation',
+    'restoresInFlight',
+    'sourceUid',
+    'failedWith',
+  ],
+  initialStatus: { status: 'Pending', attempts: 0 },
+  columns: [
+    { header: 'NAME', value: (o) => o.name },
+    { header: 'VOLUME', value: (o) => o.source.volume },
+    { header: 'STATUS', value: (o) => o.status },
+    { header: 'SIZE', value: (o) => o.restoreSize },
+    { header: 'READY', value: (o) => o.readyAt },
+    { header: 'DRIVER', value: (o) => o.driver, wide: true },
+    { header: 'HANDLE', value: (o) => o.handle, wide: true },
+    { header: 'REASON', value: (o) => o.reason, wide: true },
+  ],
+});

@@ -1,0 +1,41 @@
+import { notFound } from 'kedge';
+import type { AdmissionRules } from 'kedge/server';
+import type { DriverRegistry } from '@kedge/driver-sdk';
+import { type Snapshot, volumes } from '../kinds/index.js';
+import { maskParameters } from '../secret/index.js';
+import { classNamed } from '../storage-class/index.js';
+
+/** Held until nothing of the snapshot is left at the provider. */
+export const snapshotFinalizer = 'svc.io/snapshot';
+
+/** What the rules of snapshots look at. */
+export interface SnapshotRuleOptions {
+  readonly drivers: DriverRegistry;
+}
+
+/** Rules of snapshots: their source exists (404), and its driver has snapshots (rule 5). */
+export function snapshotRules(options: SnapshotRuleOptions): AdmissionRules<Snapshot> {
+  return {
+    finalizers: [snapshotFinalizer],
+    async validate(context, snapshot, before) {
+      // A snapshot outlives its source and its class; only a new one needs them.
+      if (before) return [];
+      const key = { namespace: snapshot.namespace, name: snapshot.source.volume };
+      const volume = await context.lookup(volumes, key);
+      if (!volume) throw notFound({ kind: 'Volume', ...key });
+      const storageClass = await classNamed(context, volume.storageClassName);
+      const name = volume.driver || storageClass?.driver;
+      const driver = name === undefined ? undefined : await options.drivers.get(name);
+      if (driver?.capabilities().snapshots === true) return [];
+      const description =
+        name === undefined
+          ? `volume "${key.name}" has no class that exists, so no driver; create the class first`
+          : `volume "${key.name}" is of driver ${name}, which has no snapshots; copy its data another way`;
+      return [{ field: 'source.volume', description }];
+    },
+    present(snapshot) {
+      const driverParameters = maskParameters(snapshot.driverParameters);
+      return { ...snapshot, ...(driverParameters ? { driverParameters } : {}) };
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { type Controller, keyString, newController } from 'kedge';
+import { secrets, snapshots, storageClasses, volumes } from '../kinds/index.js';
+import { keyOfSnapshot, type SnapshotControllerOptions } from './effects.js';
+import { backoff, SnapshotReconciler } from './reconciler.js';
+
+/** The snapshot controller: making, retrying and deleting; woken by snapshots, their sources and secrets. */
+export function snapshotController(options: SnapshotControllerOptions): Controller {
+  const { manager, clock, random, logger } = options;
+  const reconciler = new SnapshotReconciler(options);
+  const informer = manager.informer(snapshots);
+  informer.addIndex('source', (snapshot) => [`${snapshot.namespace}/${snapshot.source.volume}`]);
+  const { lister } = informer;
+  const failed = () => lister.list().filter((snapshot) => snapshot.status === 'Failed');
+  // The caches that a run looks at must have synced before it.
+  manager.informer(storageClasses);
+  return newController({
+    name: 'snapshot',
+    reconcile: (request) => reconciler.reconcile(request),
+    concurrency: 8,
+    // A copy takes its time.
+    timeoutMs: 15 * 60_000,
+    backoff,
+    clock,
+    random,
+    logger,
+  })
+    .for(informer)
+    .watches(
+      manager.informer(volumes),
+      (volume) => lister.byIndex('source', keyString(volume)).map(keyOfSnapshot),
+      (before, volume) =>
+        before.status !== volume.status ||
+        before.handle !== volume.handle ||
+        before.snapshotsInFlight !== volume.snapshotsInFlight,
+    )
+    .watches(manager.informer(secrets), () => failed().map(keyOfSnapshot));
+}

@@ -1,0 +1,144 @@
+import {
+  type AnyKind,
+  type Clock,
+  type ConditionStatus,
+  type Logger,
+  type Manager,
+  type ObjectStore,
+  type Random,
+  setCondition,
+  timestamp,
+} from 'kedge';
+import type {
+  Driver,
+  DriverError,
+  DriverRegistry,
+  Parameters,
+  SnapshotHandleRequest,
+} from '@kedge/driver-sdk';
+import {
+  type DriverOperation,
+  type Snapshot,
+  snapshots,
+  storageClasses,
+  type Volume,
+  volumes,
+} from '../kinds/index.js';
+import type { ParameterResolver } from '../secret/index.js';
+import { driverCall, keyOfVolume } from '../volume/index.js';
+
+/** Ports of the snapshot controller. */
+export interface SnapshotControllerOptions {
+  readonly store: ObjectStore;
+  readonly manager: Manager;
+  readonly drivers: DriverRegistry;
+  readonly resolver: ParameterResolver;
+  readonly node: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** The key of a snapshot. */
+export function keyOfSnapshot(snapshot: Snapshot): { namespace: string; name: string } {
+  return { namespace: snapshot.namespace, name: snapshot.name };
+}
+
+/** A driver with all that a call of it needs. */
+export interface PreparedCall {
+  readonly driver: Driver;
+  readonly request: SnapshotHandleRequest;
+}
+
+/** What the parts of the snapshot controller share: writing status, and calling drivers. */
+export class SnapshotEffects {
+  readonly options: SnapshotControllerOptions;
+
+  constructor(options: SnapshotControllerOptions) {
+    this.options = options;
+  }
+
+  /** Status fields, unless the snapshot changed meanwhile. @throws StatusError Aborted then: look again. */
+  async write(snapshot: Snapshot, status: Partial<Snapshot>): Promise<void> {
+    const { resourceVersion, uid } = snapshot.metadata;
+    const guard = { resourceVersion, uid };
+    await this.options.store.updateStatus(snapshots, keyOfSnapshot(snapshot), status, guard);
+  }
+
+  condition(
+    snapshot: Snapshot,
+    status: ConditionStatus,
+    reason: string,
+    message: string,
+  ): Pick<Snapshot, 'conditions'> {
+    const observedGeneration = snapshot.metadata.generation;
+    const next = { type: 'Ready', status, reason, message, observedGeneration };
+    return { conditions: setCondition(snapshot.conditions, next, timestamp(this.options.clock)) };
+  }
+
+  /** The snapshot's status, and its source free again, in one transaction. */
+  async settle(
+    snapshot: Snapshot,
+    source: Volume | undefined,
+    status: Partial<Snapshot>,
+  ): Promise<void> {
+    const { uid } = snapshot.metadata;
+    if (!source?.snapshotsInFlight?.includes(uid)) return this.write(snapshot, status);
+    await this.options.store.transact([
+      {
+        op: 'updateStatus',
+        kind: snapshots as unknown as AnyKind,
+        key: keyOfSnapshot(snapshot),
+        status,
+        precondition: { uid, resourceVersion: snapshot.metadata.resourceVersion },
+      },
+      {
+        op: 'updateStatus',
+        kind: volumes as unknown as AnyKind,
+        key: keyOfVolume(source),
+        status: { snapshotsInFlight: source.snapshotsInFlight.filter((u) => u !== uid) },
+        precondition: {
+          uid: source.metadata.uid,
+          resourceVersion: source.metadata.resourceVersion,
+        },
+      },
+    ]);
+  }
+
+  /** Placement as captured, credentials from the live class. @throws DriverError */
+  async prepare(snapshot: Snapshot, signal: AbortSignal): Promise<PreparedCall> {
+    const { drivers, resolver, manager, node } = this.options;
+    const { driver: name = '', driverParameters = {}, storageClassName = '' } = snapshot;
+    const live = manager.informer(storageClasses).lister.get(storageClassName);
+    const { driver, parameters } = await driverCall(
+      drivers,
+      { driver: name, driverParameters, storageClassName },
+      live,
+    );
+    const resolved: Parameters = resolver.resolve(parameters, snapshot.namespace);
+    const { uid } = snapshot.metadata;
+    return {
+      driver,
+      request: {
+        snapshot: { uid, ...keyOfSnapshot(snapshot) },
+        handle: snapshot.handle || undefined,
+        parameters: resolved,
+        node,
+        signal,
+      },
+    };
+  }
+
+  /** What is told of a call. */
+  operation(
+    call: string,
+    startedAt: string,
+    error?: DriverError,
+    againMs?: number,
+  ): DriverOperation {
+    const { clock } = this.options;
+    const nextTryAt = againMs === undefined ? '' : new Date(clock.now() + againMs).toISOString();
+    const outcome = error?.kind ?? 'Succeeded';
+    return { call, startedAt, outcome, message: error?.message ?? '', nextTryAt };
+  }
+}

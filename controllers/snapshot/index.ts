@@ -1,0 +1,9 @@
+/**
+ * Snapshots: admission, the state machine (phases.ts, plan.ts), its effects (reconciler.ts), what
+ * wakes it (controller.ts). A source is protected while it is copied, a snapshot while it is restored.
+ */
+export { snapshotFinalizer, type SnapshotRuleOptions, snapshotRules } from './admission.js';
+export { snapshotController } from './controller.js';
+export { transitions as snapshotTransitions } from './phases.js';
+export type { SnapshotControllerOptions } from './effects.js';
+export { snapshotVerbs } from './verbs.js';

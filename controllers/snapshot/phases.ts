@@ -1,0 +1,136 @@
+import type { SnapshotPhase } from '../kinds/index.js';
+
+/**
+ * The transitions of a snapshot as data: the table S1 to S13 of research/storage.md 4.3. The
+ * controller asks it before it writes a status; what is not listed does not happen.
+ */
+export const transitions = [
+  { id: 'S1', from: 'None', event: 'created', to: 'Pending', then: 'attempts 0' },
+  {
+    id: 'S2',
+    from: 'Pending',
+    event: 'waits',
+    to: 'Pending',
+    then: 'a condition says what is wrong with its source',
+  },
+  {
+    id: 'S3',
+    from: 'Pending',
+    event: 'started',
+    to: 'Creating',
+    then: 'driver and parameters are captured, and the source protected, before the driver is called',
+  },
+  {
+    id: 'S4',
+    from: 'Creating',
+    event: 'pending',
+    to: 'Creating',
+    then: 'observed or tried again with backoff, under the same identity',
+  },
+  {
+    id: 'S5',
+    from: 'Creating',
+    event: 'completed',
+    to: 'Ready',
+    then: 'handle, size and time are captured, the source is free again',
+  },
+  {
+    id: 'S6',
+    from: 'Creating',
+    event: 'failedForGood',
+    to: 'Failed',
+    then: 'failureMessage says why, the source is free again',
+  },
+  {
+    id: 'S6',
+    from: 'Pending',
+    event: 'failedForGood',
+    to: 'Failed',
+    then: 'failureMessage says why',
+  },
+  {
+    id: 'S7',
+    from: 'Failed',
+    event: 'retried',
+    to: 'Pending',
+    then: 'by hand, or by a change of snapshot or secret; it is of the time when it is made',
+  },
+  {
+    id: 'S8',
+    from: 'Pending',
+    event: 'forgotten',
+    to: 'None',
+    then: 'no driver was called',
+  },
+  {
+    id: 'S8',
+    from: 'Pending',
+    event: 'deleting',
+    to: 'Deleting',
+    then: 'after a retry: what the try before left behind is looked up by identity',
+  },
+  {
+    id: 'S9',
+    from: 'Creating',
+    event: 'deletionRequested',
+    to: 'Creating',
+    then: 'to a known outcome first, so that nothing leaks',
+  },
+  {
+    id: 'S10',
+    from: 'Ready',
+    event: 'deleting',
+    to: 'Deleting',
+    then: 'not while a volume is being made from it',
+  },
+  {
+    id: 'S10',
+    from: 'Failed',
+    event: 'deleting',
+    to: 'Deleting',
+    then: 'also without a handle: what a try left behind is looked up by identity',
+  },
+  {
+    id: 'S11',
+    from: 'Deleting',
+    event: 'deleted',
+    to: 'None',
+    then: 'the finalizer goes last',
+  },
+  {
+    id: 'S12',
+    from: 'Deleting',
+    event: 'deleteFailed',
+    to: 'Failed',
+    then: 'the handle is kept; deletion is tried again with backoff',
+  },
+  {
+    id: 'S13',
+    from: 'Ready',
+    event: 'lost',
+    to: 'Failed',
+    then: 'seen absent twice: SnapshotLost',
+  },
+] as const satisfies readonly {
+  readonly id: string;
+  readonly from: SnapshotPhase | 'None';
+  readonly event: string;
+  readonly to: SnapshotPhase | 'None';
+  readonly then: string;
+}[];
+
+type Transition = (typeof transitions)[number];
+
+/** Events that lead from one phase into a phase. */
+export type SnapshotEvent = Exclude<
+  Transition,
+  { readonly to: 'None' } | { readonly from: 'None' }
+>['event'];
+
+/** The phase after an event. @throws TypeError for an event the phase does not know: a bug. */
+export function nextPhase(from: SnapshotPhase, event: SnapshotEvent): SnapshotPhase {
+  const found = transitions.find((t) => t.from === from && t.event === event);
+  if (!found || found.to === 'None')
+    throw new TypeError(`a ${from} snapshot does not know the event ${event}`);
+  return found.to;
+}

@@ -1,0 +1,81 @@
+import type { Snapshot, Volume } from '../kinds/index.js';
+
+/** What is known when a snapshot is looked at. */
+export interface SnapshotSituation {
+  readonly snapshot: Snapshot;
+  /** The volume it is of, if that is there. */
+  readonly source: Volume | undefined;
+  /** What a failure would depend on now: snapshot and secrets by version. */
+  readonly inputs: string;
+  /** It is time to look whether the provider still has it. */
+  readonly lookDue: boolean;
+}
+
+/** The next thing to do for a snapshot. */
+export type SnapshotAction =
+  | { readonly type: 'none' }
+  /** S2: says what it waits for. */
+  | { readonly type: 'wait'; readonly reason: string; readonly message: string }
+  /** S10: says which volumes are being made from it. */
+  | { readonly type: 'waitForRestores' }
+  | { readonly type: 'start'; readonly source: Volume }
+  | { readonly type: 'create' }
+  | { readonly type: 'retry' }
+  | { readonly type: 'look' }
+  | { readonly type: 'startDeleting' }
+  | { readonly type: 'delete' }
+  /** No driver was called: only the object goes. */
+  | { readonly type: 'forget' };
+
+function planDeletion(snapshot: Snapshot): SnapshotAction {
+  switch (snapshot.status ?? 'Pending') {
+    case 'Pending':
+      // Before a retry a driver was called: what that left behind is looked up by identity.
+      return snapshot.driver ? { type: 'startDeleting' } : { type: 'forget' };
+    case 'Creating':
+      return { type: 'create' };
+    case 'Ready':
+    case 'Failed':
+      return (snapshot.restoresInFlight?.length ?? 0) > 0
+        ? { type: 'waitForRestores' }
+        : { type: 'startDeleting' };
+    case 'Deleting':
+      return { type: 'delete' };
+  }
+}
+
+function planStart({ snapshot, source }: SnapshotSituation): SnapshotAction {
+  const label = `volume "${snapshot.namespace}/${snapshot.source.volume}"`;
+  const wait = (message: string): SnapshotAction => ({
+    type: 'wait',
+    reason: 'SourceNotReady',
+    message,
+  });
+  if (!source) return wait(`${label} does not exist any more; delete this snapshot`);
+  if (source.metadata.deletionRequestedAt !== undefined) return wait(`${label} is being deleted`);
+  const { status = 'Pending', handle } = source;
+  const usable = status === 'Available' || status === 'Bound' || status === 'Released';
+  if (!usable || !handle)
+    return wait(`${label} is ${status}; the snapshot is made once it is there`);
+  return { type: 'start', source };
+}
+
+/** Decides what a snapshot needs. Pure: all effects are the controller's. */
+export function planSnapshot(situation: SnapshotSituation): SnapshotAction {
+  const { snapshot, inputs, lookDue } = situation;
+  if (snapshot.metadata.deletionRequestedAt !== undefined) return planDeletion(snapshot);
+  switch (snapshot.status ?? 'Pending') {
+    case 'Pending':
+      return planStart(situation);
+    case 'Creating':
+      return { type: 'create' };
+    case 'Ready':
+      return lookDue ? { type: 'look' } : { type: 'none' };
+    case 'Deleting':
+      return { type: 'delete' };
+    case 'Failed':
+      return (snapshot.handle ?? '') === '' && snapshot.failedWith !== inputs
+        ? { type: 'retry' }
+        : { type: 'none' };
+  }
+}

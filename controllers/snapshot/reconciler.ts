@@ -1,0 +1,348 @@
+import {
+  type AnyKind,
+  done,
+  fail,
+  isDeleting,
+  removeFinalizer,
+  type Request,
+  requeueAfter,
+  type Result,
+  retry,
+  StatusError,
+  timestamp,
+} from 'kedge';
+import { DriverError, errorClasses } from '@kedge/driver-sdk';
+import {
+  secrets,
+  type Snapshot,
+  snapshots,
+  storageClasses,
+  type Volume,
+  volumes,
+} from '../kinds/index.js';
+import { RetryGate } from '../retry-gate.js';
+import { referencedSecrets } from '../secret/index.js';
+import { identityOf, judgeFailure, keyOfVolume } from '../volume/index.js';
+import { snapshotFinalizer } from './admission.js';
+import { keyOfSnapshot, SnapshotEffects, type SnapshotControllerOptions } from './effects.js';
+import { nextPhase } from './phases.js';
+import { planSnapshot, type SnapshotAction, type SnapshotSituation } from './plan.js';
+
+/** Backoff of driver calls (research/storage.md 1.0). */
+export const backoff = { baseMs: 1_000, maxMs: 300_000, jitter: 0.2 };
+/** A provider that works on a snapshot is asked again this often. */
+const pollMs = 5_000;
+/** Whether the provider still has a snapshot is looked at this often, with jitter (S13). */
+const lookMs = 60 * 60_000;
+const confirmMs = 30_000;
+const callsDriver: readonly SnapshotAction['type'][] = ['create', 'delete'];
+
+/** Effects of the snapshot state machine; what to do is decided in plan.ts. */
+export class SnapshotReconciler {
+  readonly #options: SnapshotControllerOptions;
+  readonly #effects: SnapshotEffects;
+  readonly #gate: RetryGate;
+  /** When to look next, and how often it was missing, by uid. */
+  readonly #looks = new Map<string, { readonly at: number; readonly missing: number }>();
+
+  constructor(options: SnapshotControllerOptions) {
+    this.#options = options;
+    this.#effects = new SnapshotEffects(options);
+    this.#gate = new RetryGate(options.clock, options.random, backoff);
+  }
+
+  async reconcile(request: Request): Promise<Result> {
+    const snapshot = await this.#options.store.get(snapshots, request.key);
+    if (!snapshot) return done();
+    const situation = this.#situation(snapshot);
+    const action = planSnapshot(situation);
+    if (callsDriver.includes(action.type)) {
+      const leftMs = this.#gate.leftMs(snapshot.metadata.uid, situation.inputs);
+      if (leftMs > 0) return requeueAfter(leftMs);
+    }
+    switch (action.type) {
+      case 'none':
+        return this.#untilLook(snapshot);
+      case 'wait':
+        return this.#wait(snapshot, action.reason, action.message);
+      case 'waitForRestores':
+        return this.#wait(
+          snapshot,
+          'RestoreInFlight',
+          `${snapshot.restoresInFlight?.length ?? 0} volumes are being made from it; it is deleted after that`,
+        );
+      case 'start':
+        return this.#start(snapshot, action.source);
+      case 'create':
+        return this.#create(situation, request);
+      case 'retry':
+        await this.#effects.write(snapshot, {
+          status: nextPhase('Failed', 'retried'),
+          attempts: 0,
+          failureMessage: '',
+          failedWith: '',
+          reason: 'Retried',
+        });
+        return done();
+      case 'look':
+        return this.#look(situation, request);
+      case 'startDeleting':
+        await this.#effects.write(snapshot, {
+          status: nextPhase(snapshot.status ?? 'Pending', 'deleting'),
+          reason: 'Deleting',
+          failureMessage: '',
+        });
+        return done();
+      case 'delete':
+        return this.#delete(situation, request);
+      case 'forget':
+        return this.#forget(snapshot);
+    }
+  }
+
+  #situation(snapshot: Snapshot): SnapshotSituation {
+    const { manager, clock } = this.#options;
+    const key = `${snapshot.namespace}/${snapshot.source.volume}`;
+    const named = manager.informer(volumes).lister.get(key);
+    // A namesake that came later is not what was meant to be copied.
+    const source =
+      !snapshot.sourceUid || named?.metadata.uid === snapshot.sourceUid ? named : undefined;
+    const storageClass = manager
+      .informer(storageClasses)
+      .lister.get(snapshot.storageClassName ?? named?.storageClassName ?? '');
+    const references = referencedSecrets(
+      { ...storageClass?.parameters, ...snapshot.driverParameters },
+      snapshot.namespace,
+    );
+    const versions = references.map((secret) => {
+      const found = manager.informer(secrets).lister.get(secret);
+      return `${secret}@${found?.metadata.resourceVersion ?? 'missing'}`;
+    });
+    const inputs = [`snapshot@${snapshot.metadata.generation}`, ...versions].join(' ');
+    const look = this.#looks.get(snapshot.metadata.uid);
+    return {
+      snapshot,
+      source,
+      inputs,
+      lookDue: look !== undefined && look.at <= clock.monotonic(),
+    };
+  }
+
+  async #wait(snapshot: Snapshot, reason: string, message: string): Promise<Result> {
+    const told = (snapshot.conditions ?? []).find((c) => c.type === 'Ready');
+    if (told?.message !== message)
+      await this.#effects.write(snapshot, {
+        reason,
+        ...this.#effects.condition(snapshot, 'False', reason, message),
+      });
+    return done();
+  }
+
+  /** S3: snapshot and source in one transaction, so that the source is not deleted under the copy. */
+  async #start(snapshot: Snapshot, source: Volume): Promise<Result> {
+    const { store } = this.#options;
+    const { uid } = snapshot.metadata;
+    const inFlight = [...(source.snapshotsInFlight ?? []).filter((u) => u !== uid), uid];
+    await store.transact([
+      {
+        op: 'updateStatus',
+        kind: snapshots as unknown as AnyKind,
+        key: keyOfSnapshot(snapshot),
+        status: {
+          status: nextPhase('Pending', 'started'),
+          driver: source.driver ?? '',
+          driverParameters: source.driverParameters ?? {},
+          storageClassName: source.storageClassName,
+          sizeBytes: source.sizeBytes ?? '0',
+          sourceUid: source.metadata.uid,
+          reason: 'Creating',
+          failureMessage: '',
+          ...this.#effects.condition(
+            snapshot,
+            'False',
+            'Creating',
+            `driver ${source.driver ?? ''} is asked`,
+          ),
+        },
+        precondition: { uid, resourceVersion: snapshot.metadata.resourceVersion },
+      },
+      {
+        op: 'updateStatus',
+        kind: volumes as unknown as AnyKind,
+        key: keyOfVolume(source),
+        status: { snapshotsInFlight: inFlight },
+        precondition: {
+          uid: source.metadata.uid,
+          resourceVersion: source.metadata.resourceVersion,
+        },
+      },
+    ]);
+    return done();
+  }
+
+  /** S4 to S6, S9. */
+  async #create(situation: SnapshotSituation, request: Request): Promise<Result> {
+    const { snapshot, source, inputs } = situation;
+    const startedAt = timestamp(this.#options.clock);
+    let made;
+    try {
+      const prepared = await this.#effects.prepare(snapshot, request.signal);
+      const { driver } = prepared;
+      if (snapshot.handle) made = await driver.observeSnapshot(prepared.request);
+      else {
+        if (!source?.handle)
+          throw new DriverError('InvalidParameters', 'its source is gone; make it anew');
+        const { handle } = source;
+        const context = { ...prepared.request, volume: identityOf(source), handle };
+        made = await driver.createSnapshot(context);
+      }
+    } catch (thrown) {
+      if (thrown instanceof StatusError) return retry(thrown);
+      return this.#failed(situation, DriverError.from(thrown), startedAt);
+    }
+    this.#gate.clear(snapshot.metadata.uid);
+    const size = BigInt(snapshot.sizeBytes ?? '0');
+    const least = made.restoreSizeBytes > size ? made.restoreSizeBytes : size;
+    const known = { handle: made.handle, restoreSize: String(least) };
+    if (!made.ready) {
+      if (snapshot.handle !== made.handle) await this.#effects.write(snapshot, known);
+      return requeueAfter(pollMs);
+    }
+    const readyAt = timestamp(this.#options.clock);
+    await this.#effects.settle(snapshot, source, {
+      ...known,
+      status: nextPhase('Creating', 'completed'),
+      readyAt,
+      reason: 'Ready',
+      failureMessage: '',
+      failedWith: inputs,
+      lastOperation: this.#effects.operation('createSnapshot', startedAt),
+      ...this.#effects.condition(
+        snapshot,
+        'True',
+        'Ready',
+        `driver ${snapshot.driver ?? ''} made it`,
+      ),
+    });
+    return done();
+  }
+
+  async #failed(
+    { snapshot, source, inputs }: SnapshotSituation,
+    error: DriverError,
+    startedAt: string,
+  ): Promise<Result> {
+    const attempts = (snapshot.attempts ?? 0) + 1;
+    const { event, reason, message } = judgeFailure(error, attempts);
+    const delayMs = this.#gate.failed(snapshot.metadata.uid, inputs, error.retryAfterMs);
+    this.#options.logger.warn('driver call failed', {
+      snapshot: `${snapshot.namespace}/${snapshot.name}`,
+      reason,
+      error: error.message,
+      retryInMs: Math.round(delayMs),
+    });
+    // An unknown outcome is found out by asking again: the identity makes it the same snapshot.
+    const again = event === 'failedForNow' || event === 'outcomeUnknown';
+    const told = {
+      attempts,
+      reason,
+      lastOperation: this.#effects.operation(
+        'createSnapshot',
+        startedAt,
+        error,
+        again ? delayMs : undefined,
+      ),
+      ...this.#effects.condition(snapshot, 'False', reason, message),
+    };
+    if (again) {
+      await this.#effects.write(snapshot, told);
+      return requeueAfter(delayMs);
+    }
+    await this.#effects.settle(snapshot, source, {
+      ...told,
+      status: nextPhase('Creating', 'failedForGood'),
+      failureMessage: message,
+      failedWith: inputs,
+    });
+    return fail(reason, message);
+  }
+
+  /** S11, S12. */
+  async #delete(situation: SnapshotSituation, request: Request): Promise<Result> {
+    const { snapshot, inputs } = situation;
+    if (!isDeleting(snapshot)) return done();
+    const startedAt = timestamp(this.#options.clock);
+    try {
+      const prepared = await this.#effects.prepare(snapshot, request.signal);
+      await prepared.driver.deleteSnapshot(prepared.request);
+    } catch (thrown) {
+      if (thrown instanceof StatusError) return retry(thrown);
+      const error = DriverError.from(thrown);
+      const delayMs = this.#gate.failed(snapshot.metadata.uid, inputs, error.retryAfterMs);
+      const final = errorClasses[error.kind] === 'final';
+      await this.#effects.write(snapshot, {
+        reason: error.kind,
+        lastOperation: this.#effects.operation('deleteSnapshot', startedAt, error, delayMs),
+        ...(final
+          ? { status: nextPhase('Deleting', 'deleteFailed'), failureMessage: error.message }
+          : {}),
+      });
+      return requeueAfter(delayMs);
+    }
+    return this.#forget(snapshot);
+  }
+
+  async #forget(snapshot: Snapshot): Promise<Result> {
+    const { uid } = snapshot.metadata;
+    this.#gate.clear(uid);
+    this.#looks.delete(uid);
+    const { store } = this.#options;
+    await removeFinalizer(store, snapshots, keyOfSnapshot(snapshot), snapshotFinalizer, uid);
+    return done();
+  }
+
+  #untilLook(snapshot: Snapshot): Result {
+    if (snapshot.status !== 'Ready') return done();
+    const { clock, random } = this.#options;
+    const { uid } = snapshot.metadata;
+    const now = clock.monotonic();
+    let at = this.#looks.get(uid)?.at ?? 0;
+    if (at <= now) {
+      at = now + lookMs * (0.8 + 0.4 * random.next());
+      this.#looks.set(uid, { at, missing: 0 });
+    }
+    return requeueAfter(at - now);
+  }
+
+  /** S13: seen absent twice. */
+  async #look(situation: SnapshotSituation, request: Request): Promise<Result> {
+    const { snapshot } = situation;
+    const { uid } = snapshot.metadata;
+    const { clock } = this.#options;
+    const startedAt = timestamp(clock);
+    const missing = this.#looks.get(uid)?.missing ?? 0;
+    this.#looks.delete(uid);
+    try {
+      const prepared = await this.#effects.prepare(snapshot, request.signal);
+      await prepared.driver.observeSnapshot(prepared.request);
+    } catch (thrown) {
+      if (thrown instanceof StatusError) return retry(thrown);
+      const error = DriverError.from(thrown);
+      if (error.kind !== 'NotFound') return this.#untilLook(snapshot);
+      if (missing === 0) {
+        this.#looks.set(uid, { at: clock.monotonic() + confirmMs, missing: 1 });
+        return requeueAfter(confirmMs);
+      }
+      const message = `SnapshotLost: the provider does not have it any more: ${error.message}`;
+      await this.#effects.write(snapshot, {
+        status: nextPhase('Ready', 'lost'),
+        reason: 'SnapshotLost',
+        failureMessage: message,
+        lastOperation: this.#effects.operation('observeSnapshot', startedAt, error),
+        ...this.#effects.condition(snapshot, 'False', 'SnapshotLost', message),
+      });
+      return done();
+    }
+    return this.#untilLook(snapshot);
+  }
+}

@@ -1,0 +1,152 @@
+import { failedPrecondition, invalid, modifyStatus, notFound, parseQuantity } from 'kedge';
+import type { JsonObject } from 'kedge/rpc';
+import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
+import { describeMethod, field, operationFields } from '../describe.js';
+import { type Snapshot, snapshots, storageClasses, volumes } from '../kinds/index.js';
+import { nextPhase } from './phases.js';
+
+async function required(parts: ApiParts, request: JsonObject): Promise<Snapshot> {
+  const key = { namespace: String(request.namespace), name: String(request.name) };
+  const snapshot = await parts.store.get(snapshots, key);
+  if (!snapshot) throw notFound({ kind: 'Snapshot', ...key });
+  return snapshot;
+}
+
+/** A new volume from a Ready snapshot, through the rules of every volume. */
+async function restore(
+  parts: ApiParts,
+  context: CallContext,
+  request: JsonObject,
+): Promise<JsonObject> {
+  const snapshot = await required(parts, request);
+  const { namespace, name } = snapshot;
+  const served = parts.served.get('Volume');
+  if (!served) throw new TypeError('volumes are not served');
+  const wanted = typeof request.volume === 'string' ? request.volume : '';
+  if (wanted === '')
+    throw invalid([{ field: 'volume', description: 'is required: the name of the new volume' }]);
+  if (snapshot.status !== 'Ready')
+    throw failedPrecondition(
+      'SnapshotNotReady',
+      `snapshot "${namespace}/${name}" is ${snapshot.status ?? 'Pending'}; only a Ready one can be restored`,
+      { kind: 'Snapshot', namespace, name },
+    );
+  const source = await parts.store.get(volumes, { namespace, name: snapshot.source.volume });
+  const given = (key: string): string => (typeof request[key] === 'string' ? request[key] : '');
+  const volume = {
+    name: wanted,
+    source: { snapshot: name },
+    storageClassName: given('storageClassName') || snapshot.storageClassName || '',
+    size: given('size') || snapshot.restoreSize || '0',
+    accessMode: source?.accessMode ?? 'ReadWriteOnce',
+    ...(source?.parameters ? { parameters: source.parameters } : {}),
+  };
+  return parts.resources.unary('Create', served, context, {
+    namespace,
+    volume,
+    dryRun: request.dryRun === true,
+  });
+}
+
+async function retry(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
+  const snapshot = await required(parts, request);
+  const { namespace, name } = snapshot;
+  if (snapshot.status !== 'Failed' || snapshot.handle)
+    throw failedPrecondition(
+      'NotFailed',
+      `snapshot "${namespace}/${name}" is ${snapshot.status ?? 'Pending'}; only one that failed to be made is tried again`,
+    );
+  const armed = await modifyStatus(parts.store, snapshots, { namespace, name }, (current) =>
+    current.status === 'Failed' && !current.handle
+      ? {
+          status: nextPhase('Failed', 'retried'),
+          attempts: 0,
+          failureMessage: '',
+          reason: 'Retried',
+        }
+      : undefined,
+  );
+  const served = parts.served.get('Snapshot');
+  return served ? parts.resources.show(served, armed ?? snapshot) : {};
+}
+
+async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
+  const snapshot = await required(parts, request);
+  const { store } = parts;
+  const { namespace, name } = snapshot;
+  const source = await store.get(volumes, { namespace, name: snapshot.source.volume });
+  const made = (await store.list(volumes, { namespace })).items.filter(
+    (volume) => volume.source?.snapshot === name,
+  );
+  const storageClass = snapshot.storageClassName
+    ? await store.get(storageClasses, { name: snapshot.storageClassName })
+    : undefined;
+  const size = parseQuantity(snapshot.restoreSize ?? '');
+  return {
+    kind: 'Snapshot',
+    namespace,
+    name,
+    status: snapshot.status,
+    fields: [
+      field('Source', snapshot.source.volume),
+      field('Driver', snapshot.driver),
+      field('Handle', snapshot.handle),
+      field('Restore size', size === undefined ? undefined : `${size} bytes`),
+      field('Ready at', snapshot.readyAt),
+      field('Attempts', snapshot.attempts),
+      field('Reason', snapshot.reason),
+      field('Failure', snapshot.failureMessage),
+      ...operationFields(snapshot.lastOperation),
+    ].filter((f) => f !== undefined),
+    conditions: snapshot.conditions ?? [],
+    references: [
+      {
+        relation: 'made of',
+        kind: 'Volume',
+        namespace,
+        name: snapshot.source.volume,
+        status: source ? source.status : 'gone',
+      },
+      ...(snapshot.storageClassName
+        ? [
+            {
+              relation: 'class',
+              kind: 'StorageClass',
+              name: snapshot.storageClassName,
+              status: storageClass ? 'found' : 'missing',
+            },
+          ]
+        : []),
+      ...made.map((volume) => ({
+        relation: 'restored as',
+        kind: 'Volume',
+        namespace,
+        name: volume.name,
+        status: volume.status,
+      })),
+    ],
+    hints:
+      snapshot.status === 'Ready'
+        ? [`kedge snapshot restore ${name} --to NEW-VOLUME -n ${namespace}`]
+        : snapshot.status === 'Failed'
+          ? [`mend what the message names, then: kedge snapshot retry ${name} -n ${namespace}`]
+          : [],
+  };
+}
+
+/** Custom methods of snapshots. Restoring needs the right to create volumes (design.md section 12). */
+export function snapshotVerbs(parts: ApiParts): readonly CustomMethod[] {
+  return [
+    {
+      id: 'SnapshotService.Restore',
+      access: { type: 'policy', resource: 'volumes', verb: 'create', scope: 'Namespaced' },
+      handler: { type: 'unary', call: (context, request) => restore(parts, context, request) },
+    },
+    {
+      id: 'SnapshotService.Retry',
+      access: { type: 'policy', resource: 'snapshots', verb: 'update', scope: 'Namespaced' },
+      handler: { type: 'unary', call: (_context, request) => retry(parts, request) },
+    },
+    describeMethod('SnapshotService.Describe', 'snapshots', (request) => describe(parts, request)),
+  ];
+}

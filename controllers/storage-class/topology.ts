@@ -1,0 +1,70 @@
+import type { Node, StorageClass, TopologyExpression, TopologySelector } from '../kinds/index.js';
+
+type Labels = Readonly<Record<string, string>>;
+
+function expressionHolds({ key, operator, values = [] }: TopologyExpression, labels: Labels) {
+  const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+  switch (operator) {
+    case 'In':
+      return value !== undefined && values.includes(value);
+    case 'NotIn':
+      return value === undefined || !values.includes(value);
+    case 'Exists':
+      return value !== undefined;
+    case 'DoesNotExist':
+      return value === undefined;
+  }
+}
+
+function selectorHolds({ matchLabels, matchExpressions }: TopologySelector, labels: Labels) {
+  return (
+    Object.entries(matchLabels ?? {}).every(([key, value]) => labels[key] === value) &&
+    (matchExpressions ?? []).every((expression) => expressionHolds(expression, labels))
+  );
+}
+
+/**
+ * Whether a node's labels satisfy a class's allowedTopologies: one of the selectors, all of its parts
+ * (design.md section 12). None given allows everything.
+ */
+export function topologyAllows(
+  selectors: readonly TopologySelector[] | undefined,
+  labels: Labels | undefined,
+): boolean {
+  if (!selectors || selectors.length === 0) return true;
+  return selectors.some((selector) => selectorHolds(selector, labels ?? {}));
+}
+
+/** Where a volume of a class can be made. */
+export type TopologyChoice =
+  | { readonly type: 'node'; readonly node: string; readonly topology: Labels }
+  | { readonly type: 'none'; readonly message: string };
+
+/**
+ * The node that a volume is made for: the preferred one when it is allowed, else the first by name.
+ * `keys` are the labels that the driver places volumes by.
+ */
+export function chooseTopology(
+  storageClass: StorageClass,
+  nodes: readonly Node[],
+  keys: readonly string[],
+  preferred: string,
+): TopologyChoice {
+  const selectors = storageClass.allowedTopologies;
+  const allowed = nodes.filter((node) => topologyAllows(selectors, node.labels));
+  const sorted = [...allowed].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const chosen = sorted.find((node) => node.name === preferred) ?? sorted[0];
+  if (chosen) {
+    const labels = chosen.labels ?? {};
+    const topology = Object.fromEntries(
+      keys.filter((key) => labels[key] !== undefined).map((key) => [key, labels[key] ?? '']),
+    );
+    return { type: 'node', node: chosen.name, topology };
+  }
+  // Nothing is asked for: whoever is there will do, even before a node has registered.
+  if (!selectors || selectors.length === 0) return { type: 'node', node: preferred, topology: {} };
+  return {
+    type: 'none',
+    message: `none of ${nodes.length} nodes has labels that allowedTopologies of class "${storageClass.name}" asks for; label a node, or widen allowedTopologies`,
+  };
+}

@@ -1,0 +1,158 @@
+import {
+  type Clock,
+  type Condition,
+  type ConditionStatus,
+  type Lister,
+  type Logger,
+  type Manager,
+  type ObjectStore,
+  type Random,
+  setCondition,
+  timestamp,
+} from 'kedge';
+import {
+  type CallContext,
+  type Driver,
+  type DriverError,
+  type DriverRegistry,
+  type Parameters,
+} from '@kedge/driver-sdk';
+import {
+  type DriverOperation,
+  type StorageClass,
+  storageClasses,
+  type Volume,
+  volumes,
+} from '../kinds/index.js';
+import { RetryGate } from '../retry-gate.js';
+import type { ParameterResolver } from '../secret/index.js';
+import { driverCall, identityOf } from './driver-call.js';
+import type { VolumeSituation } from './plan.js';
+
+/** Ports of the volume controller. */
+export interface VolumeControllerOptions {
+  readonly store: ObjectStore;
+  readonly manager: Manager;
+  readonly drivers: DriverRegistry;
+  readonly resolver: ParameterResolver;
+  readonly node: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** Backoff of driver calls (research/storage.md 1.0). */
+export const backoff = { baseMs: 1_000, maxMs: 300_000, jitter: 0.2 };
+
+/** The key of a volume. */
+export function keyOfVolume(volume: Volume): { namespace: string; name: string } {
+  return { namespace: volume.namespace, name: volume.name };
+}
+
+/** A driver with all that a call of it needs. */
+export interface PreparedCall {
+  readonly driver: Driver;
+  /** Secret references not resolved: what may be stored. */
+  readonly parameters: Parameters;
+  readonly context: CallContext;
+}
+
+/** What the parts of the volume controller share: writing status, calling drivers, backing off. */
+export class VolumeEffects {
+  readonly options: VolumeControllerOptions;
+  readonly gate: RetryGate;
+
+  constructor(options: VolumeControllerOptions) {
+    this.options = options;
+    this.gate = new RetryGate(options.clock, options.random, backoff);
+  }
+
+  get now(): string {
+    return timestamp(this.options.clock);
+  }
+
+  /** Status fields, unless the volume changed meanwhile. @throws StatusError Aborted then: look again. */
+  async write(volume: Volume, status: Partial<Volume>): Promise<void> {
+    const { resourceVersion, uid } = volume.metadata;
+    const guard = { resourceVersion, uid };
+    await this.options.store.updateStatus(volumes, keyOfVolume(volume), status, guard);
+  }
+
+  condition(
+    volume: Volume,
+    type: string,
+    status: ConditionStatus,
+    reason: string,
+    message: string,
+  ): Pick<Volume, 'conditions'> {
+    const observedGeneration = volume.metadata.generation;
+    const next: Omit<Condition, 'lastTransitionAt'> = {
+      type,
+      status,
+      reason,
+      message,
+      observedGeneration,
+    };
+    return { conditions: setCondition(volume.conditions, next, this.now) };
+  }
+
+  /** The driver and the context of a call; secrets are resolved now. @throws DriverError */
+  async prepare(
+    situation: VolumeSituation,
+    signal: AbortSignal,
+    node?: string,
+  ): Promise<PreparedCall> {
+    const { drivers, resolver } = this.options;
+    const { volume, storageClass } = situation;
+    const { driver, parameters } = await driverCall(drivers, volume, storageClass);
+    const context: CallContext = {
+      volume: identityOf(volume),
+      parameters: resolver.resolve(parameters, volume.namespace),
+      node: node ?? this.options.node,
+      signal,
+    };
+    return { driver, parameters, context };
+  }
+
+  succeeded(call: string, startedAt: string): Pick<Volume, 'lastOperation'> {
+    return {
+      lastOperation: { call, startedAt, outcome: 'Succeeded', message: '', nextTryAt: '' },
+    };
+  }
+
+  /** What `kedge volume explain` tells of a failed call. */
+  failedOperation(
+    call: string,
+    startedAt: string,
+    error: DriverError,
+    retryInMs: number | undefined,
+  ): DriverOperation {
+    const nextTryAt =
+      retryInMs === undefined ? '' : new Date(this.options.clock.now() + retryInMs).toISOString();
+    return { call, startedAt, outcome: error.kind, message: error.message, nextTryAt };
+  }
+
+  /** Tells of a failed driver call and gives the wait before the next. */
+  closeGate(
+    { volume, inputs }: VolumeSituation,
+    call: string,
+    error: DriverError,
+    leastMs = 0,
+  ): number {
+    const askedMs = Math.max(leastMs, error.retryAfterMs ?? 0);
+    const delayMs = this.gate.failed(volume.metadata.uid, inputs, askedMs);
+    this.options.logger.warn('driver call failed', {
+      volume: `${volume.namespace}/${volume.name}`,
+      call,
+      reason: error.kind,
+      error: error.message,
+      retryInMs: Math.round(delayMs),
+    });
+    return delayMs;
+  }
+
+  /** The classes as the cache has them. */
+  classes(): Lister<StorageClass> {
+    return this.options.manager.informer(storageClasses).lister;
+  }
+}

@@ -1,0 +1,270 @@
+import {
+  type AnyKind,
+  done,
+  fail,
+  parseQuantity,
+  type Request,
+  requeueAfter,
+  type Result,
+  retry,
+  StatusError,
+} from 'kedge';
+import { DriverError, type ProvisionResult, type SnapshotIdentity } from '@kedge/driver-sdk';
+import { nodes, type Snapshot, snapshots, type Volume, volumes } from '../kinds/index.js';
+import { chooseTopology } from '../storage-class/topology.js';
+import { classMissing } from './driver-call.js';
+import { keyOfVolume, type VolumeEffects } from './effects.js';
+import { judgeFailure } from './failure.js';
+import { nextPhase } from './phases.js';
+import { effectivePolicy, type VolumeSituation } from './plan.js';
+
+/** A Failed volume is tried again this often even if nothing seems to have changed. */
+const recheckMs = 15 * 60_000;
+/** A Stalled volume's provider is asked again this often. */
+const observeMs = 30_000;
+
+/** From Pending to a known outcome: V2 to V10, V20, V21. */
+export class Provisioning {
+  readonly #effects: VolumeEffects;
+
+  constructor(effects: VolumeEffects) {
+    this.#effects = effects;
+  }
+
+  /** V3, V10: the intent is stored before the driver is called, so that a crash in between leaks nothing. */
+  async start(situation: VolumeSituation, event: 'resolved' | 'rearmed'): Promise<Result> {
+    const { volume, storageClass } = situation;
+    const { options } = this.#effects;
+    if (!storageClass) return this.failed(situation, 'provision', classMissing(volume));
+    const driver = await options.drivers.get(storageClass.driver);
+    const keys = driver?.capabilities().topologyKeys ?? [];
+    const all = options.manager.informer(nodes).lister.list();
+    const choice = chooseTopology(storageClass, all, keys, options.node);
+    if (choice.type === 'none') return this.#wait(volume, 'TopologyUnsatisfied', choice.message);
+    const source = this.#sourceOf(volume);
+    if (typeof source === 'string') return this.#wait(volume, 'SnapshotNotReady', source);
+    const status: Partial<Volume> = {
+      status: nextPhase(volume.status ?? 'Pending', event),
+      driver: storageClass.driver,
+      topology: choice.topology,
+      reason: 'Provisioning',
+      failureMessage: '',
+      attempts: 0,
+      ...this.#effects.condition(
+        volume,
+        'Provisioned',
+        'False',
+        'Provisioning',
+        `driver ${storageClass.driver} is asked`,
+      ),
+    };
+    if (!source) await this.#effects.write(volume, status);
+    else await this.#startRestore(volume, status, source);
+    return done();
+  }
+
+  /** The Ready snapshot a volume is made from; undefined for none, a message while there is none yet. */
+  #sourceOf(volume: Volume): Snapshot | undefined | string {
+    if (!volume.source) return undefined;
+    const key = `${volume.namespace}/${volume.source.snapshot}`;
+    const snapshot = this.#effects.options.manager.informer(snapshots).lister.get(key);
+    if (!snapshot) return `snapshot "${key}" does not exist; create it, or delete this volume`;
+    if (snapshot.metadata.deletionRequestedAt !== undefined)
+      return `snapshot "${key}" is being deleted`;
+    if (snapshot.status !== 'Ready')
+      return `snapshot "${key}" is ${snapshot.status ?? 'Pending'}, not Ready yet`;
+    return snapshot;
+  }
+
+  /** The snapshot is told in the same transaction: it is not deleted under the copy. */
+  async #startRestore(volume: Volume, status: Partial<Volume>, snapshot: Snapshot): Promise<void> {
+    const { uid, resourceVersion } = volume.metadata;
+    const inFlight = [...(snapshot.restoresInFlight ?? []).filter((u) => u !== uid), uid];
+    await this.#effects.options.store.transact([
+      {
+        op: 'updateStatus',
+        kind: volumes as unknown as AnyKind,
+        key: keyOfVolume(volume),
+        status,
+        precondition: { uid, resourceVersion },
+      },
+      {
+        op: 'updateStatus',
+        kind: snapshots as unknown as AnyKind,
+        key: { namespace: snapshot.namespace, name: snapshot.name },
+        status: { restoresInFlight: inFlight },
+        precondition: {
+          uid: snapshot.metadata.uid,
+          resourceVersion: snapshot.metadata.resourceVersion,
+        },
+      },
+    ]);
+  }
+
+  /** V2: nothing was asked of anybody; a change of what it waits for wakes it. */
+  async #wait(volume: Volume, reason: string, message: string): Promise<Result> {
+    const { reason: before } = volume;
+    const condition = this.#effects.condition(volume, 'Provisioned', 'False', reason, message);
+    const told = (volume.conditions ?? []).find((c) => c.type === 'Provisioned');
+    if (before !== reason || told?.message !== message)
+      await this.#effects.write(volume, { reason, ...condition });
+    return done();
+  }
+
+  async provision(situation: VolumeSituation, request: Request): Promise<Result> {
+    const { volume, storageClass } = situation;
+    const startedAt = this.#effects.now;
+    const call = volume.source ? 'restore' : 'provision';
+    let made: ProvisionResult;
+    let prepared;
+    try {
+      prepared = await this.#effects.prepare(situation, request.signal);
+      const { driver, context } = prepared;
+      const sizeBytes = parseQuantity(volume.size) ?? 0n;
+      const asked = { ...context, sizeBytes, accessMode: volume.accessMode };
+      const wanted = { ...asked, topology: volume.topology ?? {} };
+      made = volume.source
+        ? await driver.restore({ ...wanted, snapshot: this.#restored(volume) })
+        : await driver.provision(wanted);
+      if (made.sizeBytes < sizeBytes && driver.capabilities().ownsData)
+        throw new DriverError(
+          'Internal',
+          `driver ${driver.name} made ${made.sizeBytes} bytes, ${sizeBytes} were asked for`,
+        );
+    } catch (thrown) {
+      return this.failed(situation, call, thrown, startedAt);
+    }
+    const { driver, parameters } = prepared;
+    this.#effects.gate.clear(volume.metadata.uid);
+    await this.#effects.write(volume, {
+      status: nextPhase('Provisioning', 'provisioned'),
+      handle: made.handle,
+      sizeBytes: String(made.sizeBytes),
+      driver: driver.name,
+      driverParameters: parameters,
+      effectiveReclaimPolicy: effectivePolicy(volume, storageClass),
+      reason: 'Provisioned',
+      failureMessage: '',
+      failedWith: '',
+      // What comes from a snapshot of a block device has a file system already.
+      formatted: volume.source !== undefined && driver.capabilities().blockDevice,
+      ...this.#effects.succeeded(call, startedAt),
+      ...this.#effects.condition(
+        volume,
+        'Provisioned',
+        'True',
+        'Provisioned',
+        `driver ${driver.name} made it`,
+      ),
+    });
+    return done();
+  }
+
+  #restored(volume: Volume): SnapshotIdentity & { readonly handle: string } {
+    const key = `${volume.namespace}/${volume.source?.snapshot ?? ''}`;
+    const snapshot = this.#effects.options.manager.informer(snapshots).lister.get(key);
+    const inFlight = snapshot?.restoresInFlight?.includes(volume.metadata.uid) === true;
+    if (!snapshot?.handle || !inFlight)
+      throw new DriverError(
+        'InvalidParameters',
+        `snapshot "${key}" is gone; make the volume anew from another one`,
+      );
+    const { uid } = snapshot.metadata;
+    return { uid, name: snapshot.name, namespace: snapshot.namespace, handle: snapshot.handle };
+  }
+
+  /** V4, V5, V7, V8 by the class of the error. A store conflict is nobody's failure: just again. */
+  async failed(
+    situation: VolumeSituation,
+    call: string,
+    thrown: unknown,
+    startedAt = this.#effects.now,
+  ): Promise<Result> {
+    if (thrown instanceof StatusError) return retry(thrown);
+    const { volume, inputs } = situation;
+    const error = DriverError.from(thrown);
+    const attempts = (volume.attempts ?? 0) + 1;
+    const { event, reason, message } = judgeFailure(error, attempts);
+    const delayMs = this.#effects.closeGate(situation, call, error);
+    const again =
+      event === 'failedForNow' ? delayMs : event === 'outcomeUnknown' ? observeMs : undefined;
+    await this.#effects.write(volume, {
+      status: nextPhase(volume.status ?? 'Pending', event),
+      attempts,
+      reason,
+      // Only Failed and Stalled have one (specification section 2.2); the rest is in lastOperation.
+      failureMessage: event === 'failedForNow' ? '' : message,
+      failedWith: inputs,
+      lastOperation: this.#effects.failedOperation(call, startedAt, error, again ?? recheckMs),
+      ...this.#effects.condition(volume, 'Provisioned', 'False', reason, message),
+    });
+    return again === undefined ? fail(reason, message) : requeueAfter(again);
+  }
+
+  async recheck(volume: Volume): Promise<Result> {
+    const since = Date.parse(volume.metadata.updatedAt);
+    const leftMs = since + recheckMs - this.#effects.options.clock.now();
+    if (leftMs > 0 || (volume.handle ?? '') !== '') return requeueAfter(Math.max(leftMs, 60_000));
+    await this.#effects.write(volume, {
+      status: nextPhase('Failed', 'rearmed'),
+      attempts: 0,
+      failureMessage: '',
+      failedWith: '',
+      reason: 'Rechecking',
+    });
+    return done();
+  }
+
+  /** V20, V21: only what the provider shows leads out of Stalled. */
+  async observe(situation: VolumeSituation, request: Request): Promise<Result> {
+    const { volume } = situation;
+    const startedAt = this.#effects.now;
+    try {
+      const { driver, parameters, context } = await this.#effects.prepare(
+        situation,
+        request.signal,
+      );
+      const found = await driver.observe({ ...context, handle: volume.handle || undefined });
+      this.#effects.gate.clear(volume.metadata.uid);
+      await this.#effects.write(volume, {
+        status: nextPhase('Stalled', 'provisioned'),
+        handle: found.handle,
+        sizeBytes: String(found.sizeBytes ?? parseQuantity(volume.size) ?? 0n),
+        driverParameters: parameters,
+        effectiveReclaimPolicy: effectivePolicy(volume, situation.storageClass),
+        failureMessage: '',
+        failedWith: '',
+        reason: 'Provisioned',
+        ...this.#effects.succeeded('observe', startedAt),
+        ...this.#effects.condition(
+          volume,
+          'Provisioned',
+          'True',
+          'Provisioned',
+          `driver ${driver.name} has it`,
+        ),
+      });
+      return done();
+    } catch (thrown) {
+      if (thrown instanceof StatusError) return retry(thrown);
+      const error = DriverError.from(thrown);
+      if (error.kind !== 'NotFound') {
+        const delayMs = Math.max(
+          observeMs,
+          this.#effects.closeGate(situation, 'observe', error, observeMs),
+        );
+        await this.#effects.write(volume, {
+          lastOperation: this.#effects.failedOperation('observe', startedAt, error, delayMs),
+        });
+        return requeueAfter(delayMs);
+      }
+      this.#effects.gate.clear(volume.metadata.uid);
+      await this.#effects.write(volume, {
+        status: nextPhase('Stalled', 'observedAbsent'),
+        failureMessage: '',
+        reason: 'Provisioning',
+      });
+      return done();
+    }
+  }
+}

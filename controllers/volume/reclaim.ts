@@ -1,0 +1,102 @@
+import {
+  type AnyKind,
+  done,
+  isDeleting,
+  type Request,
+  removeFinalizer,
+  requeueAfter,
+  type Result,
+  retry,
+  StatusError,
+} from 'kedge';
+import { DriverError, errorClasses } from '@kedge/driver-sdk';
+import { type Snapshot, snapshots, type Volume, volumes } from '../kinds/index.js';
+import { volumeFinalizer } from './admission.js';
+import { keyOfVolume, type VolumeEffects } from './effects.js';
+import { nextPhase } from './phases.js';
+import type { VolumeSituation } from './plan.js';
+
+/** The way out: V23 to V25. */
+export class Reclaim {
+  readonly #effects: VolumeEffects;
+
+  constructor(effects: VolumeEffects) {
+    this.#effects = effects;
+  }
+
+  /** V23, V24: until the driver says it is gone; the finalizer goes last. */
+  async reclaim(situation: VolumeSituation, request: Request): Promise<Result> {
+    const { volume } = situation;
+    const { store } = this.#effects.options;
+    if (!isDeleting(volume)) {
+      // V23 for an owned volume whose service is gone: the object goes with its data.
+      const { uid, resourceVersion } = volume.metadata;
+      await store.delete(volumes, keyOfVolume(volume), { uid, resourceVersion });
+      return done();
+    }
+    if (volume.reclaiming !== true) {
+      // From here on no snapshot of it begins: the write is refused when one has begun meanwhile.
+      await this.#effects.write(volume, { reclaiming: true, reason: 'Deleting' });
+      return done();
+    }
+    const startedAt = this.#effects.now;
+    try {
+      const { driver, context } = await this.#effects.prepare(situation, request.signal);
+      await driver.delete({ ...context, handle: volume.handle || undefined });
+    } catch (thrown) {
+      return this.#failed(situation, thrown, startedAt);
+    }
+    return this.forget(volume);
+  }
+
+  async #failed(situation: VolumeSituation, thrown: unknown, startedAt: string): Promise<Result> {
+    if (thrown instanceof StatusError) return retry(thrown);
+    const { volume } = situation;
+    const error = DriverError.from(thrown);
+    const delayMs = this.#effects.closeGate(situation, 'delete', error);
+    const final = errorClasses[error.kind] === 'final';
+    const lastOperation = this.#effects.failedOperation('delete', startedAt, error, delayMs);
+    const phase = volume.status ?? 'Pending';
+    await this.#effects.write(volume, {
+      lastOperation,
+      reason: error.kind,
+      ...(final || phase === 'Failed'
+        ? {
+            status: nextPhase(phase === 'Bound' ? 'Available' : phase, 'deleteFailed'),
+            failureMessage: error.message,
+          }
+        : {}),
+    });
+    return requeueAfter(delayMs);
+  }
+
+  /** The object goes; what held a snapshot for it lets go in the same breath. */
+  async forget(volume: Volume): Promise<Result> {
+    const { uid } = volume.metadata;
+    const { store } = this.#effects.options;
+    this.#effects.gate.clear(uid);
+    await this.letGoOfSource(volume);
+    await removeFinalizer(store, volumes, keyOfVolume(volume), volumeFinalizer, uid);
+    return done();
+  }
+
+  /** The snapshot a volume was made from may be deleted again. Idempotent. */
+  async letGoOfSource(volume: Volume): Promise<void> {
+    if (!volume.source) return;
+    const { uid } = volume.metadata;
+    const { store, manager } = this.#effects.options;
+    const key = { namespace: volume.namespace, name: volume.source.snapshot };
+    const cached = manager.informer(snapshots).lister.get(`${key.namespace}/${key.name}`);
+    if (!cached?.restoresInFlight?.includes(uid)) return;
+    const { metadata, restoresInFlight }: Snapshot = cached;
+    await store.transact([
+      {
+        op: 'updateStatus',
+        kind: snapshots as unknown as AnyKind,
+        key,
+        status: { restoresInFlight: restoresInFlight.filter((other) => other !== uid) },
+        precondition: { uid: metadata.uid, resourceVersion: metadata.resourceVersion },
+      },
+    ]);
+  }
+}

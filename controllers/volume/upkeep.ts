@@ -1,0 +1,185 @@
+import {
+  done,
+  findCondition,
+  parseQuantity,
+  type Request,
+  requeueAfter,
+  type Result,
+  retry,
+  setCondition,
+  StatusError,
+} from 'kedge';
+import { DriverError } from '@kedge/driver-sdk';
+import type { Attachment, Volume } from '../kinds/index.js';
+import type { VolumeEffects } from './effects.js';
+import { nextPhase } from './phases.js';
+import { lostReason, type VolumeSituation } from './plan.js';
+
+/** A volume that its provider does not show is looked at again after this long, before it counts as lost. */
+const confirmMs = 30_000;
+
+/** What is done for a volume that stands: growing, looking after it, taking it from a node by hand. */
+export class Upkeep {
+  readonly #effects: VolumeEffects;
+
+  constructor(effects: VolumeEffects) {
+    this.#effects = effects;
+  }
+
+  /** V30 */
+  async expand(situation: VolumeSituation, sizeBytes: bigint, request: Request): Promise<Result> {
+    const { volume } = situation;
+    const startedAt = this.#effects.now;
+    try {
+      const { driver, context } = await this.#effects.prepare(situation, request.signal);
+      if (!driver.capabilities().expand) return done();
+      const reached = await driver.expand({ ...context, handle: volume.handle ?? '', sizeBytes });
+      this.#effects.gate.clear(volume.metadata.uid);
+      const pending = reached.fileSystemPending;
+      const now = this.#effects.now;
+      const resized = {
+        type: 'Resizing',
+        status: 'False' as const,
+        reason: 'Resized',
+        message: `${reached.sizeBytes} bytes`,
+      };
+      const fileSystem = {
+        type: 'FileSystemResizePending',
+        status: pending ? ('True' as const) : ('False' as const),
+        reason: pending ? 'WaitsForMount' : 'Resized',
+        message: pending ? 'the file system grows on its node, now or at the next mount' : '',
+      };
+      await this.#effects.write(volume, {
+        sizeBytes: String(reached.sizeBytes),
+        reason: 'Resized',
+        ...this.#effects.succeeded('expand', startedAt),
+        conditions: setCondition(setCondition(volume.conditions, resized, now), fileSystem, now),
+      });
+      return done();
+    } catch (thrown) {
+      if (thrown instanceof StatusError) return retry(thrown);
+      const error = DriverError.from(thrown);
+      const delayMs = this.#effects.closeGate(situation, 'expand', error);
+      const wanted = parseQuantity(volume.size) ?? 0n;
+      await this.#effects.write(volume, {
+        lastOperation: this.#effects.failedOperation('expand', startedAt, error, delayMs),
+        ...this.#effects.condition(
+          volume,
+          'Resizing',
+          'True',
+          error.kind,
+          `to ${wanted} bytes: ${error.message}`,
+        ),
+      });
+      return requeueAfter(delayMs);
+    }
+  }
+
+  /** V27: a volume seen absent twice is lost; one that is there again is itself again. */
+  async look(situation: VolumeSituation, request: Request): Promise<Result> {
+    const { volume } = situation;
+    const startedAt = this.#effects.now;
+    try {
+      const { driver, context } = await this.#effects.prepare(situation, request.signal);
+      await driver.observe({ ...context, handle: volume.handle || undefined });
+    } catch (thrown) {
+      if (thrown instanceof StatusError) return retry(thrown);
+      const error = DriverError.from(thrown);
+      // Not being able to look says nothing.
+      if (error.kind !== 'NotFound' || volume.status === 'Failed') return done();
+      return this.#missing(volume, error, startedAt);
+    }
+    if (volume.status === 'Failed')
+      await this.#effects.write(volume, {
+        status: nextPhase('Failed', 'found'),
+        reason: 'Found',
+        failureMessage: '',
+        missingSince: '',
+        ...this.#effects.succeeded('observe', startedAt),
+      });
+    else if (volume.missingSince) await this.#effects.write(volume, { missingSince: '' });
+    return done();
+  }
+
+  async #missing(volume: Volume, error: DriverError, startedAt: string): Promise<Result> {
+    if (!volume.missingSince) {
+      await this.#effects.write(volume, { missingSince: startedAt });
+      return requeueAfter(confirmMs);
+    }
+    const sinceMs = Date.parse(volume.missingSince);
+    const leftMs = sinceMs + confirmMs - this.#effects.options.clock.now();
+    if (leftMs > 0) return requeueAfter(leftMs);
+    const message = `${lostReason}: the provider does not have it any more: ${error.message}; restore a snapshot, or delete the volume`;
+    await this.#effects.write(volume, {
+      status: nextPhase(volume.status === 'Bound' ? 'Bound' : 'Available', 'lost'),
+      reason: lostReason,
+      failureMessage: message,
+      lastOperation: this.#effects.failedOperation('observe', startedAt, error, undefined),
+      ...this.#effects.condition(volume, 'Provisioned', 'False', lostReason, message),
+    });
+    return done();
+  }
+
+  /** V19, V15: takes it from the node by the provider's means; the node itself is not asked. */
+  async detach(situation: VolumeSituation, request: Request): Promise<Result> {
+    const { volume } = situation;
+    const all = volume.attachments ?? [];
+    const leaving = all.find((attachment) => attachment.state === 'Detaching');
+    if (!leaving) return done();
+    const startedAt = this.#effects.now;
+    const left = all.filter((attachment) => attachment !== leaving);
+    try {
+      const stillThere = left.some((attachment) => attachment.node === leaving.node);
+      if (!stillThere) {
+        const { driver, context } = await this.#effects.prepare(
+          situation,
+          request.signal,
+          leaving.node,
+        );
+        await driver.detach({ ...context, handle: volume.handle ?? '' });
+      }
+    } catch (thrown) {
+      if (thrown instanceof StatusError) return retry(thrown);
+      const error = DriverError.from(thrown);
+      const delayMs = this.#effects.closeGate(situation, 'detach', error);
+      await this.#effects.write(volume, {
+        lastOperation: this.#effects.failedOperation('detach', startedAt, error, delayMs),
+      });
+      return requeueAfter(delayMs);
+    }
+    this.#effects.gate.clear(volume.metadata.uid);
+    await this.#effects.write(volume, {
+      ...detached(volume, left),
+      ...this.#effects.succeeded('detach', startedAt),
+      ...this.#effects.condition(
+        volume,
+        'Bound',
+        'False',
+        'Detached',
+        `taken from ${leaving.claim} on node ${leaving.node} by hand`,
+      ),
+    });
+    return done();
+  }
+}
+
+/** Status of a volume that lost a user: V15 when it was the last. */
+export function detached(volume: Volume, left: readonly Attachment[]): Partial<Volume> {
+  const [first] = left;
+  if (first) return { attachments: left, boundClaim: first.claim, boundNode: first.node };
+  const { status } = volume;
+  const unbound = status === 'Bound' || status === 'Stalled';
+  return {
+    attachments: [],
+    boundClaim: '',
+    boundNode: '',
+    ...(unbound
+      ? { status: nextPhase(status, 'unbound'), reason: 'Unbound', failureMessage: '' }
+      : {}),
+  };
+}
+
+/** Whether the file system has still to grow on its node. */
+export function fileSystemPending(volume: Volume): boolean {
+  return findCondition(volume.conditions, 'FileSystemResizePending')?.status === 'True';
+}

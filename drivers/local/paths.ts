@@ -1,0 +1,127 @@
+import { lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { DriverError } from '@kedge/driver-sdk';
+
+/** Volumes and snapshots are named by their uids: no two share a place, and no name leads elsewhere. */
+const uidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Where one volume or snapshot may be: a directory, or an image file. */
+export interface Place {
+  readonly uid: string;
+  /** Folder that both are in. */
+  readonly folder: string;
+  readonly directory: string;
+  readonly image: string;
+}
+
+/** The places of a driver's root: `<uid>` and `<uid>.img` for volumes, the same below `snapshots`. */
+export class LocalPaths {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  volume(uid: string): Promise<Place> {
+    return this.#place(uid, '');
+  }
+
+  snapshot(uid: string): Promise<Place> {
+    return this.#place(uid, 'snapshots');
+  }
+
+  async #place(uid: string, below: string): Promise<Place> {
+    if (!uidForm.test(uid))
+      throw new DriverError('InvalidParameters', `uid ${JSON.stringify(uid)} is not a UUID`);
+    const wanted = join(this.#root, below);
+    await mkdir(wanted, { recursive: true, mode: 0o700 });
+    const folder = await realpath(wanted);
+    return { uid, folder, directory: join(folder, uid), image: join(folder, `${uid}.img`) };
+  }
+}
+
+/** @throws DriverError InvalidParameters for a handle that is not of this place: nothing is touched then. */
+export function demandOwn(place: Place, handle: string | undefined): void {
+  // The root may have been moved since; the name is what belongs to us.
+  const own = [basename(place.directory), basename(place.image)];
+  if (handle === undefined || own.includes(basename(handle))) return;
+  throw new DriverError(
+    'InvalidParameters',
+    `handle ${handle} is not of ${place.uid} under ${place.folder}`,
+  );
+}
+
+/** What is at a path: links are not followed. */
+export async function kindAt(path: string): Promise<'absent' | 'directory' | 'file' | 'other'> {
+  try {
+    const found = await lstat(path);
+    return found.isDirectory() ? 'directory' : found.isFile() ? 'file' : 'other';
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'absent';
+    throw error;
+  }
+}
+
+/** Makes names that were created, renamed or removed in a folder durable. */
+export async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Makes something under another name and gives it its own when it is whole: what is at `target` is
+ * complete or absent, also after a crash. Keeps what is there already.
+ */
+export async function makeWhole(
+  target: string,
+  make: (draft: string) => Promise<void>,
+): Promise<void> {
+  if ((await kindAt(target)) !== 'absent') return;
+  const draft = join(dirname(target), `.making-${basename(target)}`);
+  await rm(draft, { recursive: true, force: true });
+  try {
+    await make(draft);
+    await rename(draft, target);
+    await syncFolder(dirname(target));
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Removes everything of a place. Renamed first: what is half deleted is never mounted or copied. */
+export async function removeWhole(place: Place): Promise<void> {
+  const { folder, uid } = place;
+  for (const path of [place.directory, place.image]) {
+    if ((await kindAt(path)) === 'absent') continue;
+    await rename(path, join(folder, `.deleting-${basename(path)}`));
+    await syncFolder(folder);
+  }
+  const remains = (await readdir(folder)).filter((name) =>
+    [`.deleting-${uid}`, `.deleting-${uid}.img`, `.making-${uid}`, `.making-${uid}.img`].includes(
+      name,
+    ),
+  );
+  for (const name of remains) await rm(join(folder, name), { recursive: true, force: true });
+}
+
+/** Runs one of the driver's calls; what the file system refuses becomes the driver error of its class. */
+export async function attempt<T>(what: string, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof DriverError) throw error;
+    const code = (error as NodeJS.ErrnoException).code;
+    const kind =
+      code === 'ENOSPC' || code === 'EDQUOT'
+        ? 'QuotaExceeded'
+        : code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
+          ? 'PermissionDenied'
+          : 'Unavailable';
+    throw new DriverError(kind, `can't ${what}: ${(error as Error).message}`, { cause: error });
+  }
+}

@@ -1,0 +1,142 @@
+import { demandUnused, mountBlockDevice, unmountTarget } from './block-mount.js';
+import type {
+  AccessMode,
+  AttachResult,
+  DeleteRequest,
+  Driver,
+  ExpandRequest,
+  HandleRequest,
+  Observation,
+  ParameterContext,
+  Parameters,
+  ParameterViolation,
+  ProvisionRequest,
+  ProvisionResult,
+  RestoreRequest,
+  SnapshotHandleRequest,
+  SnapshotRequest,
+  SnapshotResult,
+} from './driver.js';
+import { DriverError } from './errors.js';
+import { noSnapshots } from './no-snapshots.js';
+import { fsTypeRule, type ParameterRule, sensitiveKeys, validateByRules } from './parameters.js';
+import { type RunCommand, runCommand } from './run-command.js';
+
+/** The snapshot calls of a provider that has them. */
+export interface BlockSnapshots {
+  create(request: SnapshotRequest): Promise<SnapshotResult>;
+  observe(request: SnapshotHandleRequest): Promise<SnapshotResult>;
+  delete(request: SnapshotHandleRequest): Promise<void>;
+  /** A new volume with the snapshot's content, at least as large as asked for. */
+  restore(request: RestoreRequest): Promise<ProvisionResult>;
+}
+
+/** How a provider grows volumes. */
+export interface BlockExpansion {
+  /** Also while a volume is attached. */
+  readonly online: boolean;
+  /** Gives the size reached, in bytes. */
+  grow(request: ExpandRequest): Promise<bigint>;
+}
+
+/** All that differs between drivers of block devices: the provider's calls, and what they promise. */
+export interface BlockProvider {
+  readonly name: string;
+  /** Default: ReadWriteOnce. */
+  readonly accessModes?: readonly AccessMode[];
+  /** Node labels that decide where a volume can be attached. */
+  readonly topologyKeys?: readonly string[];
+  /** Beside fsType, which every block driver has. */
+  readonly parameters: readonly ParameterRule[];
+  /** Further rules, over several parameters. */
+  readonly validate?: (
+    parameters: Parameters,
+    context: ParameterContext,
+  ) => readonly ParameterViolation[];
+  create(request: ProvisionRequest): Promise<ProvisionResult>;
+  /** @throws DriverError NotFound. */
+  observe(request: DeleteRequest): Promise<Observation>;
+  delete(request: DeleteRequest): Promise<void>;
+  /** Attaches to `request.node`; gives the by-id link where the device appears. */
+  attach(request: HandleRequest): Promise<AttachResult>;
+  /** Called only when nothing of the device is mounted on this node. */
+  detach(request: HandleRequest): Promise<void>;
+  /** Where the device is on this node, without a provider call; undefined when it is not attached here. */
+  devicePath(request: HandleRequest): Promise<string | undefined>;
+  /** Whether a device is the volume's, by its serial; absent: the provider sets none. */
+  readonly identify?: (device: string, request: HandleRequest) => Promise<boolean>;
+  readonly expansion?: BlockExpansion;
+  readonly snapshots?: BlockSnapshots;
+}
+
+/** Ports of {@link createBlockDriver}. */
+export interface BlockDriverOptions {
+  readonly run?: RunCommand;
+  /** How long an attached device may take to appear, milliseconds; default 30,000. */
+  readonly deviceWaitMs?: number;
+}
+
+/**
+ * A driver from a provider's calls: waiting for the device, identity, formatting, checking, mounting,
+ * growing and the exact reverse are the same for all and come from here.
+ */
+export function createBlockDriver(
+  provider: BlockProvider,
+  options: BlockDriverOptions = {},
+): Driver {
+  const { name, expansion, snapshots } = provider;
+  const rules = [...provider.parameters, fsTypeRule];
+  const run = options.run ?? runCommand;
+  return {
+    name,
+    capabilities: () => ({
+      accessModes: provider.accessModes ?? ['ReadWriteOnce'],
+      snapshots: snapshots !== undefined,
+      clone: false,
+      expand: expansion !== undefined,
+      onlineExpand: expansion?.online ?? false,
+      blockDevice: true,
+      topologyKeys: provider.topologyKeys ?? [],
+      sensitiveParameters: sensitiveKeys(rules),
+      ownsData: true,
+    }),
+    validateParameters: (parameters, context) => [
+      ...validateByRules(rules, parameters, context),
+      ...(provider.validate?.(parameters, context) ?? []),
+    ],
+    provision: (request) => provider.create(request),
+    observe: (request) => provider.observe(request),
+    delete: (request) => provider.delete(request),
+    attach: (request) => provider.attach(request),
+    async detach(request) {
+      const device = await provider.devicePath(request);
+      if (device !== undefined) {
+        // What is written must be on the disk before the provider takes it away.
+        await run('blockdev', ['--flushbufs', device], request.signal);
+        await demandUnused(device);
+      }
+      await provider.detach(request);
+    },
+    mount: (request) => {
+      const { identify } = provider;
+      return mountBlockDevice(request, {
+        run,
+        ...(options.deviceWaitMs === undefined ? {} : { deviceWaitMs: options.deviceWaitMs }),
+        ...(identify ? { identify: (device: string) => identify(device, request) } : {}),
+      });
+    },
+    unmount: (request) => unmountTarget(request.target, request.signal, run),
+    async expand(request) {
+      if (!expansion) throw new DriverError('Unsupported', `driver ${name} can't grow volumes`);
+      return { sizeBytes: await expansion.grow(request), fileSystemPending: true };
+    },
+    ...(snapshots
+      ? {
+          createSnapshot: (request: SnapshotRequest) => snapshots.create(request),
+          observeSnapshot: (request: SnapshotHandleRequest) => snapshots.observe(request),
+          deleteSnapshot: (request: SnapshotHandleRequest) => snapshots.delete(request),
+          restore: (request: RestoreRequest) => snapshots.restore(request),
+        }
+      : noSnapshots(name)),
+  };
+}

@@ -1,0 +1,164 @@
+import { mkdir, rmdir, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import {
+  checkFileSystem,
+  type DeviceContent,
+  type FsType,
+  growMounted,
+  growUnmounted,
+  inspectDevice,
+  makeFileSystem,
+  waitForDevice,
+} from './block-device.js';
+import type { MountRequest, MountResult } from './driver.js';
+import { DriverError } from './errors.js';
+import { holdersOf, mountAt, readMountTable } from './mount-table.js';
+import { demandCommand, type RunCommand, runCommand } from './run-command.js';
+
+/** What {@link mountBlockDevice} works with. */
+export interface BlockMountOptions {
+  readonly run?: RunCommand;
+  /** How long an attached device may take to appear; default 30 s. */
+  readonly deviceWaitMs?: number;
+  /** Says whether the device is the volume's: by its serial, where the provider sets one. */
+  readonly identify?: (device: string) => Promise<boolean>;
+}
+
+/** `major:minor`, as mountinfo names devices. */
+async function numberOf(device: string): Promise<string> {
+  const { rdev } = await stat(device);
+  // Linux' encoding of device numbers (makedev(3)).
+  const major = ((rdev >> 8) & 0xfff) | ((rdev / 2 ** 32) & ~0xfff);
+  const minor = (rdev & 0xff) | ((rdev >> 12) & 0xfff00);
+  return `${major}:${minor}`;
+}
+
+/** @throws DriverError for what is not the volume's own file system, and may not become one. */
+async function demandFileSystem(
+  run: RunCommand,
+  device: string,
+  request: MountRequest,
+): Promise<{ readonly fsType: FsType; readonly formatted: boolean }> {
+  const content: DeviceContent = await inspectDevice(run, device, request.signal);
+  switch (content.type) {
+    case 'fileSystem':
+      return { fsType: content.fsType, formatted: true };
+    case 'foreign':
+      throw new DriverError(
+        'InvalidParameters',
+        `device ${device} holds ${content.what}, not a file system of this volume; it is neither formatted nor mounted. Look at it, and wipe it by hand if nobody needs it (wipefs)`,
+      );
+    case 'blank': {
+      if (!request.mayFormat)
+        throw new DriverError(
+          'Internal',
+          `device ${device} is blank although this volume was formatted before: the wrong device, or its data is lost; it is not formatted again`,
+        );
+      if (request.readOnly)
+        throw new DriverError(
+          'InvalidParameters',
+          `device ${device} is blank and can't be formatted for a read-only mount; mount it writable once`,
+        );
+      const fsType = request.parameters.fsType === 'xfs' ? 'xfs' : 'ext4';
+      await makeFileSystem(run, device, fsType, request.signal);
+      return { fsType, formatted: true };
+    }
+  }
+}
+
+/**
+ * Mounts a block device at `target`: waits for it, makes sure whose it is, formats it only with consent
+ * and proof of blankness, checks, mounts, grows. Idempotent: what is mounted there already is kept.
+ * The lessons it follows are research/storage.md 2.4, 1 to 11.
+ */
+export async function mountBlockDevice(
+  request: MountRequest,
+  options: BlockMountOptions = {},
+): Promise<MountResult> {
+  const { target, signal, readOnly } = request;
+  const run = options.run ?? runCommand;
+  const device = await waitForDevice(request.devicePath, options.deviceWaitMs ?? 30_000, signal);
+  if (options.identify && !(await options.identify(device)))
+    throw new DriverError(
+      'Unavailable',
+      `${request.devicePath} leads to ${device}, whose serial is another volume's: a stale link; it is left alone`,
+    );
+  const there = await mountAt(target);
+  if (there) {
+    if (there.device !== (await numberOf(device)))
+      throw new DriverError(
+        'InUse',
+        `${there.source} is mounted at ${target}, not ${device}; unmount it first`,
+      );
+    const fsType: FsType = there.fsType === 'xfs' ? 'xfs' : 'ext4';
+    if (!there.readOnly) await growMounted(run, device, target, fsType, signal);
+    return { path: target, formatted: true };
+  }
+  const { fsType } = await demandFileSystem(run, device, request);
+  if (!readOnly) {
+    await checkFileSystem(run, device, fsType, signal);
+    await growUnmounted(run, device, fsType, signal);
+  }
+  await mkdir(target, { recursive: true, mode: 0o750 });
+  // A restored xfs has its source's UUID; regenerating it has damaged data elsewhere (lesson 8).
+  const flags = [...(readOnly ? ['ro'] : []), ...(fsType === 'xfs' ? ['nouuid'] : [])];
+  const withFlags = flags.length > 0 ? ['-o', flags.join(',')] : [];
+  try {
+    await demandCommand(run, 'mount', ['-t', fsType, ...withFlags, device, target], signal);
+  } catch (error) {
+    await rmdir(target).catch(() => undefined);
+    throw error;
+  }
+  if (!readOnly && fsType === 'xfs') await growMounted(run, device, target, fsType, signal);
+  return { path: target, formatted: true };
+}
+
+/**
+ * Unmounts what is at `target`. Not mounted is success.
+ * @throws DriverError InUse naming who holds it; it stays mounted then.
+ */
+export async function unmountTarget(
+  target: string,
+  signal: AbortSignal,
+  run: RunCommand = runCommand,
+): Promise<void> {
+  for (let there = await mountAt(target); there; there = await mountAt(target)) {
+    const { exitCode, stderr } = await run('umount', [target], signal);
+    if (exitCode === 0 || /not mounted/.test(stderr)) continue;
+    if (!/busy/.test(stderr))
+      throw new DriverError('Unavailable', `umount of ${target} failed: ${stderr.trim()}`);
+    const holders = (await holdersOf(target)).join(', ') || 'a process that can not be seen';
+    throw new DriverError('InUse', `${target} is busy, held by ${holders}; it stays attached`);
+  }
+  // Never recursively: what is in there belongs to whoever put it there.
+  await rmdir(target).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return;
+    throw new DriverError('Unavailable', `can't remove ${target}: ${error.message}`, {
+      cause: error,
+    });
+  });
+}
+
+/**
+ * Refuses while any mount of a device is left, also one that only another mount namespace sees
+ * (lesson 11): then it may not be detached.
+ * @throws DriverError InUse
+ */
+export async function demandUnused(device: string): Promise<void> {
+  const number = await numberOf(device).catch(() => undefined);
+  if (number === undefined) return;
+  const visible = (await readMountTable()).find((entry) => entry.device === number);
+  if (visible)
+    throw new DriverError('InUse', `${device} is mounted at ${visible.target}; it stays attached`);
+  for (const fsType of ['ext4', 'xfs']) {
+    const held = await stat(`/sys/fs/${fsType}/${basename(device)}`).then(
+      () => true,
+      () => false,
+    );
+    if (held)
+      throw new DriverError(
+        'InUse',
+        `${device} is still mounted in another mount namespace; it stays attached`,
+      );
+  }
+}

@@ -1,0 +1,81 @@
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** One line of /proc/self/mountinfo (proc(5)). */
+export interface MountEntry {
+  /** `major:minor` of the device. */
+  readonly device: string;
+  /** Directory of the file system that is mounted. */
+  readonly root: string;
+  readonly target: string;
+  readonly readOnly: boolean;
+  readonly fsType: string;
+  readonly source: string;
+}
+
+const readsMax = 10;
+
+function unescape(text: string): string {
+  return text.replaceAll(/\\([0-7]{3})/g, (_, octal: string) =>
+    String.fromCharCode(Number.parseInt(octal, 8)),
+  );
+}
+
+/** Reads the text of a mountinfo file. Lines that can't be read are passed over. */
+export function parseMountTable(text: string): readonly MountEntry[] {
+  return text.split('\n').flatMap((line): MountEntry[] => {
+    const [before = '', after = ''] = line.split(' - ');
+    const [, , device, root, target, options] = before.split(' ');
+    const [fsType, source] = after.split(' ');
+    if (!device || !root || !target || options === undefined || !fsType) return [];
+    return [
+      {
+        device,
+        root: unescape(root),
+        target: unescape(target),
+        readOnly: options.split(',').includes('ro'),
+        fsType,
+        source: unescape(source ?? ''),
+      },
+    ];
+  });
+}
+
+/**
+ * What is mounted now, as this process sees it. Read until two reads agree: the kernel gives no
+ * consistent view while mounts come and go (kubernetes/mount-utils found that out).
+ */
+export async function readMountTable(
+  file = '/proc/self/mountinfo',
+): Promise<readonly MountEntry[]> {
+  let before = await readFile(file, 'utf8');
+  for (let reads = 1; reads < readsMax; reads += 1) {
+    const now = await readFile(file, 'utf8');
+    if (now === before) break;
+    before = now;
+  }
+  return parseMountTable(before);
+}
+
+/** The mount at exactly this path: the last one, where several are stacked. */
+export async function mountAt(target: string): Promise<MountEntry | undefined> {
+  return (await readMountTable()).filter((entry) => entry.target === target).at(-1);
+}
+
+/** Processes that keep a directory busy, such as `pid 12 (postgres)`; at most ten. */
+export async function holdersOf(directory: string): Promise<readonly string[]> {
+  const holders: string[] = [];
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const within = (path: string): boolean => path === directory || path.startsWith(`${directory}/`);
+  for (const pid of pids) {
+    const base = join('/proc', pid);
+    const open = await readdir(join(base, 'fd')).catch(() => []);
+    const links = ['cwd', 'root', ...open.map((fd) => `fd/${fd}`)];
+    const paths = await Promise.all(links.map((l) => readlink(join(base, l)).catch(() => '')));
+    if (!paths.some(within)) continue;
+    const name = (await readFile(join(base, 'comm'), 'utf8').catch(() => '')).trim();
+    holders.push(`pid ${pid} (${name})`);
+    if (holders.length === 10) break;
+  }
+  return holders;
+}

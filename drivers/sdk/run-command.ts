@@ -1,0 +1,61 @@
+import { execFile } from 'node:child_process';
+import { DriverError } from './errors.js';
+
+const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const outputBytesMax = 1024 * 1024;
+
+/** How a command ended. */
+export interface CommandResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a program of the host. The port through which drivers reach it, so that tests can stand in. */
+export type RunCommand = (
+  command: string,
+  args: readonly string[],
+  signal: AbortSignal,
+) => Promise<CommandResult>;
+
+/**
+ * Runs a program without a shell, in the C locale. Any exit code resolves.
+ * @throws DriverError Unavailable naming a program that is not installed, Timeout when aborted.
+ */
+export const runCommand: RunCommand = (command, args, signal) =>
+  new Promise((resolve, reject) => {
+    const options = {
+      signal,
+      env: { PATH: path, LC_ALL: 'C' },
+      maxBuffer: outputBytesMax,
+    };
+    execFile(command, args, options, (error, stdout, stderr) => {
+      if (!error) return resolve({ exitCode: 0, stdout, stderr });
+      const { code } = error as { readonly code?: unknown };
+      if (typeof code === 'number') return resolve({ exitCode: code, stdout, stderr });
+      if (signal.aborted)
+        return reject(
+          new DriverError('Timeout', `${command} did not end in time`, { cause: error }),
+        );
+      const detail =
+        code === 'ENOENT' ? 'is not installed on this node; install it' : error.message;
+      reject(new DriverError('Unavailable', `${command} ${detail}`, { cause: error }));
+    });
+  });
+
+/** As {@link runCommand}, and any exit code but 0 is an error with the program's own words. */
+export async function demandCommand(
+  run: RunCommand,
+  command: string,
+  args: readonly string[],
+  signal: AbortSignal,
+): Promise<string> {
+  const { exitCode, stdout, stderr } = await run(command, args, signal);
+  if (exitCode === 0) return stdout;
+  const words = (stderr.trim() || stdout.trim()).slice(0, 500);
+  const denied = /permission denied|operation not permitted|must be superuser/i.test(words);
+  throw new DriverError(
+    denied ? 'PermissionDenied' : 'Unavailable',
+    `${command} ended with exit code ${exitCode}: ${words}`,
+  );
+}
