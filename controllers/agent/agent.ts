@@ -115,14 +115,20 @@ export class Agent implements Runnable {
             ),
         ),
       );
+    options.volumeManager.onChange((claim) => {
+      const [namespace = '', name = ''] = claim.split('/');
+      this.#controller.enqueue({ namespace, name });
+    });
     for (const runtime of options.runtimes)
       runtime.onChange((id) => {
         for (const key of keysOf(informer.lister.byIndex('uid', id))) this.#controller.enqueue(key);
       });
   }
 
-  start(): Promise<void> {
-    return this.#controller.start();
+  /** What earlier lives left mounted is sorted out before anything is started or stopped. */
+  async start(): Promise<void> {
+    await this.#options.volumeManager.adopt();
+    await this.#controller.start();
   }
 
   /** Workloads first, in parallel, each with its grace; then the volumes with what is left. */
@@ -171,7 +177,7 @@ export class Agent implements Runnable {
   async #reconcile(request: Request): Promise<Result> {
     const instance = await this.#options.store.get(instances, request.key);
     if (!instance || instance.node !== this.#options.node) return done();
-    if (isDeleting(instance)) return this.#tearDown(instance, request);
+    if (isDeleting(instance)) return this.#tearDown(instance);
     const runtime = this.#runtimeOf(instance);
     const unusable = await this.#whyUnusable(instance, runtime);
     if (!runtime || unusable !== undefined) {
@@ -189,11 +195,12 @@ export class Agent implements Runnable {
       case 'running':
         await this.#noteRunning(instance, state, instance.mounts ?? []);
         await runtime.rotateLog(instance.metadata.uid);
+        await this.#options.volumeManager.growPending(claimOf(instance));
         return requeueAfter(checkMs);
       case 'exited':
-        return (await this.#afterExit(instance, state)) ?? this.#start(instance, runtime, request);
+        return (await this.#afterExit(instance, state)) ?? this.#start(instance, runtime);
       case 'absent':
-        return this.#start(instance, runtime, request);
+        return this.#start(instance, runtime);
     }
   }
 
@@ -246,13 +253,16 @@ export class Agent implements Runnable {
     return decision.type === 'restart' ? requeueAfter(waitMs) : done();
   }
 
-  async #start(instance: Instance, runtime: Runtime, request: Request): Promise<Result> {
+  async #start(instance: Instance, runtime: Runtime): Promise<Result> {
     const { uid, generation } = instance.metadata;
     const leftMs = this.#gate.leftMs(uid, String(generation));
     if (leftMs > 0) return requeueAfter(leftMs);
     const mounts: InstanceMount[] = [];
-    for (const mount of instance.template.volumes ?? []) {
-      const outcome = await this.#options.volumeManager.ensure(instance, mount, request.signal);
+    const { volumeManager } = this.#options;
+    const outcomes = await Promise.all(
+      (instance.template.volumes ?? []).map((mount) => volumeManager.ensure(instance, mount)),
+    );
+    for (const outcome of outcomes) {
       if (outcome.type === 'mounted') {
         mounts.push(outcome.mount);
         continue;
@@ -358,12 +368,12 @@ export class Agent implements Runnable {
   }
 
   /** Stop, unmount, detach, forget; the finalizer goes last. */
-  async #tearDown(instance: Instance, request: Request): Promise<Result> {
+  async #tearDown(instance: Instance): Promise<Result> {
     if (!(instance.metadata.finalizers ?? []).includes(agentFinalizer)) return done();
     const { uid } = instance.metadata;
     await this.#stopWorkload(instance, Number.MAX_SAFE_INTEGER);
     try {
-      await this.#options.volumeManager.releaseAll(claimOf(instance), request.signal);
+      await this.#options.volumeManager.releaseAll(claimOf(instance));
     } catch (error) {
       const message = messageOf(error);
       await this.#note(instance, 'Stopped', [told('Ready', false, 'DetachFailed', message)], {

@@ -1,23 +1,14 @@
-import { join } from 'node:path';
-import {
-  type Clock,
-  type Logger,
-  type Manager,
-  messageOf,
-  modifyStatus,
-  type ObjectStore,
-  setCondition,
-  timestamp,
-} from 'kedge';
+import { type Clock, type Logger, type Manager, type ObjectStore } from 'kedge';
 import {
   type CallContext,
   type Driver,
   DriverError,
   type DriverRegistry,
   type Parameters,
+  type RunCommand,
+  runCommand,
 } from '@kedge/driver-sdk';
 import {
-  type Attachment,
   type Instance,
   type InstanceMount,
   storageClasses,
@@ -26,9 +17,12 @@ import {
   volumes,
 } from '../kinds/index.js';
 import type { ParameterResolver } from '../secret/index.js';
-import { type NamespacedKey, volumeOfMount } from '../service/index.js';
-import { driverCall, identityOf, nextPhase } from '../volume/index.js';
-import { resolveSubPath } from './sub-path.js';
+import { volumeOfMount } from '../service/index.js';
+import { driverCall, fileSystemPending, identityOf, keyOfVolume } from '../volume/index.js';
+import { AttachmentRecords } from './attachment-records.js';
+import { KeyedWork } from './keyed-work.js';
+import { NodeVolumes } from './node-volumes.js';
+import { tearDownVolumes } from './volume-teardown.js';
 
 /** Ports of the volume manager. */
 export interface VolumeManagerOptions {
@@ -41,6 +35,9 @@ export interface VolumeManagerOptions {
   readonly mountRoot: string;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly run?: RunCommand;
+  /** Whether this process may mount; default: as root. */
+  readonly mayMount?: boolean;
 }
 
 /** Whether a volume can be used by an instance now. */
@@ -50,9 +47,14 @@ export type MountOutcome =
       readonly type: 'waiting';
       readonly reason: string;
       readonly message: string;
-      /** A driver call failed: try again with backoff. Else a change of the volume wakes us. */
+      /** A driver call failed: try again with backoff. Else a change wakes us. */
       readonly retry: boolean;
     };
+
+/** Work on a volume that takes longer goes on by itself; who waits is told when it ends. */
+const patienceMs = 2_000;
+/** No call of a driver may take longer. */
+const callMsMax = 600_000;
 
 function waiting(reason: string, message: string, retry = false): MountOutcome {
   return { type: 'waiting', reason, message, retry };
@@ -64,67 +66,134 @@ export function claimOf(instance: Instance): string {
 }
 
 /**
- * Brings volumes to instances and takes them back: reserve, attach, mount, and the reverse.
- * A reservation is a compare-and-write on the volume before any driver call, so of two claims on a
- * ReadWriteOnce volume one waits.
+ * Brings volumes to instances and takes them back. A reservation is a compare-and-write on the volume
+ * before any driver call, so of two claims on a ReadWriteOnce volume one waits; and all work on one
+ * volume is done one after the other, on several volumes side by side.
  */
 export class VolumeManager {
   readonly #options: VolumeManagerOptions;
+  readonly #node: NodeVolumes;
+  readonly #records: AttachmentRecords;
+  readonly #work = new KeyedWork();
+  /** Bringing under way, by volume, claim and mount. */
+  readonly #bringing = new Map<string, Promise<MountOutcome>>();
   /** Parameters as they were at mount, for a teardown that can't resolve them any more. */
   readonly #usedParameters = new Map<string, Parameters>();
+  #listener: (claim: string) => void = () => undefined;
 
   constructor(options: VolumeManagerOptions) {
     this.#options = options;
+    this.#records = new AttachmentRecords(options);
+    const { mountRoot, logger } = options;
+    const mayMount = options.mayMount ?? process.getuid?.() === 0;
+    this.#node = new NodeVolumes({ mountRoot, run: options.run ?? runCommand, mayMount, logger });
     options.manager
       .informer(volumes)
       .addIndex('claim', (volume) => (volume.attachments ?? []).map((a) => a.claim));
   }
 
-  /** Makes one entry of volumes[] usable. Idempotent. */
-  async ensure(instance: Instance, mount: VolumeMount, signal: AbortSignal): Promise<MountOutcome> {
+  /** Called with a claim when work for it that took long has ended. */
+  onChange(listener: (claim: string) => void): void {
+    this.#listener = listener;
+  }
+
+  /** Makes one entry of volumes[] usable. Idempotent; returns soon, also when the work goes on. */
+  async ensure(instance: Instance, mount: VolumeMount): Promise<MountOutcome> {
     const { namespace, service, ordinal } = instance;
     const key = volumeOfMount(mount, namespace, service, ordinal);
     if (!key) return waiting('InvalidClaim', `claim ${mount.claim?.name ?? ''} can't be read`);
     const volume = await this.#options.store.get(volumes, key);
     const label = `volume ${key.namespace}/${key.name}`;
     if (!volume) return waiting('VolumeNotReady', `${label} does not exist yet`);
-    if (volume.metadata.deletionRequestedAt !== undefined)
-      return waiting('VolumeNotReady', `${label} is being deleted`);
-    if (volume.status !== 'Available' && volume.status !== 'Bound') {
-      const why = volume.failureMessage ? `: ${volume.failureMessage}` : '';
-      return waiting('VolumeNotReady', `${label} is ${volume.status ?? 'Pending'}${why}`);
-    }
     const claim = claimOf(instance);
-    const other = (volume.attachments ?? []).find((a) => a.claim !== claim);
-    if (other && volume.accessMode === 'ReadWriteOnce')
-      return waiting('VolumeInUse', `${label} is ReadWriteOnce and in use by ${other.claim}`);
-    try {
-      await this.#reserve(volume, claim);
-      const path = await this.#attachAndMount(volume, mount, claim, signal);
-      const source = mount.subPath ? await inside(path, mount.subPath) : path;
-      return {
-        type: 'mounted',
-        mount: {
-          name: mount.name,
-          volume: `${key.namespace}/${key.name}`,
-          mountPath: mount.mountPath,
-          readOnly: mount.readOnly === true || volume.accessMode === 'ReadOnlyMany',
-          source,
-        },
-      };
-    } catch (thrown) {
-      if (!(thrown instanceof DriverError)) throw thrown;
-      return waiting(thrown.kind, `${label}: ${thrown.message}`, true);
+    const obstacle = this.#obstacle(volume, claim, label);
+    if (obstacle) return obstacle;
+    const id = `${volume.metadata.uid} ${claim} ${mount.name}`;
+    let bringing = this.#bringing.get(id);
+    if (!bringing) {
+      bringing = this.#bring(volume, mount, claim, label).finally(() => this.#bringing.delete(id));
+      this.#bringing.set(id, bringing);
     }
+    return this.#patiently(bringing, claim, label);
   }
 
-  async #reserve(volume: Volume, claim: string): Promise<void> {
-    if ((volume.attachments ?? []).some((a) => a.claim === claim)) return;
-    const mine: Attachment = { claim, node: this.#options.node, state: 'Reserved' };
-    const { uid, resourceVersion } = volume.metadata;
-    const key = { namespace: volume.namespace, name: volume.name };
-    const attachments = [...(volume.attachments ?? []), mine];
-    await this.#options.store.updateStatus(volumes, key, { attachments }, { uid, resourceVersion });
+  /** Why a volume can't be brought to a claim now. */
+  #obstacle(volume: Volume, claim: string, label: string): MountOutcome | undefined {
+    const all = volume.attachments ?? [];
+    const mine = all.find((a) => a.claim === claim);
+    if (volume.metadata.deletionRequestedAt !== undefined && !mine)
+      return waiting('VolumeNotReady', `${label} is being deleted`);
+    const { status = 'Pending' } = volume;
+    // Stalled by an attach of ours: asking again is how its outcome is found out (V20).
+    const usable = status === 'Available' || status === 'Bound' || (status === 'Stalled' && mine);
+    if (!usable) {
+      const why = volume.failureMessage || volume.lastOperation?.message;
+      return waiting('VolumeNotReady', `${label} is ${status}${why ? `: ${why}` : ''}`);
+    }
+    const other = all.find((a) => a.claim !== claim);
+    if (other && volume.accessMode === 'ReadWriteOnce')
+      return waiting('VolumeInUse', `${label} is ReadWriteOnce and in use by ${other.claim}`);
+    return undefined;
+  }
+
+  async #patiently(
+    bringing: Promise<MountOutcome>,
+    claim: string,
+    label: string,
+  ): Promise<MountOutcome> {
+    const { clock } = this.#options;
+    let late = false;
+    const patience = new Promise<MountOutcome>((resolve) => {
+      const timer = clock.setTimer(() => {
+        late = true;
+        resolve(waiting('Attaching', `${label} is being attached and mounted`));
+      }, patienceMs);
+      const end = (): void => {
+        timer.cancel();
+        if (late) this.#listener(claim);
+      };
+      bringing.then(end, end);
+    });
+    return Promise.race([bringing, patience]);
+  }
+
+  #bring(given: Volume, mount: VolumeMount, claim: string, label: string): Promise<MountOutcome> {
+    return this.#work.run(given.metadata.uid, async () => {
+      const volume = await this.#options.store.get(volumes, keyOfVolume(given));
+      if (!volume) return waiting('VolumeNotReady', `${label} does not exist any more`);
+      const obstacle = this.#obstacle(volume, claim, label);
+      if (obstacle) return obstacle;
+      await this.#records.reserve(volume, claim);
+      try {
+        const prepared = await this.#limited(async (signal) => {
+          const { driver, call } = await this.#context(volume, signal);
+          return this.#node.bring(volume, mount, claim, driver, call);
+        });
+        await this.#records.bound(volume, claim, prepared);
+        const readOnly = mount.readOnly === true || volume.accessMode === 'ReadOnlyMany';
+        const { name, mountPath } = mount;
+        const shown = `${volume.namespace}/${volume.name}`;
+        return {
+          type: 'mounted',
+          mount: { name, volume: shown, mountPath, readOnly, source: prepared.source },
+        };
+      } catch (thrown) {
+        if (!(thrown instanceof DriverError)) throw thrown;
+        await this.#records.failed(volume, 'attach', thrown);
+        return waiting(thrown.kind, `${label}: ${thrown.message}`, true);
+      }
+    });
+  }
+
+  /** Runs a driver's calls with a deadline of their own: the reconcile that asked may be over by then. */
+  async #limited<T>(calls: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const limit = new AbortController();
+    const timer = this.#options.clock.setTimer(() => limit.abort(), callMsMax);
+    try {
+      return await calls(limit.signal);
+    } finally {
+      timer.cancel();
+    }
   }
 
   async #context(
@@ -148,56 +217,19 @@ export class VolumeManager {
     return { driver, call: { volume: identityOf(volume), parameters, node, signal } };
   }
 
-  #target(volume: Volume): string {
-    return join(this.#options.mountRoot, volume.metadata.uid);
-  }
-
-  async #attachAndMount(
-    volume: Volume,
-    mount: VolumeMount,
-    claim: string,
-    signal: AbortSignal,
-  ): Promise<string> {
-    const { driver, call } = await this.#context(volume, signal);
-    const handle = volume.handle ?? '';
-    const { devicePath } = await driver.attach({ ...call, handle });
-    const target = this.#target(volume);
-    const readOnly = mount.readOnly === true;
-    const mayFormat = volume.formatted !== true;
-    const { path } = await driver.mount({
-      ...call,
-      handle,
-      devicePath,
-      target,
-      readOnly,
-      mayFormat,
-    });
-    await this.#bind(volume, claim, devicePath);
-    return path;
-  }
-
-  /** V11, V14: attached and mounted is Bound. */
-  async #bind(volume: Volume, claim: string, devicePath: string): Promise<void> {
-    const { store, clock, node } = this.#options;
-    const now = timestamp(clock);
-    await modifyStatus(store, volumes, keyOf(volume), (current) => {
-      const mine = (current.attachments ?? []).find((a) => a.claim === claim);
-      if (mine?.state === 'Attached' && current.status === 'Bound') return undefined;
-      const attached: Attachment = { claim, node, state: 'Attached', devicePath, attachedAt: now };
-      const others = (current.attachments ?? []).filter((a) => a.claim !== claim);
-      return {
-        status: nextPhase(current.status ?? 'Available', 'bound'),
-        boundClaim: current.boundClaim || claim,
-        boundNode: node,
-        reason: 'Bound',
-        attachments: [...others, attached],
-        conditions: setCondition(
-          current.conditions,
-          { type: 'Bound', status: 'True', reason: 'Bound', message: `bound to ${claim}` },
-          now,
-        ),
-      };
-    });
+  /** Grows file systems of a claim's volumes that wait for it; what can't grow mounted waits on. */
+  async growPending(claim: string): Promise<void> {
+    for (const volume of this.held(claim).filter(fileSystemPending))
+      await this.#work.run(volume.metadata.uid, async () => {
+        const mine = volume.attachments?.find((a) => a.claim === claim && a.state === 'Attached');
+        if (!mine) return;
+        const pending = await this.#limited(async (signal) => {
+          const { driver, call } = await this.#context(volume, signal);
+          return this.#node.grow(volume, mine.devicePath ?? '', driver, call);
+        });
+        if (pending) return;
+        await this.#records.grown(volume);
+      });
   }
 
   /** Volumes that a claim holds. */
@@ -214,105 +246,56 @@ export class VolumeManager {
       .filter((v) => (v.attachments ?? []).some((a) => a.node === node));
   }
 
-  /** Takes a volume from a claim: unmount, detach, release. @throws DriverError; then it stays attached. */
-  async release(volume: Volume, claim: string, signal: AbortSignal): Promise<void> {
-    const others = (volume.attachments ?? []).filter((a) => a.claim !== claim);
-    const here = others.some((a) => a.node === this.#options.node);
-    if (!here) {
-      const { driver, call } = await this.#context(volume, signal);
-      const handle = volume.handle ?? '';
-      await driver.unmount({ ...call, handle, target: this.#target(volume) });
-      await driver.detach({ ...call, handle });
-    }
-    const now = timestamp(this.#options.clock);
-    await modifyStatus(this.#options.store, volumes, keyOf(volume), (current) => {
-      const left = (current.attachments ?? []).filter((a) => a.claim !== claim);
-      const first = left[0];
-      if (first) return { attachments: left, boundClaim: first.claim, boundNode: first.node };
-      const bound = current.status === 'Bound';
-      return {
-        attachments: [],
-        boundClaim: '',
-        boundNode: '',
-        ...(bound ? { status: nextPhase('Bound', 'unbound'), reason: 'Unbound' } : {}),
-        conditions: setCondition(
-          current.conditions,
-          { type: 'Bound', status: 'False', reason: 'Unbound', message: `released by ${claim}` },
-          now,
-        ),
-      };
-    });
-    if (!here) this.#usedParameters.delete(volume.metadata.uid);
+  /** After a restart: what is mounted is kept where it is wanted, else taken away. */
+  async adopt(): Promise<void> {
+    const wanted = new Set(this.heldHere().map((volume) => volume.metadata.uid));
+    const kept = await this.#limited((signal) => this.#node.adopt(wanted, signal));
+    if (kept.length > 0) this.#options.logger.info('volumes adopted', { count: kept.length });
   }
 
-  /** All volumes of a claim. The first failure is thrown after every one was tried. */
-  async releaseAll(claim: string, signal: AbortSignal): Promise<void> {
+  /** Takes a volume from a claim: unbind, unmount, detach, release. @throws DriverError; then it stays attached. */
+  release(given: Volume, claim: string): Promise<void> {
+    return this.#work.run(given.metadata.uid, async () => {
+      const volume = await this.#options.store.get(volumes, keyOfVolume(given));
+      if (volume?.metadata.uid !== given.metadata.uid) return;
+      const others = (volume.attachments ?? []).filter((a) => a.claim !== claim);
+      const here = others.some((a) => a.node === this.#options.node);
+      try {
+        await this.#limited(async (signal) => {
+          await this.#node.unbind(volume, claim, signal);
+          if (here) return;
+          const { driver, call } = await this.#context(volume, signal);
+          await this.#node.takeAway(volume, driver, call);
+        });
+      } catch (thrown) {
+        if (thrown instanceof DriverError) await this.#records.failed(volume, 'detach', thrown);
+        throw thrown;
+      }
+      await this.#records.released(volume, claim);
+      if (!here) this.#usedParameters.delete(volume.metadata.uid);
+    });
+  }
+
+  /** All volumes of a claim, side by side. The first failure is thrown after every one was tried. */
+  async releaseAll(claim: string): Promise<void> {
     const results = await Promise.allSettled(
-      this.held(claim).map((volume) => this.release(volume, claim, signal)),
+      this.held(claim).map((volume) => this.release(volume, claim)),
     );
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
-  /**
-   * Releases everything of this node in parallel, each volume with the whole budget (specification
-   * section 8), and logs the summary of section 6. A failure leaves the volume attached, and so does
-   * a claim in `busy`: nothing is detached under a workload that runs.
-   */
-  async tearDown(budgetMs: number, busy: ReadonlySet<string>): Promise<void> {
-    const { logger, clock } = this.#options;
-    const held = this.heldHere();
-    const total = held.length;
-    if (budgetMs <= 0) {
-      if (total > 0)
-        logger.warn('Shutdown budget spent before volume teardown; volumes stay attached', {
-          total,
-        });
-      return;
-    }
-    const limit = new AbortController();
-    const timer = clock.setTimer(() => limit.abort(), budgetMs);
-    const expired = new Promise<never>((_resolve, reject) => {
-      limit.signal.addEventListener('abort', () =>
-        reject(new Error('the shutdown budget is spent')),
-      );
-    });
-    const one = async (volume: Volume): Promise<void> => {
-      const mine = (volume.attachments ?? []).filter((a) => a.node === this.#options.node);
-      const user = mine.find((attachment) => busy.has(attachment.claim));
-      if (user) throw new Error(`${user.claim} could not be stopped and still uses it`);
-      const work = (async () => {
-        for (const attachment of mine) {
-          const current = (await this.#options.store.get(volumes, keyOf(volume))) ?? volume;
-          await this.release(current, attachment.claim, limit.signal);
-        }
-      })();
-      await Promise.race([work, expired]);
-    };
-    const results = await Promise.allSettled(held.map(one));
-    timer.cancel();
-    for (const [index, result] of results.entries()) {
-      const volume = held[index];
-      if (result.status === 'rejected' && volume)
-        logger.warn('volume stays attached', {
-          volume: `${volume.namespace}/${volume.name}`,
-          error: messageOf(result.reason),
-        });
-    }
-    const released = results.filter((r) => r.status === 'fulfilled').length;
-    if (released === total) logger.info('All volumes torn down', { detached: released, total });
-    else logger.warn('Volume teardown incomplete', { released, total });
+  /** Releases everything of this node, except what a claim in `busy` still uses. */
+  tearDown(budgetMs: number, busy: ReadonlySet<string>): Promise<void> {
+    const { node } = this.#options;
+    const steps = this.heldHere().map((volume) => ({
+      volume,
+      release: async (signal: AbortSignal) => {
+        const mine = (volume.attachments ?? []).filter((a) => a.node === node);
+        const user = mine.find((attachment) => busy.has(attachment.claim));
+        if (user) throw new Error(`${user.claim} could not be stopped and still uses it`);
+        for (const { claim } of mine) if (!signal.aborted) await this.release(volume, claim);
+      },
+    }));
+    return tearDownVolumes(steps, budgetMs, this.#options);
   }
-}
-
-/** A subPath inside a mounted volume. @throws DriverError, so that the instance says what is wrong. */
-async function inside(root: string, subPath: string): Promise<string> {
-  try {
-    return await resolveSubPath(root, subPath);
-  } catch (cause) {
-    throw new DriverError('InvalidParameters', messageOf(cause), { cause });
-  }
-}
-
-function keyOf(volume: Volume): NamespacedKey {
-  return { namespace: volume.namespace, name: volume.name };
 }

@@ -189,8 +189,7 @@ describe('volume controller', () => {
       metadata: { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' },
     };
     const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
-    const { signal } = new AbortController();
-    expect((await volumeManager.ensure(instance, mount, signal)).type).to.equal('mounted');
+    expect((await volumeManager.ensure(instance, mount)).type).to.equal('mounted');
     expect((await volume())?.status).to.equal('Bound');
     await volumeManager.tearDown(1_000, new Set([claimOf(instance)]));
     expect(driver.calls).to.not.include('detach');
@@ -212,9 +211,8 @@ describe('volume controller', () => {
       metadata: { uid: name, resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' },
     });
     const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
-    const { signal } = new AbortController();
     const outcomes = await Promise.allSettled(
-      ['a', 'b'].map((name) => volumeManager.ensure(instance(name), mount, signal)),
+      ['a', 'b'].map((name) => volumeManager.ensure(instance(name), mount)),
     );
     const mounted = outcomes.filter((o) => o.status === 'fulfilled' && o.value.type === 'mounted');
     expect(mounted).to.have.length(1);

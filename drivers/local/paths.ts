@@ -72,14 +72,24 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
+/** Making under way, by target: several calls of this process for one thing make it once. */
+const making = new Map<string, Promise<void>>();
+
 /**
  * Makes something under another name and gives it its own when it is whole: what is at `target` is
  * complete or absent, also after a crash. Keeps what is there already.
  */
-export async function makeWhole(
-  target: string,
-  make: (draft: string) => Promise<void>,
-): Promise<void> {
+export function makeWhole(target: string, make: (draft: string) => Promise<void>): Promise<void> {
+  const before = making.get(target) ?? Promise.resolve();
+  const attempt = (): Promise<void> => makeOnce(target, make);
+  const now = before.then(attempt, attempt).finally(() => {
+    if (making.get(target) === now) making.delete(target);
+  });
+  making.set(target, now);
+  return now;
+}
+
+async function makeOnce(target: string, make: (draft: string) => Promise<void>): Promise<void> {
   if ((await kindAt(target)) !== 'absent') return;
   const draft = join(dirname(target), `.making-${basename(target)}`);
   await rm(draft, { recursive: true, force: true });

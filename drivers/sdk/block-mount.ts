@@ -91,8 +91,8 @@ export async function mountBlockDevice(
         `${there.source} is mounted at ${target}, not ${device}; unmount it first`,
       );
     const fsType: FsType = there.fsType === 'xfs' ? 'xfs' : 'ext4';
-    if (!there.readOnly) await growMounted(run, device, target, fsType, signal);
-    return { path: target, formatted: true };
+    const grown = there.readOnly || (await growMounted(run, device, target, fsType, signal));
+    return { path: target, formatted: true, fileSystemPending: !grown };
   }
   const { fsType } = await demandFileSystem(run, device, request);
   if (!readOnly) {

@@ -106,6 +106,8 @@ export interface MountResult {
   readonly path: string;
   /** The device holds a file system now: never format it again. Only block devices have it. */
   readonly formatted?: boolean;
+  /** The file system is smaller than the device and could not grow while mounted: the next mount does it. */
+  readonly fileSystemPending?: boolean;
 }
 
 /** What {@link Driver.unmount} is asked for. */

@@ -1,0 +1,143 @@
+import { type Clock, modifyStatus, type ObjectStore, setCondition, timestamp } from 'kedge';
+import type { DriverError } from '@kedge/driver-sdk';
+import { type Attachment, type Volume, volumes } from '../kinds/index.js';
+import { detached, fileSystemPending, keyOfVolume, nextPhase } from '../volume/index.js';
+import type { PreparedMount } from './node-volumes.js';
+
+/** What {@link AttachmentRecords} works with. */
+export interface AttachmentRecordsOptions {
+  readonly store: ObjectStore;
+  readonly node: string;
+  readonly clock: Clock;
+}
+
+/** What the node writes into a volume's status: who holds it, how far it came, what went wrong. */
+export class AttachmentRecords {
+  readonly #options: AttachmentRecordsOptions;
+
+  constructor(options: AttachmentRecordsOptions) {
+    this.#options = options;
+  }
+
+  /** Before any driver call: of two claims on one version of the volume only one gets through. */
+  async reserve(volume: Volume, claim: string): Promise<void> {
+    if ((volume.attachments ?? []).some((a) => a.claim === claim)) return;
+    const mine: Attachment = { claim, node: this.#options.node, state: 'Reserved' };
+    const { uid, resourceVersion } = volume.metadata;
+    const attachments = [...(volume.attachments ?? []), mine];
+    const { store } = this.#options;
+    await store.updateStatus(
+      volumes,
+      keyOfVolume(volume),
+      { attachments },
+      { uid, resourceVersion },
+    );
+  }
+
+  /** V11, V14, V20: attached and mounted is Bound. */
+  async bound(volume: Volume, claim: string, prepared: PreparedMount): Promise<void> {
+    const { store, clock, node } = this.#options;
+    const { devicePath, formatted } = prepared;
+    const now = timestamp(clock);
+    await modifyStatus(store, volumes, keyOfVolume(volume), (current) => {
+      const all = current.attachments ?? [];
+      const mine = all.find((a) => a.claim === claim);
+      // Taken away by hand meanwhile: that stands.
+      if (mine?.state === 'Detaching') return undefined;
+      const pending = fileSystemPending(current) !== prepared.fileSystemPending;
+      const known = mine?.state === 'Attached' && current.status === 'Bound' && !pending;
+      if (known && mine.devicePath === devicePath && (current.formatted === true) === formatted)
+        return undefined;
+      const attached: Attachment = { claim, node, state: 'Attached', devicePath, attachedAt: now };
+      const others = all.filter((a) => a.claim !== claim);
+      const bound = {
+        type: 'Bound',
+        status: 'True' as const,
+        reason: 'Bound',
+        message: `bound to ${claim}`,
+      };
+      const conditions = setCondition(current.conditions, bound, now);
+      return {
+        status: nextPhase(current.status ?? 'Available', 'bound'),
+        boundClaim: current.boundClaim || claim,
+        boundNode: node,
+        reason: 'Bound',
+        failureMessage: '',
+        // Once true it stays: nothing makes a formatted device blank again but loss.
+        formatted: current.formatted === true || formatted,
+        attachments: [...others, attached],
+        conditions: pending
+          ? setCondition(conditions, resizeCondition(prepared.fileSystemPending), now)
+          : conditions,
+      };
+    });
+  }
+
+  /** What `kedge volume explain` tells; and V13, V18: an unknown outcome is Stalled. */
+  async failed(volume: Volume, call: string, error: DriverError): Promise<void> {
+    const { store, clock } = this.#options;
+    const now = timestamp(clock);
+    await modifyStatus(store, volumes, keyOfVolume(volume), (current) => {
+      if (current.metadata.uid !== volume.metadata.uid) return undefined;
+      const { status = 'Pending', lastOperation } = current;
+      const unknown = error.kind === 'Timeout' && (status === 'Available' || status === 'Bound');
+      const same = lastOperation?.call === call && lastOperation.message === error.message;
+      if (!unknown && same) return undefined;
+      return {
+        lastOperation: {
+          call,
+          startedAt: now,
+          outcome: error.kind,
+          message: error.message,
+          nextTryAt: '',
+        },
+        ...(unknown
+          ? {
+              status: nextPhase(status, status === 'Bound' ? 'detachUnknown' : 'attachUnknown'),
+              reason: error.kind,
+              failureMessage: error.message,
+            }
+          : {}),
+      };
+    });
+  }
+
+  /** The file system has grown. */
+  async grown(volume: Volume): Promise<void> {
+    const now = timestamp(this.#options.clock);
+    await modifyStatus(this.#options.store, volumes, keyOfVolume(volume), (current) =>
+      fileSystemPending(current)
+        ? { conditions: setCondition(current.conditions, resizeCondition(false), now) }
+        : undefined,
+    );
+  }
+
+  /** V15, V20: the claim is gone; the last one leaves the volume Available. */
+  async released(volume: Volume, claim: string): Promise<void> {
+    const now = timestamp(this.#options.clock);
+    await modifyStatus(this.#options.store, volumes, keyOfVolume(volume), (current) => {
+      if (current.metadata.uid !== volume.metadata.uid) return undefined;
+      const left = (current.attachments ?? []).filter((a) => a.claim !== claim);
+      const message = `released by ${claim}`;
+      const unbound = { type: 'Bound', status: 'False' as const, reason: 'Unbound', message };
+      return {
+        ...detached(current, left),
+        ...(left.length > 0 ? {} : { conditions: setCondition(current.conditions, unbound, now) }),
+      };
+    });
+  }
+}
+
+function resizeCondition(pending: boolean): {
+  readonly type: string;
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+} {
+  return {
+    type: 'FileSystemResizePending',
+    status: pending ? 'True' : 'False',
+    reason: pending ? 'WaitsForMount' : 'Resized',
+    message: pending ? 'the file system grows at the next mount' : '',
+  };
+}

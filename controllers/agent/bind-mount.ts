@@ -1,0 +1,96 @@
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, rmdir, stat } from 'node:fs/promises';
+import {
+  demandCommand,
+  DriverError,
+  mountAt,
+  type RunCommand,
+  unmountTarget,
+} from '@kedge/driver-sdk';
+
+const directoryOnly = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
+/** A bind mount of a directory of a volume. */
+export interface BindRequest {
+  /** Where the volume's content is. */
+  readonly root: string;
+  /** Directory inside it, made where missing; empty for all of it. */
+  readonly subPath: string;
+  readonly target: string;
+  readonly readOnly: boolean;
+  readonly signal: AbortSignal;
+}
+
+function leadsOut(subPath: string, part: string, cause: unknown): DriverError {
+  return new DriverError(
+    'InvalidParameters',
+    `subPath ${JSON.stringify(subPath)}: "${part}" is a link or no directory; a subPath holds only directories of the volume`,
+    { cause },
+  );
+}
+
+/**
+ * A handle of a directory below another, one component at a time, each opened through the handle of
+ * the one before and never through a link: what is swapped meanwhile is not followed
+ * (research/storage.md 2.2, CVE-2017-1002101, CVE-2021-25741).
+ * @throws DriverError InvalidParameters for a component that is a link or no directory.
+ */
+export async function openInside(root: string, subPath: string): Promise<FileHandle> {
+  let at = await open(root, directoryOnly);
+  try {
+    for (const part of subPath.split('/').filter((p) => p !== '' && p !== '.')) {
+      if (part === '..') throw leadsOut(subPath, part, undefined);
+      const path = `/proc/self/fd/${at.fd}/${part}`;
+      await mkdir(path, { mode: 0o755 }).catch((error: NodeJS.ErrnoException) => {
+        // A read-only file system says so before it says that the directory is there.
+        if (error.code !== 'EEXIST' && error.code !== 'EROFS') throw error;
+      });
+      const next = await open(path, directoryOnly).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ELOOP' || error.code === 'ENOTDIR')
+          throw leadsOut(subPath, part, error);
+        throw error;
+      });
+      await at.close();
+      at = next;
+    }
+    return at;
+  } catch (error) {
+    await at.close();
+    throw error;
+  }
+}
+
+async function isSame(handle: FileHandle, path: string): Promise<boolean> {
+  const [a, b] = await Promise.all([handle.stat(), stat(path)]);
+  return a.dev === b.dev && a.ino === b.ino;
+}
+
+/** Binds a directory of a volume to `target`, read-only where asked. Idempotent. @throws DriverError */
+export async function bindDirectory(run: RunCommand, request: BindRequest): Promise<void> {
+  const { target, readOnly, signal } = request;
+  const handle = await openInside(request.root, request.subPath).catch((error: unknown) => {
+    throw error instanceof DriverError
+      ? error
+      : new DriverError('Unavailable', String(error), { cause: error });
+  });
+  try {
+    const there = await mountAt(target);
+    if (there?.readOnly === readOnly && (await isSame(handle, target))) return;
+    if (there) await unmountTarget(target, signal, run);
+    await mkdir(target, { recursive: true, mode: 0o755 });
+    try {
+      // The handle, not its path: mount must not resolve it again.
+      const source = `/proc/${process.pid}/fd/${handle.fd}`;
+      const bind = ['--bind', '--no-canonicalize', source, target];
+      await demandCommand(run, 'mount', bind, signal);
+      if (!(await isSame(handle, target)))
+        throw new DriverError('Internal', `${target} shows another directory than was opened`);
+      if (readOnly) await demandCommand(run, 'mount', ['-o', 'remount,bind,ro', target], signal);
+    } catch (error) {
+      await unmountTarget(target, signal, run).catch(() => rmdir(target).catch(() => undefined));
+      throw error;
+    }
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,175 @@
+import { readdir, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from 'kedge';
+import {
+  type CallContext,
+  type Driver,
+  DriverError,
+  readMountTable,
+  type RunCommand,
+  unmountTarget,
+} from '@kedge/driver-sdk';
+import type { Volume, VolumeMount } from '../kinds/index.js';
+import { bindDirectory } from './bind-mount.js';
+import { resolveSubPath } from './sub-path.js';
+
+/** What {@link NodeVolumes} works with. */
+export interface NodeVolumesOptions {
+  /** Below it: `<volume uid>` for staging, `binds/<volume uid>/<claim>/<mount>` for what instances see. */
+  readonly mountRoot: string;
+  readonly run: RunCommand;
+  /** Whether this process may mount. Without it directories are used where they are. */
+  readonly mayMount: boolean;
+  readonly logger: Logger;
+}
+
+/** A volume as an instance sees it. */
+export interface PreparedMount {
+  /** Directory on this node. */
+  readonly source: string;
+  readonly devicePath: string;
+  readonly formatted: boolean;
+  readonly fileSystemPending: boolean;
+}
+
+/** `default/web-0` as one file name; neither part of a claim holds a `+`. */
+function claimFolder(claim: string): string {
+  return claim.replace('/', '+');
+}
+
+/**
+ * Volumes on this node: attach, wait, mount, bind, and the exact reverse. Every step looks at what is
+ * there (mountinfo), so that after kill -9 it goes on from any point.
+ */
+export class NodeVolumes {
+  readonly #options: NodeVolumesOptions;
+
+  constructor(options: NodeVolumesOptions) {
+    this.#options = options;
+  }
+
+  staging(volume: Volume): string {
+    return join(this.#options.mountRoot, volume.metadata.uid);
+  }
+
+  #binds(volume: Volume): string {
+    return join(this.#options.mountRoot, 'binds', volume.metadata.uid);
+  }
+
+  /** Attaches, mounts and binds. Idempotent. @throws DriverError */
+  async bring(
+    volume: Volume,
+    mount: VolumeMount,
+    claim: string,
+    driver: Driver,
+    call: CallContext,
+  ): Promise<PreparedMount> {
+    const handle = volume.handle ?? '';
+    const { devicePath } = await driver.attach({ ...call, handle });
+    const target = this.staging(volume);
+    const mounted = await driver.mount({
+      ...call,
+      handle,
+      devicePath,
+      target,
+      // Instances that only read get a read-only bind; the file system itself is shared by all here.
+      readOnly: volume.accessMode === 'ReadOnlyMany',
+      mayFormat: volume.formatted !== true,
+    });
+    const known = {
+      devicePath,
+      formatted: mounted.formatted === true,
+      fileSystemPending: mounted.fileSystemPending === true,
+    };
+    const subPath = mount.subPath ?? '';
+    // A directory of the host is used where it is; what was mounted here, and parts of it, are bound.
+    if (mounted.path !== target && subPath === '') return { ...known, source: mounted.path };
+    if (!this.#options.mayMount)
+      return { ...known, source: await insideByPath(mounted.path, subPath) };
+    const source = join(this.#binds(volume), claimFolder(claim), mount.name);
+    await bindDirectory(this.#options.run, {
+      root: mounted.path,
+      subPath,
+      target: source,
+      readOnly: mount.readOnly === true || volume.accessMode === 'ReadOnlyMany',
+      signal: call.signal,
+    });
+    return { ...known, source };
+  }
+
+  /** Grows the file system of a volume that is mounted; true when it still has to. */
+  async grow(
+    volume: Volume,
+    devicePath: string,
+    driver: Driver,
+    call: CallContext,
+  ): Promise<boolean> {
+    const handle = volume.handle ?? '';
+    const { fileSystemPending } = await driver.mount({
+      ...call,
+      handle,
+      devicePath,
+      target: this.staging(volume),
+      readOnly: false,
+      mayFormat: false,
+    });
+    return fileSystemPending === true;
+  }
+
+  /** Takes away what one claim sees. @throws DriverError InUse naming who holds it. */
+  async unbind(volume: Volume, claim: string, signal: AbortSignal): Promise<void> {
+    const folder = join(this.#binds(volume), claimFolder(claim));
+    const below = (await readMountTable()).filter((e) => e.target.startsWith(`${folder}/`));
+    for (const entry of below.reverse())
+      await unmountTarget(entry.target, signal, this.#options.run);
+    for (const name of await readdir(folder).catch(() => []))
+      await rmdir(join(folder, name)).catch(() => undefined);
+    await rmdir(folder).catch(() => undefined);
+    await rmdir(this.#binds(volume)).catch(() => undefined);
+  }
+
+  /** Unmounts and detaches: nobody here uses it any more. @throws DriverError; then it stays attached. */
+  async takeAway(volume: Volume, driver: Driver, call: CallContext): Promise<void> {
+    const handle = volume.handle ?? '';
+    await driver.unmount({ ...call, handle, target: this.staging(volume) });
+    await driver.detach({ ...call, handle });
+  }
+
+  /**
+   * After a restart: mounts of volumes that are not attached here by the store's account are taken
+   * away, binds first; the others are kept. Gives the uids found mounted.
+   */
+  async adopt(attached: ReadonlySet<string>, signal: AbortSignal): Promise<readonly string[]> {
+    const { mountRoot, run, logger } = this.#options;
+    if (!this.#options.mayMount) return [];
+    const mine = (await readMountTable())
+      .map((entry) => entry.target)
+      .filter((target) => target.startsWith(`${mountRoot}/`))
+      // Binds before what they are bound from.
+      .sort((a, b) => Number(b.includes('/binds/')) - Number(a.includes('/binds/')));
+    const uidOf = (target: string): string => {
+      const [first = '', second = ''] = target.slice(mountRoot.length + 1).split('/');
+      return first === 'binds' ? second : first;
+    };
+    for (const target of mine.filter((t) => !attached.has(uidOf(t)))) {
+      try {
+        await unmountTarget(target, signal, run);
+        logger.warn('a mount without an owner was taken away', { target });
+      } catch (error) {
+        logger.warn('a mount without an owner could not be taken away', { target, error });
+      }
+    }
+    return [...new Set(mine.map(uidOf).filter((uid) => attached.has(uid)))];
+  }
+}
+
+/** Without the right to mount: by its path, links followed as long as they stay inside. @throws DriverError */
+async function insideByPath(root: string, subPath: string): Promise<string> {
+  if (subPath === '') return root;
+  try {
+    return await resolveSubPath(root, subPath);
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw new DriverError('InvalidParameters', message, { cause });
+  }
+}

@@ -1,0 +1,23 @@
+import { spawnSync } from 'node:child_process';
+
+/**
+ * Why real block devices can't be used here; undefined when they can. In CI the answer must be
+ * undefined: a test that needs them fails there rather than being skipped.
+ */
+export function whyNoDevices(): string | undefined {
+  if (process.getuid?.() !== 0) return 'loop devices and mounts need root';
+  for (const program of ['losetup', 'mkfs.ext4', 'mkfs.xfs', 'xfs_growfs', 'blkid', 'e2fsck'])
+    if (spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0)
+      return `${program} is not installed (packages mount, e2fsprogs, xfsprogs)`;
+  if (spawnSync('losetup', ['--find']).status !== 0) return 'there is no free loop device';
+  return undefined;
+}
+
+/** Skips the suite where devices can't be used, and says why; throws in CI. */
+export function demandDevices(context: Mocha.Context): void {
+  const why = whyNoDevices();
+  if (why === undefined) return;
+  if (process.env['CI']) throw new Error(why);
+  console.log(`skipped: ${why}`);
+  context.skip();
+}

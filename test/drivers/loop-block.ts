@@ -1,0 +1,158 @@
+import { mkdir, open, readdir, readlink, rename, rm, stat, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  type BlockProvider,
+  createBlockDriver,
+  demandCommand,
+  type Driver,
+  DriverError,
+  runCommand,
+  type RunCommand,
+} from '@kedge/driver-sdk';
+
+/** Where the stand-in provider keeps what it has. */
+export interface LoopBlockOptions {
+  /** Images of volumes and snapshots. */
+  readonly directory: string;
+  readonly run?: RunCommand;
+  readonly deviceWaitMs?: number;
+}
+
+async function present(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/**
+ * A block device provider on this machine, for tests: volumes are sparse files, attaching gives a
+ * loop device and a by-id link to it, as a cloud's udev rule does.
+ */
+export class LoopBlock {
+  readonly #directory: string;
+  readonly #run: RunCommand;
+  readonly #signal = new AbortController().signal;
+  readonly driver: Driver;
+
+  constructor(options: LoopBlockOptions) {
+    this.#directory = options.directory;
+    this.#run = options.run ?? runCommand;
+    const { deviceWaitMs = 2_000 } = options;
+    this.driver = createBlockDriver(this.#provider(), { run: this.#run, deviceWaitMs });
+  }
+
+  image(uid: string): string {
+    return join(this.#directory, 'volumes', uid);
+  }
+
+  link(uid: string): string {
+    return join(this.#directory, 'by-id', `loop-block-${uid}`);
+  }
+
+  /** Everything that exists: images, snapshots, links. */
+  async inventory(): Promise<readonly string[]> {
+    const folders = ['volumes', 'snapshots', 'by-id'].map((name) => join(this.#directory, name));
+    return (await Promise.all(folders.map((f) => readdir(f).catch(() => [])))).flat();
+  }
+
+  async #loop(uid: string): Promise<string | undefined> {
+    const list = ['--associated', this.image(uid), '--noheadings', '--output', 'NAME'];
+    const text = await demandCommand(this.#run, 'losetup', list, this.#signal);
+    return text.split('\n')[0]?.trim() || undefined;
+  }
+
+  async #size(path: string): Promise<bigint> {
+    if (!(await present(path))) throw new DriverError('NotFound', `${path} does not exist`);
+    return BigInt((await stat(path)).size);
+  }
+
+  async #make(path: string, bytes: bigint): Promise<bigint> {
+    await mkdir(join(path, '..'), { recursive: true });
+    const file = await open(path, 'a+', 0o600);
+    if (BigInt((await file.stat()).size) < bytes) await file.truncate(Number(bytes));
+    await file.close();
+    return this.#size(path);
+  }
+
+  async #copy(from: string, to: string): Promise<void> {
+    await mkdir(join(to, '..'), { recursive: true });
+    if (await present(to)) return;
+    const draft = `${to}.draft-${process.hrtime.bigint()}`;
+    const args = ['--sparse=always', '--reflink=auto', from, draft];
+    await demandCommand(this.#run, 'cp', args, this.#signal);
+    await rename(draft, to);
+  }
+
+  #provider(): BlockProvider {
+    const snapshotOf = (uid: string): string => join(this.#directory, 'snapshots', uid);
+    return {
+      name: 'loop-block',
+      parameters: [{ key: 'token', sensitive: true }],
+      create: async ({ volume, sizeBytes }) => ({
+        handle: volume.uid,
+        sizeBytes: await this.#make(this.image(volume.uid), sizeBytes),
+      }),
+      observe: async ({ volume }) => ({
+        handle: volume.uid,
+        sizeBytes: await this.#size(this.image(volume.uid)),
+      }),
+      delete: async ({ volume, handle }) => {
+        if (handle !== undefined && handle !== volume.uid)
+          throw new DriverError('InvalidParameters', `${handle} is not of this volume`);
+        if (await this.#loop(volume.uid).catch(() => undefined))
+          throw new DriverError('InUse', 'attached volume cannot be deleted');
+        await rm(this.image(volume.uid), { force: true });
+      },
+      attach: async ({ volume }) => {
+        await this.#size(this.image(volume.uid));
+        const find = ['--find', '--show', this.image(volume.uid)];
+        const device =
+          (await this.#loop(volume.uid)) ??
+          (await demandCommand(this.#run, 'losetup', find, this.#signal)).trim();
+        const link = this.link(volume.uid);
+        await mkdir(join(link, '..'), { recursive: true });
+        await symlink(device, `${link}.new`);
+        await rename(`${link}.new`, link);
+        return { devicePath: link };
+      },
+      detach: async ({ volume }) => {
+        const device = await this.#loop(volume.uid);
+        await rm(this.link(volume.uid), { force: true });
+        if (device) await demandCommand(this.#run, 'losetup', ['-d', device], this.#signal);
+      },
+      devicePath: ({ volume }) => this.#loop(volume.uid),
+      identify: async (device, { volume }) => {
+        const expected = await readlink(this.link(volume.uid));
+        return device === expected && (await this.#loop(volume.uid)) === device;
+      },
+      expansion: {
+        online: true,
+        grow: async ({ volume, sizeBytes }) => {
+          const size = await this.#make(this.image(volume.uid), sizeBytes);
+          const device = await this.#loop(volume.uid);
+          if (device) await demandCommand(this.#run, 'losetup', ['-c', device], this.#signal);
+          return size;
+        },
+      },
+      snapshots: {
+        create: async ({ volume, snapshot }) => {
+          await this.#copy(this.image(volume.uid), snapshotOf(snapshot.uid));
+          const restoreSizeBytes = await this.#size(snapshotOf(snapshot.uid));
+          return { handle: snapshot.uid, restoreSizeBytes, ready: true };
+        },
+        observe: async ({ snapshot }) => ({
+          handle: snapshot.uid,
+          restoreSizeBytes: await this.#size(snapshotOf(snapshot.uid)),
+          ready: true,
+        }),
+        delete: ({ snapshot }) => rm(snapshotOf(snapshot.uid), { force: true }),
+        restore: async ({ volume, snapshot, sizeBytes }) => {
+          await this.#copy(snapshotOf(snapshot.uid), this.image(volume.uid));
+          const image = this.image(volume.uid);
+          return { handle: volume.uid, sizeBytes: await this.#make(image, sizeBytes) };
+        },
+      },
+    };
+  }
+}
