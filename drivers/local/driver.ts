@@ -9,7 +9,6 @@ import {
   type RunCommand,
   runCommand,
   type StorageSettings,
-  unmountTarget,
   validateByRules,
 } from '@kedge/driver-sdk';
 import { copyDirectory } from './copy.js';
@@ -126,8 +125,9 @@ export function createLocalDriver(
       }),
     unmount: (request) =>
       attempt('unmount the volume', async () => {
-        await owned(request);
-        if (isImage(request.parameters)) await unmountTarget(request.target, request.signal, run);
+        const { image } = await owned(request);
+        if (isImage(request.parameters))
+          await images.unmount(image, request.target, request.signal);
       }),
     expand: (request) =>
       attempt('grow the volume', async () => {

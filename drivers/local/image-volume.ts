@@ -11,6 +11,7 @@ import {
   type MountResult,
   type Parameters,
   type RunCommand,
+  unmountTarget,
 } from '@kedge/driver-sdk';
 import { copyFrozenImage, copyImage } from './copy.js';
 import { attachLoop, loopOf, mountOfLoop } from './loop-device.js';
@@ -99,6 +100,10 @@ export class ImageVolumes {
   /** Its file system was made with the image, so none is ever made here. */
   mount(request: MountRequest): Promise<MountResult> {
     return mountBlockDevice({ ...request, mayFormat: false }, { run: this.#run });
+  }
+
+  async unmount(path: string, target: string, signal: AbortSignal): Promise<void> {
+    await unmountTarget(target, signal, this.#run, await loopOf(this.#run, path, signal));
   }
 
   async detach(path: string, signal: AbortSignal): Promise<void> {

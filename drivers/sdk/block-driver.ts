@@ -125,7 +125,10 @@ export function createBlockDriver(
         ...(identify ? { identify: (device: string) => identify(device, request) } : {}),
       });
     },
-    unmount: (request) => unmountTarget(request.target, request.signal, run),
+    async unmount(request) {
+      const device = await provider.devicePath(request);
+      await unmountTarget(request.target, request.signal, run, device);
+    },
     async expand(request) {
       if (!expansion) throw new DriverError('Unsupported', `driver ${name} can't grow volumes`);
       return { sizeBytes: await expansion.grow(request), fileSystemPending: true };

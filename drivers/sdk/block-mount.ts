@@ -1,5 +1,6 @@
 import { mkdir, rmdir, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   checkFileSystem,
   type DeviceContent,
@@ -114,22 +115,26 @@ export async function mountBlockDevice(
 }
 
 /**
- * Unmounts what is at `target`. Not mounted is success.
+ * Unmounts what is at `target`. Not mounted is success. With the `device` of a volume the directory
+ * goes only when no mount namespace has it any more: removing it would unmount it there, too.
  * @throws DriverError InUse naming who holds it; it stays mounted then.
  */
 export async function unmountTarget(
   target: string,
   signal: AbortSignal,
   run: RunCommand = runCommand,
+  device?: string,
 ): Promise<void> {
   for (let there = await mountAt(target); there; there = await mountAt(target)) {
     const { exitCode, stderr } = await run('umount', [target], signal);
-    if (exitCode === 0 || /not mounted/.test(stderr)) continue;
-    if (!/busy/.test(stderr))
-      throw new DriverError('Unavailable', `umount of ${target} failed: ${stderr.trim()}`);
-    const holders = (await holdersOf(target)).join(', ') || 'a process that can not be seen';
-    throw new DriverError('InUse', `${target} is busy, held by ${holders}; it stays attached`);
+    if (exitCode !== 0 && !/not mounted/.test(stderr)) {
+      if (!/busy/.test(stderr))
+        throw new DriverError('Unavailable', `umount of ${target} failed: ${stderr.trim()}`);
+      const holders = (await holdersOf(target)).join(', ') || 'a process that can not be seen';
+      throw new DriverError('InUse', `${target} is busy, held by ${holders}; it stays attached`);
+    }
   }
+  if (device !== undefined) await demandReleased(device);
   // Never recursively: what is in there belongs to whoever put it there.
   await rmdir(target).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return;
@@ -139,9 +144,40 @@ export async function unmountTarget(
   });
 }
 
+/** The kernel ends the mount namespace of a process soon after the process: so long it is waited for. */
+const releaseMsMax = 1_000;
+const releasePauseMs = 50;
+
 /**
- * Refuses while any mount of a device is left, also one that only another mount namespace sees
- * (lesson 11): then it may not be detached.
+ * Waits until no mount namespace has the file system of a device any more (lesson 11).
+ * @throws DriverError InUse
+ */
+async function demandReleased(device: string): Promise<void> {
+  const places = ['ext4', 'xfs'].map((fsType) => `/sys/fs/${fsType}/${basename(device)}`);
+  const held = async (): Promise<boolean> => {
+    const found = await Promise.all(
+      places.map((place) =>
+        stat(place).then(
+          () => true,
+          () => false,
+        ),
+      ),
+    );
+    return found.includes(true);
+  };
+  for (let waited = 0; await held(); waited += releasePauseMs) {
+    if (waited >= releaseMsMax)
+      throw new DriverError(
+        'InUse',
+        `${device} is still mounted in another mount namespace; it stays attached`,
+      );
+    await pause(releasePauseMs);
+  }
+}
+
+/**
+ * Refuses while any mount of a device is left, also one that only another mount namespace sees: then
+ * it may not be detached.
  * @throws DriverError InUse
  */
 export async function demandUnused(device: string): Promise<void> {
@@ -150,15 +186,5 @@ export async function demandUnused(device: string): Promise<void> {
   const visible = (await readMountTable()).find((entry) => entry.device === number);
   if (visible)
     throw new DriverError('InUse', `${device} is mounted at ${visible.target}; it stays attached`);
-  for (const fsType of ['ext4', 'xfs']) {
-    const held = await stat(`/sys/fs/${fsType}/${basename(device)}`).then(
-      () => true,
-      () => false,
-    );
-    if (held)
-      throw new DriverError(
-        'InUse',
-        `${device} is still mounted in another mount namespace; it stays attached`,
-      );
-  }
+  await demandReleased(device);
 }

@@ -104,8 +104,7 @@ class Trial {
   }
 
   async request(volume: VolumeIdentity): Promise<ProvisionRequest> {
-    const [accessMode = 'ReadWriteOnce' as AccessMode] = (await this.driver()).capabilities()
-      .accessModes;
+    const [accessMode = 'ReadWriteOnce'] = (await this.driver()).capabilities().accessModes;
     return { ...this.context(volume), sizeBytes: this.sizeBytes, accessMode, topology: {} };
   }
 
