@@ -118,6 +118,7 @@ export class NodeVolumes {
 
   /** Takes away what one claim sees. @throws DriverError InUse naming who holds it. */
   async unbind(volume: Volume, claim: string, signal: AbortSignal): Promise<void> {
+    if (!this.#options.mayMount) return;
     const folder = join(this.#binds(volume), claimFolder(claim));
     const below = (await readMountTable()).filter((e) => e.target.startsWith(`${folder}/`));
     for (const entry of below.reverse())

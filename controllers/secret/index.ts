@@ -1,5 +1,5 @@
 /** Secrets: sealed in the store, masked in answers, referred to by parameters, opened only for use. */
-export { openSecret, secretRules } from './admission.js';
+export { openSecret, placeOf, secretRules } from './admission.js';
 export {
   maskParameters,
   type ParameterResolver,

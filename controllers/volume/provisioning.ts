@@ -126,11 +126,15 @@ export class Provisioning {
       made = volume.source
         ? await driver.restore({ ...wanted, snapshot: this.#restored(volume) })
         : await driver.provision(wanted);
-      if (made.sizeBytes < sizeBytes && driver.capabilities().ownsData)
+      const { ownsData, expand } = driver.capabilities();
+      // An earlier try made it before the size was raised: it grows next, or is made anew.
+      if (made.sizeBytes < sizeBytes && ownsData && !expand) {
+        await driver.delete({ ...context, handle: made.handle });
         throw new DriverError(
           'Internal',
-          `driver ${driver.name} made ${made.sizeBytes} bytes, ${sizeBytes} were asked for`,
+          `driver ${driver.name} made ${made.sizeBytes} bytes, ${sizeBytes} were asked for; it is made anew`,
         );
+      }
     } catch (thrown) {
       return this.failed(situation, call, thrown, startedAt);
     }

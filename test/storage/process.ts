@@ -1,0 +1,87 @@
+import { type Clock, Manager, type ObjectStore, type Random, silentLogger } from 'kedge';
+import {
+  parameterResolver,
+  Sealer,
+  secrets,
+  snapshotController,
+  volumeController,
+  VolumeManager,
+} from '@kedge/controllers';
+import type { UnreliableProvider } from './unreliable-provider.js';
+
+/** Seals the secrets of the model. */
+export const modelSealer = new Sealer(Buffer.alloc(32));
+const writes = ['transact', 'create', 'update', 'updateStatus', 'delete'];
+
+/**
+ * One life of a daemon over a store that outlives it: after `kill`, or once it has made its last
+ * write, none of its calls ever returns.
+ */
+export class ModelProcess {
+  readonly manager: Manager;
+  readonly volumeManager: VolumeManager;
+  #writesLeft = Infinity;
+  #alive = true;
+  readonly #random: Random;
+
+  constructor(store: ObjectStore, provider: UnreliableProvider, clock: Clock, random: Random) {
+    this.#random = random;
+    const mine = this.#mortal(store);
+    this.manager = new Manager({ store: mine, clock, random });
+    const drivers = {
+      names: ['unreliable'],
+      get: () => Promise.resolve(provider.driver(() => this.#alive)),
+    };
+    const lister = this.manager.informer(secrets).lister;
+    const parts = {
+      store: mine,
+      manager: this.manager,
+      drivers,
+      resolver: parameterResolver(lister, modelSealer),
+      node: 'n1',
+      clock,
+      random,
+      logger: silentLogger,
+    };
+    this.volumeManager = new VolumeManager({ ...parts, mountRoot: '/nowhere', mayMount: false });
+    this.manager.addController(volumeController(parts)).addController(snapshotController(parts));
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  /** It dies right after, or right before, its so many-th next write. */
+  dieAfterWrites(count: number): void {
+    this.#writesLeft = count;
+  }
+
+  kill(): void {
+    this.#alive = false;
+  }
+
+  #mortal(store: ObjectStore): ObjectStore {
+    const gone = (): Promise<never> => new Promise(() => undefined);
+    return new Proxy(store, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== 'function') return value;
+        const method = value.bind(target) as (...args: unknown[]) => unknown;
+        if (!writes.includes(String(name)) && name !== 'get' && name !== 'list') return method;
+        return async (...args: unknown[]): Promise<unknown> => {
+          if (!this.#alive) return gone();
+          if (writes.includes(String(name))) {
+            this.#writesLeft -= 1;
+            if (this.#writesLeft <= 0) {
+              this.kill();
+              // The last one is lost with the process half of the time.
+              if (this.#random.next() < 0.5) return gone();
+            }
+          }
+          const result = await method(...args);
+          return this.#alive ? result : gone();
+        };
+      },
+    });
+  }
+}

@@ -1,0 +1,181 @@
+import type { Clock, Random } from 'kedge';
+import {
+  type Driver,
+  DriverError,
+  type DriverErrorKind,
+  type MountRequest,
+  type ProvisionResult,
+} from '@kedge/driver-sdk';
+
+interface Disk {
+  readonly uid: string;
+  sizeBytes: bigint;
+  node: string | undefined;
+  mounted: boolean;
+  formats: number;
+}
+
+/** Errors that a call may end with without having done anything. */
+const refusals: readonly DriverErrorKind[] = [
+  'CredentialsRejected',
+  'PermissionDenied',
+  'QuotaExceeded',
+  'Throttled',
+  'Unavailable',
+  'Internal',
+];
+/** Errors that a call may end with although it was done: a lost reply. */
+const lostReplies: readonly DriverErrorKind[] = ['Timeout', 'Unavailable', 'Internal'];
+
+/** A provider of disks in memory that fails in every way a provider can, and notes what must never be asked of it. */
+export class UnreliableProvider {
+  readonly disks = new Map<string, Disk>();
+  readonly snapshots = new Map<string, bigint>();
+  /** Calls that would have destroyed data, or broken a rule; must stay empty. */
+  readonly wrongs: string[] = [];
+  readonly #random: Random;
+  readonly #clock: Clock;
+  /** Of a hundred calls so many fail. */
+  faultsPercent = 30;
+
+  constructor(random: Random, clock: Clock) {
+    this.#random = random;
+    this.#clock = clock;
+  }
+
+  #chance(percent: number): boolean {
+    return this.#random.next() * 100 < percent;
+  }
+
+  #pick<T>(items: readonly T[]): T {
+    return items[Math.floor(this.#random.next() * items.length)] as T;
+  }
+
+  /** Runs a call's effect with faults before and after it, and slowly at times. `alive` ends with its process. */
+  async #call<T>(alive: () => boolean, effect: () => T): Promise<T> {
+    const hang = new Promise<never>(() => undefined);
+    await Promise.resolve();
+    if (this.#chance(this.faultsPercent / 2))
+      throw new DriverError(this.#pick(refusals), 'refused', { retryAfterMs: 1_000 });
+    if (this.#chance(20)) {
+      const delayMs = this.#random.next() * 8_000;
+      await new Promise<void>((resolve) => this.#clock.setTimer(resolve, delayMs));
+    }
+    // A request that was on its way when the process died arrives or not.
+    if (!alive() && this.#chance(50)) return hang;
+    const result = effect();
+    if (!alive()) return hang;
+    if (this.#chance(this.faultsPercent / 2))
+      throw new DriverError(this.#pick(lostReplies), 'the reply was lost');
+    return result;
+  }
+
+  #disk(uid: string): Disk {
+    const disk = this.disks.get(uid);
+    if (!disk) throw new DriverError('NotFound', `disk ${uid} does not exist`);
+    return disk;
+  }
+
+  #mount(uid: string, { mayFormat }: MountRequest): void {
+    const disk = this.#disk(uid);
+    if (disk.node === undefined) throw new DriverError('Unavailable', 'the device is not there');
+    if (disk.formats === 0) {
+      if (!mayFormat) throw new DriverError('Internal', 'blank, but formatted before');
+      disk.formats += 1;
+    } else if (mayFormat && disk.formats > 1) this.wrongs.push(`${uid} was formatted twice`);
+    disk.mounted = true;
+  }
+
+  /** The driver as one process uses it. */
+  driver(alive: () => boolean): Driver {
+    const call = <T>(effect: () => T): Promise<T> => this.#call(alive, effect);
+    return {
+      name: 'unreliable',
+      capabilities: () => ({
+        accessModes: ['ReadWriteOnce'],
+        snapshots: true,
+        clone: false,
+        expand: true,
+        onlineExpand: true,
+        blockDevice: true,
+        topologyKeys: [],
+        sensitiveParameters: ['token'],
+        ownsData: true,
+      }),
+      validateParameters: () => [],
+      provision: ({ volume, sizeBytes }) => call(() => this.#provision(volume.uid, sizeBytes, 0)),
+      observe: ({ volume }) =>
+        call(() => {
+          const { uid, sizeBytes } = this.#disk(volume.uid);
+          return { handle: uid, sizeBytes };
+        }),
+      delete: ({ volume }) =>
+        call(() => {
+          const disk = this.disks.get(volume.uid);
+          if (disk?.mounted) this.wrongs.push(`${volume.uid} was deleted while mounted`);
+          else if (disk?.node) this.wrongs.push(`${volume.uid} was deleted while attached`);
+          this.disks.delete(volume.uid);
+        }),
+      attach: ({ volume, node }) =>
+        call(() => {
+          const disk = this.#disk(volume.uid);
+          if (disk.node !== undefined && disk.node !== node)
+            throw new DriverError('InUse', `attached to ${disk.node}`);
+          disk.node = node;
+          return { devicePath: `/dev/${disk.uid}` };
+        }),
+      detach: ({ volume, node }) =>
+        call(() => {
+          const disk = this.disks.get(volume.uid);
+          if (disk?.node !== node) return;
+          if (disk.mounted) this.wrongs.push(`${volume.uid} was detached while mounted`);
+          disk.node = undefined;
+        }),
+      mount: (request) =>
+        call(() => {
+          this.#mount(request.volume.uid, request);
+          return { path: request.target, formatted: true };
+        }),
+      unmount: ({ volume }) =>
+        call(() => {
+          const disk = this.disks.get(volume.uid);
+          if (disk) disk.mounted = false;
+        }),
+      expand: ({ volume, sizeBytes }) =>
+        call(() => {
+          const disk = this.#disk(volume.uid);
+          if (sizeBytes > disk.sizeBytes) disk.sizeBytes = sizeBytes;
+          return { sizeBytes: disk.sizeBytes, fileSystemPending: false };
+        }),
+      createSnapshot: ({ volume, snapshot }) =>
+        call(() => {
+          if (!this.snapshots.has(snapshot.uid))
+            this.snapshots.set(snapshot.uid, this.#disk(volume.uid).sizeBytes);
+          return this.#snapshot(snapshot.uid);
+        }),
+      observeSnapshot: ({ snapshot }) => call(() => this.#snapshot(snapshot.uid)),
+      deleteSnapshot: ({ snapshot }) => call(() => void this.snapshots.delete(snapshot.uid)),
+      restore: ({ volume, snapshot, sizeBytes }) =>
+        call(() => {
+          if (!this.snapshots.has(snapshot.uid) && !this.disks.has(volume.uid))
+            this.wrongs.push(`snapshot ${snapshot.uid} was gone when it was restored`);
+          // Its content has a file system already.
+          return this.#provision(volume.uid, sizeBytes, 1);
+        }),
+    };
+  }
+
+  #provision(uid: string, sizeBytes: bigint, formats: number): ProvisionResult {
+    const known = this.disks.get(uid);
+    const disk = known ?? { uid, sizeBytes, node: undefined, mounted: false, formats };
+    this.disks.set(uid, disk);
+    return { handle: uid, sizeBytes: disk.sizeBytes };
+  }
+
+  #snapshot(uid: string): { handle: string; restoreSizeBytes: bigint; ready: boolean } {
+    const restoreSizeBytes = this.snapshots.get(uid);
+    if (restoreSizeBytes === undefined)
+      throw new DriverError('NotFound', `snapshot ${uid} does not exist`);
+    return { handle: uid, restoreSizeBytes, ready: true };
+  }
+}
