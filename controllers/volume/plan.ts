@@ -75,7 +75,8 @@ function planDeletion({ volume, storageClass }: VolumeSituation): VolumeAction {
     case 'Released':
       break;
   }
-  return effectivePolicy(volume, storageClass) === 'delete'
+  // Once it was begun it is brought to its end, whatever the policy says by now.
+  return volume.reclaiming === true || effectivePolicy(volume, storageClass) === 'delete'
     ? { type: 'reclaim' }
     : { type: 'forget' };
 }

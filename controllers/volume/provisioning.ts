@@ -2,6 +2,7 @@ import {
   type AnyKind,
   done,
   fail,
+  isDeleting,
   parseQuantity,
   type Request,
   requeueAfter,
@@ -150,6 +151,7 @@ export class Provisioning {
       reason: 'Provisioned',
       failureMessage: '',
       failedWith: '',
+      ...neverUsed(volume),
       // What comes from a snapshot of a block device has a file system already.
       formatted: volume.source !== undefined && driver.capabilities().blockDevice,
       ...this.#effects.succeeded(call, startedAt),
@@ -239,6 +241,7 @@ export class Provisioning {
         failureMessage: '',
         failedWith: '',
         reason: 'Provisioned',
+        ...neverUsed(volume),
         ...this.#effects.succeeded('observe', startedAt),
         ...this.#effects.condition(
           volume,
@@ -271,4 +274,9 @@ export class Provisioning {
       return done();
     }
   }
+}
+
+/** V9: deleted before anybody could use it, so there is no data that a policy could retain. */
+function neverUsed(volume: Volume): Partial<Volume> {
+  return isDeleting(volume) && !volume.handle ? { reclaiming: true } : {};
 }

@@ -19,7 +19,7 @@ import { UnreliableProvider } from './unreliable-provider.js';
 
 const seeds = Number(process.env['KEDGE_STORAGE_SEEDS'] ?? 2_000);
 const onlySeed = process.env['KEDGE_STORAGE_SEED'];
-const steps = 24;
+const steps = 30;
 const gibibyte = 1024 ** 3;
 const namespace = 'default';
 
@@ -94,8 +94,12 @@ class World {
       ['unbind', () => this.#unbind()],
       ['delete volume', () => this.#deleteVolume()],
       ['delete snapshot', () => this.#deleteSnapshot()],
+      ['snapshot and delete', () => this.#snapshotAndDelete()],
+      ['restore and delete', () => this.#restoreAndDelete()],
       ['change class', () => this.#changeClass()],
       ['secret', () => this.#changeSecret()],
+      ['secret', () => this.#createSecret()],
+      ['wipe', () => this.#wipe()],
       ['crash', () => this.#crash()],
       ['crash at a write', () => this.#crashAtWrite()],
     ];
@@ -104,9 +108,10 @@ class World {
     const done = action().catch((error: unknown) => this.log.push(`  ${String(error)}`));
     // What a dead process was asked never answers.
     await Promise.race([done, settle()]);
-    await this.clock.advance(this.#random.next() * 20_000);
+    // Often while what went before is still under way.
+    const patienceMs = this.#random.next() < 0.7 ? 3_000 : 60_000;
+    await this.clock.advance(this.#random.next() * patienceMs);
     if (!this.#process.alive) await this.#boot();
-    await this.clock.advance(this.#random.next() * 5_000);
   }
 
   async #create(source?: Snapshot): Promise<void> {
@@ -133,7 +138,10 @@ class World {
 
   async #snapshot(): Promise<void> {
     const volume = this.#pick(await this.volumes());
-    if (!volume) return;
+    if (volume) await this.#snapshotOf(volume);
+  }
+
+  async #snapshotOf(volume: Volume): Promise<void> {
     await this.#store.create(snapshots, {
       name: `s${(this.#names += 1)}`,
       namespace,
@@ -174,7 +182,30 @@ class World {
     const { uid, resourceVersion } = volume.metadata;
     const key = { namespace, name: volume.name };
     await this.#store.delete(volumes, key, { uid, resourceVersion });
-    if (volume.storageClassName === 'retain') this.#retained.add(uid);
+    if (volume.storageClassName === 'retain' && volume.handle) this.#retained.add(uid);
+  }
+
+  async #snapshotAndDelete(): Promise<void> {
+    const volume = this.#pick((await this.volumes()).filter((v) => v.status === 'Available'));
+    if (!volume) return;
+    await this.#snapshotOf(volume);
+    await this.clock.advance(this.#random.next() * 4_000);
+    const now = await this.#store.get(volumes, { namespace, name: volume.name });
+    if (now) await this.#delete(now);
+  }
+
+  async #restoreAndDelete(): Promise<void> {
+    const ready = (await this.snapshots()).filter((snapshot) => snapshot.status === 'Ready');
+    const snapshot = this.#pick(ready);
+    if (!snapshot) return;
+    await this.#create(snapshot);
+    await this.clock.advance(this.#random.next() * 4_000);
+    await this.#store.delete(snapshots, { namespace, name: snapshot.name });
+  }
+
+  async #wipe(): Promise<void> {
+    const volume = this.#pick((await this.volumes()).filter((v) => v.formatted === true));
+    if (volume) this.provider.wipe(volume.metadata.uid);
   }
 
   async #deleteSnapshot(): Promise<void> {
@@ -210,6 +241,8 @@ class World {
   async check(): Promise<void> {
     expect(this.provider.wrongs).to.deep.equal([]);
     for (const volume of await this.volumes()) {
+      if (volume.storageClassName === 'retain' && volume.handle)
+        this.#retained.add(volume.metadata.uid);
       const { name, status = 'Pending', handle, boundNode, failureMessage, attachments } = volume;
       const label = `${name} ${status}`;
       const provisioned = status === 'Available' || status === 'Bound' || status === 'Released';

@@ -7,7 +7,7 @@ import {
   volumeController,
   VolumeManager,
 } from '@kedge/controllers';
-import type { UnreliableProvider } from './unreliable-provider.js';
+import type { Caller, UnreliableProvider } from './unreliable-provider.js';
 
 /** Seals the secrets of the model. */
 export const modelSealer = new Sealer(Buffer.alloc(32));
@@ -17,11 +17,12 @@ const writes = ['transact', 'create', 'update', 'updateStatus', 'delete'];
  * One life of a daemon over a store that outlives it: after `kill`, or once it has made its last
  * write, none of its calls ever returns.
  */
-export class ModelProcess {
+export class ModelProcess implements Caller {
   readonly manager: Manager;
   readonly volumeManager: VolumeManager;
   #writesLeft = Infinity;
   #alive = true;
+  readonly #mourners: (() => void)[] = [];
   readonly #random: Random;
 
   constructor(store: ObjectStore, provider: UnreliableProvider, clock: Clock, random: Random) {
@@ -30,7 +31,7 @@ export class ModelProcess {
     this.manager = new Manager({ store: mine, clock, random });
     const drivers = {
       names: ['unreliable'],
-      get: () => Promise.resolve(provider.driver(() => this.#alive)),
+      get: () => Promise.resolve(provider.driver(this)),
     };
     const lister = this.manager.informer(secrets).lister;
     const parts = {
@@ -58,6 +59,12 @@ export class ModelProcess {
 
   kill(): void {
     this.#alive = false;
+    for (const listener of this.#mourners.splice(0)) listener();
+  }
+
+  onDeath(listener: () => void): void {
+    if (this.#alive) this.#mourners.push(listener);
+    else listener();
   }
 
   #mortal(store: ObjectStore): ObjectStore {

@@ -13,6 +13,8 @@ interface Disk {
   node: string | undefined;
   mounted: boolean;
   formats: number;
+  /** Its content was lost after the control plane had seen it formatted. */
+  wiped: boolean;
 }
 
 /** Errors that a call may end with without having done anything. */
@@ -26,6 +28,12 @@ const refusals: readonly DriverErrorKind[] = [
 ];
 /** Errors that a call may end with although it was done: a lost reply. */
 const lostReplies: readonly DriverErrorKind[] = ['Timeout', 'Unavailable', 'Internal'];
+
+/** The process that calls. */
+export interface Caller {
+  readonly alive: boolean;
+  onDeath(listener: () => void): void;
+}
 
 /** A provider of disks in memory that fails in every way a provider can, and notes what must never be asked of it. */
 export class UnreliableProvider {
@@ -51,20 +59,23 @@ export class UnreliableProvider {
     return items[Math.floor(this.#random.next() * items.length)] as T;
   }
 
-  /** Runs a call's effect with faults before and after it, and slowly at times. `alive` ends with its process. */
-  async #call<T>(alive: () => boolean, effect: () => T): Promise<T> {
+  /** Runs a call's effect with faults before and after it, and slowly at times. */
+  async #call<T>(caller: Caller, effect: () => T): Promise<T> {
     const hang = new Promise<never>(() => undefined);
     await Promise.resolve();
     if (this.#chance(this.faultsPercent / 2))
       throw new DriverError(this.#pick(refusals), 'refused', { retryAfterMs: 1_000 });
     if (this.#chance(20)) {
       const delayMs = this.#random.next() * 8_000;
-      await new Promise<void>((resolve) => this.#clock.setTimer(resolve, delayMs));
+      const survived = await new Promise<boolean>((resolve) => {
+        this.#clock.setTimer(() => resolve(caller.alive), delayMs);
+        caller.onDeath(() => resolve(false));
+      });
+      // A request that was on its way when the process died arrives at once, or never.
+      if (!survived && this.#chance(50)) return hang;
     }
-    // A request that was on its way when the process died arrives or not.
-    if (!alive() && this.#chance(50)) return hang;
     const result = effect();
-    if (!alive()) return hang;
+    if (!caller.alive) return hang;
     if (this.#chance(this.faultsPercent / 2))
       throw new DriverError(this.#pick(lostReplies), 'the reply was lost');
     return result;
@@ -81,14 +92,15 @@ export class UnreliableProvider {
     if (disk.node === undefined) throw new DriverError('Unavailable', 'the device is not there');
     if (disk.formats === 0) {
       if (!mayFormat) throw new DriverError('Internal', 'blank, but formatted before');
+      if (disk.wiped) this.wrongs.push(`${uid} was formatted although it had been before`);
       disk.formats += 1;
-    } else if (mayFormat && disk.formats > 1) this.wrongs.push(`${uid} was formatted twice`);
+    }
     disk.mounted = true;
   }
 
   /** The driver as one process uses it. */
-  driver(alive: () => boolean): Driver {
-    const call = <T>(effect: () => T): Promise<T> => this.#call(alive, effect);
+  driver(caller: Caller): Driver {
+    const call = <T>(effect: () => T): Promise<T> => this.#call(caller, effect);
     return {
       name: 'unreliable',
       capabilities: () => ({
@@ -149,6 +161,8 @@ export class UnreliableProvider {
         }),
       createSnapshot: ({ volume, snapshot }) =>
         call(() => {
+          if (!this.snapshots.has(snapshot.uid) && !this.disks.has(volume.uid))
+            this.wrongs.push(`${volume.uid} was gone when snapshot ${snapshot.uid} was made of it`);
           if (!this.snapshots.has(snapshot.uid))
             this.snapshots.set(snapshot.uid, this.#disk(volume.uid).sizeBytes);
           return this.#snapshot(snapshot.uid);
@@ -165,9 +179,24 @@ export class UnreliableProvider {
     };
   }
 
+  /** The wrong device, or lost blocks: what was formatted reads as blank. */
+  wipe(uid: string): void {
+    const disk = this.disks.get(uid);
+    if (!disk || disk.mounted) return;
+    disk.formats = 0;
+    disk.wiped = true;
+  }
+
   #provision(uid: string, sizeBytes: bigint, formats: number): ProvisionResult {
     const known = this.disks.get(uid);
-    const disk = known ?? { uid, sizeBytes, node: undefined, mounted: false, formats };
+    const disk = known ?? {
+      uid,
+      sizeBytes,
+      node: undefined,
+      mounted: false,
+      formats,
+      wiped: false,
+    };
     this.disks.set(uid, disk);
     return { handle: uid, sizeBytes: disk.sizeBytes };
   }
