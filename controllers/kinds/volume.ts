@@ -71,8 +71,8 @@ export interface Volume extends ApiObject {
   readonly lastOperation?: DriverOperation;
   /** Uids of snapshots being made: nothing is taken away meanwhile. */
   readonly snapshotsInFlight?: readonly string[];
-  /** Deletion of the data was begun: no snapshot may begin any more. Never answered. */
-  readonly reclaiming?: boolean;
+  /** Deleted before it was usable: there is no data that a policy could retain. Never answered. */
+  readonly neverUsed?: boolean;
   /** When the provider was first seen without it; a second look decides. Never answered. */
   readonly missingSince?: string;
   /** What the last failure depended on: when it differs the volume is tried again. Never answered. */
@@ -104,7 +104,7 @@ export const volumes = defineKind<Volume>({
     'topology',
     'lastOperation',
     'snapshotsInFlight',
-    'reclaiming',
+    'neverUsed',
     'missingSince',
   ],
   initialStatus: { status: 'Pending', attempts: 0 },

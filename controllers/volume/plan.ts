@@ -75,8 +75,7 @@ function planDeletion({ volume, storageClass }: VolumeSituation): VolumeAction {
     case 'Released':
       break;
   }
-  // Once it was begun it is brought to its end, whatever the policy says by now.
-  return volume.reclaiming === true || effectivePolicy(volume, storageClass) === 'delete'
+  return volume.neverUsed === true || effectivePolicy(volume, storageClass) === 'delete'
     ? { type: 'reclaim' }
     : { type: 'forget' };
 }

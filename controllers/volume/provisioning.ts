@@ -278,5 +278,5 @@ export class Provisioning {
 
 /** V9: deleted before anybody could use it, so there is no data that a policy could retain. */
 function neverUsed(volume: Volume): Partial<Volume> {
-  return isDeleting(volume) && !volume.handle ? { reclaiming: true } : {};
+  return isDeleting(volume) && !volume.handle ? { neverUsed: true } : {};
 }

@@ -24,7 +24,10 @@ export class Reclaim {
     this.#effects = effects;
   }
 
-  /** V23, V24: until the driver says it is gone; the finalizer goes last. */
+  /**
+   * V23, V24: until the driver says it is gone; the finalizer goes last. No snapshot begins meanwhile:
+   * it would have to write a version of the volume from before its deletion was asked for.
+   */
   async reclaim(situation: VolumeSituation, request: Request): Promise<Result> {
     const { volume } = situation;
     const { store } = this.#effects.options;
@@ -32,11 +35,6 @@ export class Reclaim {
       // V23 for an owned volume whose service is gone: the object goes with its data.
       const { uid, resourceVersion } = volume.metadata;
       await store.delete(volumes, keyOfVolume(volume), { uid, resourceVersion });
-      return done();
-    }
-    if (volume.reclaiming !== true) {
-      // From here on no snapshot of it begins: the write is refused when one has begun meanwhile.
-      await this.#effects.write(volume, { reclaiming: true, reason: 'Deleting' });
       return done();
     }
     const startedAt = this.#effects.now;
