@@ -16,6 +16,13 @@ export interface ClaimTemplate {
   readonly accessMode: AccessMode;
   readonly parameters?: Readonly<Record<string, string>>;
   readonly reclaimPolicy?: ReclaimPolicy;
+  /** What becomes of a replica's volume when the replica goes. */
+  readonly retention?: {
+    /** Default retain: scaled up again, an ordinal finds its data. */
+    readonly whenScaled?: ReclaimPolicy;
+    /** Default: the volume's reclaim policy. */
+    readonly whenDeleted?: ReclaimPolicy;
+  };
 }
 
 /** One entry of volumes[] (specification section 2.4). */

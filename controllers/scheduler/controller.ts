@@ -16,8 +16,9 @@ import {
   timestamp,
 } from 'kedge';
 import { agentFinalizer } from '../instance/index.js';
-import { type Instance, instances, nodes } from '../kinds/index.js';
-import { placeInstance } from './plan.js';
+import { type Instance, instances, nodes, storageClasses, volumes } from '../kinds/index.js';
+import { volumeOfMount } from '../service/index.js';
+import { placeInstance, type VolumeConstraint } from './plan.js';
 
 /** Ports of the scheduler. */
 export interface SchedulerOptions {
@@ -28,11 +29,24 @@ export interface SchedulerOptions {
   readonly logger: Logger;
 }
 
+/** What the volumes of an instance say about nodes; one that does not exist yet says nothing. */
+function constraintsOf(manager: Manager, instance: Instance): readonly VolumeConstraint[] {
+  const { namespace, service, ordinal, template } = instance;
+  return (template.volumes ?? []).flatMap((mount) => {
+    const key = volumeOfMount(mount, namespace, service, ordinal);
+    const volume = key && manager.informer(volumes).lister.get(`${key.namespace}/${key.name}`);
+    if (!volume) return [];
+    const classes = manager.informer(storageClasses).lister;
+    return [{ volume, storageClass: classes.get(volume.storageClassName) }];
+  });
+}
+
 async function reconcile(options: SchedulerOptions, request: Request): Promise<Result> {
   const { store, manager, clock } = options;
   const instance = await store.get(instances, request.key);
   if (!instance || instance.node !== undefined || isDeleting(instance)) return done();
-  const placement = placeInstance(instance, manager.informer(nodes).lister.list());
+  const all = manager.informer(nodes).lister.list();
+  const placement = placeInstance(instance, all, constraintsOf(manager, instance));
   const condition = (status: 'True' | 'False', reason: string, message: string) =>
     setCondition(
       instance.conditions,
@@ -92,5 +106,11 @@ export function schedulerController(options: SchedulerOptions): Controller {
       // A heartbeat changes no placement.
       (before, node) =>
         before.status !== node.status || before.metadata.generation !== node.metadata.generation,
-    );
+    )
+    .watches(
+      manager.informer(volumes),
+      () => waiting(),
+      (before, volume) => before.handle !== volume.handle,
+    )
+    .watches(manager.informer(storageClasses), () => waiting());
 }

@@ -1,25 +1,59 @@
-import type { Instance, Node } from '../kinds/index.js';
+import type { Instance, Node, StorageClass, Volume } from '../kinds/index.js';
+import { topologyAllows } from '../storage-class/index.js';
 
 /** Where an instance goes, or why nowhere. */
 export type Placement =
   | { readonly type: 'node'; readonly node: string }
   | { readonly type: 'none'; readonly message: string };
 
+/** A volume that an instance mounts, as far as it says something about nodes. */
+export interface VolumeConstraint {
+  readonly volume: Pick<Volume, 'namespace' | 'name' | 'handle' | 'topology'>;
+  readonly storageClass: Pick<StorageClass, 'name' | 'allowedTopologies'> | undefined;
+}
+
 function matches(node: Node, selector: Readonly<Record<string, string>>): boolean {
   return Object.entries(selector).every(([key, value]) => node.labels?.[key] === value);
 }
 
-/** The first node by name that is ready, schedulable and matches the selector. Pure. */
-export function placeInstance(instance: Instance, nodes: readonly Node[]): Placement {
+/** One that is there binds its instance to where it was made; one that is not, to where its class allows it. */
+function reaches(node: Node, { volume, storageClass }: VolumeConstraint): boolean {
+  if (volume.handle) return matches(node, volume.topology ?? {});
+  return topologyAllows(storageClass?.allowedTopologies, node.labels);
+}
+
+function none(message: string): Placement {
+  return { type: 'none', message };
+}
+
+/** The first node by name that is ready, schedulable, matches the selector and reaches the volumes. Pure. */
+export function placeInstance(
+  instance: Instance,
+  nodes: readonly Node[],
+  constraints: readonly VolumeConstraint[] = [],
+): Placement {
   const selector = instance.template.nodeSelector ?? {};
   const ready = nodes.filter((node) => node.status === 'Ready');
   const open = ready.filter((node) => node.unschedulable !== true);
   const fitting = open.filter((node) => matches(node, selector));
-  const chosen = fitting.map((node) => node.name).sort()[0];
+  const reaching = fitting.filter((node) => constraints.every((c) => reaches(node, c)));
+  const chosen = reaching.map((node) => node.name).sort()[0];
   if (chosen !== undefined) return { type: 'node', node: chosen };
-  const wanted = Object.entries(selector)
-    .map(([key, value]) => `${key}=${value}`)
-    .join(', ');
-  const message = `of ${nodes.length} nodes ${ready.length} are ready, ${open.length} of them schedulable, and none of those matches nodeSelector {${wanted}}`;
-  return { type: 'none', message };
+  const known = `of ${nodes.length} nodes ${ready.length} are ready, ${open.length} of them schedulable`;
+  if (fitting.length === 0) {
+    const wanted = Object.entries(selector)
+      .map(([key, value]) => `${key}=${value}`)
+      .join(', ');
+    return none(`${known}, and none of those matches nodeSelector {${wanted}}`);
+  }
+  const blocking = constraints
+    .filter((c) => !fitting.some((node) => reaches(node, c)))
+    .map(({ volume, storageClass }) => {
+      const label = `volume ${volume.namespace}/${volume.name}`;
+      const labels = Object.entries(volume.topology ?? {}).map(([k, v]) => `${k}=${v}`);
+      if (volume.handle) return `${label} is where nodes have {${labels.join(', ')}}`;
+      return `class "${storageClass?.name ?? ''}" of ${label} allows none of them`;
+    });
+  const why = blocking.join('; ') || 'no one of them reaches all of its volumes';
+  return none(`${known}, ${fitting.length} match its nodeSelector, but ${why}`);
 }

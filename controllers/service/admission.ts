@@ -198,6 +198,12 @@ class ServiceRules {
         field: `${at}.name`,
         description: `its volume "${longest}" would have ${longest.length} characters, at most ${nameMax} are allowed; shorten the name of mount or service`,
       });
+    for (const when of ['whenScaled', 'whenDeleted'] as const)
+      if (template.retention?.[when] === 'delete' && !driver.capabilities().ownsData)
+        violations.push({
+          field: `${field}.retention.${when}`,
+          description: `"delete" is not allowed for driver ${driver.name}: its data belongs to the user and is never deleted; use retain`,
+        });
     if (driver.name === processDriver && scale > 1)
       violations.push({
         field: `${field}.storageClassName`,

@@ -5,6 +5,7 @@ import {
   hasCode,
   type Logger,
   type Manager,
+  modify,
   modifyStatus,
   newController,
   type ObjectStore,
@@ -19,6 +20,7 @@ import {
 import {
   type Instance,
   instances,
+  type ReclaimPolicy,
   type Service,
   services,
   templateOf,
@@ -58,10 +60,17 @@ class ServiceReconciler {
       service,
       instances: all,
       volumeNamed: (name) => volumeLister.get(`${service.namespace}/${name}`),
+      ownedVolumes: volumeLister.byIndex('serviceOwner', owner),
     });
     for (const wanted of plan.createVolumes) await this.#createVolume(service, wanted);
     for (const ordinal of plan.createInstances) await this.#createInstance(service, ordinal);
     for (const instance of plan.deleteInstances) await this.#deleteInstance(instance);
+    for (const { volume, reclaimPolicy } of plan.policies)
+      await this.#setPolicy(volume, reclaimPolicy);
+    for (const volume of plan.deleteVolumes) {
+      await this.#setPolicy(volume, 'delete');
+      await this.#deleteVolume(volume);
+    }
     if (plan.finish) await this.#finish(service);
     else await this.#writeStatus(service, plan);
     return done();
@@ -117,6 +126,25 @@ class ServiceReconciler {
     }
   }
 
+  /** The policy counts when the volume is reclaimed (V31). */
+  async #setPolicy(volume: Volume, reclaimPolicy: ReclaimPolicy): Promise<void> {
+    const key = { namespace: volume.namespace, name: volume.name };
+    await modify(this.#options.store, volumes, key, (current) =>
+      current.reclaimPolicy === reclaimPolicy || current.metadata.uid !== volume.metadata.uid
+        ? undefined
+        : { ...current, reclaimPolicy },
+    );
+  }
+
+  async #deleteVolume(volume: Volume): Promise<void> {
+    const key = { namespace: volume.namespace, name: volume.name };
+    try {
+      await this.#options.store.delete(volumes, key, { uid: volume.metadata.uid });
+    } catch (error) {
+      if (!hasCode(error, 'NotFound') && !hasCode(error, 'Aborted')) throw error;
+    }
+  }
+
   async #finish(service: Service): Promise<void> {
     const key = { namespace: service.namespace, name: service.name };
     await removeFinalizer(this.#options.store, services, key, serviceFinalizer);
@@ -149,6 +177,9 @@ export function serviceController(options: ServiceControllerOptions): Controller
   const { manager, clock, random, logger } = options;
   const reconciler = new ServiceReconciler(options);
   const instanceInformer = manager.informer(instances);
+  manager
+    .informer(volumes)
+    .addIndex('serviceOwner', (volume) => (volume.ownerService ? [volume.ownerService] : []));
   instanceInformer.addIndex('service', (i) => [`${i.namespace}/${i.service}`]);
   return newController({
     name: 'service',

@@ -1,6 +1,8 @@
 import { findCondition, isDeleting, jsonEqual } from 'kedge';
 import {
+  type ClaimTemplate,
   type Instance,
+  type ReclaimPolicy,
   type Service,
   templateOf,
   templateVolumeName,
@@ -14,6 +16,8 @@ export interface ServiceSituation {
   readonly instances: readonly Instance[];
   /** Volumes of the service's namespace by name. */
   readonly volumeNamed: (name: string) => Volume | undefined;
+  /** Volumes that its templates made. */
+  readonly ownedVolumes: readonly Volume[];
 }
 
 /** A volume that a claimTemplate asks for. */
@@ -28,6 +32,10 @@ export interface ServicePlan {
   readonly createVolumes: readonly WantedVolume[];
   readonly createInstances: readonly number[];
   readonly deleteInstances: readonly Instance[];
+  /** Of ordinals scaled away, where retention.whenScaled is delete. */
+  readonly deleteVolumes: readonly Volume[];
+  /** Of a service being deleted: volumes whose policy retention.whenDeleted overrides. */
+  readonly policies: readonly { readonly volume: Volume; readonly reclaimPolicy: ReclaimPolicy }[];
   /** Nothing of the service is left: its finalizer can go. */
   readonly finish: boolean;
   readonly status: Pick<Service, 'status' | 'readyInstances' | 'currentInstances'>;
@@ -55,6 +63,40 @@ function statusOf(situation: ServiceSituation, stale: number): ServicePlan['stat
   return { ...counts, status: readyInstances > 0 ? 'Degraded' : 'Pending' };
 }
 
+/** The template that made a volume, and the ordinal it was made for. */
+function originOf(
+  service: Service,
+  volume: Volume,
+): { readonly template: ClaimTemplate; readonly ordinal: number } | undefined {
+  for (const mount of service.volumes ?? []) {
+    const prefix = templateVolumeName(mount.name, service.name, 0).slice(0, -1);
+    const ordinal = volume.name.slice(prefix.length);
+    if (mount.claimTemplate && volume.name.startsWith(prefix) && /^\d+$/.test(ordinal))
+      return { template: mount.claimTemplate, ordinal: Number(ordinal) };
+  }
+  return undefined;
+}
+
+/** Volumes that go with their ordinal, once its instance has let go of them. */
+function scaledAway({ service, instances, ownedVolumes }: ServiceSituation): readonly Volume[] {
+  const scale = service.scale ?? 1;
+  return ownedVolumes.filter((volume) => {
+    const origin = originOf(service, volume);
+    if (!origin || origin.ordinal < scale || isDeleting(volume)) return false;
+    if (origin.template.retention?.whenScaled !== 'delete') return false;
+    const used = (volume.attachments?.length ?? 0) > 0;
+    return !used && !instances.some((instance) => instance.ordinal === origin.ordinal);
+  });
+}
+
+function policiesAtDeletion({ service, ownedVolumes }: ServiceSituation): ServicePlan['policies'] {
+  return ownedVolumes.flatMap((volume) => {
+    const wanted = originOf(service, volume)?.template.retention?.whenDeleted;
+    if (wanted === undefined || volume.reclaimPolicy === wanted) return [];
+    return [{ volume, reclaimPolicy: wanted }];
+  });
+}
+
 /** Decides what a service needs. Pure. */
 export function planService(situation: ServiceSituation): ServicePlan {
   const { service, instances, volumeNamed } = situation;
@@ -64,6 +106,8 @@ export function planService(situation: ServiceSituation): ServicePlan {
       createVolumes: [],
       createInstances: [],
       deleteInstances: live,
+      deleteVolumes: [],
+      policies: policiesAtDeletion(situation),
       finish: instances.length === 0,
       status: statusOf(situation, 0),
     };
@@ -90,6 +134,8 @@ export function planService(situation: ServiceSituation): ServicePlan {
     createVolumes: wanted.filter(({ name }) => volumeNamed(name) === undefined),
     createInstances: ordinals.filter((ordinal) => !taken.has(ordinal)),
     deleteInstances: [...surplus, ...replace],
+    deleteVolumes: scaledAway(situation),
+    policies: [],
     finish: false,
     status: statusOf(situation, stale.length),
   };

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { type Instance, type Service, templateOf } from '../kinds/index.js';
+import { type Instance, type Service, templateOf, type Volume } from '../kinds/index.js';
 import { claimedVolume } from './claim.js';
 import { mountPathProblem, normalMountPath, subPathProblem } from './mount-path.js';
-import { planService } from './plan.js';
+import { planService, type ServiceSituation } from './plan.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
 const service: Service = {
@@ -38,52 +38,97 @@ function instance(ordinal: number, more: Partial<Instance> = {}): Instance {
 }
 const deleting = { ...metadata, deletionRequestedAt: 'now' };
 const noVolumes = () => undefined;
+const plan = (
+  situation: Omit<ServiceSituation, 'volumeNamed' | 'ownedVolumes'> & Partial<ServiceSituation>,
+) => planService({ volumeNamed: noVolumes, ownedVolumes: [], ...situation });
 
 describe('service plan', () => {
   it('makes what is missing, by stable names', () => {
-    const plan = planService({ service, instances: [], volumeNamed: noVolumes });
-    expect(plan.createVolumes.map((v) => v.name)).to.deep.equal(['data-s-0', 'data-s-1']);
-    expect(plan.createInstances).to.deep.equal([0, 1]);
-    expect(plan.status.status).to.equal('Pending');
+    const planned = plan({ service, instances: [] });
+    expect(planned.createVolumes.map((v) => v.name)).to.deep.equal(['data-s-0', 'data-s-1']);
+    expect(planned.createInstances).to.deep.equal([0, 1]);
+    expect(planned.status.status).to.equal('Pending');
   });
 
   it('scale down removes instances and no volume', () => {
-    const plan = planService({
+    const planned = plan({
       service: { ...service, scale: 1 },
       instances: [instance(0), instance(1)],
-      volumeNamed: noVolumes,
     });
-    expect(plan.deleteInstances.map((i) => i.name)).to.deep.equal(['s-1']);
+    expect(planned.deleteInstances.map((i) => i.name)).to.deep.equal(['s-1']);
+  });
+
+  describe('retention', () => {
+    const template = { size: '1', accessMode: 'ReadWriteOnce' } as const;
+    const keeping = (retention: object): Service => ({
+      ...service,
+      scale: 1,
+      volumes: [{ name: 'data', mountPath: '/d', claimTemplate: { ...template, retention } }],
+    });
+    const owned = (ordinal: number, more: Partial<Volume> = {}): Volume => ({
+      name: `data-s-${ordinal}`,
+      namespace: 'default',
+      storageClassName: 'c',
+      ...template,
+      metadata,
+      ...more,
+    });
+
+    it('whenScaled delete takes the volumes of ordinals scaled away, once they let go', () => {
+      const held = owned(2, {
+        attachments: [{ claim: 'default/s-2', node: 'n', state: 'Attached' }],
+      });
+      const ownedVolumes = [owned(0), owned(1), held, owned(3)];
+      const instances = [instance(0), instance(3, { metadata: deleting })];
+      const doomed = (retention: object) =>
+        plan({ service: keeping(retention), instances, ownedVolumes }).deleteVolumes;
+      expect(doomed({ whenScaled: 'delete' }).map((v) => v.name)).to.deep.equal(['data-s-1']);
+      expect(doomed({ whenScaled: 'retain' })).to.deep.equal([]);
+      expect(doomed({})).to.deep.equal([]);
+    });
+
+    it('whenDeleted overrides the policy of its volumes when the service is deleted', () => {
+      const dying = { ...keeping({ whenDeleted: 'retain' }), metadata: deleting };
+      const ownedVolumes = [
+        owned(0, { reclaimPolicy: 'delete' }),
+        owned(1, { reclaimPolicy: 'retain' }),
+      ];
+      const { policies } = plan({ service: dying, instances: [], ownedVolumes });
+      expect(policies.map((p) => [p.volume.name, p.reclaimPolicy])).to.deep.equal([
+        ['data-s-0', 'retain'],
+      ]);
+      expect(
+        plan({ service: keeping({ whenDeleted: 'retain' }), instances: [], ownedVolumes }).policies,
+      ).to.deep.equal([]);
+    });
   });
 
   it('waits for an instance on its way out before it makes the next of that ordinal', () => {
-    const plan = planService({
+    const planned = plan({
       service,
       instances: [instance(0), instance(1, { metadata: deleting })],
-      volumeNamed: noVolumes,
     });
-    expect(plan.createInstances).to.deep.equal([]);
+    expect(planned.createInstances).to.deep.equal([]);
   });
 
   it('replaces outdated instances one at a time, highest ordinal first', () => {
     const old = { ...templateOf(service), command: ['false'] };
     const both = [instance(0, { template: old }), instance(1, { template: old })];
-    const plan = planService({ service, instances: both, volumeNamed: noVolumes });
-    expect(plan.deleteInstances.map((i) => i.ordinal)).to.deep.equal([1]);
-    expect(plan.status.status).to.equal('Deploying');
+    const planned = plan({ service, instances: both });
+    expect(planned.deleteInstances.map((i) => i.ordinal)).to.deep.equal([1]);
+    expect(planned.status.status).to.equal('Deploying');
     const under = [
       instance(0, { template: old }),
       instance(1, { template: old, metadata: deleting }),
     ];
-    const next = planService({ service, instances: under, volumeNamed: noVolumes });
+    const next = plan({ service, instances: under });
     expect(next.deleteInstances).to.deep.equal([]);
   });
 
   it('is Running when all are ready, Degraded when some are', () => {
-    const running = planService({
+    const running = plan({
       service,
       instances: [instance(0), instance(1)],
-      volumeNamed: noVolumes,
     });
     expect(running.status).to.deep.equal({
       status: 'Running',
@@ -91,18 +136,14 @@ describe('service plan', () => {
       currentInstances: 2,
     });
     const some = [instance(0), instance(1, { status: 'Failed', conditions: [] })];
-    expect(
-      planService({ service, instances: some, volumeNamed: noVolumes }).status.status,
-    ).to.equal('Degraded');
+    expect(plan({ service, instances: some }).status.status).to.equal('Degraded');
   });
 
   it('a deleted service ends when its last instance is gone', () => {
     const gone = { ...service, metadata: deleting };
-    const plan = planService({ service: gone, instances: [instance(0)], volumeNamed: noVolumes });
-    expect([plan.deleteInstances.length, plan.finish]).to.deep.equal([1, false]);
-    expect(planService({ service: gone, instances: [], volumeNamed: noVolumes }).finish).to.equal(
-      true,
-    );
+    const planned = plan({ service: gone, instances: [instance(0)] });
+    expect([planned.deleteInstances.length, planned.finish]).to.deep.equal([1, false]);
+    expect(plan({ service: gone, instances: [] }).finish).to.equal(true);
   });
 });
 

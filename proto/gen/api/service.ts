@@ -295,11 +295,22 @@ export interface VolumeMount_ClaimTemplate {
   accessMode: Volume_AccessMode;
   parameters: { [key: string]: string };
   reclaimPolicy?: Volume_ReclaimPolicy | undefined;
+  retention?: VolumeMount_ClaimTemplate_Retention | undefined;
 }
 
 export interface VolumeMount_ClaimTemplate_ParametersEntry {
   key: string;
   value: string;
+}
+
+/** What becomes of a replica's volume when the replica goes, other than by the rules. */
+export interface VolumeMount_ClaimTemplate_Retention {
+  /** When the service is scaled down; default retain: scaled up again, an ordinal finds its data. */
+  whenScaled?:
+    | Volume_ReclaimPolicy
+    | undefined;
+  /** When the service is deleted; default: the volume's reclaim policy. */
+  whenDeleted?: Volume_ReclaimPolicy | undefined;
 }
 
 export interface GetServiceRequest {
@@ -1569,6 +1580,7 @@ function createBaseVolumeMount_ClaimTemplate(): VolumeMount_ClaimTemplate {
     accessMode: Volume_AccessMode.ACCESS_MODE_UNSPECIFIED,
     parameters: {},
     reclaimPolicy: undefined,
+    retention: undefined,
   };
 }
 
@@ -1588,6 +1600,9 @@ export const VolumeMount_ClaimTemplate: MessageFns<VolumeMount_ClaimTemplate> = 
     });
     if (message.reclaimPolicy !== undefined) {
       writer.uint32(40).int32(volume_ReclaimPolicyToNumber(message.reclaimPolicy));
+    }
+    if (message.retention !== undefined) {
+      VolumeMount_ClaimTemplate_Retention.encode(message.retention, writer.uint32(50).fork()).join();
     }
     return writer;
   },
@@ -1648,6 +1663,14 @@ export const VolumeMount_ClaimTemplate: MessageFns<VolumeMount_ClaimTemplate> = 
             message.reclaimPolicy = volume_ReclaimPolicyFromJSON(reader.int32());
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.retention = VolumeMount_ClaimTemplate_Retention.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1692,6 +1715,7 @@ export const VolumeMount_ClaimTemplate: MessageFns<VolumeMount_ClaimTemplate> = 
         : isSet(object.reclaim_policy)
         ? volume_ReclaimPolicyFromJSON(object.reclaim_policy)
         : undefined,
+      retention: isSet(object.retention) ? VolumeMount_ClaimTemplate_Retention.fromJSON(object.retention) : undefined,
     };
   },
 
@@ -1718,6 +1742,9 @@ export const VolumeMount_ClaimTemplate: MessageFns<VolumeMount_ClaimTemplate> = 
     if (message.reclaimPolicy !== undefined) {
       obj.reclaimPolicy = volume_ReclaimPolicyToJSON(message.reclaimPolicy);
     }
+    if (message.retention !== undefined) {
+      obj.retention = VolumeMount_ClaimTemplate_Retention.toJSON(message.retention);
+    }
     return obj;
   },
 
@@ -1739,6 +1766,9 @@ export const VolumeMount_ClaimTemplate: MessageFns<VolumeMount_ClaimTemplate> = 
       {},
     );
     message.reclaimPolicy = object.reclaimPolicy ?? undefined;
+    message.retention = (object.retention !== undefined && object.retention !== null)
+      ? VolumeMount_ClaimTemplate_Retention.fromPartial(object.retention)
+      : undefined;
     return message;
   },
 };
@@ -1828,6 +1858,103 @@ export const VolumeMount_ClaimTemplate_ParametersEntry: MessageFns<VolumeMount_C
     const message = createBaseVolumeMount_ClaimTemplate_ParametersEntry();
     message.key = object.key ?? "";
     message.value = object.value ?? "";
+    return message;
+  },
+};
+
+function createBaseVolumeMount_ClaimTemplate_Retention(): VolumeMount_ClaimTemplate_Retention {
+  return { whenScaled: undefined, whenDeleted: undefined };
+}
+
+export const VolumeMount_ClaimTemplate_Retention: MessageFns<VolumeMount_ClaimTemplate_Retention> = {
+  encode(message: VolumeMount_ClaimTemplate_Retention, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.whenScaled !== undefined) {
+      writer.uint32(8).int32(volume_ReclaimPolicyToNumber(message.whenScaled));
+    }
+    if (message.whenDeleted !== undefined) {
+      writer.uint32(16).int32(volume_ReclaimPolicyToNumber(message.whenDeleted));
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): VolumeMount_ClaimTemplate_Retention {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVolumeMount_ClaimTemplate_Retention();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.whenScaled = volume_ReclaimPolicyFromJSON(reader.int32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.whenDeleted = volume_ReclaimPolicyFromJSON(reader.int32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): VolumeMount_ClaimTemplate_Retention {
+    return {
+      whenScaled: isSet(object.whenScaled)
+        ? volume_ReclaimPolicyFromJSON(object.whenScaled)
+        : isSet(object.when_scaled)
+        ? volume_ReclaimPolicyFromJSON(object.when_scaled)
+        : undefined,
+      whenDeleted: isSet(object.whenDeleted)
+        ? volume_ReclaimPolicyFromJSON(object.whenDeleted)
+        : isSet(object.when_deleted)
+        ? volume_ReclaimPolicyFromJSON(object.when_deleted)
+        : undefined,
+    };
+  },
+
+  toJSON(message: VolumeMount_ClaimTemplate_Retention): unknown {
+    const obj: any = {};
+    if (message.whenScaled !== undefined) {
+      obj.whenScaled = volume_ReclaimPolicyToJSON(message.whenScaled);
+    }
+    if (message.whenDeleted !== undefined) {
+      obj.whenDeleted = volume_ReclaimPolicyToJSON(message.whenDeleted);
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<VolumeMount_ClaimTemplate_Retention>, I>>(
+    base?: I,
+  ): VolumeMount_ClaimTemplate_Retention {
+    return VolumeMount_ClaimTemplate_Retention.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<VolumeMount_ClaimTemplate_Retention>, I>>(
+    object: I,
+  ): VolumeMount_ClaimTemplate_Retention {
+    const message = createBaseVolumeMount_ClaimTemplate_Retention();
+    message.whenScaled = object.whenScaled ?? undefined;
+    message.whenDeleted = object.whenDeleted ?? undefined;
     return message;
   },
 };

@@ -1,0 +1,94 @@
+import { expect } from 'chai';
+import type { Instance, Node, StorageClass } from '../kinds/index.js';
+import { placeInstance } from '../scheduler/index.js';
+import { chooseTopology, topologyAllows } from './index.js';
+
+const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
+const node = (name: string, labels: Record<string, string>): Node => ({
+  name,
+  labels,
+  status: 'Ready',
+  metadata,
+});
+const zone = 'svc.io/zone';
+
+describe('allowedTopologies', () => {
+  const holds = (operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist', values?: string[]) =>
+    [{ [zone]: 'a' }, { [zone]: 'b' }, {}].map((labels) =>
+      topologyAllows(
+        [{ matchExpressions: [{ key: zone, operator, values: values ?? [] }] }],
+        labels,
+      ),
+    );
+
+  it('operators: NotIn and DoesNotExist match a missing key', () => {
+    expect(holds('In', ['a'])).to.deep.equal([true, false, false]);
+    expect(holds('NotIn', ['a'])).to.deep.equal([false, true, true]);
+    expect(holds('Exists')).to.deep.equal([true, true, false]);
+    expect(holds('DoesNotExist')).to.deep.equal([false, false, true]);
+  });
+
+  it('selectors are alternatives, their parts must all hold, none allows everything', () => {
+    const selectors = [
+      { matchLabels: { [zone]: 'a', disk: 'fast' } },
+      { matchLabels: { [zone]: 'b' } },
+    ];
+    expect(topologyAllows(selectors, { [zone]: 'a', disk: 'fast' })).to.equal(true);
+    expect(topologyAllows(selectors, { [zone]: 'a' })).to.equal(false);
+    expect(topologyAllows(selectors, { [zone]: 'b' })).to.equal(true);
+    expect(topologyAllows(undefined, undefined)).to.equal(true);
+    expect(topologyAllows([], {})).to.equal(true);
+    expect(topologyAllows([{ matchLabels: { toString: 'x' } }], {})).to.equal(false);
+  });
+
+  it('a volume is made where its class allows it: here if possible, else at the first node by name', () => {
+    const storageClass: StorageClass = {
+      name: 'c',
+      driver: 'd',
+      metadata,
+      allowedTopologies: [
+        { matchExpressions: [{ key: zone, operator: 'In', values: ['a', 'b'] }] },
+      ],
+    };
+    const nodes = [
+      node('n3', { [zone]: 'c' }),
+      node('n2', { [zone]: 'b' }),
+      node('n1', { [zone]: 'a' }),
+    ];
+    const choose = (preferred: string) => chooseTopology(storageClass, nodes, [zone], preferred);
+    expect(choose('n2')).to.deep.equal({ type: 'node', node: 'n2', topology: { [zone]: 'b' } });
+    expect(choose('n3')).to.deep.equal({ type: 'node', node: 'n1', topology: { [zone]: 'a' } });
+    const none = chooseTopology(storageClass, nodes.slice(0, 1), [zone], 'n3');
+    expect(none).to.include({ type: 'none' });
+    expect(none.type === 'none' && none.message).to.contain('"c"');
+  });
+
+  it('an instance goes where its volumes are, or may be made, and is told when that is nowhere', () => {
+    const instance: Instance = {
+      name: 'i-0',
+      namespace: 'default',
+      service: 'i',
+      ordinal: 0,
+      template: {},
+      metadata,
+    };
+    const nodes = [node('n1', { [zone]: 'a' }), node('n2', { [zone]: 'b' })];
+    const made = (at: string) => ({
+      volume: { namespace: 'default', name: `v-${at}`, handle: 'h', topology: { [zone]: at } },
+      storageClass: undefined,
+    });
+    const wanted = (at: string) => ({
+      volume: { namespace: 'default', name: `w-${at}` },
+      storageClass: { name: `c-${at}`, allowedTopologies: [{ matchLabels: { [zone]: at } }] },
+    });
+    const place = (...constraints: Parameters<typeof placeInstance>[2] & object) =>
+      placeInstance(instance, nodes, constraints);
+    expect(place(made('b'))).to.deep.equal({ type: 'node', node: 'n2' });
+    expect(place(wanted('b'))).to.deep.equal({ type: 'node', node: 'n2' });
+    const nowhere = place(made('c'), wanted('d'));
+    expect(nowhere.type === 'none' && nowhere.message).to.contain('v-c is where nodes have');
+    expect(nowhere.type === 'none' && nowhere.message).to.contain('class "c-d"');
+    const apart = place(made('a'), wanted('b'));
+    expect(apart.type === 'none' && apart.message).to.contain('no one of them reaches all');
+  });
+});
