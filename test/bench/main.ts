@@ -11,6 +11,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   'work-queue': () => import('./work-queue.js'),
   'large-store': () => import('./large-store.js'),
   compaction: () => import('./compaction.js'),
+  volumes: () => import('./volumes.js'),
 };
 
 const usage = `usage: npm run bench -- [--quick] [--gate] [NAME...]
