@@ -6,6 +6,7 @@ import { addAccess } from './commands/access.js';
 import { addCast } from './commands/cast.js';
 import { addDelete } from './commands/delete.js';
 import { addDescribe } from './commands/describe.js';
+import { addDriver } from './commands/driver.js';
 import { addGet } from './commands/get.js';
 import { addLogs } from './commands/logs.js';
 import { addSnapshot, addStorageClass } from './commands/snapshot.js';
@@ -29,6 +30,7 @@ function program(): Command {
   addVolume(root);
   addSnapshot(root);
   addStorageClass(root);
+  addDriver(root);
   addAccess(root);
   root
     .command('version')

@@ -8,7 +8,6 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type {
-  AccessMode,
   CallContext,
   Driver,
   Parameters,
@@ -38,7 +37,7 @@ export interface ConformanceOptions {
 export interface ConformanceCase {
   readonly name: string;
   /** @throws Error that says what the driver did and what it should have done. */
-  run(): Promise<void>;
+  readonly run: () => Promise<void>;
 }
 
 function demand(condition: boolean, message: string): asserts condition {

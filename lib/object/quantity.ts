@@ -52,3 +52,35 @@ export function parseQuantity(text: string): bigint | undefined {
   const value = sign === '-' ? -units : units;
   return value > quantityMax || value < -quantityMax ? undefined : value;
 }
+
+const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'] as const;
+const decimalSuffixes = ['', 'k', 'M', 'G', 'T', 'P', 'E'] as const;
+
+/** The largest step that divides `units` without a rest, and what is left of them. */
+function reduced(units: bigint, base: bigint, stepsMax: number): readonly [bigint, number] {
+  let mantissa = units;
+  let steps = 0;
+  while (steps < stepsMax && mantissa !== 0n && mantissa % base === 0n) {
+    mantissa /= base;
+    steps += 1;
+  }
+  return [mantissa, steps];
+}
+
+/**
+ * A quantity in Kubernetes' canonical form: whole units, the largest suffix that leaves no fraction,
+ * of the family it was written in (binary, decimal, exponent). Undefined when it is not a quantity.
+ */
+export function canonicalQuantity(text: string): string | undefined {
+  const units = parseQuantity(text);
+  if (units === undefined) return undefined;
+  const suffix = form.exec(text)?.[3] ?? '';
+  if (Object.hasOwn(binary, suffix)) {
+    const [mantissa, steps] = reduced(units, 1024n, binarySuffixes.length - 1);
+    return `${mantissa}${binarySuffixes[steps] ?? ''}`;
+  }
+  const exponent = /^[eE][+-]?\d/.test(suffix);
+  const [mantissa, steps] = reduced(units, 1000n, decimalSuffixes.length - 1);
+  if (exponent) return steps === 0 ? String(mantissa) : `${mantissa}e${steps * 3}`;
+  return `${mantissa}${decimalSuffixes[steps] ?? ''}`;
+}

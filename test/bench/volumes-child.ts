@@ -19,12 +19,9 @@ interface Composition {
 
 /** The daemon's composition root is no library: it is loaded from where it was built. */
 async function composition(): Promise<Composition> {
-  const modules = await Promise.all(
-    ['settings', 'wire'].map(
-      (name) => import(new URL(`../../../cmd/dist/kedged/${name}.js`, import.meta.url).href),
-    ),
-  );
-  return Object.assign({}, ...modules) as Composition;
+  const load = async (name: string): Promise<object> =>
+    (await import(new URL(`../../../cmd/dist/kedged/${name}.js`, import.meta.url).href)) as object;
+  return { ...(await load('settings')), ...(await load('wire')) } as Composition;
 }
 
 const [dataDirectory = ''] = process.argv.slice(2);

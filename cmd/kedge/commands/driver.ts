@@ -1,0 +1,141 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Command } from 'commander';
+import pc from 'picocolors';
+import { invalid, messageOf, parseQuantity } from 'kedge';
+import type { Driver, DriverFactory, StorageSettings } from '@kedge/driver-sdk';
+import { table, print } from '../output.js';
+import { exitCodes } from '../exit-codes.js';
+
+interface TestOptions {
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly size: string;
+  readonly node: string;
+  readonly mounts: boolean;
+  readonly root?: string;
+  readonly hostPathAllowlist: readonly string[];
+}
+
+function pair(text: string, before: Readonly<Record<string, string>>): Record<string, string> {
+  const at = text.indexOf('=');
+  if (at < 1)
+    throw invalid([
+      { field: '--parameters', description: `${JSON.stringify(text)} must be KEY=VALUE` },
+    ]);
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+}
+
+/** Makes new instances of the driver: each knows nothing of the one before. */
+async function makerOf(
+  name: string,
+  settings: StorageSettings,
+): Promise<() => Driver | Promise<Driver>> {
+  if (isAbsolute(name) || name.startsWith('.')) {
+    const module = (await import(pathToFileURL(resolve(name)).href)) as {
+      readonly createDriver?: unknown;
+    };
+    if (typeof module.createDriver !== 'function')
+      throw invalid([{ field: 'NAME', description: `${name} exports no function createDriver` }]);
+    const create = module.createDriver as DriverFactory;
+    return () => create(settings);
+  }
+  const { builtinDrivers } = await import('@kedge/drivers');
+  const { names } = builtinDrivers(settings);
+  if (!names.includes(name))
+    throw invalid([
+      {
+        field: 'NAME',
+        description: `${JSON.stringify(name)} is no driver; use one of ${names.join(', ')}, or the path of a module`,
+      },
+    ]);
+  return async () => {
+    const driver = await builtinDrivers(settings).get(name);
+    if (!driver) throw new TypeError(`driver ${name} is gone`);
+    return driver;
+  };
+}
+
+async function test(name: string, options: TestOptions): Promise<void> {
+  const sizeBytes = parseQuantity(options.size);
+  if (sizeBytes === undefined || sizeBytes <= 0n)
+    throw invalid([
+      { field: '--size', description: `${JSON.stringify(options.size)} is not a quantity` },
+    ]);
+  const own = await mkdtemp(join(tmpdir(), 'kedge-driver-test-'));
+  try {
+    const settings: StorageSettings = {
+      localVolumeRoot: options.root ?? join(own, 'volumes'),
+      hostPathAllowlist: options.hostPathAllowlist,
+      allowCreateMissing: true,
+    };
+    const { driverConformance } = await import('@kedge/driver-sdk/conformance');
+    const { parameters, node, mounts } = options;
+    const driver = await makerOf(name, settings);
+    const cases = driverConformance({ driver, parameters, sizeBytes, node, mounts });
+    let failed = 0;
+    for (const demand of cases) {
+      const { name: demanded } = demand;
+      try {
+        await demand.run();
+        print(`${pc.green('ok')}      ${demanded}`);
+      } catch (error) {
+        failed += 1;
+        print(`${pc.red('FAILED')}  ${demanded}`);
+        print(`        ${messageOf(error)}`);
+      }
+    }
+    print(`${cases.length - failed} passed, ${failed} failed`);
+    if (failed > 0) process.exitCode = exitCodes.error;
+  } finally {
+    await rm(own, { recursive: true, force: true });
+  }
+}
+
+async function list(): Promise<void> {
+  const { builtinDrivers } = await import('@kedge/drivers');
+  const settings = { localVolumeRoot: '', hostPathAllowlist: [], allowCreateMissing: false };
+  const drivers = builtinDrivers(settings);
+  const yes = (value: boolean): string => (value ? 'yes' : 'no');
+  const rows = await Promise.all(
+    drivers.names.map(async (name) => {
+      const c = (await drivers.get(name))?.capabilities();
+      if (!c) return [name];
+      const growth = c.onlineExpand ? 'online' : c.expand ? 'offline' : 'no';
+      return [name, c.accessModes.join(','), yes(c.snapshots), growth, yes(c.blockDevice)];
+    }),
+  );
+  print(table([['NAME', 'MODES', 'SNAPSHOTS', 'EXPAND', 'BLOCK'], ...rows]));
+}
+
+/** `kedge driver list|test` */
+export function addDriver(program: Command): void {
+  const driver = program.command('driver').description('look at storage drivers and try them');
+  driver
+    .command('list')
+    .description('the drivers that come with this release, and what they can do')
+    .action(list);
+  driver
+    .command('test')
+    .argument(
+      '<name>',
+      'a driver of this release, or the path of a module that exports createDriver',
+    )
+    .description('run the conformance suite; it makes and deletes volumes with these parameters')
+    .option('-p, --parameters <key=value>', 'a parameter; may be repeated', pair, {})
+    .option('--size <quantity>', 'size of its volumes', '16Mi')
+    .option('--node <name>', 'name of this node at the provider', hostname().toLowerCase())
+    .option('--no-mounts', 'leave out what mounts volumes here (needs root for block devices)')
+    .option(
+      '--root <directory>',
+      '[storage].localVolumeRoot; default: a folder that is removed again',
+    )
+    .option(
+      '--host-path-allowlist <paths>',
+      '[storage].hostPathAllowlist, comma-separated',
+      (text: string) => text.split(','),
+      [],
+    )
+    .action(test);
+}

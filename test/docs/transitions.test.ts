@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { snapshotTransitions, transitions } from '@kedge/controllers';
+
+const guide = fileURLToPath(new URL('../../../docs/guides/storage.md', import.meta.url));
+
+/** Rows of a table in the guide, as cells without their padding. */
+function rows(title: string): readonly string[] {
+  const text = readFileSync(guide, 'utf8');
+  const section = text.slice(text.indexOf(`## ${title}`)).split('\n## ')[0] ?? '';
+  return section
+    .split('\n')
+    .filter((line) => /^\| [VS]\d/.test(line))
+    .map((line) =>
+      line
+        .split('|')
+        .map((cell) => cell.trim())
+        .join('|'),
+    );
+}
+
+describe('the guide to storage', () => {
+  for (const [title, table] of [
+    ['All transitions of a volume', transitions],
+    ['All transitions of a snapshot', snapshotTransitions],
+  ] as const)
+    it(`${title}: as the controller has them`, () => {
+      const expected = table.map(
+        ({ id, from, event, to, then }) => `|${[id, from, event, to, then].join('|')}|`,
+      );
+      expect(rows(title)).to.deep.equal(expected);
+    });
+
+  it('says for every status of a volume what to do', () => {
+    const text = readFileSync(guide, 'utf8');
+    const phases = new Set(transitions.flatMap((t) => [t.from, t.to]).filter((p) => p !== 'None'));
+    for (const phase of phases) expect(text, phase).to.match(new RegExp(`^\\| ${phase} +\\|`, 'm'));
+  });
+});
