@@ -4,6 +4,7 @@ import { type JsonObject, SchemaRegistry, textOf } from 'kedge/rpc';
 import { descriptorSet } from '@kedge/api';
 import { allKinds } from '@kedge/controllers/kinds';
 import { type Context, currentContext } from './context.js';
+import { print } from './output.js';
 
 const schemas = new SchemaRegistry(descriptorSet);
 const methodIds = schemas
@@ -63,4 +64,15 @@ export async function listAll(
     pageToken = textOf(page, 'nextPageToken');
   } while (pageToken !== '');
   return items;
+}
+
+/** One call whose answer nobody needs, and what to say when it was made. */
+export async function callAndSay(method: string, request: JsonObject, done: string): Promise<void> {
+  const client = await connect();
+  try {
+    await client.call(method, request);
+    print(done);
+  } finally {
+    client.close();
+  }
 }

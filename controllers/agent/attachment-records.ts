@@ -40,6 +40,7 @@ export class AttachmentRecords {
     const { devicePath, formatted } = prepared;
     const now = timestamp(clock);
     await modifyStatus(store, volumes, keyOfVolume(volume), (current) => {
+      if (current.metadata.uid !== volume.metadata.uid) return undefined;
       const all = current.attachments ?? [];
       const mine = all.find((a) => a.claim === claim);
       // Taken away by hand meanwhile: that stands.

@@ -1,21 +1,5 @@
-import {
-  type AnyKind,
-  type Clock,
-  type ConditionStatus,
-  type Logger,
-  type Manager,
-  type ObjectStore,
-  type Random,
-  setCondition,
-  timestamp,
-} from 'kedge';
-import type {
-  Driver,
-  DriverError,
-  DriverRegistry,
-  Parameters,
-  SnapshotHandleRequest,
-} from '@kedge/driver-sdk';
+import { type AnyKind, type ConditionStatus, setCondition, timestamp } from 'kedge';
+import type { Driver, DriverError, Parameters, SnapshotHandleRequest } from '@kedge/driver-sdk';
 import {
   type DriverOperation,
   type Snapshot,
@@ -24,20 +8,10 @@ import {
   type Volume,
   volumes,
 } from '../kinds/index.js';
-import type { ParameterResolver } from '../secret/index.js';
-import { driverCall, keyOfVolume } from '../volume/index.js';
+import { driverCall, keyOfVolume, type VolumeControllerOptions } from '../volume/index.js';
 
-/** Ports of the snapshot controller. */
-export interface SnapshotControllerOptions {
-  readonly store: ObjectStore;
-  readonly manager: Manager;
-  readonly drivers: DriverRegistry;
-  readonly resolver: ParameterResolver;
-  readonly node: string;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-}
+/** Ports of the snapshot controller: those of the volume controller. */
+export type SnapshotControllerOptions = VolumeControllerOptions;
 
 /** The key of a snapshot. */
 export function keyOfSnapshot(snapshot: Snapshot): { namespace: string; name: string } {

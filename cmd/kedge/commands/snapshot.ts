@@ -1,23 +1,8 @@
 import type { Command } from 'commander';
-import { connect } from '../api.js';
-import { print } from '../output.js';
+import { callAndSay } from '../api.js';
 
 interface SnapshotOptions {
   readonly namespace: string;
-}
-
-async function call(
-  method: string,
-  request: Readonly<Record<string, unknown>>,
-  done: string,
-): Promise<void> {
-  const client = await connect();
-  try {
-    await client.call(method, request);
-    print(done);
-  } finally {
-    client.close();
-  }
 }
 
 /** `kedge snapshot create|restore|retry` */
@@ -32,7 +17,7 @@ export function addSnapshot(program: Command): void {
     .description('copy a volume as it is now')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .action((name: string, { namespace, volume }: SnapshotOptions & { readonly volume: string }) =>
-      call(
+      callAndSay(
         'SnapshotService.Create',
         { namespace, snapshot: { name, source: { volume } } },
         `snapshots/${name} created`,
@@ -55,7 +40,7 @@ export function addSnapshot(program: Command): void {
           readonly storageClass?: string;
         },
       ) =>
-        call(
+        callAndSay(
           'SnapshotService.Restore',
           {
             namespace: options.namespace,
@@ -73,7 +58,7 @@ export function addSnapshot(program: Command): void {
     .description('try a Failed snapshot again now')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .action((name: string, { namespace }: SnapshotOptions) =>
-      call('SnapshotService.Retry', { namespace, name }, `snapshots/${name} is tried again`),
+      callAndSay('SnapshotService.Retry', { namespace, name }, `snapshots/${name} is tried again`),
     );
 }
 
@@ -86,6 +71,10 @@ export function addStorageClass(program: Command): void {
     .argument('<name>')
     .description('make a class the one that volumes get when they name none')
     .action((name: string) =>
-      call('StorageClassService.SetDefault', { name }, `storageclasses/${name} is the default`),
+      callAndSay(
+        'StorageClassService.SetDefault',
+        { name },
+        `storageclasses/${name} is the default`,
+      ),
     );
 }

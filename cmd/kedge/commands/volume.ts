@@ -1,24 +1,14 @@
 import type { Command } from 'commander';
-import { connect } from '../api.js';
-import { print } from '../output.js';
+import type { JsonObject } from 'kedge/rpc';
+import { callAndSay } from '../api.js';
 import { describe } from './describe.js';
 
 interface VolumeOptions {
   readonly namespace: string;
 }
 
-async function call(
-  method: string,
-  request: Readonly<Record<string, unknown>>,
-  done: string,
-): Promise<void> {
-  const client = await connect();
-  try {
-    await client.call(method, request);
-    print(`volumes/${String(request.name)} ${done}`);
-  } finally {
-    client.close();
-  }
+function call(method: string, request: JsonObject, done: string): Promise<void> {
+  return callAndSay(method, request, `volumes/${String(request.name)} ${done}`);
 }
 
 /** `kedge volume resize|retry-provision|detach|reuse|explain` */
