@@ -19,7 +19,7 @@ import {
 } from '@kedge/driver-sdk';
 import { claimOf, VolumeManager } from '../agent/index.js';
 import { type Instance, secrets, storageClasses, type Volume, volumes } from '../kinds/index.js';
-import { parameterResolver, Sealer } from '../secret/index.js';
+import { parameterResolver, placeOf, Sealer } from '../secret/index.js';
 import { volumeFinalizer } from './admission.js';
 import { rearm, volumeController } from './controller.js';
 
@@ -27,11 +27,17 @@ import { rearm, volumeController } from './controller.js';
 class PlayedDriver {
   readonly calls: string[] = [];
   fails: DriverErrorKind | undefined;
+  /** Errors of single calls. */
+  failsOn: Partial<Record<string, DriverErrorKind>> = {};
+  /** Attaching waits for it. */
+  attaching: Promise<void> = Promise.resolve();
+  /** Calls with the token they came with. */
+  readonly tokens: (readonly [string, string | undefined])[] = [];
 
   registry(): DriverRegistry {
     const call = (name: string): Promise<void> => {
       this.calls.push(name);
-      const { fails } = this;
+      const fails = this.failsOn[name] ?? this.fails;
       // A message of its own each time, as providers' request ids make them.
       if (fails) return Promise.reject(new DriverError(fails, `call ${this.calls.length}`));
       return Promise.resolve();
@@ -53,8 +59,15 @@ class PlayedDriver {
       provision: ({ sizeBytes }) => call('provision').then(() => ({ handle: 'h', sizeBytes })),
       observe: () => call('observe').then(() => ({ handle: 'h', sizeBytes: undefined })),
       delete: () => call('delete'),
-      attach: () => call('attach').then(() => ({ devicePath: '' })),
-      detach: () => call('detach'),
+      attach: async () => {
+        await call('attach');
+        await this.attaching;
+        return { devicePath: '' };
+      },
+      detach: ({ parameters }) => {
+        this.tokens.push(['detach', parameters['token']]);
+        return call('detach');
+      },
       mount: () => call('mount').then(() => ({ path: '/volume' })),
       unmount: () => call('unmount'),
       expand: ({ sizeBytes }) =>
@@ -217,5 +230,133 @@ describe('volume controller', () => {
     const mounted = outcomes.filter((o) => o.status === 'fulfilled' && o.value.type === 'mounted');
     expect(mounted).to.have.length(1);
     expect((await volume())?.attachments).to.have.length(1);
+  });
+
+  it('lesson: a slow attach holds up nobody; who waits is told when it ends', async () => {
+    await create();
+    const instance: Instance = {
+      name: 'i-0',
+      namespace: 'default',
+      service: 'i',
+      ordinal: 0,
+      template: {},
+      metadata: { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' },
+    };
+    const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
+    let release: () => void = () => undefined;
+    driver.attaching = new Promise((resolve) => (release = resolve));
+    const told: string[] = [];
+    volumeManager.onChange((claim) => told.push(claim));
+    const waiting = volumeManager.ensure(instance, mount);
+    await clock.advance(2_000);
+    expect(await waiting).to.include({ type: 'waiting', reason: 'Attaching' });
+    const again = volumeManager.ensure(instance, mount);
+    await clock.advance(2_000);
+    expect(await again).to.include({ reason: 'Attaching' });
+    expect(driver.calls.filter((call) => call === 'attach')).to.have.length(1);
+    release();
+    await settle();
+    expect(told).to.include('default/i-0');
+    expect((await volumeManager.ensure(instance, mount)).type).to.equal('mounted');
+    expect((await volume())?.status).to.equal('Bound');
+  });
+
+  it('specification 5.3: parameters are resolved again at detach, and fall back to those used at mount', async () => {
+    const sealer = new Sealer(randomBytes(32));
+    const { namespace } = key;
+    const store2 = store;
+    const write = async (value: string, version: number): Promise<void> => {
+      const place = { namespace, name: 'token', version };
+      const data = { key: sealer.seal(value, placeOf(place, 'key')) };
+      const current = await store2.get(secrets, { namespace, name: 'token' });
+      if (current) await store2.update(secrets, { ...current, ...place, data });
+      else await store2.create(secrets, { ...place, data });
+      await settle();
+    };
+    const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
+    const drivers = driver.registry();
+    const parts = { store, manager, drivers, resolver, node: 'n', mountRoot: '/m', clock };
+    const mine = new VolumeManager({ ...parts, logger: keepingLogger(lines), mayMount: false });
+    await create();
+    const current = (await volume())!;
+    await store.update(volumes, { ...current, parameters: { token: 'secret:token/key' } });
+    await settle();
+    const instance = { name: 'i-0', namespace, service: 'i', ordinal: 0, template: {} } as Instance;
+    const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
+    await write('old', 1);
+    await mine.ensure(instance, mount);
+    await write('rotated', 2);
+    await mine.releaseAll('default/i-0');
+    expect(driver.tokens.at(-1)).to.deep.equal(['detach', 'rotated']);
+    await mine.ensure(instance, mount);
+    await store.delete(secrets, { namespace, name: 'token' });
+    await settle();
+    await mine.releaseAll('default/i-0');
+    expect(driver.tokens.at(-1)).to.deep.equal(['detach', 'rotated']);
+    expect((await volume())?.status).to.equal('Available');
+  });
+
+  it('V27: what the provider does not show twice is lost, never made anew, and found again', async () => {
+    await create();
+    driver.failsOn = { observe: 'NotFound' };
+    await clock.advance(2 * 60 * 60_000);
+    expect(await volume()).to.include({ status: 'Failed', reason: 'VolumeLost', handle: 'h' });
+    expect((await volume())?.failureMessage).to.match(/^VolumeLost/);
+    expect(driver.calls.filter((call) => call === 'provision')).to.have.length(1);
+    expect(driver.calls.filter((call) => call === 'observe').length).to.be.lessThan(10);
+    driver.failsOn = {};
+    await clock.advance(20 * 60_000);
+    expect(await volume()).to.include({ status: 'Available', failureMessage: '' });
+  });
+
+  it('V27: one miss that is not confirmed changes nothing', async () => {
+    await create();
+    driver.failsOn = { observe: 'NotFound' };
+    while (!driver.calls.includes('observe')) await clock.advance(60_000 / 6);
+    driver.failsOn = {};
+    await clock.advance(10 * 60_000);
+    expect(await volume()).to.include({ status: 'Available', missingSince: '' });
+  });
+
+  it('V13, V20: an attach of unknown outcome is Stalled on its node until asking again tells', async () => {
+    await create();
+    driver.failsOn = { attach: 'Timeout' };
+    const instance = { name: 'i-0', namespace: 'default', service: 'i', ordinal: 0, template: {} };
+    const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
+    const ensure = () => volumeManager.ensure(instance as Instance, mount);
+    expect(await ensure()).to.include({ type: 'waiting', retry: true });
+    expect(await volume()).to.include({ status: 'Stalled' });
+    expect((await volume())?.attachments?.[0]).to.include({
+      claim: 'default/i-0',
+      state: 'Reserved',
+    });
+    await clock.advance(10 * 60_000);
+    expect(driver.calls, 'the controller leaves it to the node').to.not.include('observe');
+    driver.failsOn = {};
+    expect((await ensure()).type).to.equal('mounted');
+    expect(await volume()).to.include({ status: 'Bound', failureMessage: '' });
+    driver.failsOn = { detach: 'Timeout' };
+    await volumeManager.releaseAll('default/i-0').catch(() => undefined);
+    expect(await volume(), 'V18').to.include({ status: 'Stalled', boundNode: 'n' });
+    driver.failsOn = {};
+    await volumeManager.releaseAll('default/i-0');
+    expect(await volume()).to.include({ status: 'Available', boundNode: '' });
+  });
+
+  it('V19: what is marked to be detached by hand is detached for its node, and Available then', async () => {
+    await create();
+    const instance = { name: 'i-0', namespace: 'default', service: 'i', ordinal: 0, template: {} };
+    const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
+    await volumeManager.ensure(instance as Instance, mount);
+    const { attachments = [] } = (await volume())!;
+    driver.failsOn = { detach: 'Unavailable' };
+    await store.updateStatus(volumes, key, {
+      attachments: attachments.map((a) => ({ ...a, state: 'Detaching' as const })),
+    });
+    await clock.advance(3_000);
+    expect(await volume()).to.include({ status: 'Bound' });
+    driver.failsOn = {};
+    await clock.advance(60_000);
+    expect(await volume()).to.include({ status: 'Available', boundNode: '', boundClaim: '' });
   });
 });

@@ -18,6 +18,8 @@ const callsDriver: readonly VolumeAction['type'][] = [
 ];
 /** Whether the provider still has a volume is looked at this often, with jitter (V27). */
 const lookMs = 60 * 60_000;
+/** A lost volume is looked for again this often. */
+const lostLookMs = 15 * 60_000;
 
 /** Effects of the volume state machine; what to do is decided in plan.ts. */
 export class VolumeReconciler {
@@ -127,7 +129,9 @@ export class VolumeReconciler {
     const { volume } = situation;
     this.#looks.delete(volume.metadata.uid);
     const result = await this.#upkeep.look(situation, request);
-    return result.type === 'done' ? this.#untilLook(volume) : result;
+    if (result.type !== 'done') return result;
+    // A lost one may come back: its disk was not mounted, say.
+    return volume.status === 'Failed' ? requeueAfter(lostLookMs) : this.#untilLook(volume);
   }
 
   async #move(

@@ -19,21 +19,11 @@ import { LevelEngine, MemoryEngine, openStore } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { readMountTable, type RunCommand, runCommand } from '@kedge/driver-sdk';
 import { snapshots, volumes } from '@kedge/controllers';
-import { demandDevices } from './devices.js';
+import { cleanUp, demandDevices } from './devices.js';
 import { LoopBlock } from './loop-block.js';
 import { TestNode } from './node.js';
 
 const holder = fileURLToPath(new URL('volume-holder.js', import.meta.url));
-
-/** Takes away all that a test left mounted or attached below a folder. */
-async function cleanUp(folder: string): Promise<void> {
-  const mine = (await readMountTable()).map((e) => e.target).filter((t) => t.startsWith(folder));
-  for (const target of mine.reverse()) execFileSync('umount', ['-l', target]);
-  const loops = execFileSync('losetup', ['-n', '-O', 'NAME,BACK-FILE'], { encoding: 'utf8' });
-  for (const line of loops.split('\n').filter((l) => l.includes(folder)))
-    execFileSync('losetup', ['-d', line.split(' ')[0] ?? '']);
-  await rm(folder, { recursive: true, force: true });
-}
 
 describe('block volumes on real devices', function () {
   this.timeout(60_000);

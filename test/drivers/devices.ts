@@ -1,4 +1,6 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { rm } from 'node:fs/promises';
+import { readMountTable } from '@kedge/driver-sdk';
 
 /**
  * Why real block devices can't be used here; undefined when they can. In CI the answer must be
@@ -20,4 +22,14 @@ export function demandDevices(context: Mocha.Context): void {
   if (process.env['CI']) throw new Error(why);
   console.log(`skipped: ${why}`);
   context.skip();
+}
+
+/** Takes away all that a test left mounted or attached below a folder. */
+export async function cleanUp(folder: string): Promise<void> {
+  const mine = (await readMountTable()).map((e) => e.target).filter((t) => t.startsWith(folder));
+  for (const target of mine.reverse()) execFileSync('umount', ['-l', target]);
+  const loops = execFileSync('losetup', ['-n', '-O', 'NAME,BACK-FILE'], { encoding: 'utf8' });
+  for (const line of loops.split('\n').filter((l) => l.includes(folder)))
+    execFileSync('losetup', ['-d', line.split(' ')[0] ?? '']);
+  await rm(folder, { recursive: true, force: true });
 }

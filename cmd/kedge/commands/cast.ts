@@ -71,6 +71,7 @@ export function addCast(program: Command): void {
     .description('create and update objects from files, and wait until they run')
     .option('-n, --namespace <name>', 'namespace of objects that name none')
     .option('--dry-run', 'judge everything, store nothing')
+    .option('--wait', 'wait until it runs; this is the default', true)
     .option('--no-wait', 'return once everything is stored')
     .addOption(new Option('--timeout <seconds>', 'longest wait').default('300'))
     .action((paths: string[], options: CastOptions) => cast(paths, options));

@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+import type { Snapshot, SnapshotPhase, Volume } from '../kinds/index.js';
+import { nextPhase, transitions } from './phases.js';
+import { planSnapshot, type SnapshotSituation } from './plan.js';
+
+const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
+const source: Volume = {
+  name: 'v',
+  namespace: 'default',
+  storageClassName: 'c',
+  size: '1Gi',
+  accessMode: 'ReadWriteOnce',
+  status: 'Available',
+  handle: 'h',
+  metadata,
+};
+
+function situation(
+  snapshot: Partial<Snapshot> & { readonly deleting?: boolean },
+  more: Partial<SnapshotSituation> = {},
+): SnapshotSituation {
+  const { deleting, ...fields } = snapshot;
+  return {
+    snapshot: {
+      name: 's',
+      namespace: 'default',
+      source: { volume: 'v' },
+      metadata: deleting ? { ...metadata, deletionRequestedAt: 'now' } : metadata,
+      ...fields,
+    },
+    source,
+    inputs: 'now',
+    lookDue: false,
+    ...more,
+  };
+}
+
+describe('snapshot plan', () => {
+  const table: readonly [string, SnapshotSituation, string][] = [
+    ['S2 waits for a source that is gone', situation({}, { source: undefined }), 'wait'],
+    [
+      'S2 waits for a source that is Stalled',
+      situation({}, { source: { ...source, status: 'Stalled' } }),
+      'wait',
+    ],
+    [
+      'S2 waits for a source being deleted',
+      situation(
+        {},
+        { source: { ...source, metadata: { ...metadata, deletionRequestedAt: 'now' } } },
+      ),
+      'wait',
+    ],
+    ['S3 starts on an Available source', situation({ status: 'Pending' }), 'start'],
+    [
+      'S3 starts on a Bound source',
+      situation({}, { source: { ...source, status: 'Bound' } }),
+      'start',
+    ],
+    [
+      'S3 starts on a Released source',
+      situation({}, { source: { ...source, status: 'Released' } }),
+      'start',
+    ],
+    ['S4 goes on after a crash', situation({ status: 'Creating' }), 'create'],
+    [
+      'S7 is tried again when what it failed with changes',
+      situation({ status: 'Failed', failedWith: 'then' }),
+      'retry',
+    ],
+    [
+      'S7 is not tried again without that',
+      situation({ status: 'Failed', failedWith: 'now' }),
+      'none',
+    ],
+    [
+      'S7 one with a handle is never made anew',
+      situation({ status: 'Failed', handle: 'h', failedWith: 'then' }),
+      'none',
+    ],
+    ['S8 a Pending one is forgotten', situation({ status: 'Pending', deleting: true }), 'forget'],
+    [
+      'S8 after a retry what a try left is looked up',
+      situation({ status: 'Pending', driver: 'd', deleting: true }),
+      'startDeleting',
+    ],
+    [
+      'S9 deletion while it is made finishes it first',
+      situation({ status: 'Creating', deleting: true }),
+      'create',
+    ],
+    ['S10 deletes a Ready one', situation({ status: 'Ready', deleting: true }), 'startDeleting'],
+    [
+      'S10 not while a volume is made from it',
+      situation({ status: 'Ready', deleting: true, restoresInFlight: ['x'] }),
+      'waitForRestores',
+    ],
+    [
+      'S12 a failed deletion is tried again',
+      situation({ status: 'Failed', handle: 'h', deleting: true }),
+      'startDeleting',
+    ],
+    ['S11 goes on deleting', situation({ status: 'Deleting', deleting: true }), 'delete'],
+    ['S13 is looked after', situation({ status: 'Ready' }, { lookDue: true }), 'look'],
+  ];
+  for (const [name, given, expected] of table)
+    it(name, () => {
+      expect(planSnapshot(given).type).to.equal(expected);
+    });
+
+  it('has an answer for every phase, wanted or deleted', () => {
+    const named = transitions.flatMap((t) => [t.from, t.to]);
+    const phases = new Set(named.filter((phase): phase is SnapshotPhase => phase !== 'None'));
+    expect(phases.size).to.equal(5);
+    for (const status of phases)
+      for (const deleting of [true, false])
+        expect(planSnapshot(situation({ status, deleting })).type).to.be.a('string');
+  });
+
+  it('an event a phase does not know is refused', () => {
+    expect(() => nextPhase('Ready', 'completed')).to.throw('Ready');
+    expect(nextPhase('Creating', 'completed')).to.equal('Ready');
+  });
+});
