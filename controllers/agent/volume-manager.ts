@@ -87,9 +87,9 @@ export class VolumeManager {
     const { mountRoot, logger } = options;
     const mayMount = options.mayMount ?? process.getuid?.() === 0;
     this.#node = new NodeVolumes({ mountRoot, run: options.run ?? runCommand, mayMount, logger });
-    options.manager
-      .informer(volumes)
-      .addIndex('claim', (volume) => (volume.attachments ?? []).map((a) => a.claim));
+    const informer = options.manager.informer(volumes);
+    informer.addIndex('claim', (volume) => (volume.attachments ?? []).map((a) => a.claim));
+    informer.addIndex('storage', (volume) => [storageOf(volume)]);
   }
 
   /** Called with a claim when work for it that took long has ended. */
@@ -133,6 +133,24 @@ export class VolumeManager {
     const other = all.find((a) => a.claim !== claim);
     if (other && volume.accessMode === 'ReadWriteOnce')
       return waiting('VolumeInUse', `${label} is ReadWriteOnce and in use by ${other.claim}`);
+    return this.#sharedStorage(volume, claim, label);
+  }
+
+  /**
+   * Two volumes on one real path are one storage: whoever has it through one of them has it (design.md
+   * section 12). Work on it is done one after the other, so that this look is not overtaken.
+   */
+  #sharedStorage(volume: Volume, claim: string, label: string): MountOutcome | undefined {
+    const { lister } = this.#options.manager.informer(volumes);
+    for (const twin of volume.handle ? lister.byIndex('storage', storageOf(volume)) : []) {
+      if (twin.metadata.uid === volume.metadata.uid) continue;
+      const writes = [twin, volume].some((v) => v.accessMode === 'ReadWriteOnce');
+      const user = (twin.attachments ?? []).find((a) => a.claim !== claim);
+      if (!user || !writes) continue;
+      const twinLabel = `volume ${twin.namespace}/${twin.name}`;
+      const message = `${label} and ${twinLabel} are both at ${volume.handle ?? ''}, and ${user.claim} uses that`;
+      return waiting('VolumeInUse', message);
+    }
     return undefined;
   }
 
@@ -158,7 +176,7 @@ export class VolumeManager {
   }
 
   #bring(given: Volume, mount: VolumeMount, claim: string, label: string): Promise<MountOutcome> {
-    return this.#work.run(given.metadata.uid, async () => {
+    return this.#work.run(storageOf(given), async () => {
       const volume = await this.#options.store.get(volumes, keyOfVolume(given));
       if (!volume) return waiting('VolumeNotReady', `${label} does not exist any more`);
       const obstacle = this.#obstacle(volume, claim, label);
@@ -220,7 +238,7 @@ export class VolumeManager {
   /** Grows file systems of a claim's volumes that wait for it; what can't grow mounted waits on. */
   async growPending(claim: string): Promise<void> {
     for (const volume of this.held(claim).filter(fileSystemPending))
-      await this.#work.run(volume.metadata.uid, async () => {
+      await this.#work.run(storageOf(volume), async () => {
         const mine = volume.attachments?.find((a) => a.claim === claim && a.state === 'Attached');
         if (!mine) return;
         const pending = await this.#limited(async (signal) => {
@@ -255,7 +273,7 @@ export class VolumeManager {
 
   /** Takes a volume from a claim: unbind, unmount, detach, release. @throws DriverError; then it stays attached. */
   release(given: Volume, claim: string): Promise<void> {
-    return this.#work.run(given.metadata.uid, async () => {
+    return this.#work.run(storageOf(given), async () => {
       const volume = await this.#options.store.get(volumes, keyOfVolume(given));
       if (volume?.metadata.uid !== given.metadata.uid) return;
       const others = (volume.attachments ?? []).filter((a) => a.claim !== claim);
@@ -298,4 +316,9 @@ export class VolumeManager {
     }));
     return tearDownVolumes(steps, budgetMs, this.#options);
   }
+}
+
+/** What a volume is on: driver and handle. Two volumes of one host directory are on one. */
+function storageOf(volume: Volume): string {
+  return volume.handle ? `${volume.driver ?? ''} ${volume.handle}` : volume.metadata.uid;
 }

@@ -1,10 +1,11 @@
-import { failedPrecondition, type FieldViolation } from 'kedge';
+import { failedPrecondition, type FieldViolation, parseQuantity } from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import {
   type ClaimTemplate,
   type Service,
   templateVolumeName,
+  type Volume,
   type VolumeMount,
   volumes,
 } from '../kinds/index.js';
@@ -261,7 +262,11 @@ class ServiceRules {
       for (let ordinal = 0; ordinal < (service.scale ?? 1); ordinal += 1) {
         const name = templateVolumeName(mount.name, service.name, ordinal);
         const taken = await context.lookup(volumes, { namespace: service.namespace, name });
-        if (!taken || taken.ownerService === owner) continue;
+        if (!taken) continue;
+        if (taken.ownerService === owner) {
+          demandFitting(owner, mount.claimTemplate, taken);
+          continue;
+        }
         const holder = taken.ownerService ? `service "${taken.ownerService}"` : 'a user';
         throw failedPrecondition(
           'NameTaken',
@@ -271,6 +276,30 @@ class ServiceRules {
       }
     }
   }
+}
+
+/**
+ * V26: a volume of an earlier life, or of an earlier template, is taken again only if it is what is asked
+ * for: the same class and mode, and no smaller.
+ */
+function demandFitting(owner: string, template: ClaimTemplate, volume: Volume): void {
+  const { name, namespace, storageClassName, accessMode, size } = volume;
+  const smaller = (parseQuantity(size) ?? 0n) < (parseQuantity(template.size) ?? 0n);
+  const differs =
+    storageClassName !== template.storageClassName
+      ? `its class is "${storageClassName}"`
+      : accessMode !== template.accessMode
+        ? `its access mode is ${accessMode}`
+        : smaller
+          ? `its size is ${size}`
+          : undefined;
+  if (differs === undefined) return;
+  const way = smaller ? `kedge volume resize ${name} ${template.size}` : 'delete that volume first';
+  throw failedPrecondition(
+    'VolumeDiffers',
+    `volume "${namespace}/${name}" of service "${owner}" is there already and ${differs}, which is not what claimTemplate asks for; ${way}, or keep the template`,
+    { kind: 'Volume', namespace, name },
+  );
 }
 
 /** Rule 7. */

@@ -359,4 +359,33 @@ describe('volume controller', () => {
     await clock.advance(60_000);
     expect(await volume()).to.include({ status: 'Available', boundNode: '', boundClaim: '' });
   });
+
+  it('two volumes on one real path are one storage: the second claim waits, and is told why', async () => {
+    await create();
+    await store.create(volumes, {
+      namespace: 'default',
+      name: 'twin',
+      storageClassName: 'c',
+      size: '1Gi',
+      accessMode: 'ReadWriteOnce',
+    });
+    await settle();
+    const outcomes = await Promise.all(
+      ['v', 'twin'].map((name) => {
+        const instance = { name: `${name}-0`, namespace: 'default', service: name, ordinal: 0 };
+        const mount = { name: 'd', mountPath: '/d', claim: { name } };
+        return volumeManager.ensure({ ...instance, template: {} } as Instance, mount);
+      }),
+    );
+    expect(outcomes.map((outcome) => outcome.type)).to.deep.equal(['mounted', 'waiting']);
+    const [, second] = outcomes;
+    expect(second?.type === 'waiting' && second.message).to.contain(
+      'are both at h, and default/v-0',
+    );
+    await volumeManager.releaseAll('default/v-0');
+    const instance = { name: 'twin-0', namespace: 'default', service: 'twin', ordinal: 0 };
+    const mount = { name: 'd', mountPath: '/d', claim: { name: 'twin' } };
+    const now = await volumeManager.ensure({ ...instance, template: {} } as Instance, mount);
+    expect(now.type).to.equal('mounted');
+  });
 });

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { limits, linkSignals, StatusError } from '../base/index.js';
 import type { JsonObject } from '../rpc/index.js';
@@ -14,6 +15,8 @@ import { sendEvents, type ServerSentEvent, StreamWriter, watchEvents } from './s
 
 /** A request must have arrived whole within this time. */
 const requestTimeoutMs = 30_000;
+/** Of a body that is too large so much is taken before the connection is cut. */
+const discardBytesMax = 8 * limits.requestBytesMax;
 
 const callers = new WeakMap<FastifyRequest, Identity>();
 
@@ -54,7 +57,11 @@ export class RestServer {
         }
       },
     );
-    this.#app.setErrorHandler((error, request, reply) => this.#fail(request, reply, error));
+    this.#app.setErrorHandler(async (error, request, reply) => {
+      // Answered before it was sent whole, a client that is still sending sees a broken connection.
+      if ((error as { statusCode?: number }).statusCode === 413) await discardBody(request.raw);
+      return this.#fail(request, reply, error);
+    });
     this.#app.setNotFoundHandler((request, reply) => this.#notFound(request, reply));
     for (const method of options.dispatcher.methods) this.#addRoute(method);
   }
@@ -249,6 +256,19 @@ async function begun(answers: AsyncIterable<JsonObject>): Promise<AsyncIterable<
   })();
 }
 
+/** Reads on what a client sends and throws it away: at most so much; the server's request timeout bounds the time. */
+async function discardBody(incoming: IncomingMessage): Promise<void> {
+  let bytes = 0;
+  try {
+    for await (const chunk of incoming) {
+      bytes += (chunk as Buffer).length;
+      if (bytes > discardBytesMax) return;
+    }
+  } catch {
+    // It went away: nobody is left to read the answer.
+  }
+}
+
 /** Fastify's own refusals in our terms. */
 function transportError(thrown: unknown): unknown {
   if (thrown instanceof StatusError) return thrown;
@@ -261,10 +281,12 @@ function transportError(thrown: unknown): unknown {
   };
   const reason = statusCode === undefined ? undefined : known[statusCode];
   if (reason === undefined) return thrown;
+  const tooLarge = `is larger than ${limits.requestBytesMax} bytes; send less at a time`;
   return new StatusError({
     code: 'InvalidArgument',
     reason,
-    message: message ?? reason,
+    message: statusCode === 413 ? `the body ${tooLarge}` : (message ?? reason),
     cause: thrown,
+    ...(statusCode === 413 ? { violations: [{ field: 'body', description: tooLarge }] } : {}),
   });
 }

@@ -169,6 +169,27 @@ describe('storage through the API of a running daemon', function () {
     await daemon.ok('POST', `${base}/services/db:scale`, { scale: 2 });
     await until('instances/db-1', 'Pending');
     expect(await handleOf('volumes/data-db-1')).to.equal(handle);
+    const service = await daemon.ok('GET', `${base}/services/db`);
+    for (const [change, told] of [
+      [{ storageClassName: 'local-host' }, 'its class is'],
+      [{ size: '2Mi' }, 'kedge volume resize data-db-0 2Mi'],
+    ] as const) {
+      const changed = {
+        ...mount,
+        claimTemplate: {
+          ...template,
+          ...change,
+          parameters: change.size ? {} : { hostPath: join(daemon.home, 'host') },
+        },
+      };
+      const answer = await daemon.rest('PUT', `${base}/services/db`, {
+        ...service,
+        scale: 1,
+        volumes: [changed],
+      });
+      expect(answer.status, JSON.stringify(answer.body)).to.equal(412);
+      expect(JSON.stringify(answer.body), 'V26').to.contain(told);
+    }
     const early = await daemon.rest('POST', `${base}/volumes/data-db-1:reuse`, {});
     expect(early.status).to.equal(412);
     await daemon.ok('DELETE', `${base}/services/db`);
@@ -180,6 +201,29 @@ describe('storage through the API of a running daemon', function () {
     expect((await daemon.ok('POST', `${base}/volumes/data-db-1:detach`, {})).status).to.equal(
       'Available',
     );
+  });
+
+  it('a class deleted by force leaves volumes that are still cleaned up, by their captured parameters', async () => {
+    await daemon.ok('POST', '/v1/storageclasses', {
+      name: 'gone',
+      driver: 'local',
+      reclaimPolicy: 'delete',
+      parameters: { backing: 'directory' },
+    });
+    await volume('v', { storageClassName: 'gone' });
+    await until('volumes/v', 'Available');
+    const refused = await daemon.rest('DELETE', '/v1/storageclasses/gone');
+    expect(refused.status).to.equal(412);
+    await daemon.ok('DELETE', '/v1/storageclasses/gone?force=true');
+    const alive = await daemon.ok('GET', `${base}/volumes/v`);
+    expect(alive).to.deep.include({
+      status: 'Available',
+      driverParameters: { backing: 'directory' },
+      effectiveReclaimPolicy: 'delete',
+    });
+    await daemon.ok('DELETE', `${base}/volumes/v`);
+    await gone('volumes/v');
+    expect(await left()).to.deep.equal([]);
   });
 
   it('backing image: a size that is enforced, frozen snapshots, a kill -9 in between', async function () {
@@ -255,7 +299,8 @@ describe('storage through the API of a running daemon', function () {
       expect(JSON.stringify(answer.body), what).to.match(/"field":"[^"]+"|nested/);
     }
     const huge = await daemon.rest('POST', `${base}/volumes`, { name: 'v', size: long });
-    expect(huge.status).to.be.oneOf([400, 413]);
+    expect(huge.status).to.equal(400);
+    expect(JSON.stringify(huge.body)).to.contain('4194304 bytes');
     expect(await daemon.list(`${base}/volumes`)).to.deep.equal([]);
     expect(await left()).to.deep.equal([]);
   });
