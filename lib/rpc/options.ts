@@ -68,8 +68,19 @@ export function httpRoute(registry: Registry, method: DescMethod): HttpRoute | u
 /** Values of google.api.FieldBehavior. */
 const behaviour = { required: 2, outputOnly: 3, immutable: 5 } as const;
 
+/** Reading an option decodes it; every request asks for those of every field. */
+const rulesOf = new WeakMap<DescField, FieldRules>();
+
 /** The rules of a field. */
 export function fieldRules(registry: Registry, field: DescField): FieldRules {
+  const known = rulesOf.get(field);
+  if (known) return known;
+  const rules = readFieldRules(registry, field);
+  rulesOf.set(field, rules);
+  return rules;
+}
+
+function readFieldRules(registry: Registry, field: DescField): FieldRules {
   const declared = extension(registry, 'google.api.field_behavior');
   const behaviours = readOption(field, declared) as readonly number[];
   const rules = readOption(field, extension(registry, 'kedge.rules')) as FieldRulesMessage;

@@ -1,3 +1,4 @@
+import { Ajv } from 'ajv';
 import { expect } from 'chai';
 import { httpRoute, SchemaRegistry } from 'kedge/rpc';
 import { builtinPolicies, methodTable } from 'kedge/server';
@@ -50,5 +51,21 @@ describe('every kind', () => {
     for (const policy of Object.values(builtinPolicies))
       for (const rule of policy.rules)
         expect([...known, ...planned, '*']).to.include.members([...rule.resources]);
+  });
+
+  it('every schema that requests are judged by is a valid JSON schema', async () => {
+    // Not exported: the library compiles them without this check, which takes its time.
+    const built = (name: string): Promise<object> =>
+      import(
+        new URL(`../../../lib/dist/server/${name}.js`, import.meta.url).href
+      ) as Promise<object>;
+    const { inputSchema } = (await built('json-schema')) as {
+      inputSchema: (registry: SchemaRegistry, message: unknown) => object;
+    };
+    const ajv = new Ajv({ strict: true });
+    for (const kind of allKinds) {
+      const schema = inputSchema(schemas, schemas.message(`api.${kind.kind}`));
+      expect(ajv.validateSchema(schema), `${kind.kind}: ${ajv.errorsText()}`).to.equal(true);
+    }
   });
 });
