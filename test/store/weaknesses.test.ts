@@ -207,8 +207,6 @@ describe('a weakness of LevelDB', () => {
     const filler = (): string => join(disk, 'filler');
 
     it('one ENOSPC stays for ever: the store reopens itself, and has every acknowledged write', async () => {
-      const raw = new Level<Buffer, Buffer>(join(disk, 'raw'), encoding);
-      await raw.open();
       const big = Buffer.alloc(64 * 1024, 7);
       const fillUp = async (write: (n: number) => Promise<unknown>): Promise<number> => {
         for (let n = 0; ; n += 1) {
@@ -219,16 +217,24 @@ describe('a weakness of LevelDB', () => {
           }
         }
       };
-      await writeFile(filler(), Buffer.alloc(12 * 1024 * 1024));
-      await fillUp((n) => raw.put(recordKey(n), big, { sync: true } as object));
-      await rm(filler());
-      const after = await raw.put(recordKey(0), big, { sync: true } as object).then(
-        () => 'works',
-        () => 'fails',
-      );
-      expect(after, 'raw: with room again').to.equal('fails');
-      await raw.close();
-      await rm(join(disk, 'raw'), { recursive: true });
+      const rawAfterwards = async (): Promise<string> => {
+        const raw = new Level<Buffer, Buffer>(join(disk, 'raw'), encoding);
+        await raw.open();
+        await writeFile(filler(), Buffer.alloc(12 * 1024 * 1024));
+        await fillUp((n) => raw.put(recordKey(n), big, { sync: true } as object));
+        await rm(filler());
+        const after = await raw.put(recordKey(0), big, { sync: true } as object).then(
+          () => 'works',
+          () => 'fails',
+        );
+        await raw.close();
+        await rm(join(disk, 'raw'), { recursive: true });
+        return after;
+      };
+      // Where the disk ran full decides: in the log it passes, in a table it stays.
+      const seen: string[] = [];
+      while (!seen.includes('fails') && seen.length < 10) seen.push(await rawAfterwards());
+      expect(seen, 'raw: with room again').to.include('fails');
 
       await writeFile(filler(), Buffer.alloc(12 * 1024 * 1024));
       const store = await openStore({
