@@ -83,6 +83,14 @@ describe('storage through the API of a running daemon', function () {
     expect(await left(), 'nothing is without an owner').to.deep.equal([]);
   });
 
+  it('the example of a snapshot is cast, and its copy restored, as its comment says', async () => {
+    const cast = await daemon.cli('cast', 'docs/examples/snapshot.yaml');
+    expect(cast.stdout, cast.stderr).to.contain('Snapshot default/library-first created');
+    await until('snapshots/library-first', 'Ready');
+    await daemon.cli('snapshot', 'restore', 'library-first', '--to', 'library-again');
+    await until('volumes/library-again', 'Available');
+  });
+
   it('rules of snapshots: a source that is not there is 404, rule 5 and a size too small are 400', async () => {
     const missing = await daemon.rest('POST', `${base}/snapshots`, {
       name: 's',
