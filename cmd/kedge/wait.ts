@@ -33,11 +33,15 @@ function conditions(object: JsonObject): readonly ConditionJson[] {
   return (object.conditions ?? []) as readonly ConditionJson[];
 }
 
-function volumeProgress(volume: JsonObject): Progress {
-  const status = String(volume.status);
-  if (status === 'Available' || status === 'Bound') return { state: 'settled' };
-  const detail = textOf(volume, 'failureMessage');
-  return status === 'Failed' ? { state: 'stuck', detail } : { state: 'going', detail };
+/** How far a volume or a snapshot is. */
+function storageProgress(object: JsonObject): Progress {
+  const status = String(object.status);
+  if (['Available', 'Bound', 'Ready'].includes(status)) return { state: 'settled' };
+  if (status === 'Failed') return { state: 'stuck', detail: textOf(object, 'failureMessage') };
+  // What was told last: the driver's error, else what it waits for.
+  const last = object.lastOperation as JsonObject | undefined;
+  const waiting = conditions(object).find((c) => c.status === 'False')?.message ?? '';
+  return { state: 'going', detail: (last && textOf(last, 'message')) || waiting };
 }
 
 /** What an instance waits for, and whether it waits for somebody. */
@@ -59,13 +63,13 @@ class CastWatch {
   readonly #shown = new Map<string, string>();
 
   constructor(results: readonly CastResult[]) {
-    const awaited = results.filter((r) => r.kind === 'Service' || r.kind === 'Volume');
+    const awaited = results.filter((r) => ['Service', 'Volume', 'Snapshot'].includes(r.kind));
     this.#wanted = new Map(awaited.map((r) => [`${r.kind} ${r.namespace}/${r.name}`, r]));
   }
 
   get targets(): readonly { readonly kind: AnyKind; readonly namespace: string }[] {
     const namespaces = new Set([...this.#wanted.values()].map((r) => r.namespace));
-    const kinds = ['volumes', 'services', 'instances'].map(kindNamed);
+    const kinds = ['volumes', 'snapshots', 'services', 'instances'].map(kindNamed);
     return [...namespaces].flatMap((namespace) => kinds.map((kind) => ({ kind, namespace })));
   }
 
@@ -93,7 +97,7 @@ class CastWatch {
 
   #show(label: string, { kind, object, deleted }: Told): void {
     const status = deleted ? 'Deleted' : String(object.status);
-    const progress = kind.kind === 'Instance' ? instanceProgress(object) : volumeProgress(object);
+    const progress = kind.kind === 'Instance' ? instanceProgress(object) : storageProgress(object);
     const detail = kind.kind !== 'Service' && progress.state !== 'settled' ? progress.detail : '';
     const text = `${coloured(status)}${detail === '' ? '' : pc.dim(` ${detail}`)}`;
     if (this.#shown.get(label) === text) return;
@@ -104,7 +108,7 @@ class CastWatch {
   #progressOf(label: string, result: CastResult): Progress {
     const told = this.#objects.get(label);
     if (!told) return { state: 'going', detail: 'not seen yet' };
-    if (result.kind === 'Volume') return volumeProgress(told.object);
+    if (result.kind !== 'Service') return storageProgress(told.object);
     return this.#serviceProgress(told.object, result);
   }
 
@@ -120,7 +124,7 @@ class CastWatch {
     const progress = parts.map(({ kind, object }) => ({
       kind,
       object,
-      progress: kind.kind === 'Instance' ? instanceProgress(object) : volumeProgress(object),
+      progress: kind.kind === 'Instance' ? instanceProgress(object) : storageProgress(object),
     }));
     const scale = typeof service.scale === 'number' ? service.scale : 1;
     const instances = progress.filter((p) => p.kind.kind === 'Instance');

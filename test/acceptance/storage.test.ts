@@ -86,7 +86,7 @@ describe('storage through the API of a running daemon', function () {
   it('the example of a snapshot is cast, and its copy restored, as its comment says', async () => {
     const cast = await daemon.cli('cast', 'docs/examples/snapshot.yaml');
     expect(cast.stdout, cast.stderr).to.contain('Snapshot default/library-first created');
-    await until('snapshots/library-first', 'Ready');
+    expect(cast.stdout).to.contain('Snapshot default/library-first Ready');
     await daemon.cli('snapshot', 'restore', 'library-first', '--to', 'library-again');
     await until('volumes/library-again', 'Available');
   });
