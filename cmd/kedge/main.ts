@@ -60,6 +60,11 @@ async function explain(error: unknown): Promise<void> {
   }
 }
 
+// Whoever reads may stop reading (head, less): that is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === 'EPIPE' ? exitCodes.ok : exitCodes.error);
+});
+
 try {
   await program().parseAsync();
 } catch (error) {

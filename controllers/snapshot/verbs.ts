@@ -1,4 +1,11 @@
-import { failedPrecondition, invalid, modifyStatus, notFound, parseQuantity } from 'kedge';
+import {
+  canonicalQuantity,
+  failedPrecondition,
+  invalid,
+  modifyStatus,
+  notFound,
+  parseQuantity,
+} from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field, operationFields } from '../describe.js';
@@ -10,6 +17,12 @@ async function required(parts: ApiParts, request: JsonObject): Promise<Snapshot>
   const snapshot = await parts.store.get(snapshots, key);
   if (!snapshot) throw notFound({ kind: 'Snapshot', ...key });
   return snapshot;
+}
+
+/** Bytes as a person would write them: 1Gi rather than 1073741824. */
+function readable(bytes: string): string {
+  const whole = BigInt(bytes);
+  return (whole % 1024n === 0n ? canonicalQuantity(`${whole / 1024n}Ki`) : undefined) ?? bytes;
 }
 
 /** A new volume from a Ready snapshot, through the rules of every volume. */
@@ -37,7 +50,7 @@ async function restore(
     name: wanted,
     source: { snapshot: name },
     storageClassName: given('storageClassName') || snapshot.storageClassName || '',
-    size: given('size') || snapshot.restoreSize || '0',
+    size: given('size') || readable(snapshot.restoreSize ?? '0'),
     accessMode: source?.accessMode ?? 'ReadWriteOnce',
     ...(source?.parameters ? { parameters: source.parameters } : {}),
   };

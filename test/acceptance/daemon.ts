@@ -243,11 +243,11 @@ export class TestDaemon {
 
   /** The command line against this daemon. */
   cli(...args: string[]): Promise<Finished> {
-    return finish(process.execPath, [kedge, ...args], {
-      ...this.environment,
-      KEDGE_SERVER: this.grpcAddress,
-      KEDGE_TOKEN: this.token,
-    });
+    return finish(process.execPath, [kedge, ...args], this.cliEnvironment);
+  }
+
+  get cliEnvironment(): Record<string, string> {
+    return { ...this.environment, KEDGE_SERVER: this.grpcAddress, KEDGE_TOKEN: this.token };
   }
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { demandDevices } from '../drivers/devices.js';
-import { TestDaemon } from './daemon.js';
+import { finish, TestDaemon } from './daemon.js';
 
 const base = '/v1/namespaces/default';
 
@@ -89,6 +89,11 @@ describe('storage through the API of a running daemon', function () {
     expect(cast.stdout).to.contain('Snapshot default/library-first Ready');
     await daemon.cli('snapshot', 'restore', 'library-first', '--to', 'library-again');
     await until('volumes/library-again', 'Available');
+    expect((await daemon.ok('GET', `${base}/volumes/library-again`)).size).to.equal('1Gi');
+    // A reader that stops reading ends the command, and nothing else.
+    const piped = `${process.execPath} cmd/bin/kedge.mjs volume explain library-again | head -1`;
+    const head = await finish('sh', ['-c', piped], daemon.cliEnvironment);
+    expect([head.stdout, head.stderr]).to.deep.equal(['Name:            library-again\n', '']);
   });
 
   it('rules of snapshots: a source that is not there is 404, rule 5 and a size too small are 400', async () => {
