@@ -118,8 +118,11 @@ export class LevelEngine implements Engine {
       () => false,
     );
     if (diedOpening) await checkTables(this.#path);
-    await writeFile(this.#openingMark, '', { mode: 0o600 });
-    this.#marked = true;
+    // Without a mark (a full disk) an abort stays unexplained, and nothing else is lost.
+    this.#marked = await writeFile(this.#openingMark, '', { mode: 0o600 }).then(
+      () => true,
+      () => diedOpening,
+    );
   }
 
   async #unmarkOpening(): Promise<void> {

@@ -5,10 +5,19 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { Level } from 'level';
 import { hasCode } from '../base/index.js';
+import { type ApiObject, defineKind } from '../object/index.js';
 import { crc32c } from './crc32c.js';
 import { LevelEngine, openStore } from './index.js';
+import { liveTables } from './manifest.js';
 import { snappyDecompress } from './snappy.js';
 import { checkTable, checkTables } from './table-check.js';
+
+const lamps = defineKind<ApiObject>({
+  kind: 'Lamp',
+  plural: 'lamps',
+  scope: 'Cluster',
+  statusFields: [],
+});
 
 describe('check of LevelDB tables', () => {
   let folder: string;
@@ -67,26 +76,56 @@ describe('check of LevelDB tables', () => {
 
   it('is made by whoever opens after a process that died opening: the damaged file is named', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kedge-opening-'));
-    await using cleanup = { [Symbol.asyncDispose]: () => rm(directory, { recursive: true }) };
-    const store = await openStore({ engine: new LevelEngine({ directory }) });
-    await store.close();
+    const database = join(directory, 'db');
+    const open = () => openStore({ engine: new LevelEngine({ directory }) });
+    const tables = async () => (await readdir(database)).filter((file) => file.endsWith('.ldb'));
     const marks = async () => (await readdir(directory)).filter((file) => file === 'opening');
+    // The second open writes what the first left in the log into a table.
+    for (const name of ['one', 'two']) {
+      const store = await open();
+      await store.create(lamps, { name });
+      await store.close();
+    }
     expect(await marks(), 'after a clean end').to.deep.equal([]);
-    const damaged = Buffer.from(table);
+    const [used = ''] = await tables();
+    const sound = await readFile(join(database, used));
+    const damaged = Buffer.from(sound);
     damaged[10] = (damaged[10] ?? 0) ^ 1;
-    await writeFile(join(directory, 'db', '000900.ldb'), damaged);
+    await writeFile(join(database, used), damaged);
     await writeFile(join(directory, 'opening'), '');
     for (const attempt of [1, 2]) {
-      const refused: unknown = await openStore({ engine: new LevelEngine({ directory }) }).catch(
-        (error: unknown) => error,
-      );
+      const refused: unknown = await open().catch((error: unknown) => error);
       expect(hasCode(refused, 'DataLoss'), `attempt ${attempt}`).to.equal(true);
-      expect(String(refused)).to.contain('000900.ldb: the block at byte 0 has a wrong checksum');
+      expect(String(refused)).to.contain(`${used}: the block at byte 0 has a wrong checksum`);
     }
-    await rm(join(directory, 'db', '000900.ldb'));
-    const mended = await openStore({ engine: new LevelEngine({ directory }) });
+    await writeFile(join(database, used), sound);
+    const mended = await open();
     expect(await marks(), 'once everything was read').to.deep.equal([]);
     await mended.close();
-    void cleanup;
+    await rm(directory, { recursive: true });
+  });
+
+  it('passes over a table that a killed process left half-written: nothing uses it', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'kedge-opening-'));
+    const open = () => openStore({ engine: new LevelEngine({ directory }) });
+    const store = await open();
+    await store.create(lamps, { name: 'one' });
+    await store.close();
+    await writeFile(join(directory, 'db', '000900.ldb'), table.subarray(0, 1_000));
+    await writeFile(join(directory, 'opening'), '');
+    const next = await open();
+    expect(await next.get(lamps, { name: 'one' })).to.include({ name: 'one' });
+    await next.close();
+    await rm(directory, { recursive: true });
+  });
+
+  it('knows from the manifest which tables are in use', async () => {
+    const database = join(folder, 'db');
+    const there = (await readdir(database)).filter((file) => file.endsWith('.ldb'));
+    const live = [...(await liveTables(database))].sort((a, b) => a - b);
+    expect(live).to.deep.equal(
+      there.map((file) => Number.parseInt(file, 10)).sort((a, b) => a - b),
+    );
+    expect((await liveTables(join(folder, 'nowhere'))).size).to.equal(0);
   });
 });

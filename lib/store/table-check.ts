@@ -1,7 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32c } from './crc32c.js';
+import { liveTables } from './manifest.js';
 import { snappyDecompress } from './snappy.js';
+import { type BlockHandle, VarintReader } from './varint-reader.js';
 
 /** Format: LevelDB's doc/table_format.md. */
 const footerBytes = 48;
@@ -9,37 +11,6 @@ const magic = 0xdb4775248b80fb57n;
 /** After a block: one byte for its compression, four for its checksum. */
 const trailerBytes = 5;
 const checksumMask = 0xa282ead8;
-
-interface BlockHandle {
-  readonly offset: number;
-  readonly size: number;
-}
-
-class Reader {
-  readonly #bytes: Buffer;
-  position: number;
-
-  constructor(bytes: Buffer, position = 0) {
-    this.#bytes = bytes;
-    this.position = position;
-  }
-
-  varint(): number {
-    let value = 0;
-    for (let scale = 1; scale <= 2 ** 49; scale *= 128) {
-      const byte = this.#bytes[this.position];
-      if (byte === undefined) break;
-      this.position += 1;
-      value += (byte & 0x7f) * scale;
-      if (byte < 0x80) return value;
-    }
-    throw new Error(`no number at byte ${this.position}`);
-  }
-
-  handle(): BlockHandle {
-    return { offset: this.varint(), size: this.varint() };
-  }
-}
 
 /** The content of a block whose checksum is right. */
 function readBlock(table: Buffer, { offset, size }: BlockHandle): Buffer {
@@ -60,13 +31,13 @@ function handlesIn(index: Buffer): readonly BlockHandle[] {
   const restarts = index.readUInt32LE(index.length - 4);
   const end = index.length - 4 * (restarts + 1);
   const handles: BlockHandle[] = [];
-  const reader = new Reader(index);
+  const reader = new VarintReader(index);
   while (reader.position < end) {
     reader.varint();
     const keyRest = reader.varint();
     const valueBytes = reader.varint();
     const value = reader.position + keyRest;
-    handles.push(new Reader(index, value).handle());
+    handles.push(new VarintReader(index, value).handle());
     reader.position = value + valueBytes;
   }
   return handles;
@@ -76,20 +47,24 @@ function handlesIn(index: Buffer): readonly BlockHandle[] {
 export function checkTable(table: Buffer): void {
   if (table.length < footerBytes) throw new Error(`it has only ${table.length} bytes`);
   if (table.readBigUInt64LE(table.length - 8) !== magic) throw new Error('it is cut at its end');
-  const footer = new Reader(table, table.length - footerBytes);
+  const footer = new VarintReader(table, table.length - footerBytes);
   const metaIndex = readBlock(table, footer.handle());
   const index = readBlock(table, footer.handle());
   for (const handle of [...handlesIn(metaIndex), ...handlesIn(index)]) readBlock(table, handle);
 }
 
 /**
- * Checks every block of every table in a database folder against its checksum. LevelDB does not,
- * and stops the process with an assertion on some damaged blocks.
+ * Checks every block of every table that the database uses against its checksum. LevelDB does not, and
+ * stops the process with an assertion on some damaged blocks. What the manifest does not name is passed
+ * over: a process that was killed leaves half-written tables there, which LevelDB removes by itself.
  * @throws Error that names the first damaged table and where it is damaged.
  */
 export async function checkTables(folder: string): Promise<void> {
-  const names = await readdir(folder).catch(() => []);
-  for (const name of names.filter((file) => /\.(ldb|sst)$/.test(file)).sort()) {
+  const live = await liveTables(folder);
+  const names = (await readdir(folder).catch(() => [])).sort();
+  for (const name of names) {
+    const number = /^(\d+)\.(?:ldb|sst)$/.exec(name)?.[1];
+    if (number === undefined || !live.has(Number(number))) continue;
     const table = await readFile(join(folder, name));
     try {
       checkTable(table);
