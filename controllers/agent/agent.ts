@@ -1,13 +1,11 @@
 import {
   type Clock,
-  type ConditionStatus,
   type Controller,
   done,
   isDeleting,
   type Logger,
   type Manager,
   messageOf,
-  modifyStatus,
   newController,
   type ObjectStore,
   type Random,
@@ -17,8 +15,6 @@ import {
   type Result,
   retry,
   type Runnable,
-  setCondition,
-  timestamp,
 } from 'kedge';
 import { agentFinalizer } from '../instance/index.js';
 import {
@@ -27,12 +23,14 @@ import {
   type InstancePhase,
   instances,
   secrets,
+  type Volume,
   volumes,
 } from '../kinds/index.js';
 import { RetryGate } from '../retry-gate.js';
 import type { Sealer } from '../secret/index.js';
 import { volumeOfMount } from '../service/index.js';
 import { environmentOf } from './environment.js';
+import { InstanceNotes, told } from './instance-notes.js';
 import { decideRestart, wasHealthy } from './restart.js';
 import type { Runtime, WorkloadSpec, WorkloadState } from './runtime.js';
 import { claimOf, type VolumeManager } from './volume-manager.js';
@@ -55,16 +53,14 @@ const checkMs = 30_000;
 const defaultGraceSeconds = 30;
 const backoff = { baseMs: 500, maxMs: 60_000, jitter: 0.2 };
 
-/** A condition to set. */
-interface Told {
-  readonly type: 'VolumesReady' | 'ContainersReady' | 'Ready';
-  readonly status: ConditionStatus;
-  readonly reason: string;
-  readonly message: string;
-}
-
-function told(type: Told['type'], ok: boolean, reason: string, message: string): Told {
-  return { type, status: ok ? 'True' : 'False', reason, message };
+/** Keys of those that hold a volume on a node, by its own account: they may be gone. */
+function holdersOf(volume: Volume, node: string): readonly { namespace: string; name: string }[] {
+  return (volume.attachments ?? [])
+    .filter((attachment) => attachment.node === node)
+    .map(({ claim }) => {
+      const [namespace = '', name = ''] = claim.split('/');
+      return { namespace, name };
+    });
 }
 
 /** Runs the instances bound to this node: volumes first, then the workload; the reverse to stop. */
@@ -73,6 +69,7 @@ export class Agent implements Runnable {
   readonly #options: AgentOptions;
   readonly #controller: Controller;
   readonly #gate: RetryGate;
+  readonly #notes: InstanceNotes;
   /** Short runs in a row by instance uid. */
   readonly #crashes = new Map<string, { readonly run: number; readonly count: number }>();
 
@@ -80,6 +77,7 @@ export class Agent implements Runnable {
     this.#options = options;
     const { manager, clock, random, logger } = options;
     this.#gate = new RetryGate(clock, random, backoff);
+    this.#notes = new InstanceNotes(options);
     const informer = manager.informer(instances);
     const mounted = (instance: Instance): readonly string[] =>
       (instance.template.volumes ?? []).flatMap((mount) => {
@@ -101,9 +99,10 @@ export class Agent implements Runnable {
       logger,
     })
       .for(informer)
-      .watches(manager.informer(volumes), (volume) =>
-        keysOf(informer.lister.byIndex('volume', `${volume.namespace}/${volume.name}`)),
-      )
+      .watches(manager.informer(volumes), (volume) => [
+        ...keysOf(informer.lister.byIndex('volume', `${volume.namespace}/${volume.name}`)),
+        ...holdersOf(volume, options.node),
+      ])
       .watches(manager.informer(secrets), (secret) =>
         keysOf(
           informer.lister
@@ -146,7 +145,7 @@ export class Agent implements Runnable {
       mine.map(async (instance) => {
         try {
           await this.#stopWorkload(instance, left());
-          await this.#note(instance, 'Stopped', [
+          await this.#notes.note(instance, 'Stopped', [
             told('ContainersReady', false, 'DaemonStopped', 'stopped with the daemon'),
             told('Ready', false, 'DaemonStopped', 'stopped with the daemon'),
           ]);
@@ -176,13 +175,14 @@ export class Agent implements Runnable {
 
   async #reconcile(request: Request): Promise<Result> {
     const instance = await this.#options.store.get(instances, request.key);
-    if (!instance || instance.node !== this.#options.node) return done();
+    if (!instance) return this.#letGoOfOrphan(request);
+    if (instance.node !== this.#options.node) return done();
     if (isDeleting(instance)) return this.#tearDown(instance);
     const runtime = this.#runtimeOf(instance);
     const unusable = await this.#whyUnusable(instance, runtime);
     if (!runtime || unusable !== undefined) {
       const message = unusable ?? '';
-      await this.#note(instance, 'Pending', [
+      await this.#notes.note(instance, 'Pending', [
         told('ContainersReady', false, 'RuntimeUnavailable', message),
         told('Ready', false, 'RuntimeUnavailable', message),
       ]);
@@ -240,7 +240,7 @@ export class Agent implements Runnable {
         : `stays so by restartPolicy ${instance.template.restartPolicy ?? 'Always'}`;
     const message = `ended with exit code ${code}; ${next}`;
     const phase: InstancePhase = state.exitCode === 0 ? 'Exited' : 'Failed';
-    await this.#note(
+    await this.#notes.note(
       instance,
       phase,
       [told('ContainersReady', false, phase, message), told('Ready', false, phase, message)],
@@ -268,7 +268,7 @@ export class Agent implements Runnable {
         continue;
       }
       const { reason, message } = outcome;
-      await this.#note(
+      await this.#notes.note(
         instance,
         'Pending',
         [told('VolumesReady', false, reason, message), told('Ready', false, reason, message)],
@@ -285,7 +285,7 @@ export class Agent implements Runnable {
     const volumesReady = told('VolumesReady', true, 'Mounted', `${mounts.length} volumes mounted`);
     if (environment.type === 'missing') {
       const { message } = environment;
-      await this.#note(instance, 'Pending', [
+      await this.#notes.note(instance, 'Pending', [
         volumesReady,
         told('ContainersReady', false, 'InvalidParameters', message),
         told('Ready', false, 'InvalidParameters', message),
@@ -293,7 +293,7 @@ export class Agent implements Runnable {
       return done();
     }
     const starting = told('Ready', false, 'Starting', 'the workload is being started');
-    await this.#note(instance, 'Starting', [volumesReady, starting], { mounts });
+    await this.#notes.note(instance, 'Starting', [volumesReady, starting], { mounts });
     const { template } = instance;
     const spec: WorkloadSpec = {
       id: uid,
@@ -310,7 +310,7 @@ export class Agent implements Runnable {
       await runtime.start(spec);
     } catch (error) {
       const message = `can't be started: ${messageOf(error)}`;
-      await this.#note(
+      await this.#notes.note(
         instance,
         'Failed',
         [
@@ -332,7 +332,7 @@ export class Agent implements Runnable {
     state: Extract<WorkloadState, { state: 'running' }>,
     mounts: readonly InstanceMount[],
   ): Promise<void> {
-    await this.#note(
+    await this.#notes.note(
       instance,
       'Running',
       [
@@ -350,33 +350,20 @@ export class Agent implements Runnable {
     );
   }
 
-  async #note(
-    instance: Instance,
-    status: InstancePhase,
-    conditions: readonly Told[],
-    more: Partial<Instance> = {},
-  ): Promise<void> {
-    const now = timestamp(this.#options.clock);
-    const key = { namespace: instance.namespace, name: instance.name };
-    await modifyStatus(this.#options.store, instances, key, (current) => {
-      // The name may belong to a successor by now.
-      if (current.metadata.uid !== instance.metadata.uid) return undefined;
-      let all = current.conditions;
-      for (const condition of conditions) all = setCondition(all, condition, now);
-      return { ...more, status, ...(all ? { conditions: all } : {}) };
-    });
-  }
-
   /** Stop, unmount, detach, forget; the finalizer goes last. */
   async #tearDown(instance: Instance): Promise<Result> {
     if (!(instance.metadata.finalizers ?? []).includes(agentFinalizer)) return done();
     const { uid } = instance.metadata;
     await this.#stopWorkload(instance, Number.MAX_SAFE_INTEGER);
     try {
-      await this.#options.volumeManager.releaseAll(claimOf(instance));
+      if (!(await this.#options.volumeManager.letGo(claimOf(instance)))) {
+        const message = 'its volumes are being detached';
+        await this.#notes.note(instance, 'Stopped', [told('Ready', false, 'Detaching', message)]);
+        return done();
+      }
     } catch (error) {
       const message = messageOf(error);
-      await this.#note(instance, 'Stopped', [told('Ready', false, 'DetachFailed', message)], {
+      await this.#notes.note(instance, 'Stopped', [told('Ready', false, 'DetachFailed', message)], {
         failureMessage: message,
       });
       return retry(error);
@@ -387,5 +374,19 @@ export class Agent implements Runnable {
     const key = { namespace: instance.namespace, name: instance.name };
     await removeFinalizer(this.#options.store, instances, key, agentFinalizer, uid);
     return done();
+  }
+
+  /** A claim whose instance is gone holds nothing (research/storage.md 2.4, lesson 31). */
+  async #letGoOfOrphan({ key }: Request): Promise<Result> {
+    const { volumeManager, logger } = this.#options;
+    const claim = `${key.namespace ?? ''}/${key.name}`;
+    if (!volumeManager.holdsHere(claim)) return done();
+    logger.warn('volumes are held for an instance that is gone', { claim });
+    try {
+      await volumeManager.letGo(claim);
+      return done();
+    } catch (error) {
+      return retry(error);
+    }
   }
 }

@@ -77,6 +77,8 @@ export class VolumeManager {
   readonly #work = new KeyedWork();
   /** Bringing under way, by volume, claim and mount. */
   readonly #bringing = new Map<string, Promise<MountOutcome>>();
+  /** Releasing under way, by claim. */
+  readonly #leaving = new Map<string, Promise<boolean>>();
   /** Parameters as they were at mount, for a teardown that can't resolve them any more. */
   readonly #usedParameters = new Map<string, Parameters>();
   #listener: (claim: string) => void = () => undefined;
@@ -114,7 +116,8 @@ export class VolumeManager {
       bringing = this.#bring(volume, mount, claim, label).finally(() => this.#bringing.delete(id));
       this.#bringing.set(id, bringing);
     }
-    return this.#patiently(bringing, claim, label);
+    const outcome = await this.#patiently(bringing, claim);
+    return outcome ?? waiting('Attaching', `${label} is being attached and mounted`);
   }
 
   /** Why a volume can't be brought to a claim now. */
@@ -154,25 +157,21 @@ export class VolumeManager {
     return undefined;
   }
 
-  async #patiently(
-    bringing: Promise<MountOutcome>,
-    claim: string,
-    label: string,
-  ): Promise<MountOutcome> {
-    const { clock } = this.#options;
+  /** The work's result, or undefined when it takes longer: it goes on then, and its claim is told at its end. */
+  async #patiently<T>(work: Promise<T>, claim: string): Promise<T | undefined> {
     let late = false;
-    const patience = new Promise<MountOutcome>((resolve) => {
-      const timer = clock.setTimer(() => {
+    const patience = new Promise<undefined>((resolve) => {
+      const timer = this.#options.clock.setTimer(() => {
         late = true;
-        resolve(waiting('Attaching', `${label} is being attached and mounted`));
+        resolve(undefined);
       }, patienceMs);
       const end = (): void => {
         timer.cancel();
         if (late) this.#listener(claim);
       };
-      bringing.then(end, end);
+      work.then(end, end);
     });
-    return Promise.race([bringing, patience]);
+    return Promise.race([work, patience]);
   }
 
   #bring(given: Volume, mount: VolumeMount, claim: string, label: string): Promise<MountOutcome> {
@@ -237,22 +236,33 @@ export class VolumeManager {
 
   /** Grows file systems of a claim's volumes that wait for it; what can't grow mounted waits on. */
   async growPending(claim: string): Promise<void> {
-    for (const volume of this.held(claim).filter(fileSystemPending))
-      await this.#work.run(storageOf(volume), async () => {
-        const mine = volume.attachments?.find((a) => a.claim === claim && a.state === 'Attached');
-        if (!mine) return;
-        const pending = await this.#limited(async (signal) => {
-          const { driver, call } = await this.#context(volume, signal);
-          return this.#node.grow(volume, mine.devicePath ?? '', driver, call);
-        });
-        if (pending) return;
-        await this.#records.grown(volume);
-      });
+    const growing = this.held(claim)
+      .filter(fileSystemPending)
+      .map((volume) => this.#work.run(storageOf(volume), () => this.#grow(volume, claim)));
+    await this.#patiently(Promise.all(growing), claim);
+  }
+
+  async #grow(volume: Volume, claim: string): Promise<void> {
+    const mine = volume.attachments?.find((a) => a.claim === claim && a.state === 'Attached');
+    if (!mine) return;
+    const pending = await this.#limited(async (signal) => {
+      const { driver, call } = await this.#context(volume, signal);
+      return this.#node.grow(volume, mine.devicePath ?? '', driver, call);
+    });
+    if (!pending) await this.#records.grown(volume);
   }
 
   /** Volumes that a claim holds. */
   held(claim: string): readonly Volume[] {
     return this.#options.manager.informer(volumes).lister.byIndex('claim', claim);
+  }
+
+  /** Whether a claim holds a volume on this node. */
+  holdsHere(claim: string): boolean {
+    const { node } = this.#options;
+    return this.held(claim).some((v) =>
+      (v.attachments ?? []).some((a) => a.claim === claim && a.node === node),
+    );
   }
 
   /** Volumes this node has attached. */
@@ -292,6 +302,17 @@ export class VolumeManager {
       await this.#records.released(volume, claim);
       if (!here) this.#usedParameters.delete(volume.metadata.uid);
     });
+  }
+
+  /** As {@link releaseAll}; false while that takes long: it goes on, and the claim is told when it ends. */
+  async letGo(claim: string): Promise<boolean> {
+    let leaving = this.#leaving.get(claim);
+    if (!leaving) {
+      const all = this.releaseAll(claim).then(() => true);
+      leaving = all.finally(() => this.#leaving.delete(claim));
+      this.#leaving.set(claim, leaving);
+    }
+    return (await this.#patiently(leaving, claim)) ?? false;
   }
 
   /** All volumes of a claim, side by side. The first failure is thrown after every one was tried. */

@@ -78,6 +78,13 @@ class PlayedDriver {
   }
 }
 
+const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
+
+function instanceOf(name: string): Instance {
+  const metadata = { uid: name, resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
+  return { name, namespace: 'default', service: name, ordinal: 0, template: {}, metadata };
+}
+
 /** Keeps what was logged. */
 function keepingLogger(lines: (LogFields & { readonly msg: string })[]): Logger {
   const keep = (msg: string, fields: LogFields = {}): void => void lines.push({ msg, ...fields });
@@ -193,15 +200,7 @@ describe('volume controller', () => {
 
   it('a teardown leaves volumes of workloads that run attached, and says so', async () => {
     await create();
-    const instance: Instance = {
-      name: 'i-0',
-      namespace: 'default',
-      service: 'i',
-      ordinal: 0,
-      template: {},
-      metadata: { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' },
-    };
-    const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
+    const instance = instanceOf('i-0');
     expect((await volumeManager.ensure(instance, mount)).type).to.equal('mounted');
     expect((await volume())?.status).to.equal('Bound');
     await volumeManager.tearDown(1_000, new Set([claimOf(instance)]));
@@ -215,17 +214,8 @@ describe('volume controller', () => {
 
   it('of two claims on a ReadWriteOnce volume one waits', async () => {
     await create();
-    const instance = (name: string): Instance => ({
-      name,
-      namespace: 'default',
-      service: name,
-      ordinal: 0,
-      template: {},
-      metadata: { uid: name, resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' },
-    });
-    const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
     const outcomes = await Promise.allSettled(
-      ['a', 'b'].map((name) => volumeManager.ensure(instance(name), mount)),
+      ['a', 'b'].map((name) => volumeManager.ensure(instanceOf(name), mount)),
     );
     const mounted = outcomes.filter((o) => o.status === 'fulfilled' && o.value.type === 'mounted');
     expect(mounted).to.have.length(1);
@@ -234,15 +224,7 @@ describe('volume controller', () => {
 
   it('lesson: a slow attach holds up nobody; who waits is told when it ends', async () => {
     await create();
-    const instance: Instance = {
-      name: 'i-0',
-      namespace: 'default',
-      service: 'i',
-      ordinal: 0,
-      template: {},
-      metadata: { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' },
-    };
-    const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
+    const instance = instanceOf('i-0');
     let release: () => void = () => undefined;
     driver.attaching = new Promise((resolve) => (release = resolve));
     const told: string[] = [];
@@ -281,8 +263,7 @@ describe('volume controller', () => {
     const current = (await volume())!;
     await store.update(volumes, { ...current, parameters: { token: 'secret:token/key' } });
     await settle();
-    const instance = { name: 'i-0', namespace, service: 'i', ordinal: 0, template: {} } as Instance;
-    const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
+    const instance = instanceOf('i-0');
     await write('old', 1);
     await mine.ensure(instance, mount);
     await write('rotated', 2);
@@ -309,6 +290,18 @@ describe('volume controller', () => {
     expect(await volume()).to.include({ status: 'Available', failureMessage: '' });
   });
 
+  it('V27: one that an instance holds is Bound again when it is found', async () => {
+    await create();
+    const instance = instanceOf('i-0');
+    await volumeManager.ensure(instance, mount);
+    driver.failsOn = { observe: 'NotFound' };
+    await clock.advance(2 * 60 * 60_000);
+    expect(await volume()).to.include({ status: 'Failed', reason: 'VolumeLost' });
+    driver.failsOn = {};
+    await clock.advance(20 * 60_000);
+    expect(await volume()).to.include({ status: 'Bound', boundClaim: 'default/i-0' });
+  });
+
   it('V27: one miss that is not confirmed changes nothing', async () => {
     await create();
     driver.failsOn = { observe: 'NotFound' };
@@ -321,9 +314,8 @@ describe('volume controller', () => {
   it('V13, V20: an attach of unknown outcome is Stalled on its node until asking again tells', async () => {
     await create();
     driver.failsOn = { attach: 'Timeout' };
-    const instance = { name: 'i-0', namespace: 'default', service: 'i', ordinal: 0, template: {} };
-    const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
-    const ensure = () => volumeManager.ensure(instance as Instance, mount);
+    const instance = instanceOf('i-0');
+    const ensure = () => volumeManager.ensure(instance, mount);
     expect(await ensure()).to.include({ type: 'waiting', retry: true });
     expect(await volume()).to.include({ status: 'Stalled' });
     expect((await volume())?.attachments?.[0]).to.include({
@@ -345,9 +337,8 @@ describe('volume controller', () => {
 
   it('V19: what is marked to be detached by hand is detached for its node, and Available then', async () => {
     await create();
-    const instance = { name: 'i-0', namespace: 'default', service: 'i', ordinal: 0, template: {} };
-    const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
-    await volumeManager.ensure(instance as Instance, mount);
+    const instance = instanceOf('i-0');
+    await volumeManager.ensure(instance, mount);
     const { attachments = [] } = (await volume())!;
     driver.failsOn = { detach: 'Unavailable' };
     await store.updateStatus(volumes, key, {

@@ -260,6 +260,13 @@ export const transitions = [
     then: 'a lost volume is there again (its disk was not mounted, say)',
   },
   {
+    id: 'V27',
+    from: 'Failed',
+    event: 'foundAttached',
+    to: 'Bound',
+    then: 'the same, where an instance still holds it',
+  },
+  {
     id: 'V28',
     from: 'Bound',
     event: 'deletionRefused',

@@ -191,9 +191,9 @@ export class Provisioning {
     const error = DriverError.from(thrown);
     const attempts = (volume.attempts ?? 0) + 1;
     const { event, reason, message } = judgeFailure(error, attempts);
-    const delayMs = this.#effects.closeGate(situation, call, error);
-    const again =
-      event === 'failedForNow' ? delayMs : event === 'outcomeUnknown' ? observeMs : undefined;
+    const unknown = event === 'outcomeUnknown';
+    const delayMs = this.#effects.closeGate(situation, call, error, unknown ? observeMs : 0);
+    const again = unknown || event === 'failedForNow' ? delayMs : undefined;
     await this.#effects.write(volume, {
       status: nextPhase(volume.status ?? 'Pending', event),
       attempts,
@@ -256,10 +256,7 @@ export class Provisioning {
       if (thrown instanceof StatusError) return retry(thrown);
       const error = DriverError.from(thrown);
       if (error.kind !== 'NotFound') {
-        const delayMs = Math.max(
-          observeMs,
-          this.#effects.closeGate(situation, 'observe', error, observeMs),
-        );
+        const delayMs = this.#effects.closeGate(situation, 'observe', error, observeMs);
         await this.#effects.write(volume, {
           lastOperation: this.#effects.failedOperation('observe', startedAt, error, delayMs),
         });

@@ -89,9 +89,10 @@ export class Upkeep {
       if (error.kind !== 'NotFound' || volume.status === 'Failed') return done();
       return this.#missing(volume, error, startedAt);
     }
+    const held = (volume.attachments?.length ?? 0) > 0;
     if (volume.status === 'Failed')
       await this.#effects.write(volume, {
-        status: nextPhase('Failed', 'found'),
+        status: nextPhase('Failed', held ? 'foundAttached' : 'found'),
         reason: 'Found',
         failureMessage: '',
         missingSince: '',

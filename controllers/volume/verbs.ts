@@ -31,6 +31,11 @@ async function retryProvision(parts: ApiParts, request: JsonObject): Promise<Jso
       'NotFailed',
       `volume "${volume.namespace}/${volume.name}" is ${volume.status ?? 'Pending'}; only a Failed one is tried again by hand`,
     );
+  if (volume.handle)
+    throw failedPrecondition(
+      'Provisioned',
+      `volume "${volume.namespace}/${volume.name}" was provisioned as ${volume.handle} and is not made anew: its message says what failed. Restore a snapshot, or delete it`,
+    );
   const armed = (await rearm(parts.store, volume)) ?? volume;
   const served = parts.served.get('Volume');
   return served ? parts.resources.show(served, armed) : {};

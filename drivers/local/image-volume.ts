@@ -136,7 +136,7 @@ export class ImageVolumes {
   /** A copy at one point in time: while it is mounted its file system is frozen. */
   async snapshot(path: string, to: string, signal: AbortSignal): Promise<bigint> {
     await sizeOfImage(path);
-    const device = await loopOf(this.#run, path, signal).catch(() => undefined);
+    const device = await loopOf(this.#run, path, signal);
     const mounted = device === undefined ? undefined : await mountOfLoop(device);
     await makeWhole(to, (draft) =>
       mounted

@@ -1,6 +1,6 @@
-import { stat } from 'node:fs/promises';
 import {
   demandCommand,
+  deviceNumber,
   DriverError,
   type MountEntry,
   readMountTable,
@@ -47,7 +47,6 @@ export async function attachLoop(
 
 /** Where a loop device is mounted in this mount namespace. */
 export async function mountOfLoop(device: string): Promise<MountEntry | undefined> {
-  const { rdev } = await stat(device);
-  const number = `${(rdev >> 8) & 0xfff}:${(rdev & 0xff) | ((rdev >> 12) & 0xfff00)}`;
+  const number = await deviceNumber(device);
   return (await readMountTable()).find((entry) => entry.device === number);
 }

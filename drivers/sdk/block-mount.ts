@@ -13,7 +13,7 @@ import {
 } from './block-device.js';
 import type { MountRequest, MountResult } from './driver.js';
 import { DriverError } from './errors.js';
-import { holdersOf, mountAt, readMountTable } from './mount-table.js';
+import { deviceNumber, holdersOf, mountAt, readMountTable } from './mount-table.js';
 import { demandCommand, type RunCommand, runCommand } from './run-command.js';
 
 /** What {@link mountBlockDevice} works with. */
@@ -23,15 +23,6 @@ export interface BlockMountOptions {
   readonly deviceWaitMs?: number;
   /** Says whether the device is the volume's: by its serial, where the provider sets one. */
   readonly identify?: (device: string) => Promise<boolean>;
-}
-
-/** `major:minor`, as mountinfo names devices. */
-async function numberOf(device: string): Promise<string> {
-  const { rdev } = await stat(device);
-  // Linux' encoding of device numbers (makedev(3)).
-  const major = ((rdev >> 8) & 0xfff) | ((rdev / 2 ** 32) & ~0xfff);
-  const minor = (rdev & 0xff) | ((rdev >> 12) & 0xfff00);
-  return `${major}:${minor}`;
 }
 
 /** @throws DriverError for what is not the volume's own file system, and may not become one. */
@@ -86,7 +77,7 @@ export async function mountBlockDevice(
     );
   const there = await mountAt(target);
   if (there) {
-    if (there.device !== (await numberOf(device)))
+    if (there.device !== (await deviceNumber(device)))
       throw new DriverError(
         'InUse',
         `${there.source} is mounted at ${target}, not ${device}; unmount it first`,
@@ -181,7 +172,7 @@ async function demandReleased(device: string): Promise<void> {
  * @throws DriverError InUse
  */
 export async function demandUnused(device: string): Promise<void> {
-  const number = await numberOf(device).catch(() => undefined);
+  const number = await deviceNumber(device).catch(() => undefined);
   if (number === undefined) return;
   const visible = (await readMountTable()).find((entry) => entry.device === number);
   if (visible)

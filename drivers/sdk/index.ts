@@ -14,6 +14,7 @@ export {
   runCommand,
 } from './run-command.js';
 export {
+  deviceNumber,
   holdersOf,
   mountAt,
   type MountEntry,

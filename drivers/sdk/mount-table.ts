@@ -1,4 +1,4 @@
-import { readdir, readFile, readlink } from 'node:fs/promises';
+import { readdir, readFile, readlink, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** One line of /proc/self/mountinfo (proc(5)). */
@@ -60,6 +60,15 @@ export async function readMountTable(
 /** The mount at exactly this path: the last one, where several are stacked. */
 export async function mountAt(target: string): Promise<MountEntry | undefined> {
   return (await readMountTable()).filter((entry) => entry.target === target).at(-1);
+}
+
+/** `major:minor` of a device, as mountinfo names it. */
+export async function deviceNumber(device: string): Promise<string> {
+  const { rdev } = await stat(device);
+  // Linux' encoding of device numbers (makedev(3)).
+  const major = ((rdev >> 8) & 0xfff) | ((rdev / 2 ** 32) & ~0xfff);
+  const minor = (rdev & 0xff) | ((rdev >> 12) & 0xfff00);
+  return `${major}:${minor}`;
 }
 
 /** Processes that keep a directory busy, such as `pid 12 (postgres)`; at most ten. */

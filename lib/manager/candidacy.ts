@@ -86,6 +86,11 @@ export class Candidacy {
     await rest();
     if (this.#stopping) return;
     logger.error('no longer the leader, the manager stops', { lease: this.#election.name });
-    void this.#run.then(lost).then(this.#election.onLost);
+    this.#run
+      .then(lost)
+      .then(this.#election.onLost)
+      .catch((error: unknown) =>
+        logger.error('stopping after the loss failed', { error: messageOf(error) }),
+      );
   }
 }

@@ -216,6 +216,22 @@ describe('storage through the API of a running daemon', function () {
     );
   });
 
+  it('lesson 31: a volume held for an instance that is gone is let go by its node', async () => {
+    await volume('v');
+    await until('volumes/v', 'Available');
+    const [node] = await daemon.list('/v1/nodes');
+    await daemon.ok('PUT', `${base}/volumes/v/status`, {
+      name: 'v',
+      status: 'Bound',
+      boundClaim: 'default/ghost-0',
+      boundNode: node?.name,
+      attachments: [{ claim: 'default/ghost-0', node: node?.name, state: 'Attached' }],
+    });
+    await until('volumes/v', 'Available');
+    expect((await daemon.ok('GET', `${base}/volumes/v`)).attachments).to.deep.equal([]);
+    expect(daemon.log).to.contain('an instance that is gone');
+  });
+
   it('a class deleted by force leaves volumes that are still cleaned up, by their captured parameters', async () => {
     await daemon.ok('POST', '/v1/storageclasses', {
       name: 'gone',

@@ -1,0 +1,48 @@
+import {
+  type Clock,
+  type ConditionStatus,
+  modifyStatus,
+  type ObjectStore,
+  setCondition,
+  timestamp,
+} from 'kedge';
+import { type Instance, type InstancePhase, instances } from '../kinds/index.js';
+
+/** A condition to set. */
+export interface Told {
+  readonly type: 'VolumesReady' | 'ContainersReady' | 'Ready';
+  readonly status: ConditionStatus;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** A condition that holds, or does not. */
+export function told(type: Told['type'], ok: boolean, reason: string, message: string): Told {
+  return { type, status: ok ? 'True' : 'False', reason, message };
+}
+
+/** What the agent writes into an instance's status. */
+export class InstanceNotes {
+  readonly #options: { readonly store: ObjectStore; readonly clock: Clock };
+
+  constructor(options: { readonly store: ObjectStore; readonly clock: Clock }) {
+    this.#options = options;
+  }
+
+  async note(
+    instance: Instance,
+    status: InstancePhase,
+    conditions: readonly Told[],
+    more: Partial<Instance> = {},
+  ): Promise<void> {
+    const now = timestamp(this.#options.clock);
+    const key = { namespace: instance.namespace, name: instance.name };
+    await modifyStatus(this.#options.store, instances, key, (current) => {
+      // The name may belong to a successor by now.
+      if (current.metadata.uid !== instance.metadata.uid) return undefined;
+      let all = current.conditions;
+      for (const condition of conditions) all = setCondition(all, condition, now);
+      return { ...more, status, ...(all ? { conditions: all } : {}) };
+    });
+  }
+}
