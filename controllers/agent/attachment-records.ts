@@ -45,8 +45,8 @@ export class AttachmentRecords {
       const mine = all.find((a) => a.claim === claim);
       // Taken away by hand meanwhile: that stands.
       if (mine?.state === 'Detaching') return undefined;
-      const pending = fileSystemPending(current) !== prepared.fileSystemPending;
-      const known = mine?.state === 'Attached' && current.status === 'Bound' && !pending;
+      const resized = resizeChange(volume, current, prepared.fileSystemPending);
+      const known = mine?.state === 'Attached' && current.status === 'Bound' && !resized;
       if (known && mine.devicePath === devicePath && (current.formatted === true) === formatted)
         return undefined;
       const attached: Attachment = { claim, node, state: 'Attached', devicePath, attachedAt: now };
@@ -67,9 +67,7 @@ export class AttachmentRecords {
         // Once true it stays: nothing makes a formatted device blank again but loss.
         formatted: current.formatted === true || formatted,
         attachments: [...others, attached],
-        conditions: pending
-          ? setCondition(conditions, resizeCondition(prepared.fileSystemPending), now)
-          : conditions,
+        conditions: resized ? setCondition(conditions, resized, now) : conditions,
       };
     });
   }
@@ -103,14 +101,13 @@ export class AttachmentRecords {
     });
   }
 
-  /** The file system has grown. */
+  /** The file system has grown to the size that `volume` had. */
   async grown(volume: Volume): Promise<void> {
     const now = timestamp(this.#options.clock);
-    await modifyStatus(this.#options.store, volumes, keyOfVolume(volume), (current) =>
-      fileSystemPending(current)
-        ? { conditions: setCondition(current.conditions, resizeCondition(false), now) }
-        : undefined,
-    );
+    await modifyStatus(this.#options.store, volumes, keyOfVolume(volume), (current) => {
+      const resized = resizeChange(volume, current, false);
+      return resized ? { conditions: setCondition(current.conditions, resized, now) } : undefined;
+    });
   }
 
   /** V15, V20: the claim is gone; the last one leaves the volume Available. */
@@ -129,12 +126,15 @@ export class AttachmentRecords {
   }
 }
 
-function resizeCondition(pending: boolean): {
-  readonly type: string;
-  readonly status: 'True' | 'False';
-  readonly reason: string;
-  readonly message: string;
-} {
+type NewCondition = Parameters<typeof setCondition>[1];
+
+/**
+ * The condition to write after a mount that began when the volume was as in `begun`; undefined for none.
+ * A volume that grew meanwhile still waits, whatever that mount says.
+ */
+function resizeChange(begun: Volume, current: Volume, pending: boolean): NewCondition | undefined {
+  if (fileSystemPending(current) === pending) return undefined;
+  if (!pending && current.sizeBytes !== begun.sizeBytes) return undefined;
   return {
     type: 'FileSystemResizePending',
     status: pending ? 'True' : 'False',

@@ -25,16 +25,16 @@ export interface BlockMountOptions {
   readonly identify?: (device: string) => Promise<boolean>;
 }
 
-/** @throws DriverError for what is not the volume's own file system, and may not become one. */
+/** The file system on the device, made where it may be. @throws DriverError for what is not the volume's own. */
 async function demandFileSystem(
   run: RunCommand,
   device: string,
   request: MountRequest,
-): Promise<{ readonly fsType: FsType; readonly formatted: boolean }> {
+): Promise<FsType> {
   const content: DeviceContent = await inspectDevice(run, device, request.signal);
   switch (content.type) {
     case 'fileSystem':
-      return { fsType: content.fsType, formatted: true };
+      return content.fsType;
     case 'foreign':
       throw new DriverError(
         'InvalidParameters',
@@ -53,7 +53,7 @@ async function demandFileSystem(
         );
       const fsType = request.parameters.fsType === 'xfs' ? 'xfs' : 'ext4';
       await makeFileSystem(run, device, fsType, request.signal);
-      return { fsType, formatted: true };
+      return fsType;
     }
   }
 }
@@ -86,7 +86,7 @@ export async function mountBlockDevice(
     const grown = there.readOnly || (await growMounted(run, device, target, fsType, signal));
     return { path: target, formatted: true, fileSystemPending: !grown };
   }
-  const { fsType } = await demandFileSystem(run, device, request);
+  const fsType = await demandFileSystem(run, device, request);
   if (!readOnly) {
     await checkFileSystem(run, device, fsType, signal);
     await growUnmounted(run, device, fsType, signal);
