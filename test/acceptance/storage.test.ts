@@ -232,6 +232,17 @@ describe('storage through the API of a running daemon', function () {
     expect(daemon.log).to.contain('an instance that is gone');
   });
 
+  it('retry-provision refuses a volume that was provisioned: there is nothing to make anew', async () => {
+    await volume('v');
+    await until('volumes/v', 'Available');
+    const early = await daemon.rest('POST', `${base}/volumes/v:retryProvision`, {});
+    expect([early.status, early.body.reason]).to.deep.equal([412, 'NotFailed']);
+    await daemon.ok('PUT', `${base}/volumes/v/status`, { name: 'v', status: 'Failed' });
+    const refused = await daemon.rest('POST', `${base}/volumes/v:retryProvision`, {});
+    expect([refused.status, refused.body.reason]).to.deep.equal([412, 'Provisioned']);
+    expect(refused.body.message).to.contain(String(await handleOf('volumes/v')));
+  });
+
   it('a class deleted by force leaves volumes that are still cleaned up, by their captured parameters', async () => {
     await daemon.ok('POST', '/v1/storageclasses', {
       name: 'gone',

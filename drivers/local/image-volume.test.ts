@@ -1,0 +1,32 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { DriverError } from '@kedge/driver-sdk';
+import { ImageVolumes } from './image-volume.js';
+
+describe('image volumes', () => {
+  it('are not copied while nobody can tell whether they are mounted', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'kedge-image-'));
+    try {
+      const image = join(folder, 'v.img');
+      await writeFile(image, 'bytes');
+      const ran: string[] = [];
+      const images = new ImageVolumes((command) => {
+        ran.push(command);
+        return Promise.resolve({ exitCode: 1, stdout: '', stderr: 'losetup: cannot read /sys' });
+      });
+      const { signal } = new AbortController();
+      const refused = await images.snapshot(image, join(folder, 's.img'), signal).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      expect(refused).to.be.instanceOf(DriverError);
+      expect((refused as DriverError).message).to.contain('cannot read /sys');
+      expect(ran).to.deep.equal(['losetup']);
+      expect(await readdir(folder)).to.deep.equal(['v.img']);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
