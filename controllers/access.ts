@@ -1,17 +1,67 @@
-import { failedPrecondition, type FieldViolation } from 'kedge';
-import { type AdmissionRules, policies, type Policy, type User } from 'kedge/server';
+import { failedPrecondition, type FieldViolation, invalid, modify, notFound } from 'kedge';
+import { type JsonObject, textOf } from 'kedge/rpc';
+import {
+  type AdmissionContext,
+  type AdmissionRules,
+  type ApiParts,
+  type CallContext,
+  type CustomMethod,
+  escalations,
+  policies,
+  type Policy,
+  type Token,
+  type User,
+  users,
+} from 'kedge/server';
 
-/** Rules of users: the policies they hold must exist. */
+/** Nobody gives what they do not have: the rights of a policy, checked against the writer's own. */
+async function grantViolations(
+  context: AdmissionContext,
+  name: string,
+  field: string,
+): Promise<readonly FieldViolation[]> {
+  const policy = await context.lookup(policies, { name });
+  if (!policy) return [{ field, description: `policy "${name}" does not exist; create it first` }];
+  const found: FieldViolation[] = [];
+  for (const rule of policy.rules ?? [])
+    found.push(...(await escalations((...access) => context.can(...access), rule, field)));
+  return found.slice(0, 1);
+}
+
+/** Rules of users: the policies they get must exist, and the writer must have what they allow. */
 export function userRules(): AdmissionRules<User> {
   return {
-    async validate(context, user) {
+    async validate(context, user, before) {
       const violations: FieldViolation[] = [];
       for (const [index, name] of (user.policies ?? []).entries()) {
-        if (await context.lookup(policies, { name })) continue;
-        const description = `policy "${name}" does not exist; create it first`;
-        violations.push({ field: `policies[${index}]`, description });
+        if (before?.policies?.includes(name)) continue;
+        violations.push(...(await grantViolations(context, name, `policies[${index}]`)));
       }
+      if (user.node && user.kind !== 'serviceAccount')
+        violations.push({
+          field: 'node',
+          description: 'only a service account speaks for a node; set kind to serviceAccount',
+        });
+      // Without its node an agent's account would reach what all nodes have.
+      if (before?.node && before.node !== user.node)
+        for (const name of user.policies ?? [])
+          violations.push(...(await grantViolations(context, name, 'node')));
       return violations;
+    },
+  };
+}
+
+/** Rules of tokens: who makes one for somebody else must have all that somebody has. */
+export function tokenRules(): AdmissionRules<Token> {
+  return {
+    castRefusal: 'the text of a token is answered once, when it is made: kedge token create',
+    async validate(context, token) {
+      if (token.subject === context.identity.subject) return [];
+      const user = await context.lookup(users, { name: token.subject });
+      const violations: FieldViolation[] = [];
+      for (const name of user?.policies ?? [])
+        violations.push(...(await grantViolations(context, name, 'subject')));
+      return violations.slice(0, 1);
     },
   };
 }
@@ -25,16 +75,82 @@ function demandNotBuiltin(policy: Policy | undefined): void {
   );
 }
 
-/** Rules of policies: the built-in ones belong to the release. */
+/** Rules of policies: the built-in ones belong to the release, and nobody allows what they may not do. */
 export function policyRules(): AdmissionRules<Policy> {
   return {
-    validate(_context, _policy, before) {
+    async validate(context, policy, before) {
       demandNotBuiltin(before);
-      return Promise.resolve([]);
+      const violations: FieldViolation[] = [];
+      for (const [index, rule] of (policy.rules ?? []).entries())
+        violations.push(
+          ...(await escalations((...access) => context.can(...access), rule, `rules[${index}]`)),
+        );
+      return violations;
     },
-    validateDelete(_context, policy) {
+    async validateDelete(context, policy) {
       demandNotBuiltin(policy);
-      return Promise.resolve();
+      const holders = (await context.lookupAll(users)).filter((user) =>
+        user.policies?.includes(policy.name),
+      );
+      if (holders.length === 0) return;
+      const names = holders.slice(0, 3).map((user) => user.name);
+      throw failedPrecondition(
+        'InUse',
+        `policy "${policy.name}" is held by ${holders.length} users (${names.join(', ')}${holders.length > 3 ? ', ...' : ''}); detach it first`,
+        { kind: 'Policy', name: policy.name },
+      );
     },
   };
+}
+
+async function changePolicies(
+  parts: ApiParts,
+  context: CallContext,
+  request: JsonObject,
+  change: (held: readonly string[], policy: string) => readonly string[],
+): Promise<JsonObject> {
+  const served = parts.served.get(users.kind);
+  if (!served) throw new TypeError('users are not served');
+  const name = textOf(request, 'name');
+  const policy = textOf(request, 'policy');
+  if (policy === '') throw invalid([{ field: 'policy', description: 'is required' }]);
+  const user = await parts.store.get(users, { name });
+  if (!user) throw notFound({ kind: 'User', name });
+  const before = user.policies ?? [];
+  const next = change(before, policy);
+  if (next === before) return parts.resources.show(served, user);
+  const [write] = await parts.admission.prepare(context.identity, [
+    {
+      served,
+      namespace: undefined,
+      name,
+      object: { ...parts.resources.show(served, user), policies: next, metadata: {} },
+      mode: 'update',
+    },
+  ]);
+  if (!write) throw new TypeError('admission lost a write');
+  // Of others' changes made meanwhile none is lost: only this policy comes or goes.
+  const stored = await modify(parts.store, users, { name }, (current) => ({
+    ...current,
+    policies: change(current.policies ?? [], policy),
+  }));
+  return parts.resources.show(served, stored ?? user);
+}
+
+/** `AdminService.AttachPolicy` and `DetachPolicy`. */
+export function accessVerbs(parts: ApiParts): readonly CustomMethod[] {
+  const access = { type: 'policy', resource: 'users', verb: 'update', scope: 'Cluster' } as const;
+  const attach = (held: readonly string[], policy: string): readonly string[] =>
+    held.includes(policy) ? held : [...held, policy];
+  const detach = (held: readonly string[], policy: string): readonly string[] =>
+    held.includes(policy) ? held.filter((name) => name !== policy) : held;
+  const method = (id: string, change: typeof attach): CustomMethod => ({
+    id,
+    access,
+    handler: {
+      type: 'unary',
+      call: (context, request) => changePolicies(parts, context, request, change),
+    },
+  });
+  return [method('AdminService.AttachPolicy', attach), method('AdminService.DetachPolicy', detach)];
 }

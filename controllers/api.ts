@@ -1,3 +1,4 @@
+import type { Clock } from 'kedge';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import {
   type ApiParts,
@@ -9,11 +10,18 @@ import {
   users,
 } from 'kedge/server';
 import type { Runtime } from './agent/index.js';
+import { configmapRules } from './configmap/index.js';
+import { eventRules } from './event/index.js';
+import { execVerbs } from './exec/index.js';
+import { healthVerbs } from './health/index.js';
 import { instanceRules, instanceVerbs } from './instance/index.js';
 import {
+  configmaps,
+  events,
   instances,
   namespaces,
   nodes,
+  registries,
   secrets,
   services,
   snapshots,
@@ -22,8 +30,10 @@ import {
 } from './kinds/index.js';
 import { logVerbs } from './log/index.js';
 import { namespaceRules } from './namespace/index.js';
-import { policyRules, userRules } from './access.js';
-import { type Sealer, secretRules } from './secret/index.js';
+import { nodeVerbs } from './node/index.js';
+import { accessVerbs, policyRules, tokenRules, userRules } from './access.js';
+import { registryRules } from './registry/index.js';
+import { type KeyRotation, keyVerbs, type Sealer, secretRules } from './secret/index.js';
 import { serviceRules, serviceVerbs } from './service/index.js';
 import { snapshotRules, snapshotVerbs } from './snapshot/index.js';
 import { storageClassRules, storageClassVerbs } from './storage-class/index.js';
@@ -35,6 +45,8 @@ export interface ApiOptions {
   readonly sealer: Sealer;
   readonly runtimes: readonly Runtime[];
   readonly defaultStorageClass: string | undefined;
+  readonly rotation: KeyRotation;
+  readonly clock: Clock;
 }
 
 /** Every kind with its message and rules. */
@@ -50,7 +62,10 @@ export function servedKinds(options: ApiOptions): readonly ServedKind[] {
     serve(nodes, 'api.Node'),
     serve(users, 'api.User', userRules()),
     serve(policies, 'api.Policy', policyRules()),
-    serve(tokens, 'api.Token'),
+    serve(tokens, 'api.Token', tokenRules()),
+    serve(configmaps, 'api.Configmap', configmapRules()),
+    serve(events, 'api.Event', eventRules(options.clock)),
+    serve(registries, 'api.Registry', registryRules(options.sealer)),
   ];
 }
 
@@ -63,5 +78,10 @@ export function customMethods(parts: ApiParts, options: ApiOptions): readonly Cu
     ...serviceVerbs(parts),
     ...instanceVerbs(parts),
     ...logVerbs(parts, options),
+    ...execVerbs(parts, options),
+    ...healthVerbs(parts),
+    ...nodeVerbs(parts),
+    ...accessVerbs(parts),
+    ...keyVerbs(options.rotation),
   ];
 }

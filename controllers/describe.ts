@@ -1,5 +1,7 @@
-import type { JsonObject } from 'kedge/rpc';
-import type { CustomMethod } from 'kedge/server';
+import { type AnyKind, keyFor, type Kind } from 'kedge';
+import { type JsonObject, textOf } from 'kedge/rpc';
+import type { ApiParts, CustomMethod } from 'kedge/server';
+import { recentEvents } from './event/recent.js';
 import type { DriverOperation } from './kinds/index.js';
 
 /** A line of a description; undefined for a value there is nothing to say of. */
@@ -23,15 +25,21 @@ export function operationFields(
   ];
 }
 
-/** A `:describe` method: needs the verb get on its kind. */
+/** A `:describe` method: needs the verb get on its kind. What happened lately is added. */
 export function describeMethod(
-  id: string,
-  resource: string,
+  parts: ApiParts,
+  kind: AnyKind,
   call: (request: JsonObject) => Promise<JsonObject>,
 ): CustomMethod {
+  const describe = async (request: JsonObject): Promise<JsonObject> => {
+    const description = await call(request);
+    const key = keyFor(kind, textOf(request, 'namespace'), textOf(request, 'name'));
+    const object = await parts.store.get(kind as unknown as Kind, key);
+    return { ...description, events: object ? await recentEvents(parts, object) : [] };
+  };
   return {
-    id,
-    access: { type: 'policy', resource, verb: 'get', scope: 'Namespaced' },
-    handler: { type: 'unary', call: (_context, request) => call(request) },
+    id: `${kind.kind}Service.Describe`,
+    access: { type: 'policy', resource: kind.plural, verb: 'get', scope: kind.scope },
+    handler: { type: 'unary', call: (_context, request) => describe(request) },
   };
 }

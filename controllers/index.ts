@@ -1,6 +1,7 @@
 /** Kinds, admission rules, controllers and the node agent of Kedge. */
 export * from './agent/index.js';
 export { type ApiOptions, customMethods, servedKinds } from './api.js';
+export * from './event/index.js';
 export * from './kinds/index.js';
 export * from './namespace/index.js';
 export * from './node/index.js';

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { access, open, readFile } from 'node:fs/promises';
+import { access, open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failedPrecondition, invalid } from 'kedge';
+import type { KeySource } from '@kedge/controllers';
 
 const keyBytes = 32;
 
@@ -12,8 +13,14 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
+/** One key a line (or between commas): the first seals, all open. */
+function decodeAll(text: string, source: string): readonly Buffer[] {
+  const words = text.split(/[\s,]+/).filter((word) => word !== '');
+  return (words.length === 0 ? [''] : words).map((word) => decode(word, source));
+}
+
 function decode(text: string, source: string): Buffer {
-  const key = Buffer.from(text.trim(), 'base64');
+  const key = Buffer.from(text, 'base64');
   if (key.length === keyBytes) return key;
   throw invalid([
     {
@@ -23,33 +30,73 @@ function decode(text: string, source: string): Buffer {
   ]);
 }
 
-/**
- * The key-encryption key: from KEDGE_KEK, from [secrets].kekFile, or from `kek` in the data directory,
- * which is made on the first start (mode 0600).
- * @throws StatusError FailedPrecondition when the database exists and its key does not: a new one
- * would make every secret unreadable.
- */
-export async function loadKey(
-  dataDirectory: string,
-  kekFile: string,
-  fromEnvironment: string | undefined,
-): Promise<Buffer> {
-  if (fromEnvironment) return decode(fromEnvironment, 'KEDGE_KEK');
-  if (kekFile !== '') return decode(await readFile(kekFile, 'utf8'), 'secrets.kekFile');
-  const file = join(dataDirectory, 'kek');
-  if (await exists(file)) return decode(await readFile(file, 'utf8'), file);
+/** Replaces a file as a whole: after a crash there is the old one or the new one. */
+async function write(file: string, keys: readonly Buffer[]): Promise<void> {
+  const fresh = `${file}.new`;
+  const handle = await open(fresh, 'w', 0o600);
+  try {
+    await handle.writeFile(keys.map((key) => `${key.toString('base64')}\n`).join(''));
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(fresh, file);
+  const directory = await open(join(file, '..'));
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+async function ownKeys(dataDirectory: string, file: string): Promise<readonly Buffer[]> {
+  if (await exists(file)) return decodeAll(await readFile(file, 'utf8'), file);
   if (await exists(join(dataDirectory, 'db')))
     throw failedPrecondition(
       'KeyMissing',
       `${file} is missing: the secrets of this database were sealed with it; put it back, or name its copy in [secrets].kekFile`,
     );
   const key = randomBytes(keyBytes);
-  const handle = await open(file, 'wx', 0o600);
-  try {
-    await handle.writeFile(`${key.toString('base64')}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
+  await write(file, [key]);
+  return [key];
+}
+
+/** The key-encryption keys of a daemon, and where a rotation finds the next. */
+export interface DaemonKeys extends KeySource {
+  readonly keys: readonly Buffer[];
+}
+
+/**
+ * The key-encryption keys: from KEDGE_KEK, from [secrets].kekFile, or from `kek` in the data directory,
+ * which is made on the first start (mode 0600). Several may be given: the first seals, all open. A
+ * rotation reads a file of the operator's again, and makes a new first key where the file is ours.
+ * @throws StatusError FailedPrecondition when the database exists and its key does not: a new one
+ * would make every secret unreadable.
+ */
+export async function loadKeys(
+  dataDirectory: string,
+  kekFile: string,
+  fromEnvironment: string | undefined,
+): Promise<DaemonKeys> {
+  const nothing = (): Promise<void> => Promise.resolve();
+  if (fromEnvironment) {
+    const keys = decodeAll(fromEnvironment, 'KEDGE_KEK');
+    return { keys, next: () => Promise.resolve(keys), settled: nothing };
   }
-  return key;
+  if (kekFile !== '') {
+    const read = async (): Promise<readonly Buffer[]> =>
+      decodeAll(await readFile(kekFile, 'utf8'), 'secrets.kekFile');
+    return { keys: await read(), next: read, settled: nothing };
+  }
+  const file = join(dataDirectory, 'kek');
+  return {
+    keys: await ownKeys(dataDirectory, file),
+    next: async () => {
+      const keys = [randomBytes(keyBytes), ...(await ownKeys(dataDirectory, file))];
+      // On disk before anything is sealed with it: a crash in between loses nothing.
+      await write(file, keys);
+      return keys;
+    },
+    settled: (key) => write(file, [key]),
+  };
 }

@@ -1,19 +1,26 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { HealthCheck } from 'kedge';
+import { type HealthCheck, messageOf } from 'kedge';
 
-/** `/livez` and `/readyz` on a port of their own: the API ports answer nothing without a token. */
+/** `/livez`, `/readyz` and `/metrics` on a port of their own: the API ports answer nothing without a token. */
 export class OpsServer {
   readonly #server: Server;
 
-  constructor(health: () => readonly HealthCheck[]) {
+  constructor(health: () => readonly HealthCheck[], metrics: () => Promise<string>) {
     this.#server = createServer((request, response) => {
       if (request.url === '/livez') {
         response.end('ok\n');
         return;
       }
+      if (request.url === '/metrics') {
+        metrics().then(
+          (text) => response.setHeader('content-type', 'text/plain; version=0.0.4').end(text),
+          (error: unknown) => response.writeHead(500).end(`${messageOf(error)}\n`),
+        );
+        return;
+      }
       if (request.url !== '/readyz') {
-        response.writeHead(404).end('paths: /livez /readyz\n');
+        response.writeHead(404).end('paths: /livez /readyz /metrics\n');
         return;
       }
       const checks = health();

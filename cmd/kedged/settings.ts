@@ -44,6 +44,9 @@ const map = (value: unknown): Readonly<Record<string, string>> | undefined => {
 const level = (value: unknown): string | undefined =>
   ['debug', 'info', 'warn', 'error', 'silent'].includes(String(value)) ? String(value) : undefined;
 
+const auditScope = (value: unknown): string | undefined =>
+  ['writes', 'all', 'off'].includes(String(value)) ? String(value) : undefined;
+
 /** Where data lives when nothing is configured (design.md section 11). */
 export function defaultDataDirectory(): string {
   if (process.getuid?.() === 0) return '/var/lib/kedge';
@@ -78,6 +81,30 @@ const settings = {
     parse: bool,
     rule: 'true or false',
     fallback: false,
+  },
+  tlsCertFile: {
+    key: 'server.tls.certFile',
+    parse: text,
+    rule: 'a file with a certificate chain (PEM)',
+    fallback: '',
+  },
+  tlsKeyFile: {
+    key: 'server.tls.keyFile',
+    parse: text,
+    rule: 'a file with a private key (PEM)',
+    fallback: '',
+  },
+  tlsClientCaFile: {
+    key: 'server.tls.clientCaFile',
+    parse: text,
+    rule: 'a file with the authorities of client certificates (PEM)',
+    fallback: '',
+  },
+  corsOrigins: {
+    key: 'server.corsOrigins',
+    parse: texts,
+    rule: 'a list of origins, such as https://console.example.com',
+    fallback: [] as readonly string[],
   },
   dataDirectory: {
     key: 'store.path',
@@ -130,6 +157,13 @@ const settings = {
     fallback: 60,
   },
   kekFile: { key: 'secrets.kekFile', parse: text, rule: 'a file', fallback: '' },
+  audit: {
+    key: 'log.audit',
+    parse: auditScope,
+    rule: 'writes, all or off',
+    fallback: 'writes',
+  },
+  auditFile: { key: 'log.auditFile', parse: text, rule: 'a file', fallback: '' },
   logLevel: {
     key: 'log.level',
     flag: '--log-level',
@@ -167,15 +201,21 @@ export interface SettingSources {
   readonly profile: Readonly<Record<string, unknown>>;
 }
 
-function flatten(file: Readonly<Record<string, unknown>>): Map<string, unknown> {
+/** Tables as dotted keys; a table that is itself a setting stays whole. */
+function flatten(
+  file: Readonly<Record<string, unknown>>,
+  known: ReadonlySet<string>,
+): Map<string, unknown> {
   const flat = new Map<string, unknown>();
-  for (const [table, content] of Object.entries(file)) {
-    if (typeof content !== 'object' || content === null || Array.isArray(content)) {
-      flat.set(table, content);
-      continue;
+  const walk = (table: object, prefix: string): void => {
+    for (const [name, value] of Object.entries(table) as [string, unknown][]) {
+      const key = `${prefix}${name}`;
+      const inner = typeof value === 'object' && value !== null && !Array.isArray(value);
+      if (inner && !known.has(key)) walk(value, `${key}.`);
+      else flat.set(key, value);
     }
-    for (const [name, value] of Object.entries(content)) flat.set(`${table}.${name}`, value);
-  }
+  };
+  walk(file, '');
   return flat;
 }
 
@@ -185,8 +225,8 @@ function flatten(file: Readonly<Record<string, unknown>>): Map<string, unknown> 
  */
 export function resolveSettings(sources: SettingSources): DaemonConfig {
   const violations: FieldViolation[] = [];
-  const file = flatten(sources.file);
-  const known = new Set(Object.values(settings).map((s) => s.key));
+  const known = new Set<string>(Object.values(settings).map((s) => s.key));
+  const file = flatten(sources.file, known);
   for (const key of file.keys())
     if (!known.has(key))
       violations.push({
@@ -247,12 +287,25 @@ function checked(config: DaemonConfig): DaemonConfig {
     ['server.restAddress', config.restAddress],
     ['server.opsAddress', config.opsAddress],
   ] as const;
-  const violations = addresses.flatMap(([key, address]) => {
+  const violations: FieldViolation[] = [];
+  if ((config.tlsCertFile === '') !== (config.tlsKeyFile === ''))
+    violations.push({
+      field: config.tlsCertFile === '' ? 'server.tls.certFile' : 'server.tls.keyFile',
+      description: 'is missing: a certificate and its key come together',
+    });
+  if (config.tlsClientCaFile !== '' && config.tlsCertFile === '')
+    violations.push({
+      field: 'server.tls.clientCaFile',
+      description: 'needs server.tls.certFile and server.tls.keyFile too',
+    });
+  for (const [key, address] of addresses) {
     const { host } = parseAddress(key, address);
-    if (isLoopback(host) || config.allowInsecure) return [];
-    const description = `${address} is reachable from other machines without TLS; use a loopback address, or set server.allowInsecure = true behind a TLS proxy`;
-    return [{ field: key, description }];
-  });
+    if (isLoopback(host) || config.allowInsecure) continue;
+    // Health and metrics are never encrypted.
+    if (config.tlsCertFile !== '' && key !== 'server.opsAddress') continue;
+    const description = `${address} is reachable from other machines without TLS; use a loopback address, set server.tls.certFile and server.tls.keyFile, or set server.allowInsecure = true behind a TLS proxy`;
+    violations.push({ field: key, description });
+  }
   if (violations.length > 0) throw invalid(violations);
   return config;
 }

@@ -12,13 +12,16 @@ import {
   systemRandom,
 } from 'kedge';
 import { SchemaRegistry } from 'kedge/rpc';
-import { ApiServer, seedPolicies } from 'kedge/server';
+import { ApiServer, seedPolicies, TlsSource } from 'kedge/server';
 import { descriptorSet } from '@kedge/api';
 import {
   Agent,
+  allKinds,
   customMethods,
+  KeyRotation,
   namespaceController,
   NodeRegistration,
+  nodeRestriction,
   parameterResolver,
   ProcessRuntime,
   schedulerController,
@@ -29,12 +32,15 @@ import {
   servedKinds,
   serviceController,
   snapshotController,
+  TransitionEvents,
   volumeController,
   VolumeManager,
 } from '@kedge/controllers';
 import { builtinDrivers } from '@kedge/drivers';
 import { version } from '../version.js';
-import { loadKey } from './key-file.js';
+import { AuditLog } from './audit-log.js';
+import { type DaemonKeys, loadKeys } from './key-file.js';
+import { PrometheusMetrics } from './prometheus-metrics.js';
 import { OpsServer } from './ops-server.js';
 import { type DaemonConfig, parseAddress } from './settings.js';
 
@@ -76,29 +82,54 @@ export async function startDaemon(
 ): Promise<Daemon> {
   const { dataDirectory } = config;
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
-  const key = await loadKey(dataDirectory, config.kekFile, process.env.KEDGE_KEK);
+  const keys = await loadKeys(dataDirectory, config.kekFile, process.env.KEDGE_KEK);
   const store = await openDataDirectory(dataDirectory, logger);
   try {
     await beforeListen(store);
-    return await assemble(config, logger, store, new Sealer(key));
+    return await assemble(config, logger, store, keys);
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
+/** Certificates, where any are configured. */
+async function tlsOf(config: DaemonConfig, logger: Logger): Promise<TlsSource | undefined> {
+  const { tlsCertFile, tlsKeyFile, tlsClientCaFile } = config;
+  if (tlsCertFile === '') return undefined;
+  const files = {
+    certFile: tlsCertFile,
+    keyFile: tlsKeyFile,
+    ...(tlsClientCaFile === '' ? {} : { clientCaFile: tlsClientCaFile }),
+  };
+  return TlsSource.open(files, systemClock, logger);
+}
+
 async function assemble(
   config: DaemonConfig,
   logger: Logger,
   store: ObjectStore,
-  sealer: Sealer,
+  keys: DaemonKeys,
 ): Promise<Daemon> {
   const { dataDirectory, nodeName: node } = config;
   const clock = systemClock;
   const random = systemRandom;
   await Promise.all([seedPolicies(store), seedNamespaces(store), seedClasses(store)]);
+  const metrics = new PrometheusMetrics();
+  const [key, ...olderKeys] = keys.keys;
+  if (!key) throw new TypeError('there is no key-encryption key');
+  const sealer = new Sealer(key, ...olderKeys);
+  const tls = await tlsOf(config, logger);
+  const audit =
+    config.audit === 'off'
+      ? undefined
+      : new AuditLog(
+          config.auditFile || join(dataDirectory, 'audit.jsonl'),
+          config.audit === 'all' ? 'all' : 'writes',
+          logger,
+        );
 
-  const manager = new Manager({ store, clock, random, logger });
+  const manager = new Manager({ store, clock, random, logger, metrics });
   const drivers = builtinDrivers(config);
   const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
   const processes = new ProcessRuntime({
@@ -117,7 +148,10 @@ async function assemble(
     logger: logger.child({ part: 'agent' }),
   });
   const agent = new Agent({ ...common, node, runtimes, volumeManager, sealer });
+  const rotation = new KeyRotation({ store, sealer, keys, kinds: allKinds, logger });
   const options = {
+    rotation,
+    clock,
     drivers,
     sealer,
     runtimes,
@@ -129,9 +163,19 @@ async function assemble(
     packageName: 'api',
     kinds: servedKinds(options),
     custom: (parts) => customMethods(parts, options),
+    objectAccess: nodeRestriction(manager),
+    ...(audit ? { audit } : {}),
+    ...(tls ? { tls } : {}),
+    corsOrigins: config.corsOrigins,
+    comments: async () => (await import('@kedge/api/comments')).comments,
+    serving: () => manager.health().every((check) => check.healthy),
+    metrics,
     logger: logger.child({ part: 'api' }),
   });
-  const ops = new OpsServer(() => manager.health());
+  const ops = new OpsServer(
+    () => manager.health(),
+    () => metrics.text(),
+  );
   const ports = { grpc: 0, rest: 0, ops: 0 };
 
   manager
@@ -176,12 +220,15 @@ async function assemble(
         logger,
       }),
     )
-    .addRunnable(agent);
+    .addRunnable(agent)
+    .addRunnable(new TransitionEvents({ store, clock, logger: logger.child({ part: 'events' }) }));
   await manager.start();
   return {
     ports,
     stop: async (budgetMs) => {
       await manager.stop(budgetMs);
+      tls?.close();
+      await audit?.close();
       await store.close();
     },
   };

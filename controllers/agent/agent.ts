@@ -18,6 +18,7 @@ import {
 } from 'kedge';
 import { agentFinalizer } from '../instance/index.js';
 import {
+  configmaps,
   type Instance,
   type InstanceMount,
   type InstancePhase,
@@ -86,6 +87,13 @@ export class Agent implements Runnable {
         return key ? [`${key.namespace}/${key.name}`] : [];
       });
     informer.addIndex('volume', mounted);
+    informer.addIndex('environment', ({ namespace, template }) =>
+      (template.envFrom ?? []).map((from) =>
+        from.secret
+          ? `secret ${namespace}/${from.secret}`
+          : `configmap ${namespace}/${from.configmap ?? ''}`,
+      ),
+    );
     informer.addIndex('uid', (instance) => [instance.metadata.uid]);
     const keysOf = (found: readonly Instance[]) =>
       found.map(({ namespace, name }) => ({ namespace, name }));
@@ -103,16 +111,11 @@ export class Agent implements Runnable {
         ...keysOf(informer.lister.byIndex('volume', `${volume.namespace}/${volume.name}`)),
         ...holdersOf(volume, options.node),
       ])
-      .watches(manager.informer(secrets), (secret) =>
-        keysOf(
-          informer.lister
-            .list()
-            .filter(
-              (i) =>
-                i.namespace === secret.namespace &&
-                (i.template.envFrom ?? []).some((from) => from.secret === secret.name),
-            ),
-        ),
+      .watches(manager.informer(secrets), ({ namespace, name }) =>
+        keysOf(informer.lister.byIndex('environment', `secret ${namespace}/${name}`)),
+      )
+      .watches(manager.informer(configmaps), ({ namespace, name }) =>
+        keysOf(informer.lister.byIndex('environment', `configmap ${namespace}/${name}`)),
       );
     options.volumeManager.onChange((claim) => {
       const [namespace = '', name = ''] = claim.split('/');
@@ -277,11 +280,12 @@ export class Agent implements Runnable {
       if (!outcome.retry) return done();
       return requeueAfter(this.#gate.failed(uid, String(generation)));
     }
-    const environment = environmentOf(
-      instance,
-      this.#options.manager.informer(secrets).lister,
-      this.#options.sealer,
-    );
+    const { manager, sealer } = this.#options;
+    const environment = environmentOf(instance, {
+      secrets: manager.informer(secrets).lister,
+      configmaps: manager.informer(configmaps).lister,
+      sealer,
+    });
     const volumesReady = told('VolumesReady', true, 'Mounted', `${mounts.length} volumes mounted`);
     if (environment.type === 'missing') {
       const { message } = environment;

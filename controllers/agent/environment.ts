@@ -1,5 +1,5 @@
 import type { Lister } from 'kedge';
-import type { Instance, Secret } from '../kinds/index.js';
+import type { Configmap, EnvironmentSource, Instance, Secret } from '../kinds/index.js';
 import { openSecret, type Sealer } from '../secret/index.js';
 
 /** A workload's environment, or what it still lacks. */
@@ -7,12 +7,28 @@ export type EnvironmentOutcome =
   | { readonly type: 'ready'; readonly env: Readonly<Record<string, string>> }
   | { readonly type: 'missing'; readonly message: string };
 
+/** Where the values come from. */
+export interface EnvironmentSources {
+  readonly secrets: Lister<Secret>;
+  readonly configmaps: Lister<Configmap>;
+  readonly sealer: Sealer;
+}
+
+function dataOf(
+  from: EnvironmentSource,
+  namespace: string,
+  { secrets, configmaps, sealer }: EnvironmentSources,
+): Readonly<Record<string, string>> | undefined {
+  if (!from.secret) {
+    const configmap = configmaps.get(`${namespace}/${from.configmap ?? ''}`);
+    return configmap && (configmap.data ?? {});
+  }
+  const secret = secrets.get(`${namespace}/${from.secret}`);
+  return secret && openSecret(sealer, secret);
+}
+
 /** `env` over `envFrom` over what every workload gets: its name, service, namespace and ordinal. */
-export function environmentOf(
-  instance: Instance,
-  secrets: Lister<Secret>,
-  sealer: Sealer,
-): EnvironmentOutcome {
+export function environmentOf(instance: Instance, sources: EnvironmentSources): EnvironmentOutcome {
   const { namespace, name, service, ordinal, template } = instance;
   const env: Record<string, string> = {
     KEDGE_INSTANCE: name,
@@ -20,15 +36,18 @@ export function environmentOf(
     KEDGE_NAMESPACE: namespace,
     KEDGE_ORDINAL: String(ordinal),
   };
-  for (const { secret: secretName, prefix } of template.envFrom ?? []) {
-    const secret = secrets.get(`${namespace}/${secretName}`);
-    if (!secret)
+  for (const from of template.envFrom ?? []) {
+    const data = dataOf(from, namespace, sources);
+    if (!data) {
+      const what = from.secret
+        ? `secret ${namespace}/${from.secret}`
+        : `configmap ${namespace}/${from.configmap ?? ''}`;
       return {
         type: 'missing',
-        message: `secret ${namespace}/${secretName} of envFrom does not exist; create it and the instance goes on by itself`,
+        message: `${what} of envFrom does not exist; create it and the instance goes on by itself`,
       };
-    for (const [key, value] of Object.entries(openSecret(sealer, secret)))
-      env[`${prefix ?? ''}${key}`] = value;
+    }
+    for (const [key, value] of Object.entries(data)) env[`${from.prefix ?? ''}${key}`] = value;
   }
   return { type: 'ready', env: { ...env, ...template.env } };
 }

@@ -1,3 +1,5 @@
+import type { ExecProcess, ExecSpec } from './exec.js';
+
 /** A directory that appears in the workload. */
 export interface WorkloadMount {
   readonly source: string;
@@ -57,6 +59,11 @@ export interface Runtime {
   logFile(id: string): string;
   /** Keeps the log within its bounds. */
   rotateLog(id: string): Promise<void>;
+  /**
+   * Runs a command inside a running workload; absent where a runtime can't.
+   * @throws Error when the workload does not run.
+   */
+  exec?(id: string, spec: ExecSpec): Promise<ExecProcess>;
   /** Calls `listener` soon after a workload's state may have changed. */
   onChange(listener: (id: string) => void): void;
   /** Lets go of everything but the workloads. */

@@ -8,6 +8,7 @@ export const agentFinalizer = 'svc.io/agent';
 /** Rules of instances: clients read and delete them, only the service controller makes them. */
 export function instanceRules(): AdmissionRules<Instance> {
   return {
+    castRefusal: 'instances are made by their service: cast the service',
     present: (instance) => ({
       ...instance,
       template: { ...instance.template, ...maskedTemplates(instance.template) },

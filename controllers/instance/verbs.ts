@@ -1,6 +1,6 @@
 import { notFound } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
-import type { ApiParts, CustomMethod } from 'kedge/server';
+import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field } from '../describe.js';
 import { type Instance, instances, nodes, volumes } from '../kinds/index.js';
 import { volumeOfMount } from '../service/index.js';
@@ -80,9 +80,25 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   };
 }
 
+/** Its controller makes it anew as soon as it is gone, with the same name and volumes. */
+async function restart(
+  parts: ApiParts,
+  context: CallContext,
+  request: JsonObject,
+): Promise<JsonObject> {
+  const served = parts.served.get('Instance');
+  if (!served) throw new TypeError('instances are not served');
+  return parts.resources.unary('Delete', served, context, request);
+}
+
 /** Custom methods of instances. */
 export function instanceVerbs(parts: ApiParts): readonly CustomMethod[] {
   return [
-    describeMethod('InstanceService.Describe', 'instances', (request) => describe(parts, request)),
+    {
+      id: 'InstanceService.Restart',
+      access: { type: 'policy', resource: 'instances', verb: 'update', scope: 'Namespaced' },
+      handler: { type: 'unary', call: (context, request) => restart(parts, context, request) },
+    },
+    describeMethod(parts, instances, (request) => describe(parts, request)),
   ];
 }

@@ -33,6 +33,13 @@ export type VolumeMount = VolumeSource & {
   readonly subPath?: string;
 };
 
+/** Every key of a secret or of a configmap as an environment variable: exactly one of them. */
+export interface EnvironmentSource {
+  readonly secret?: string;
+  readonly configmap?: string;
+  readonly prefix?: string;
+}
+
 /** What an instance is made from. */
 export interface InstanceTemplate {
   readonly runtime?: RuntimeName;
@@ -41,11 +48,13 @@ export interface InstanceTemplate {
   readonly args?: readonly string[];
   readonly workingDir?: string;
   readonly env?: Readonly<Record<string, string>>;
-  readonly envFrom?: readonly { readonly secret: string; readonly prefix?: string }[];
+  readonly envFrom?: readonly EnvironmentSource[];
   readonly restartPolicy?: 'Always' | 'OnFailure' | 'Never';
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly volumes?: readonly VolumeMount[];
   readonly terminationGracePeriodSeconds?: number;
+  /** Another time makes another template, so its instances are replaced. */
+  readonly restartedAt?: string;
 }
 
 /** Replicas of one workload (design.md section 7). */
@@ -73,6 +82,7 @@ const templateFields = [
   'nodeSelector',
   'volumes',
   'terminationGracePeriodSeconds',
+  'restartedAt',
 ] as const satisfies readonly (keyof InstanceTemplate)[];
 
 /** The part of a service that its instances are made from. */

@@ -1,6 +1,7 @@
 import { failedPrecondition } from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
 import {
+  configmaps,
   instances,
   type Namespace,
   secrets,
@@ -19,7 +20,7 @@ async function contentOf(
   namespace: string,
 ): Promise<readonly { readonly kind: string; readonly name: string }[]> {
   const found: { kind: string; name: string }[] = [];
-  for (const kind of [services, instances, volumes, snapshots, secrets] as const) {
+  for (const kind of [services, instances, volumes, snapshots, secrets, configmaps] as const) {
     const all = await context.lookupAll<Namespace>(kind as never);
     for (const object of all)
       if (object.namespace === namespace) found.push({ kind: kind.kind, name: object.name });

@@ -16,7 +16,16 @@ import {
   requeueAfter,
   type Result,
 } from 'kedge';
-import { instances, namespaces, secrets, services, snapshots, volumes } from '../kinds/index.js';
+import {
+  configmaps,
+  events,
+  instances,
+  namespaces,
+  secrets,
+  services,
+  snapshots,
+  volumes,
+} from '../kinds/index.js';
 import { builtinNamespaces, namespaceFinalizer } from './admission.js';
 
 /** Ports of the namespace controller. */
@@ -60,6 +69,9 @@ async function reconcile(store: ObjectStore, request: Request): Promise<Result> 
   if (left === 0) left = await clear(store, snapshots, namespace.name);
   if (left === 0) left = await clear(store, volumes, namespace.name);
   if (left === 0) left = await clear(store, secrets, namespace.name);
+  if (left === 0) left = await clear(store, configmaps, namespace.name);
+  // Last: what happened to all of them can be read while they go.
+  if (left === 0) left = await clear(store, events, namespace.name);
   if (left > 0) return requeueAfter(recheckMs);
   await removeFinalizer(store, namespaces, request.key, namespaceFinalizer);
   return done();

@@ -1,11 +1,8 @@
 import { type FieldViolation, invalid, jsonEqual } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
+import { dataViolations } from '../data-map.js';
 import type { Secret } from '../kinds/index.js';
 import { isSealed, mask, type Sealer } from './sealer.js';
-
-/** Limits of design.md section 7. */
-const objectBytesMax = 1_048_576;
-const keyCharactersMax = 253;
 
 /** Where a value of a secret is stored; its associated data. */
 export function placeOf(
@@ -25,28 +22,13 @@ export function openSecret(sealer: Sealer, secret: Secret): Readonly<Record<stri
   );
 }
 
-function shapeViolations(data: Readonly<Record<string, string>>): readonly FieldViolation[] {
-  const violations: FieldViolation[] = [];
-  let bytes = 0;
-  for (const [key, value] of Object.entries(data)) {
-    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
-    if (!/^[-._a-zA-Z0-9]+$/.test(key) || key.length > keyCharactersMax)
-      violations.push({
-        field: `data.${key.slice(0, 64)}`,
-        description: `a key has 1 to ${keyCharactersMax} characters of a-z, A-Z, 0-9, ".", "-" and "_"`,
-      });
-    if (isSealed(value))
-      violations.push({
-        field: `data.${key}`,
-        description: 'begins like a sealed value; give the plain one',
-      });
-  }
-  if (bytes > objectBytesMax)
-    violations.push({
-      field: 'data',
-      description: `is ${bytes} bytes, at most ${objectBytesMax} are allowed; split it`,
-    });
-  return violations;
+function sealedViolations(data: Readonly<Record<string, string>>): readonly FieldViolation[] {
+  return Object.entries(data)
+    .filter(([, value]) => isSealed(value))
+    .map(([key]) => ({
+      field: `data.${key}`,
+      description: 'begins like a sealed value; give the plain one',
+    }));
 }
 
 /** Rules of secrets: values are sealed before they reach the store, and masked in every answer. */
@@ -54,7 +36,7 @@ export function secretRules(sealer: Sealer): AdmissionRules<Secret> {
   return {
     prepare(_context, object, before) {
       const given = object.data ?? {};
-      const violations = shapeViolations(given);
+      const violations = [...dataViolations(given), ...sealedViolations(given)];
       if (violations.length > 0) throw invalid(violations);
       const stored = before ? openSecret(sealer, before) : {};
       const data = Object.fromEntries(

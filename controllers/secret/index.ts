@@ -8,4 +8,7 @@ export {
   referenceViolations,
   sealParameters,
 } from './parameters.js';
-export { mask, Sealer } from './sealer.js';
+export { parseReference } from './reference.js';
+export { keyVerbs } from './verbs.js';
+export { KeyRotation, type KeyRotationOptions, type KeySource } from './key-rotation.js';
+export { isSealed, mask, sealedBody, Sealer } from './sealer.js';

@@ -47,7 +47,7 @@ export function parameterResolver(secrets: Lister<Secret>, sealer: Sealer): Para
 }
 
 /** Associated data of a sensitive literal: it may be copied between class, volume and driverParameters. */
-function literalPlace(key: string): string {
+export function literalPlace(key: string): string {
   return `parameter/${key}`;
 }
 

@@ -40,43 +40,97 @@ export function isSealed(text: string): boolean {
   return text.startsWith(prefix);
 }
 
-/** Seals and opens texts under one key-encryption key of 32 bytes. */
-export class Sealer {
-  readonly #key: Buffer;
-  readonly #keyId: string;
+/** What tells two sealed texts of one value apart from two values: it survives {@link Sealer.reseal}. */
+export function sealedBody(sealed: string): string {
+  return sealed.slice(sealed.lastIndexOf(':') + 1);
+}
 
-  constructor(key: Buffer) {
-    if (key.length !== keyBytes)
-      throw new TypeError(
-        `the key-encryption key has ${key.length} bytes, it must have ${keyBytes}`,
-      );
-    this.#key = key;
-    this.#keyId = createHash('sha256').update(key).digest('hex').slice(0, 8);
+interface NamedKey {
+  readonly id: string;
+  readonly key: Buffer;
+}
+
+function named(key: Buffer): NamedKey {
+  if (key.length !== keyBytes)
+    throw new TypeError(`the key-encryption key has ${key.length} bytes, it must have ${keyBytes}`);
+  return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key };
+}
+
+/** Seals texts under the first of its key-encryption keys (32 bytes each), and opens those of all. */
+export class Sealer {
+  #current: NamedKey;
+  #all: readonly NamedKey[];
+
+  constructor(key: Buffer, ...older: readonly Buffer[]) {
+    this.#current = named(key);
+    this.#all = [this.#current, ...older.map(named)];
+  }
+
+  /** First characters of the fingerprint of the key that seals. */
+  get keyId(): string {
+    return this.#current.id;
+  }
+
+  /** Other keys from now on: the first seals. */
+  use(key: Buffer, ...older: readonly Buffer[]): void {
+    const current = named(key);
+    this.#all = [current, ...older.map(named)];
+    this.#current = current;
   }
 
   seal(text: string, place: string): string {
+    const { id, key } = this.#current;
     const dataKey = randomBytes(keyBytes);
-    const wrapped = encrypt(this.#key, dataKey, place);
-    return `${prefix}${this.#keyId}:${wrapped}:${encrypt(dataKey, Buffer.from(text), place)}`;
+    const wrapped = encrypt(key, dataKey, place);
+    return `${prefix}${id}:${wrapped}:${encrypt(dataKey, Buffer.from(text), place)}`;
+  }
+
+  /** True for a text that another key than the first has sealed. */
+  isOutdated(sealed: string): boolean {
+    return !sealed.startsWith(`${prefix}${this.#current.id}:`);
+  }
+
+  /** The same value under the first key: its data key is wrapped anew, its ciphertext stays. */
+  reseal(sealed: string, place: string): string {
+    const { dataKey, body } = this.#unwrap(sealed, place);
+    const { id, key } = this.#current;
+    return `${prefix}${id}:${encrypt(key, dataKey, place)}:${body}`;
   }
 
   /** @throws StatusError Internal when the key is another one or the text was changed or moved. */
   open(sealed: string, place: string): string {
-    const [keyId, wrapped = '', body = ''] = sealed.slice(prefix.length).split(':');
+    const { dataKey, body } = this.#unwrap(sealed, place);
     try {
-      const dataKey = decrypt(this.#key, wrapped, place);
       return decrypt(dataKey, body, place).toString();
     } catch (cause) {
-      const why =
-        keyId === this.#keyId
-          ? 'it was changed or moved'
-          : `it was sealed with key ${keyId}, this daemon has ${this.#keyId}; give it the right [secrets].kekFile`;
-      throw new StatusError({
-        code: 'Internal',
-        reason: 'UnsealFailed',
-        message: `the sealed value at ${place} can't be opened: ${why}`,
-        cause,
-      });
+      throw unopened(place, 'it was changed or moved', cause);
     }
   }
+
+  #unwrap(sealed: string, place: string): { readonly dataKey: Buffer; readonly body: string } {
+    const [keyId = '', wrapped = '', body = ''] = sealed.slice(prefix.length).split(':');
+    const found = this.#all.find(({ id }) => id === keyId);
+    if (!found) {
+      const has = this.#all.map(({ id }) => id).join(', ');
+      throw unopened(
+        place,
+        `it was sealed with key ${keyId}, this daemon has ${has}; give it the right [secrets].kekFile`,
+        undefined,
+      );
+    }
+    try {
+      return { dataKey: decrypt(found.key, wrapped, place), body };
+    } catch (cause) {
+      throw unopened(place, 'it was changed or moved', cause);
+    }
+  }
+}
+
+function unopened(place: string, why: string, cause: unknown): StatusError {
+  return new StatusError({
+    code: 'Internal',
+    reason: 'UnsealFailed',
+    message: `the sealed value at ${place} can't be opened: ${why}`,
+    cause,
+  });
 }

@@ -60,6 +60,12 @@ function runtimeViolations(service: Service): FieldViolation[] {
         field: `env.${name}`,
         description: 'a name has no "=" and is not empty, and neither name nor value holds NUL',
       });
+  for (const [index, { secret, configmap }] of (service.envFrom ?? []).entries())
+    if (Boolean(secret) === Boolean(configmap))
+      violations.push({
+        field: `envFrom[${index}]`,
+        description: 'must have exactly one of secret and configmap',
+      });
   const last = Math.max(0, (service.scale ?? 1) - 1);
   const longest = `${service.name}-${last}`;
   if (longest.length > nameMax)
@@ -128,8 +134,10 @@ class ServiceRules {
         };
       }),
     );
+    const restartedAt = object.restartedAt || before?.restartedAt;
     return {
       ...object,
+      ...(restartedAt ? { restartedAt } : {}),
       runtime: object.runtime ?? 'container',
       scale: object.scale ?? 1,
       restartPolicy: object.restartPolicy ?? 'Always',

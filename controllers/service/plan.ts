@@ -2,6 +2,7 @@ import { findCondition, isDeleting, jsonEqual } from 'kedge';
 import {
   type ClaimTemplate,
   type Instance,
+  type InstanceTemplate,
   type ReclaimPolicy,
   type Service,
   templateOf,
@@ -9,6 +10,7 @@ import {
   type Volume,
   type VolumeMount,
 } from '../kinds/index.js';
+import { isSealed, sealedBody } from '../secret/index.js';
 
 /** What is known when a service is looked at. */
 export interface ServiceSituation {
@@ -97,6 +99,18 @@ function policiesAtDeletion({ service, ownedVolumes }: ServiceSituation): Servic
   });
 }
 
+/** A value sealed anew under another key is the same value: nothing is restarted for it. */
+function sameTemplate(a: InstanceTemplate, b: InstanceTemplate): boolean {
+  return jsonEqual(a, b) || jsonEqual(withoutWraps(a), withoutWraps(b));
+}
+
+function withoutWraps(value: unknown): unknown {
+  if (typeof value === 'string') return isSealed(value) ? sealedBody(value) : value;
+  if (Array.isArray(value)) return value.map(withoutWraps);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, v]) => [key, withoutWraps(v)]));
+}
+
 /** Decides what a service needs. Pure. */
 export function planService(situation: ServiceSituation): ServicePlan {
   const { service, instances, volumeNamed } = situation;
@@ -117,7 +131,7 @@ export function planService(situation: ServiceSituation): ServicePlan {
   const ordinals = Array.from({ length: scale }, (_, ordinal) => ordinal);
   const taken = new Set(instances.map((i) => i.ordinal));
   const surplus = live.filter((i) => i.ordinal >= scale);
-  const stale = live.filter((i) => i.ordinal < scale && !jsonEqual(i.template, template));
+  const stale = live.filter((i) => i.ordinal < scale && !sameTemplate(i.template, template));
   // One replica at a time, highest ordinal first, and only while none is on its way out.
   const replacing = instances.some((i) => isDeleting(i) && i.ordinal < scale);
   const replace = replacing ? [] : stale.sort((a, b) => b.ordinal - a.ordinal).slice(0, 1);

@@ -1,4 +1,4 @@
-import { invalid, notFound } from 'kedge';
+import { invalid, notFound, timestamp } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field } from '../describe.js';
@@ -23,6 +23,19 @@ async function scale(
   if (!served) throw new TypeError('services are not served');
   const service = await required(parts, request);
   return parts.resources.change(served, context, service, { scale: wanted });
+}
+
+/** As if the template had changed: instances are replaced in the order of any update. */
+async function restart(
+  parts: ApiParts,
+  context: CallContext,
+  request: JsonObject,
+): Promise<JsonObject> {
+  const served = parts.served.get('Service');
+  if (!served) throw new TypeError('services are not served');
+  const service = await required(parts, request);
+  const restartedAt = timestamp(parts.clock);
+  return parts.resources.change(served, context, service, { restartedAt });
 }
 
 async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
@@ -80,6 +93,11 @@ export function serviceVerbs(parts: ApiParts): readonly CustomMethod[] {
       access: { type: 'policy', resource: 'services', verb: 'scale', scope: 'Namespaced' },
       handler: { type: 'unary', call: (context, request) => scale(parts, context, request) },
     },
-    describeMethod('ServiceService.Describe', 'services', (request) => describe(parts, request)),
+    {
+      id: 'ServiceService.Restart',
+      access: { type: 'policy', resource: 'services', verb: 'update', scope: 'Namespaced' },
+      handler: { type: 'unary', call: (context, request) => restart(parts, context, request) },
+    },
+    describeMethod(parts, services, (request) => describe(parts, request)),
   ];
 }

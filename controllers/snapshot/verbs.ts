@@ -6,7 +6,7 @@ import {
   notFound,
   parseQuantity,
 } from 'kedge';
-import type { JsonObject } from 'kedge/rpc';
+import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field, operationFields } from '../describe.js';
 import { type Snapshot, snapshots, storageClasses, volumes } from '../kinds/index.js';
@@ -35,9 +35,20 @@ async function restore(
   const { namespace, name } = snapshot;
   const served = parts.served.get('Volume');
   if (!served) throw new TypeError('volumes are not served');
-  const wanted = typeof request.volume === 'string' ? request.volume : '';
+  const target = isJsonObject(request.volume) ? request.volume : {};
+  const wanted = textOf(target, 'name');
   if (wanted === '')
-    throw invalid([{ field: 'volume', description: 'is required: the name of the new volume' }]);
+    throw invalid([
+      { field: 'volume.name', description: 'is required: the name of the new volume' },
+    ]);
+  const elsewhere = textOf(target, 'namespace');
+  if (elsewhere !== '' && elsewhere !== namespace)
+    throw invalid([
+      {
+        field: 'volume.namespace',
+        description: `${JSON.stringify(elsewhere)} is not the namespace of snapshot "${namespace}/${name}"; a volume is made next to its snapshot: leave it out`,
+      },
+    ]);
   if (snapshot.status !== 'Ready')
     throw failedPrecondition(
       'SnapshotNotReady',
@@ -45,14 +56,14 @@ async function restore(
       { kind: 'Snapshot', namespace, name },
     );
   const source = await parts.store.get(volumes, { namespace, name: snapshot.source.volume });
-  const given = (key: string): string => (typeof request[key] === 'string' ? request[key] : '');
   const volume = {
     name: wanted,
     source: { snapshot: name },
-    storageClassName: given('storageClassName') || snapshot.storageClassName || '',
-    size: given('size') || readable(snapshot.restoreSize ?? '0'),
+    storageClassName: textOf(target, 'storageClassName') || snapshot.storageClassName || '',
+    size: textOf(target, 'size') || readable(snapshot.restoreSize ?? '0'),
     accessMode: source?.accessMode ?? 'ReadWriteOnce',
     ...(source?.parameters ? { parameters: source.parameters } : {}),
+    ...(isJsonObject(target.labels) ? { labels: target.labels } : {}),
   };
   return parts.resources.unary('Create', served, context, {
     namespace,
@@ -160,6 +171,6 @@ export function snapshotVerbs(parts: ApiParts): readonly CustomMethod[] {
       access: { type: 'policy', resource: 'snapshots', verb: 'update', scope: 'Namespaced' },
       handler: { type: 'unary', call: (_context, request) => retry(parts, request) },
     },
-    describeMethod('SnapshotService.Describe', 'snapshots', (request) => describe(parts, request)),
+    describeMethod(parts, snapshots, (request) => describe(parts, request)),
   ];
 }

@@ -187,6 +187,6 @@ export function volumeVerbs(parts: ApiParts): readonly CustomMethod[] {
       access,
       handler: { type: 'unary', call: (_context, request) => reuse(parts, request) },
     },
-    describeMethod('VolumeService.Describe', 'volumes', (request) => describe(parts, request)),
+    describeMethod(parts, volumes, (request) => describe(parts, request)),
   ];
 }

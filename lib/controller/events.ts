@@ -18,7 +18,7 @@ export interface Event extends ApiObject {
   /** One CamelCase word. */
   readonly reason: string;
   readonly message: string;
-  readonly involvedObject: {
+  readonly regarding: {
     readonly kind: string;
     readonly name: string;
     readonly namespace?: string;
@@ -157,7 +157,7 @@ export class EventRecorder {
       type,
       reason,
       message,
-      involvedObject: { kind, ...keyOf(object), uid },
+      regarding: { kind, ...keyOf(object), uid },
       source,
       count: 1,
       ...drops,

@@ -171,7 +171,7 @@ describe('event recorder', () => {
     await recorder.flush();
     const flickers = (await listed()).find((e) => e.reason === 'Flickers');
     expect([flickers?.count, flickers?.dropped]).to.deep.equal([4, 7]);
-    expect(flickers?.involvedObject).to.include({ kind: 'Lamp', name: 'lamp' });
+    expect(flickers?.regarding).to.include({ kind: 'Lamp', name: 'lamp' });
     await clock.advance(3_500_000);
     expect((await listed()).map((e) => e.reason)).to.deep.equal(['Flickers']);
     await clock.advance(200_000);

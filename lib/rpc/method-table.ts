@@ -20,7 +20,10 @@ export interface MethodInfo {
   readonly grpcPath: string;
   readonly input: DescMessage;
   readonly output: DescMessage;
+  /** Answers with a stream. */
   readonly streaming: boolean;
+  /** Is asked with a stream; then it has no route. */
+  readonly clientStreaming: boolean;
   readonly route: HttpRoute | undefined;
   /** Set when the method follows the CRUD pattern for a kind. */
   readonly standard: { readonly verb: StandardVerb; readonly kind: AnyKind } | undefined;
@@ -57,7 +60,9 @@ export function methodTable(
       grpcPath: `/${service.typeName}/${method.name}`,
       input: method.input,
       output: method.output,
-      streaming: method.methodKind === 'server_streaming',
+      streaming: method.methodKind === 'server_streaming' || method.methodKind === 'bidi_streaming',
+      clientStreaming:
+        method.methodKind === 'client_streaming' || method.methodKind === 'bidi_streaming',
       route: httpRoute(schemas.registry, method),
       standard: standardOf(service, method.name, kinds),
     })),

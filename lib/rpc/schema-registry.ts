@@ -1,6 +1,7 @@
 import {
   createFileRegistry,
   type DescEnum,
+  type DescFile,
   type DescField,
   type DescMessage,
   type DescMethod,
@@ -13,7 +14,7 @@ import {
   toBinary,
   toJson,
 } from '@bufbuild/protobuf';
-import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { messageOf, StatusError } from '../base/index.js';
 
 export type { DescEnum, DescField, DescMessage, DescMethod, DescService };
@@ -45,6 +46,29 @@ export class SchemaRegistry {
     for (const type of this.#files)
       if (type.kind === 'service' && type.file.proto.package === packageName) found.push(type);
     return found;
+  }
+
+  /** The file that declares a message, enum, service, extension or method. */
+  fileOf(symbol: string): DescFile | undefined {
+    const name = symbol.replace(/^\./, '');
+    const found = this.#files.get(name) ?? this.#files.get(name.slice(0, name.lastIndexOf('.')));
+    return found?.file;
+  }
+
+  /** A file by the name it is imported with. */
+  fileNamed(name: string): DescFile | undefined {
+    return this.#files.getFile(name);
+  }
+
+  /** The file that declares an extension of a message. */
+  fileOfExtension(typeName: string, number: number): DescFile | undefined {
+    const message = this.#files.getMessage(typeName);
+    return message && this.#files.getExtensionFor(message, number)?.file;
+  }
+
+  /** A file's descriptor as protobuf. */
+  fileBytes(file: DescFile): Buffer {
+    return Buffer.from(toBinary(FileDescriptorProtoSchema, file.proto));
   }
 
   /** @throws TypeError for a name that is not in the descriptor set. */

@@ -32,6 +32,8 @@ export interface AdmissionRules<T extends ApiObject = ApiObject> {
     object: T,
     options: Readonly<Record<string, unknown>>,
   ): Promise<void>;
+  /** Why objects of this kind can't be cast, with the way out. Absent: they can. */
+  readonly castRefusal?: string;
   /** Finalizers every new object gets. */
   readonly finalizers?: readonly string[];
   /** The object as clients may see it; `reveal` is true when secret values were asked for and allowed. */

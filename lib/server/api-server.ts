@@ -1,34 +1,43 @@
 import {
   type Clock,
   type Logger,
+  type Metrics,
+  noMetrics,
   type Random,
   silentLogger,
   StatusError,
   systemClock,
   systemRandom,
 } from '../base/index.js';
-import { isJsonObject, type SchemaRegistry } from '../rpc/index.js';
+import { baseDescriptors, SchemaRegistry } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { ServedKind } from './admission.js';
+import type { ApiParts } from './api-parts.js';
+import type { AuditSink } from './audit.js';
 import {
   type AccessControl,
   type Authentication,
   Authenticator,
   Authorizer,
-  bootstrap,
-  issueToken,
-  makeToken,
-  type Token,
-  tokens,
+  type Identity,
+  rightsChanges,
 } from './auth/index.js';
+import { authMethods } from './auth-methods.js';
 import type { CustomMethod } from './call.js';
 import { castMethod } from './cast.js';
 import { Dispatcher } from './dispatcher.js';
+import { FailureDelay } from './failure-delay.js';
+import { healthMethods } from './grpc-health.js';
+import { reflectionMethod } from './grpc-reflection.js';
 import { GrpcServer } from './grpc-server.js';
 import { InputSchemas } from './input.js';
 import { methodTable } from '../rpc/index.js';
+import type { Comments } from './openapi.js';
+import type { ObjectAccess } from './object-access.js';
 import { Resources } from './resources.js';
 import { RestServer } from './rest-server.js';
+import { Sessions } from './sessions.js';
+import type { TlsSource } from './tls.js';
 import { Admission } from './writes.js';
 
 /** What an API server serves: everything is data. */
@@ -44,18 +53,22 @@ export interface ApiServerOptions {
   readonly authenticator?: Authentication;
   /** Default: policies kept in the store. */
   readonly authorizer?: AccessControl;
+  /** Narrows what policies allow, object by object. */
+  readonly objectAccess?: ObjectAccess;
+  /** Gets a record of every call. */
+  readonly audit?: AuditSink;
+  /** Certificates; absent: in the clear. */
+  readonly tls?: TlsSource;
+  /** Origins whose pages may call over REST; absent or empty: none. */
+  readonly corsOrigins?: readonly string[];
+  /** What the OpenAPI document says about methods, messages and fields, by full name. */
+  readonly comments?: () => Promise<Comments>;
+  /** What the gRPC health service answers; default: always serving. */
+  readonly serving?: () => boolean;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly logger?: Logger;
-}
-
-/** Parts that custom methods build on. */
-export interface ApiParts {
-  readonly store: ObjectStore;
-  readonly admission: Admission;
-  readonly authorizer: AccessControl;
-  readonly resources: Resources;
-  readonly served: ReadonlyMap<string, ServedKind>;
+  readonly metrics?: Metrics;
 }
 
 /** Where the transports listen. */
@@ -64,15 +77,18 @@ export interface ListenAddresses {
   readonly rest: { readonly host: string; readonly port: number };
 }
 
+/** Of gRPC itself: health and reflection, over gRPC only. */
+const protocolPackages = ['grpc.health.v1', 'grpc.reflection.v1'];
+
 /** gRPC and REST over one chain. */
 export class ApiServer {
-  readonly #options: ApiServerOptions;
   readonly #grpc: GrpcServer;
   readonly #rest: RestServer;
+  readonly #sessions: Sessions;
+  readonly #builtIn: Authenticator | undefined;
 
   constructor(options: ApiServerOptions) {
-    this.#options = options;
-    const { store, schemas } = options;
+    const { store, schemas, packageName, objectAccess } = options;
     const clock = options.clock ?? systemClock;
     const random = options.random ?? systemRandom;
     const logger = options.logger ?? silentLogger;
@@ -91,28 +107,69 @@ export class ApiServer {
       store,
       admission,
       authorizer,
+      clock,
+      objectAccess,
       namespaces: served.get('Namespace'),
     });
-    const parts = { store, admission, authorizer, resources, served };
+    const parts: ApiParts = { store, admission, authorizer, resources, served, clock };
+    const authenticator: Authentication =
+      options.authenticator ?? new Authenticator(store, clock, logger);
+    this.#builtIn = authenticator instanceof Authenticator ? authenticator : undefined;
+    this.#sessions = new Sessions({
+      authenticator,
+      authorizer,
+      changes: this.#builtIn && ((signal) => rightsChanges(store, signal)),
+      clock,
+      logger,
+    });
+    const base = new SchemaRegistry(baseDescriptors);
+    const kinds = options.kinds.map((kind) => kind.kind);
+    const methods = [
+      ...methodTable(schemas, packageName, kinds),
+      ...protocolPackages.flatMap((name) => methodTable(base, name, [])),
+    ];
+    const demandUnnarrowed = (identity: Identity): void => {
+      if (!objectAccess?.filterFor(identity)) return;
+      throw new StatusError({
+        code: 'PermissionDenied',
+        reason: 'PermissionDenied',
+        message: `${identity.subject} may touch only what belongs to it, one object at a time`,
+      });
+    };
     const dispatcher = new Dispatcher({
-      methods: methodTable(
-        schemas,
-        options.packageName,
-        options.kinds.map((kind) => kind.kind),
-      ),
+      methods,
       served,
       custom: [
-        ...authMethods(store, clock, admission, served),
-        castMethod(parts),
+        ...authMethods(parts),
+        castMethod({ ...parts, demandUnnarrowed }),
+        ...healthMethods({
+          services: () => methods.map((method) => method.grpcPath.split('/')[1] ?? ''),
+          serving: options.serving ?? (() => true),
+          clock,
+        }),
+        reflectionMethod([
+          { schemas, packages: [packageName] },
+          { schemas: base, packages: protocolPackages },
+        ]),
         ...(options.custom?.(parts) ?? []),
       ],
-      authenticator: options.authenticator ?? new Authenticator(store, clock),
+      authenticator,
       authorizer,
+      objectAccess,
       resources,
+      sessions: this.#sessions,
+      failureDelay: new FailureDelay(clock),
+      audit: options.audit,
+      metrics: options.metrics ?? noMetrics,
+      clock,
     });
-    const transport = { dispatcher, schemas, logger, random };
+    const transport = { dispatcher, schemas, logger, random, clock, tls: options.tls };
     this.#grpc = new GrpcServer(transport);
-    this.#rest = new RestServer(transport);
+    this.#rest = new RestServer({
+      ...transport,
+      corsOrigins: options.corsOrigins ?? [],
+      comments: options.comments,
+    });
   }
 
   /** Binds both transports; port 0 picks a free one. Resolves to the ports. */
@@ -129,63 +186,11 @@ export class ApiServer {
 
   async close(): Promise<void> {
     await Promise.all([this.#grpc.close(), this.#rest.close()]);
+    this.#sessions.close();
+    await this.#builtIn?.flush();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-}
-
-/** Bootstrap, whoami, and tokens, whose text is answered once and never stored. */
-function authMethods(
-  store: ObjectStore,
-  clock: Clock,
-  admission: Admission,
-  served: ReadonlyMap<string, ServedKind>,
-): readonly CustomMethod[] {
-  return [
-    {
-      id: 'AdminService.Bootstrap',
-      access: { type: 'anonymous' },
-      handler: {
-        type: 'unary',
-        call: async ({ peer }) => {
-          if (!peer.loopback)
-            throw new StatusError({
-              code: 'PermissionDenied',
-              reason: 'LoopbackOnly',
-              message: 'bootstrap is answered on the machine itself only',
-            });
-          return { subject: 'root', token: await bootstrap(store) };
-        },
-      },
-    },
-    {
-      id: 'AuthService.WhoAmI',
-      access: { type: 'authenticated' },
-      handler: {
-        type: 'unary',
-        call: ({ identity }) => Promise.resolve({ ...identity }),
-      },
-    },
-    {
-      id: 'AuthService.CreateToken',
-      access: { type: 'policy', resource: 'tokens', verb: 'create', scope: 'Cluster' },
-      handler: {
-        type: 'unary',
-        call: async ({ identity }, request) => {
-          const kind = served.get(tokens.kind);
-          if (!kind) throw new TypeError('tokens are not served');
-          const material = makeToken();
-          const object = isJsonObject(request.token) ? request.token : {};
-          const [write] = await admission.prepare(identity, [
-            { served: kind, namespace: undefined, name: material.id, object, mode: 'create' },
-          ]);
-          const asked = write?.object as Token;
-          const made = await issueToken(store, asked, clock.now(), material);
-          return { ...made.object, token: made.text };
-        },
-      },
-    },
-  ];
 }

@@ -12,6 +12,7 @@ export interface CallContext {
   readonly identity: Identity;
   readonly peer: Peer;
   readonly requestId: string;
+  readonly transport: 'grpc' | 'rest';
   /** Aborts when the caller goes away, the deadline passes, or the server stops. */
   readonly signal: AbortSignal;
 }
@@ -43,6 +44,17 @@ export interface CustomMethod {
     | {
         readonly type: 'stream';
         call(context: CallContext, request: JsonObject): AsyncIterable<JsonObject>;
+      }
+    /** Over gRPC only. */
+    | {
+        readonly type: 'bidi';
+        /** The part of the first message that says what is asked for, and in which namespace. */
+        opening(first: JsonObject): JsonObject;
+        call(
+          context: CallContext,
+          request: JsonObject,
+          further: AsyncIterable<JsonObject>,
+        ): AsyncIterable<JsonObject>;
       };
 }
 
@@ -53,4 +65,5 @@ export const anonymous: Identity = {
   policies: [],
   tokenId: '',
   expiresAt: undefined,
+  node: undefined,
 };

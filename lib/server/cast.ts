@@ -13,6 +13,8 @@ export interface CastOptions {
   readonly admission: Admission;
   readonly authorizer: AccessControl;
   readonly served: ReadonlyMap<string, ServedKind>;
+  /** @throws StatusError PermissionDenied for an identity that may touch certain objects only. */
+  readonly demandUnnarrowed: (identity: Identity) => void;
 }
 
 const triesMax = 8;
@@ -49,6 +51,9 @@ function writeRequests(options: CastOptions, request: JsonObject): readonly Writ
         },
       ]);
     }
+    const { castRefusal } = served.rules;
+    if (castRefusal !== undefined)
+      throw invalid([{ field: `objects[${index}].kind`, description: castRefusal }]);
     const object = (item.object ?? {}) as JsonObject;
     const namespace = typeof object.namespace === 'string' ? object.namespace : undefined;
     return { served, namespace, name: undefined, object, mode: 'createOrUpdate' };
@@ -77,6 +82,7 @@ async function cast(
   request: JsonObject,
 ): Promise<JsonObject> {
   const { store, admission } = options;
+  options.demandUnnarrowed(context.identity);
   const requests = writeRequests(options, request);
   await demandRights(options, context.identity, requests);
   for (let tries = 1; ; tries += 1) {

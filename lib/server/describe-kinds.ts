@@ -173,7 +173,11 @@ function requestMessages(packageName: string, kind: AnyKind): readonly Descripto
     ['resourceVersion', Type.STRING],
   ]);
   watchAnswer.nestedType.push(event);
-  const selector: Parts = [['labelSelector', Type.STRING]];
+  const selector: Parts = [
+    ['labelSelector', Type.STRING],
+    ['fieldSelector', Type.STRING],
+  ];
+  const version: Parts = [['resourceVersion', Type.STRING]];
   return [
     plainMessage(`Get${name}Request`, which),
     plainMessage(`List${name}Request`, [
@@ -190,8 +194,8 @@ function requestMessages(packageName: string, kind: AnyKind): readonly Descripto
     plainMessage(`Create${name}Request`, [...where, ...body, ...dryRun]),
     plainMessage(`Update${name}Request`, [...which, ...body, ...dryRun]),
     plainMessage(`UpdateStatus${name}Request`, [...which, ...body]),
-    plainMessage(`Delete${name}Request`, [...which, ...dryRun]),
-    plainMessage(`Watch${name}Request`, [...where, ['resourceVersion', Type.STRING], ...selector]),
+    plainMessage(`Delete${name}Request`, [...which, ...dryRun, ...version]),
+    plainMessage(`Watch${name}Request`, [...where, ...version, ...selector]),
     watchAnswer,
   ];
 }

@@ -1,10 +1,23 @@
-import { StatusError } from '../base/index.js';
-import { type JsonObject, present } from '../rpc/index.js';
+import {
+  type Clock,
+  type Counter,
+  type Histogram,
+  type Metrics,
+  type StatusCode,
+  StatusError,
+  timestamp,
+} from '../base/index.js';
+import { type JsonObject, type MethodInfo, present, textOf } from '../rpc/index.js';
 import type { ServedKind } from './admission.js';
+import type { AuditEntry, AuditSink } from './audit.js';
 import type { Access, AccessControl, Authentication, Identity } from './auth/index.js';
-import { anonymous, type CallContext, type CustomMethod } from './call.js';
-import type { MethodInfo, StandardVerb } from '../rpc/index.js';
-import { requestNamespace, type Resources } from './resources.js';
+import { anonymous, type CallContext, type CustomMethod, type Peer } from './call.js';
+import { publicError } from './error-body.js';
+import type { FailureDelay } from './failure-delay.js';
+import { MethodRights } from './method-rights.js';
+import type { ObjectAccess } from './object-access.js';
+import type { Resources } from './resources.js';
+import type { Sessions } from './sessions.js';
 
 /** What the chain is made of. */
 export interface DispatcherOptions {
@@ -13,110 +26,221 @@ export interface DispatcherOptions {
   readonly custom: readonly CustomMethod[];
   readonly authenticator: Authentication;
   readonly authorizer: AccessControl;
+  readonly objectAccess: ObjectAccess | undefined;
   readonly resources: Resources;
+  readonly sessions: Sessions;
+  readonly failureDelay: FailureDelay;
+  readonly audit: AuditSink | undefined;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
 }
 
-const verbs: Readonly<Record<StandardVerb, string>> = {
-  Get: 'get',
-  List: 'list',
-  Create: 'create',
-  Update: 'update',
-  UpdateStatus: 'update',
-  Delete: 'delete',
-  Watch: 'watch',
-};
+/** A call before anybody is proven. */
+export interface Caller {
+  readonly peer: Peer;
+  readonly requestId: string;
+  readonly transport: 'grpc' | 'rest';
+  readonly signal: AbortSignal;
+}
 
 /**
- * The chain that both transports share: authentication, authorization, the handler. It knows no
- * transport, so what holds for one holds for the other.
+ * The chain that both transports share: authentication, authorization, the handler, with the record
+ * and the metrics of it. It knows no transport, so what holds for one holds for the other.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #custom: ReadonlyMap<string, CustomMethod>;
+  readonly #rights: MethodRights;
+  readonly #requests: Counter;
+  readonly #seconds: Histogram;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
     this.#custom = new Map(options.custom.map((method) => [method.id, method]));
+    this.#rights = new MethodRights(options.served, this.#custom);
     for (const method of options.methods) {
       if (!method.standard && !this.#custom.has(method.id))
         throw new TypeError(`method ${method.id} has no handler`);
     }
+    this.#requests = options.metrics.counter({
+      name: 'api_requests_total',
+      help: 'Calls that were answered, streams when they ended',
+      labels: ['method', 'transport', 'code'],
+    });
+    this.#seconds = options.metrics.histogram({
+      name: 'api_request_duration_seconds',
+      help: 'How long unary calls took',
+      labels: ['method', 'transport'],
+    });
   }
 
   get methods(): readonly MethodInfo[] {
     return this.#options.methods;
   }
 
-  /** Proves who calls, before anything of the request is read. */
-  async authenticate(method: MethodInfo, header: string | undefined): Promise<Identity> {
+  /** Proves who calls, before anything of the request is read. Failures are answered slower and slower. */
+  async authenticate(
+    method: MethodInfo,
+    header: string | undefined,
+    caller: Caller,
+  ): Promise<Identity> {
     if (this.#custom.get(method.id)?.access.type === 'anonymous') return anonymous;
-    return this.#options.authenticator.authenticate(header);
+    try {
+      return await this.#options.authenticator.authenticate(header);
+    } catch (error) {
+      const context = { ...caller, identity: { ...anonymous, subject: '' } };
+      this.#over(method, context, {}, this.#options.clock.monotonic(), error);
+      // Who sent none at all does not guess.
+      if (header) await this.#options.failureDelay.failed(caller.peer.address, caller.signal);
+      throw error;
+    }
+  }
+
+  /** Proves a caller for what is no method: unknown paths, reflection. */
+  async demandCaller(header: string | undefined, caller: Caller): Promise<void> {
+    const [method] = this.#options.methods.filter((m) => m.standard);
+    if (method) await this.authenticate(method, header, caller);
   }
 
   /** One request, one answer. */
   async unary(method: MethodInfo, context: CallContext, request: JsonObject): Promise<JsonObject> {
+    const begun = this.#options.clock.monotonic();
+    try {
+      const answer = await this.#unary(method, context, request);
+      this.#over(method, context, request, begun);
+      return answer;
+    } catch (error) {
+      this.#over(method, context, request, begun, error);
+      throw error;
+    }
+  }
+
+  async #unary(method: MethodInfo, context: CallContext, request: JsonObject): Promise<JsonObject> {
     await this.#authorize(method, context, request);
     const custom = this.#custom.get(method.id);
     if (custom?.handler.type === 'unary')
       return present(method.output, await custom.handler.call(context, request));
-    const { served, verb } = this.#standard(method);
-    if (verb === 'Watch') throw unimplemented(method);
+    const { served, verb } = this.#rights.standard(method);
+    if (verb === 'Watch') throw this.#rights.unimplemented(method);
     return this.#options.resources.unary(verb, served, context, request);
   }
 
-  /** One request, a stream of answers. Authorization is checked before the first answer. */
-  async *stream(
+  /**
+   * One request, a stream of answers. Authorization is checked before the first answer, and again
+   * whenever it may have been taken away.
+   */
+  stream(method: MethodInfo, context: CallContext, request: JsonObject): AsyncIterable<JsonObject> {
+    return this.#session(method, context, request, (inner) => {
+      const custom = this.#custom.get(method.id);
+      if (custom?.handler.type === 'stream') return custom.handler.call(inner, request);
+      const { served } = this.#rights.standard(method);
+      return this.#options.resources.watch(served, inner, request);
+    });
+  }
+
+  /** A stream of requests, a stream of answers: the first request says what is asked for. */
+  async *bidi(
+    method: MethodInfo,
+    context: CallContext,
+    requests: AsyncIterable<JsonObject>,
+  ): AsyncIterable<JsonObject> {
+    const { handler } = this.#custom.get(method.id) ?? {};
+    if (handler?.type !== 'bidi') throw this.#rights.unimplemented(method);
+    const iterator = requests[Symbol.asyncIterator]();
+    const first = await iterator.next();
+    const request = handler.opening(first.done ? {} : first.value);
+    const further = { [Symbol.asyncIterator]: () => iterator };
+    yield* this.#session(method, context, request, (inner) =>
+      handler.call(inner, request, further),
+    );
+  }
+
+  async *#session(
     method: MethodInfo,
     context: CallContext,
     request: JsonObject,
+    source: (context: CallContext) => AsyncIterable<JsonObject>,
   ): AsyncIterable<JsonObject> {
-    await this.#authorize(method, context, request);
-    const custom = this.#custom.get(method.id);
-    if (custom?.handler.type === 'stream') {
-      yield* custom.handler.call(context, request);
-      return;
+    const begun = this.#options.clock.monotonic();
+    let failure: unknown;
+    try {
+      const access = await this.#authorize(method, context, request);
+      this.#record('begin', method, context, request, 'OK', '', 0);
+      const { sessions } = this.#options;
+      yield* sessions.run(context.identity, access, context.signal, (signal) =>
+        source({ ...context, signal }),
+      );
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      this.#over(method, context, request, begun, failure);
     }
-    const { served } = this.#standard(method);
-    yield* this.#options.resources.watch(served, context, request);
   }
 
-  #standard(method: MethodInfo): { readonly served: ServedKind; readonly verb: StandardVerb } {
-    const served = method.standard && this.#options.served.get(method.standard.kind.kind);
-    if (!method.standard || !served) throw unimplemented(method);
-    return { served, verb: method.standard.verb };
+  async #authorize(
+    method: MethodInfo,
+    context: CallContext,
+    request: JsonObject,
+  ): Promise<Access | undefined> {
+    const access = this.#rights.accessOf(method, request);
+    const { authorizer, objectAccess } = this.#options;
+    if (!access) return undefined;
+    await authorizer.demand(context.identity, access);
+    if (!method.standard && objectAccess?.filterFor(context.identity))
+      throw new StatusError({
+        code: 'PermissionDenied',
+        reason: 'PermissionDenied',
+        message: `${context.identity.subject} may touch only what belongs to it, and ${method.id} is not limited to that`,
+      });
+    return access;
   }
 
-  async #authorize(method: MethodInfo, context: CallContext, request: JsonObject): Promise<void> {
-    const access = this.#accessOf(method, request);
-    if (access) await this.#options.authorizer.demand(context.identity, access);
+  #over(
+    method: MethodInfo,
+    context: Omit<CallContext, 'signal'>,
+    request: JsonObject,
+    begun: number,
+    thrown?: unknown,
+  ): void {
+    const error = thrown === undefined ? undefined : publicError(thrown);
+    const code = error?.code ?? 'OK';
+    const { transport } = context;
+    const tookMs = this.#options.clock.monotonic() - begun;
+    this.#requests.inc({ method: method.id, transport, code });
+    if (!method.streaming) this.#seconds.observe({ method: method.id, transport }, tookMs / 1_000);
+    this.#record('end', method, context, request, code, error?.reason ?? '', tookMs);
   }
 
-  #accessOf(method: MethodInfo, request: JsonObject): Access | undefined {
-    const custom = this.#custom.get(method.id);
-    if (custom) {
-      const { access } = custom;
-      if (access.type !== 'policy') return undefined;
-      const named = typeof request.namespace === 'string' ? request.namespace : '';
-      const namespace = access.scope === 'Cluster' ? undefined : everywhere(named || 'default');
-      return { resource: access.resource, verb: access.verb, namespace };
-    }
-    const { served, verb } = this.#standard(method);
-    const { plural } = served.kind;
-    const resource = verb === 'UpdateStatus' ? `${plural}/status` : plural;
-    const namespace = requestNamespace(served.kind, request);
-    return { resource, verb: verbs[verb], namespace: namespace && everywhere(namespace) };
+  #record(
+    stage: AuditEntry['stage'],
+    method: MethodInfo,
+    { identity, requestId, peer, transport }: Omit<CallContext, 'signal'>,
+    request: JsonObject,
+    code: StatusCode,
+    reason: string,
+    tookMs: number,
+  ): void {
+    const { audit, clock } = this.#options;
+    if (!audit) return;
+    const { verb, resource } = this.#rights.named(method);
+    const reveals = request.reveal === true;
+    audit.record({
+      time: timestamp(clock),
+      requestId,
+      subject: identity.subject,
+      tokenId: identity.tokenId,
+      peer: peer.address,
+      transport,
+      method: method.id,
+      verb: reveals ? 'reveal' : verb,
+      resource,
+      namespace: textOf(request, 'namespace'),
+      name: this.#rights.nameIn(method, request),
+      stage,
+      code,
+      reason,
+      durationMs: Math.round(tookMs * 1_000) / 1_000,
+    });
   }
-}
-
-/** `-` reaches into every namespace, so it needs a rule for all. */
-function everywhere(namespace: string): string {
-  return namespace === '-' ? '*' : namespace;
-}
-
-function unimplemented(method: MethodInfo): StatusError {
-  return new StatusError({
-    code: 'Unimplemented',
-    reason: 'Unimplemented',
-    message: `${method.id} is not implemented`,
-  });
 }

@@ -56,3 +56,19 @@ export function errorBody(error: StatusError, requestId: string): ErrorBody {
     requestId,
   };
 }
+
+/** The error as RFC 9457 has it, with our members beside the standard ones. */
+export function problemBody(error: StatusError, requestId: string, status: number): object {
+  const { code, message, reason, details } = errorBody(error, requestId);
+  return {
+    type: 'about:blank',
+    title: reason,
+    status,
+    detail: message,
+    instance: `urn:uuid:${requestId}`,
+    code,
+    reason,
+    details,
+    requestId,
+  };
+}

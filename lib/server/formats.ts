@@ -13,6 +13,19 @@ export const formats: Readonly<Record<string, Format>> = {
     test: (value) => value.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(value),
     rule: 'must be a DNS-1123 label: at most 63 characters a-z, 0-9 and -, starting and ending with a letter or digit',
   },
+  'dns-subdomain': {
+    test: (value) =>
+      value.length <= 253 &&
+      /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(value),
+    rule: 'must be a DNS-1123 subdomain: at most 253 characters a-z, 0-9, - and ., each part starting and ending with a letter or digit',
+  },
+  'registry-host': {
+    test: (value) =>
+      value.length <= 253 &&
+      /^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:\d{1,5})?$/.test(value) &&
+      !value.includes('..'),
+    rule: 'must be a host, with a port where it needs one, such as registry.example.com:5000, or *.example.com',
+  },
   quantity: {
     test: (value) => (parseQuantity(value) ?? -1n) > 0n,
     rule: 'must be a Kubernetes quantity above zero, such as 10Gi (2^30), 5G (10^9) or a number of bytes',

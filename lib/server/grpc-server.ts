@@ -1,14 +1,14 @@
-import type { AddressInfo } from 'node:net';
 import {
   Metadata,
   Server,
-  ServerCredentials,
+  type ServerDuplexStream,
   type ServerUnaryCall,
   type ServerWritableStream,
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import {
+  type Clock,
   limits,
   type LinkedSignal,
   linkSignals,
@@ -20,14 +20,17 @@ import {
 import {
   encodeStatus,
   type JsonObject,
+  type MethodInfo,
   type SchemaRegistry,
   statusDetailsKey,
 } from '../rpc/index.js';
 import type { CallContext } from './call.js';
-import type { Dispatcher } from './dispatcher.js';
+import type { Caller, Dispatcher } from './dispatcher.js';
 import { publicError } from './error-body.js';
-import type { MethodInfo } from '../rpc/index.js';
+import { grpcCredentials } from './grpc-credentials.js';
+import { encodeList, longItems } from './list-encoding.js';
 import { peerOf } from './peer.js';
+import type { TlsSource } from './tls.js';
 
 /** Ports of a transport. */
 export interface TransportOptions {
@@ -35,13 +38,19 @@ export interface TransportOptions {
   readonly schemas: SchemaRegistry;
   readonly logger: Logger;
   readonly random: Random;
+  readonly clock: Clock;
+  /** Absent: in the clear. */
+  readonly tls: TlsSource | undefined;
 }
 
-type Call = ServerUnaryCall<Buffer, Buffer> | ServerWritableStream<Buffer, Buffer>;
+type AnsweringCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
+type Call = ServerUnaryCall<Buffer, Buffer> | AnsweringCall;
 
 const identity = (bytes: Buffer): Buffer => bytes;
 /** A connection may ask for a sign of life this often; a dead peer is noticed after twice that. */
 const keepaliveMs = 30_000;
+/** Calls at once on one connection. */
+const concurrentCallsMax = 4_096;
 
 /** The dispatcher over gRPC. Messages are decoded in the handler, so that bad ones are InvalidArgument. */
 export class GrpcServer {
@@ -53,6 +62,7 @@ export class GrpcServer {
     this.#options = options;
     this.#server = new Server({
       'grpc.max_receive_message_length': limits.requestBytesMax,
+      'grpc.max_concurrent_streams': concurrentCallsMax,
       'grpc.keepalive_time_ms': keepaliveMs,
       'grpc.keepalive_timeout_ms': keepaliveMs,
     });
@@ -64,7 +74,7 @@ export class GrpcServer {
   listen(host: string, port: number): Promise<number> {
     const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
     return new Promise((resolve, reject) => {
-      this.#server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
+      this.#server.bindAsync(address, grpcCredentials(this.#options.tls), (error, bound) => {
         if (error) reject(error);
         else resolve(bound);
       });
@@ -91,47 +101,50 @@ export class GrpcServer {
       services.set(service, entry);
       (entry[0] as Record<string, ServiceDefinition[string]>)[method.id] = {
         path: method.grpcPath,
-        requestStream: false,
+        requestStream: method.clientStreaming,
         responseStream: method.streaming,
         requestSerialize: identity,
         requestDeserialize: identity,
         responseSerialize: identity,
         responseDeserialize: identity,
       };
-      entry[1][method.id] = method.streaming
-        ? (call: ServerWritableStream<Buffer, Buffer>) => void this.#stream(method, call)
-        : (
-            call: ServerUnaryCall<Buffer, Buffer>,
-            callback: (e: object | null, b?: Buffer) => void,
-          ) => void this.#unary(method, call, callback);
+      entry[1][method.id] = this.#handlerOf(method);
     }
     return [...services.values()];
+  }
+
+  #handlerOf(method: MethodInfo): UntypedServiceImplementation[string] {
+    if (method.clientStreaming)
+      return (call: ServerDuplexStream<Buffer, Buffer>) => void this.#bidi(method, call);
+    if (method.streaming)
+      return (call: ServerWritableStream<Buffer, Buffer>) => void this.#stream(method, call);
+    return (
+      call: ServerUnaryCall<Buffer, Buffer>,
+      callback: (error: object | null, bytes?: Buffer) => void,
+    ) => void this.#unary(method, call, callback);
   }
 
   /** Ends with the call or the server, whichever is first. */
   #lifetime(call: Call): LinkedSignal {
     const gone = new AbortController();
-    call.on('cancelled', () => gone.abort());
+    (call as NodeJS.EventEmitter).on('cancelled', () => gone.abort());
     return linkSignals(gone.signal, this.#closing.signal);
   }
 
-  async #begin(
-    method: MethodInfo,
-    call: Call,
-    signal: AbortSignal,
-  ): Promise<{ readonly context: CallContext; readonly request: JsonObject }> {
+  async #begin(method: MethodInfo, call: Call, signal: AbortSignal): Promise<CallContext> {
     const headers = call.metadata.get('authorization');
     // Two authorization headers are one too many: which one counts would be a guess.
-    const header = headers.length === 1 ? String(headers[0]) : undefined;
-    const caller = await this.#options.dispatcher.authenticate(method, header);
-    const request = this.#options.schemas.decode(method.input, call.request);
-    const context = {
-      identity: caller,
+    const header = headers.length > 1 ? 'several' : headers[0] && String(headers[0]);
+    const caller: Caller = {
       peer: peerOf(call.getPeer()),
       requestId: this.#options.random.uuid(),
+      transport: 'grpc',
       signal,
     };
-    return { context, request };
+    return {
+      ...caller,
+      identity: await this.#options.dispatcher.authenticate(method, header, caller),
+    };
   }
 
   async #unary(
@@ -141,9 +154,17 @@ export class GrpcServer {
   ): Promise<void> {
     using link = this.#lifetime(call);
     try {
-      const { context, request } = await this.#begin(method, call, link.signal);
+      const context = await this.#begin(method, call, link.signal);
+      const request = this.#decode(method, call.request);
       const answer = await this.#options.dispatcher.unary(method, context, request);
-      callback(null, this.#encode(method, answer));
+      const items = longItems(method, answer);
+      const { schemas, clock } = this.#options;
+      callback(
+        null,
+        items
+          ? await encodeList(schemas, method.output, answer, items, clock)
+          : this.#encode(method, answer),
+      );
     } catch (thrown) {
       callback(this.#failure(method, thrown));
     }
@@ -152,16 +173,55 @@ export class GrpcServer {
   async #stream(method: MethodInfo, call: ServerWritableStream<Buffer, Buffer>): Promise<void> {
     using link = this.#lifetime(call);
     try {
-      const { context, request } = await this.#begin(method, call, link.signal);
-      for await (const answer of this.#options.dispatcher.stream(method, context, request)) {
-        if (context.signal.aborted) break;
-        // A reader that does not read stops the source, instead of filling memory.
-        if (!call.write(this.#encode(method, answer))) await drained(call, context.signal);
-      }
-      call.end();
+      const context = await this.#begin(method, call, link.signal);
+      const request = this.#decode(method, call.request);
+      await this.#send(
+        method,
+        call,
+        this.#options.dispatcher.stream(method, context, request),
+        link,
+      );
     } catch (thrown) {
       call.emit('error', this.#failure(method, thrown));
     }
+  }
+
+  async #bidi(method: MethodInfo, call: ServerDuplexStream<Buffer, Buffer>): Promise<void> {
+    using link = this.#lifetime(call);
+    // The peer going away ends the reading side with an error that the signal tells already.
+    call.on('error', () => undefined);
+    try {
+      const context = await this.#begin(method, call, link.signal);
+      const answers = this.#options.dispatcher.bidi(method, context, this.#requests(method, call));
+      await this.#send(method, call, answers, link);
+    } catch (thrown) {
+      call.emit('error', this.#failure(method, thrown));
+    }
+  }
+
+  async *#requests(
+    method: MethodInfo,
+    call: ServerDuplexStream<Buffer, Buffer>,
+  ): AsyncIterable<JsonObject> {
+    for await (const bytes of call) yield this.#decode(method, bytes as Buffer);
+  }
+
+  async #send(
+    method: MethodInfo,
+    call: AnsweringCall,
+    answers: AsyncIterable<JsonObject>,
+    { signal }: LinkedSignal,
+  ): Promise<void> {
+    for await (const answer of answers) {
+      if (signal.aborted) break;
+      // A reader that does not read stops the source, instead of filling memory.
+      if (!call.write(this.#encode(method, answer))) await drained(call, signal);
+    }
+    call.end();
+  }
+
+  #decode(method: MethodInfo, bytes: Buffer): JsonObject {
+    return this.#options.schemas.decode(method.input, bytes);
   }
 
   #encode(method: MethodInfo, answer: JsonObject): Buffer {
@@ -179,7 +239,7 @@ export class GrpcServer {
   }
 }
 
-function drained(call: ServerWritableStream<Buffer, Buffer>, signal: AbortSignal): Promise<void> {
+function drained(call: AnsweringCall, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const finish = (): void => {
       call.off('drain', finish);
@@ -190,9 +250,4 @@ function drained(call: ServerWritableStream<Buffer, Buffer>, signal: AbortSignal
     signal.addEventListener('abort', finish, { once: true });
     if (signal.aborted) finish();
   });
-}
-
-/** Port of a listening address. */
-export function portOf(address: AddressInfo | string | null): number {
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }

@@ -8,8 +8,8 @@
  * Not promised: that a client that does not read gets anything but backpressure.
  */
 export { type AdmissionContext, type AdmissionRules, serve, type ServedKind } from './admission.js';
+export type { ApiParts } from './api-parts.js';
 export {
-  type ApiParts,
   ApiServer,
   type ApiServerOptions,
   type ListenAddresses,
@@ -24,5 +24,9 @@ export {
   type MountedKind,
 } from './describe-kinds.js';
 export type { CallContext, CustomMethod, MethodAccess, Peer } from './call.js';
+export type { AuditEntry, AuditSink } from './audit.js';
+export type { ObjectAccess, ObjectFilter } from './object-access.js';
+export { type Comments, openApiDocument } from './openapi.js';
+export { type TlsFiles, type TlsMaterial, TlsSource } from './tls.js';
 export { httpStatuses } from './http-status.js';
 export { methodTable, type MethodInfo } from '../rpc/index.js';

@@ -68,7 +68,11 @@ export function jsonType(
   }
 }
 
-function scalarSchema(field: DescField & { fieldKind: 'scalar' }, rules: FieldRules): JsonSchema {
+/** Schema of a scalar field with its rules. */
+export function scalarSchema(
+  field: DescField & { fieldKind: 'scalar' },
+  rules: FieldRules,
+): JsonSchema {
   const type = jsonType(field);
   if (type === 'boolean') return { type };
   if (type === 'integer') {

@@ -1,4 +1,4 @@
-import type { ApiObject, Kind, LabelSelector } from '../object/index.js';
+import type { ApiObject, FieldSelector, Kind, LabelSelector } from '../object/index.js';
 import type { JsonObject } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
 import { parseRevision } from './revision.js';
@@ -14,6 +14,10 @@ export interface WatchRequest {
   readonly resourceVersion: string;
   /** Undefined: everything, without looking at labels. */
   readonly selector: LabelSelector | undefined;
+  /** Undefined: all. */
+  readonly fields?: FieldSelector | undefined;
+  /** Undefined: all that the selectors cover. */
+  readonly visible?: ((object: ApiObject) => boolean | Promise<boolean>) | undefined;
   readonly signal: AbortSignal;
   readonly show: (object: ApiObject) => JsonObject;
 }
@@ -27,7 +31,7 @@ export async function* watchResource(
   kind: Kind,
   request: WatchRequest,
 ): AsyncIterable<JsonObject> {
-  const { namespace, selector, signal, show } = request;
+  const { namespace, selector, fields, visible, signal, show } = request;
   const start =
     request.resourceVersion === ''
       ? { sendInitialEvents: true as const }
@@ -35,9 +39,14 @@ export async function* watchResource(
   const where = {
     ...(namespace === undefined ? {} : { namespace }),
     ...(selector ? { labels: selector } : {}),
+    ...(fields ? { fields } : {}),
   };
   for await (const batch of store.watch(kind, { ...start, ...where, signal, bookmarkMs })) {
-    const events = batch.events.map(({ type, object }) => ({ type, object: show(object) }));
+    const events: { readonly type: string; readonly object: JsonObject }[] = [];
+    for (const { type, object } of batch.events)
+      if (!visible || (await visible(object))) events.push({ type, object: show(object) });
+    // Live, an empty answer is a bookmark, and true; inside the present state it would end that.
+    if (events.length === 0 && batch.initial === 'more') continue;
     yield { events, resourceVersion: batch.initial === 'more' ? '' : String(batch.revision) };
   }
 }

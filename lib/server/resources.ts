@@ -1,10 +1,12 @@
-import { hasCode, invalid, notFound } from '../base/index.js';
+import { type Clock, conflict, hasCode, invalid, notFound, TimeSlice } from '../base/index.js';
 import {
   type AnyKind,
   type ApiObject,
   keyFor,
   type Kind,
   type LabelSelector,
+  type FieldSelector,
+  parseFieldSelector,
   parseLabelSelector,
 } from '../object/index.js';
 import {
@@ -19,6 +21,7 @@ import type { ListOptions, ObjectStore } from '../store/index.js';
 import type { AdmissionRules, ServedKind } from './admission.js';
 import type { AccessControl } from './auth/index.js';
 import type { CallContext } from './call.js';
+import { demandObject, type ObjectAccess } from './object-access.js';
 import { watchResource } from './resource-watch.js';
 import { type Admission, type PreparedWrite } from './writes.js';
 
@@ -29,6 +32,8 @@ export interface ResourceOptions {
   readonly authorizer: AccessControl;
   /** The kind that `ensureNamespace` makes objects of, if there is one. */
   readonly namespaces: ServedKind | undefined;
+  readonly clock: Clock;
+  readonly objectAccess?: ObjectAccess | undefined;
 }
 
 /** A write judged against a version that changed meanwhile is judged again, this often. */
@@ -65,13 +70,13 @@ export class Resources {
       case 'Get':
         return this.#get(served, context, request);
       case 'List':
-        return this.#list(served, request);
+        return this.#list(served, context, request);
       case 'Create':
         return this.#create(served, context, request);
       case 'Update':
         return this.#update(served, context, request);
       case 'UpdateStatus':
-        return this.#updateStatus(served, request);
+        return this.#updateStatus(served, context, request);
       case 'Delete':
         return this.#delete(served, context, request);
     }
@@ -79,10 +84,14 @@ export class Resources {
 
   watch(served: ServedKind, context: CallContext, request: JsonObject): AsyncIterable<JsonObject> {
     const namespace = requestNamespace(served.kind, request);
+    const filter = this.#options.objectAccess?.filterFor(context.identity);
+    const { plural } = served.kind;
     return watchResource(this.#options.store, served.kind as unknown as Kind, {
       namespace: namespace === '-' ? undefined : namespace,
       resourceVersion: textOf(request, 'resourceVersion'),
       selector: selectorOf(request),
+      fields: this.#fieldsOf(served, request),
+      visible: filter && ((object) => filter.allows(plural, 'watch', object)),
       signal: context.signal,
       show: (object) => this.show(served, object),
     });
@@ -99,6 +108,23 @@ export class Resources {
     // Without a version: the change is wanted whatever a controller wrote meanwhile.
     const body = { ...this.show(served, object), ...fields, metadata: {} };
     return this.#update(served, context, { namespace, name, [bodyField(served.kind)]: body });
+  }
+
+  /**
+   * Judges what the caller would be shown, never what is stored beside it: a selector must not tell
+   * by its answers what a mask hides.
+   */
+  #fieldsOf(served: ServedKind, request: JsonObject): FieldSelector | undefined {
+    const text = textOf(request, 'fieldSelector');
+    if (text === '') return undefined;
+    const fields = parseFieldSelector(text);
+    return (object) => fields(this.show(served, object) as unknown as ApiObject);
+  }
+
+  #demand(context: CallContext, resource: string, verb: string, object: ApiObject): Promise<void> {
+    const { identity } = context;
+    const filter = this.#options.objectAccess?.filterFor(identity);
+    return demandObject(filter, identity, resource, verb, object);
   }
 
   async #require(served: ServedKind, request: JsonObject): Promise<ApiObject> {
@@ -120,25 +146,38 @@ export class Resources {
         verb: 'reveal',
         namespace: requestNamespace(served.kind, request),
       });
-    return this.show(served, await this.#require(served, request), reveal);
+    const object = await this.#require(served, request);
+    await this.#demand(context, served.kind.plural, reveal ? 'reveal' : 'get', object);
+    return this.show(served, object, reveal);
   }
 
-  async #list(served: ServedKind, request: JsonObject): Promise<JsonObject> {
+  async #list(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
     const limit = typeof request.limit === 'number' ? request.limit : 0;
     if (limit < 0)
       throw invalid([{ field: 'limit', description: `${limit} is below 0; leave it out for all` }]);
     const namespace = requestNamespace(served.kind, request);
     const pageToken = textOf(request, 'pageToken');
     const labels = selectorOf(request);
+    const fields = this.#fieldsOf(served, request);
     const options: ListOptions = {
       ...(labels ? { labels } : {}),
+      ...(fields ? { fields } : {}),
       ...(namespace === undefined || namespace === '-' ? {} : { namespace }),
       ...(limit > 0 ? { limit } : {}),
       ...(pageToken === '' ? {} : { pageToken }),
     };
     const list = await this.#options.store.list(served.kind as unknown as Kind, options);
+    const filter = this.#options.objectAccess?.filterFor(context.identity);
+    const items: JsonObject[] = [];
+    // Tens of thousands are shown in slices, so that other calls get their turns.
+    const slice = new TimeSlice(this.#options.clock);
+    for (const item of list.items) {
+      if (slice.due()) await slice.pause();
+      if (!filter || (await filter.allows(served.kind.plural, 'list', item)))
+        items.push(this.show(served, item));
+    }
     return {
-      items: list.items.map((item) => this.show(served, item)),
+      items,
       resourceVersion: String(list.revision),
       nextPageToken: list.nextPageToken,
     };
@@ -162,6 +201,7 @@ export class Resources {
         { served, namespace, name, object, mode },
       ]);
       if (!write) throw new TypeError('admission lost a write');
+      await this.#demand(context, served.kind.plural, mode, write.before ?? write.object);
       if (request.dryRun === true) return this.show(served, dryRunObject(write));
       try {
         const [result] = await store.transact([write.operation]);
@@ -206,10 +246,15 @@ export class Resources {
     return this.#write(served, context, request, 'update');
   }
 
-  async #updateStatus(served: ServedKind, request: JsonObject): Promise<JsonObject> {
+  async #updateStatus(
+    served: ServedKind,
+    context: CallContext,
+    request: JsonObject,
+  ): Promise<JsonObject> {
     const body = request[bodyField(served.kind)];
     const given = isJsonObject(body) ? body : {};
     const current = await this.#require(served, request);
+    await this.#demand(context, `${served.kind.plural}/status`, 'update', current);
     const status = this.#options.admission.statusOf(served, given);
     const metadata = isJsonObject(given.metadata) ? given.metadata : {};
     const version = textOf(metadata, 'resourceVersion');
@@ -228,6 +273,8 @@ export class Resources {
     const { admission, store } = this.#options;
     for (let tries = 1; ; tries += 1) {
       const object = await this.#require(served, request);
+      await this.#demand(context, served.kind.plural, 'delete', object);
+      demandVersion(served, object, textOf(request, 'resourceVersion'));
       const rules: AdmissionRules = served.rules;
       await rules.validateDelete?.(admission.context(context.identity), object, request);
       if (request.dryRun === true) return this.show(served, object);
@@ -244,6 +291,17 @@ export class Resources {
       }
     }
   }
+}
+
+function demandVersion(served: ServedKind, object: ApiObject, wanted: string): void {
+  const { resourceVersion } = object.metadata;
+  if (wanted === '' || wanted === resourceVersion) return;
+  const { namespace, name } = object;
+  throw conflict(
+    { kind: served.kind.kind, ...(namespace === undefined ? {} : { namespace }), name },
+    wanted,
+    resourceVersion,
+  );
 }
 
 /** Undefined for none: then no object has to be looked at. */

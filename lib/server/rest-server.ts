@@ -1,22 +1,39 @@
-import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { createGzip } from 'node:zlib';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { limits, linkSignals, StatusError } from '../base/index.js';
-import type { JsonObject } from '../rpc/index.js';
+import type { JsonObject, MethodInfo } from '../rpc/index.js';
 import type { Identity } from './auth/index.js';
 import type { CallContext } from './call.js';
-import { errorBody, publicError } from './error-body.js';
+import type { Caller } from './dispatcher.js';
+import { publicError } from './error-body.js';
 import type { TransportOptions } from './grpc-server.js';
-import { portOf } from './grpc-server.js';
-import { httpStatuses } from './http-status.js';
-import type { MethodInfo } from '../rpc/index.js';
+import { listText, longItems } from './list-encoding.js';
+import { type Comments, openApiDocument, openApiPath } from './openapi.js';
 import { peerOf } from './peer.js';
+import { discardBody, sendError, transportError } from './rest-errors.js';
+import { acceptsGzip, CrossOrigin, entityTag, isKnown, withPrecondition } from './rest-headers.js';
 import { parseBody, requestFromHttp } from './rest-request.js';
-import { sendEvents, type ServerSentEvent, StreamWriter, watchEvents } from './sse.js';
+import { sendStream } from './rest-stream.js';
+import { RouteMatcher } from './route-matcher.js';
 
-/** A request must have arrived whole within this time. */
+/** A request must have arrived whole within this time, its headers within the shorter one. */
 const requestTimeoutMs = 30_000;
-/** Of a body that is too large so much is taken before the connection is cut. */
-const discardBytesMax = 8 * limits.requestBytesMax;
+const headersTimeoutMs = 10_000;
+/** How often overdue connections are looked for. */
+const overdueMs = 5_000;
+/** Names may be this long in paths. */
+const parameterCharactersMax = 1_024;
+/** Smaller answers are not worth the packing. */
+const gzipItemsMin = 8;
+
+/** Ports of the REST gateway. */
+export interface RestOptions extends TransportOptions {
+  /** Origins whose pages may call; none by default. */
+  readonly corsOrigins: readonly string[];
+  /** What the OpenAPI document says about everything; asked when it is first read. */
+  readonly comments: (() => Promise<Comments>) | undefined;
+}
 
 const callers = new WeakMap<FastifyRequest, Identity>();
 
@@ -30,46 +47,78 @@ export function fastifyPath(path: string): string {
 
 /** The dispatcher over REST: every route comes from the methods' http annotations. */
 export class RestServer {
-  readonly #options: TransportOptions;
+  readonly #options: RestOptions;
   readonly #app: FastifyInstance;
   readonly #closing = new AbortController();
+  readonly #crossOrigin: CrossOrigin;
+  readonly #watchOf: ReadonlyMap<MethodInfo, MethodInfo>;
+  readonly #matcher: RouteMatcher;
+  #document: string | undefined;
 
-  constructor(options: TransportOptions) {
+  constructor(options: RestOptions) {
     this.#options = options;
-    this.#app = Fastify({
+    this.#crossOrigin = new CrossOrigin(options.corsOrigins);
+    this.#app = this.#make();
+    const { methods } = options.dispatcher;
+    this.#matcher = new RouteMatcher(methods, [{ method: 'GET', path: openApiPath }]);
+    this.#watchOf = new Map(
+      methods.flatMap((list) => {
+        if (list.standard?.verb !== 'List') return [];
+        const watch = methods.find(
+          (m) => m.standard?.verb === 'Watch' && m.standard.kind === list.standard?.kind,
+        );
+        return watch ? [[list, watch] as const] : [];
+      }),
+    );
+    for (const method of methods) this.#addRoute(method);
+    this.#addDocument();
+  }
+
+  #make(): FastifyInstance {
+    const { random, tls } = this.#options;
+    const http = { headersTimeout: headersTimeoutMs, connectionsCheckingInterval: overdueMs };
+    const app = Fastify({
       logger: false,
       bodyLimit: limits.requestBytesMax,
       requestTimeout: requestTimeoutMs,
       forceCloseConnections: true,
-      genReqId: () => options.random.uuid(),
-      routerOptions: { ignoreTrailingSlash: true },
+      genReqId: () => random.uuid(),
+      routerOptions: { ignoreTrailingSlash: true, maxParamLength: parameterCharactersMax },
+      exposeHeadRoutes: false,
       return503OnClosing: false,
+      ...(tls ? { https: { ...http, ...serverTls(tls) } } : { http }),
+    }) as FastifyInstance;
+    tls?.onChange(() => {
+      (app.server as unknown as { setSecureContext(o: object): void }).setSecureContext(
+        serverTls(tls),
+      );
     });
-    this.#app.removeAllContentTypeParsers();
-    this.#app.addContentTypeParser(
-      'application/json',
-      { parseAs: 'string' },
-      (_request, body, done) => {
-        try {
-          done(null, body === '' ? undefined : parseBody(String(body)));
-        } catch (error) {
-          done(error as Error);
-        }
-      },
-    );
-    this.#app.setErrorHandler(async (error, request, reply) => {
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
+      try {
+        done(null, body === '' ? undefined : parseBody(String(body)));
+      } catch (error) {
+        done(error as Error);
+      }
+    });
+    app.addHook('onRequest', (request, reply, done) => {
+      void reply.headers(this.#crossOrigin.headersFor(request));
+      done();
+    });
+    app.setErrorHandler(async (error, request, reply) => {
       // Answered before it was sent whole, a client that is still sending sees a broken connection.
       if ((error as { statusCode?: number }).statusCode === 413) await discardBody(request.raw);
       return this.#fail(request, reply, error);
     });
-    this.#app.setNotFoundHandler((request, reply) => this.#notFound(request, reply));
-    for (const method of options.dispatcher.methods) this.#addRoute(method);
+    app.setNotFoundHandler((request, reply) => this.#notFound(request, reply));
+    return app;
   }
 
   /** Starts listening; resolves to the port. */
   async listen(host: string, port: number): Promise<number> {
     await this.#app.listen({ host, port });
-    return portOf(this.#app.server.address());
+    const address = this.#app.server.address();
+    return typeof address === 'object' && address !== null ? address.port : 0;
   }
 
   async close(): Promise<void> {
@@ -84,11 +133,25 @@ export class RestServer {
       method: route.method,
       url: fastifyPath(route.path),
       // Before the body is read: who may not call sends no bytes for us to parse.
-      onRequest: async (request) => {
-        const header = request.headers.authorization;
-        callers.set(request, await this.#options.dispatcher.authenticate(method, header));
+      onRequest: async (request, reply) => {
+        const { authorization } = request.headers;
+        const caller = this.#caller(request, reply);
+        const { dispatcher } = this.#options;
+        callers.set(request, await dispatcher.authenticate(method, authorization, caller));
       },
       handler: (request, reply) => this.#handle(method, request, reply),
+    });
+  }
+
+  #addDocument(): void {
+    this.#app.get(openApiPath, async (request, reply) => {
+      const caller = this.#caller(request, reply);
+      await this.#options.dispatcher.demandCaller(request.headers.authorization, caller);
+      const { schemas, dispatcher } = this.#options;
+      this.#document ??= JSON.stringify(
+        openApiDocument(schemas, dispatcher.methods, await this.#options.comments?.()),
+      );
+      return reply.type('application/json; charset=utf-8').send(this.#document);
     });
   }
 
@@ -98,25 +161,51 @@ export class RestServer {
     reply: FastifyReply,
   ): Promise<unknown> {
     const query = request.query as Record<string, string>;
-    const watch = this.#watchOf(method, query);
+    const watch = query.watch === 'true' ? this.#watchOf.get(method) : undefined;
     if (watch) {
       const { watch: _, ...rest } = query;
       return this.#stream(watch, request, reply, rest);
     }
     if (method.streaming) return this.#stream(method, request, reply, query);
-    const message = this.#message(method, request, query);
+    const message = withPrecondition(
+      method,
+      this.#message(method, request, query),
+      request.headers['if-match'],
+    );
     const context = this.#context(request, reply);
     const answer = await this.#options.dispatcher.unary(method, context, message);
-    return reply.header('x-request-id', request.id).send(answer);
+    void reply.header('x-request-id', request.id);
+    if (method.standard?.verb === 'List') return this.#sendList(method, request, reply, answer);
+    const tag = entityTag(answer);
+    if (tag !== undefined) void reply.header('etag', tag);
+    if (method.standard?.verb === 'Get' && isKnown(request.headers['if-none-match'], tag))
+      return reply.code(304).send();
+    // Not left to the framework: it would look for a serializer of each answer.
+    return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer));
   }
 
-  /** `?watch=true` on a list path is the Watch method of the same kind. */
-  #watchOf(method: MethodInfo, query: Readonly<Record<string, string>>): MethodInfo | undefined {
-    if (method.standard?.verb !== 'List' || query.watch !== 'true') return undefined;
-    const { kind } = method.standard;
-    return this.#options.dispatcher.methods.find(
-      (m) => m.standard?.verb === 'Watch' && m.standard.kind === kind,
+  /** Lists are sent in pieces, and packed where the client takes that. */
+  #sendList(
+    method: MethodInfo,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    answer: JsonObject,
+  ): FastifyReply {
+    const items = longItems(method, answer);
+    const count = Array.isArray(answer.items) ? answer.items.length : 0;
+    const packed = count >= gzipItemsMin && acceptsGzip(request.headers['accept-encoding']);
+    void reply.type('application/json; charset=utf-8');
+    const vary = reply.getHeader('vary');
+    void reply.header(
+      'vary',
+      vary === undefined ? 'accept-encoding' : `${String(vary)}, accept-encoding`,
     );
+    if (packed) void reply.header('content-encoding', 'gzip');
+    if (!items && !packed) return reply.send(JSON.stringify(answer));
+    const text = items
+      ? Readable.from(listText(answer, items, this.#options.clock))
+      : Readable.from([JSON.stringify(answer)]);
+    return reply.send(packed ? text.pipe(createGzip()) : text);
   }
 
   #message(
@@ -128,21 +217,25 @@ export class RestServer {
     return requestFromHttp(method, { params, query, body: request.body });
   }
 
-  #context(request: FastifyRequest, reply: FastifyReply): CallContext {
+  #caller(request: FastifyRequest, reply: FastifyReply): Caller {
     const gone = new AbortController();
     const link = linkSignals(gone.signal, this.#closing.signal);
     reply.raw.on('close', () => {
       gone.abort();
       link[Symbol.dispose]();
     });
-    const identity = callers.get(request);
-    if (!identity) throw new TypeError('a request reached its handler without authentication');
     return {
-      identity,
       peer: peerOf(request.ip),
       requestId: request.id,
+      transport: 'rest',
       signal: link.signal,
     };
+  }
+
+  #context(request: FastifyRequest, reply: FastifyReply): CallContext {
+    const identity = callers.get(request);
+    if (!identity) throw new TypeError('a request reached its handler without authentication');
+    return { ...this.#caller(request, reply), identity };
   }
 
   async #stream(
@@ -151,51 +244,32 @@ export class RestServer {
     reply: FastifyReply,
     query: Readonly<Record<string, string>>,
   ): Promise<void> {
-    const message = { ...this.#message(method, request, query) } as Record<string, unknown>;
-    const watching = method.standard?.verb === 'Watch';
+    const message: Record<string, unknown> = { ...this.#message(method, request, query) };
     const resumeAt = request.headers['last-event-id'];
-    if (watching && typeof resumeAt === 'string' && resumeAt !== '')
-      message.resourceVersion = resumeAt;
+    if (typeof resumeAt === 'string' && resumeAt !== '') {
+      const field = method.standard ? 'resourceVersion' : 'after';
+      if (method.input.fields.some((f) => f.jsonName === field)) message[field] = resumeAt;
+    }
     const context = this.#context(request, reply);
-    const answers = await begun(this.#options.dispatcher.stream(method, context, message));
-    const headers = { 'x-request-id': request.id };
-    reply.hijack();
-    if (watching || query.follow === 'true') {
-      const events = watching ? watchEvents(answers) : plainEvents(answers);
-      const guarded = this.#guarded(method, events, request.id);
-      await sendEvents(reply.raw, headers, guarded, context.signal);
-      return;
-    }
-    reply.raw.writeHead(200, { ...headers, 'content-type': 'application/x-ndjson' });
-    const writer = new StreamWriter(reply.raw, context.signal);
-    try {
-      for await (const answer of answers) await writer.write(`${JSON.stringify(answer)}\n`);
-      reply.raw.end();
-    } catch (error) {
-      // Headers are out: cutting the connection is the only way left to say that this is not all.
-      this.#options.logger.error('stream failed', { method: method.id, error });
-      reply.raw.destroy();
-    }
-  }
-
-  /** Events, and the failure that ends them as a last one. */
-  async *#guarded(
-    method: MethodInfo,
-    events: AsyncIterable<ServerSentEvent>,
-    requestId: string,
-  ): AsyncIterable<ServerSentEvent> {
-    try {
-      yield* events;
-    } catch (thrown) {
-      const error = publicError(thrown);
-      if (error.code === 'Internal')
+    await sendStream({
+      reply,
+      answers: this.#options.dispatcher.stream(method, context, message),
+      // Commands are posted, and their output always comes as events.
+      form: method.standard
+        ? 'watch'
+        : query.follow === 'true' || request.method === 'POST'
+          ? 'events'
+          : 'lines',
+      headers: { 'x-request-id': request.id, ...this.#crossOrigin.headersFor(request) },
+      signal: context.signal,
+      requestId: request.id,
+      report: (error) =>
         this.#options.logger.error('stream failed', {
           method: method.id,
-          requestId,
-          error: thrown,
-        });
-      yield { event: 'ERROR', data: errorBody(error, requestId) };
-    }
+          requestId: request.id,
+          error,
+        }),
+    });
   }
 
   #fail(request: FastifyRequest, reply: FastifyReply, thrown: unknown): FastifyReply {
@@ -206,87 +280,40 @@ export class RestServer {
         requestId: request.id,
         error: thrown,
       });
-    if (error.retryAfterMs !== undefined)
-      void reply.header('retry-after', String(Math.ceil(error.retryAfterMs / 1_000)));
-    if (error.code === 'Unauthenticated') void reply.header('www-authenticate', 'Bearer');
-    return reply
-      .code(httpStatuses[error.code])
-      .header('x-request-id', request.id)
-      .send(errorBody(error, request.id));
+    return sendError(request, reply, error);
   }
 
   /** Also what does not exist is told only to who has a token. */
   async #notFound(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const known = this.#options.dispatcher.methods.find((m) => m.standard);
-    if (known) await this.#options.dispatcher.authenticate(known, request.headers.authorization);
     const path = request.url.split('?')[0] ?? '';
-    const allowed = (['GET', 'POST', 'PUT', 'DELETE'] as const).filter((method) =>
-      this.#app.findRoute({ method, url: path }),
-    );
-    const error = new StatusError({
-      code: 'NotFound',
-      reason: 'RouteNotFound',
-      message: `${request.method} ${path} is not a path of this API`,
-    });
-    const status = allowed.length > 0 ? 405 : 404;
-    return reply.code(status).send(errorBody(error, request.id));
-  }
-}
-
-async function* plainEvents(answers: AsyncIterable<JsonObject>): AsyncIterable<ServerSentEvent> {
-  for await (const data of answers) yield { data };
-}
-
-/**
- * The stream with its first answer already asked for: refusals (no right, compacted) reject here,
- * before headers are sent. A stream that has nothing to say yet is given back after a few turns.
- */
-async function begun(answers: AsyncIterable<JsonObject>): Promise<AsyncIterable<JsonObject>> {
-  const iterator = answers[Symbol.asyncIterator]();
-  const first = iterator.next();
-  const patience = (async () => {
-    for (let turn = 0; turn < 4; turn += 1)
-      await new Promise<void>((resolve) => {
-        setImmediate(resolve);
-      });
-  })();
-  await Promise.race([first, patience]);
-  return (async function* () {
-    for (let result = await first; !result.done; result = await iterator.next()) yield result.value;
-  })();
-}
-
-/** Reads on what a client sends and throws it away: at most so much; the server's request timeout bounds the time. */
-async function discardBody(incoming: IncomingMessage): Promise<void> {
-  let bytes = 0;
-  try {
-    for await (const chunk of incoming) {
-      bytes += (chunk as Buffer).length;
-      if (bytes > discardBytesMax) return;
+    const allowed = this.#matcher.methodsOf(path);
+    if (this.#crossOrigin.preflight(request, reply, allowed)) return reply;
+    const caller = this.#caller(request, reply);
+    await this.#options.dispatcher.demandCaller(request.headers.authorization, caller);
+    if (allowed.length === 0) {
+      const message = `${path} is not a path of this API; see ${openApiPath} for all`;
+      const error = new StatusError({ code: 'NotFound', reason: 'RouteNotFound', message });
+      return sendError(request, reply, error);
     }
-  } catch {
-    // It went away: nobody is left to read the answer.
+    const message = `${path} does not take ${request.method}; use ${allowed.join(' or ')}`;
+    const error = new StatusError({ code: 'Unimplemented', reason: 'MethodNotAllowed', message });
+    return sendError(request, reply.header('allow', allowed.join(', ')), error, 405);
   }
 }
 
-/** Fastify's own refusals in our terms. */
-function transportError(thrown: unknown): unknown {
-  if (thrown instanceof StatusError) return thrown;
-  const { statusCode, message } = thrown as { statusCode?: number; message?: string };
-  const known: Readonly<Record<number, string>> = {
-    400: 'MalformedRequest',
-    413: 'BodyTooLarge',
-    415: 'UnsupportedMediaType',
-    414: 'UrlTooLong',
+function serverTls(tls: NonNullable<TransportOptions['tls']>): {
+  cert: Buffer;
+  key: Buffer;
+  ca?: Buffer;
+  requestCert: boolean;
+  rejectUnauthorized: boolean;
+} {
+  const { cert, key, clientCa } = tls.material;
+  return {
+    cert,
+    key,
+    ...(clientCa ? { ca: clientCa } : {}),
+    requestCert: tls.mutual,
+    rejectUnauthorized: tls.mutual,
   };
-  const reason = statusCode === undefined ? undefined : known[statusCode];
-  if (reason === undefined) return thrown;
-  const tooLarge = `is larger than ${limits.requestBytesMax} bytes; send less at a time`;
-  return new StatusError({
-    code: 'InvalidArgument',
-    reason,
-    message: statusCode === 413 ? `the body ${tooLarge}` : (message ?? reason),
-    cause: thrown,
-    ...(statusCode === 413 ? { violations: [{ field: 'body', description: tooLarge }] } : {}),
-  });
 }

@@ -197,8 +197,20 @@ describe('request parsing', () => {
   });
 
   it('dns labels, quantities and paths are judged by their formats', () => {
-    const good = { 'dns-label': 'a-1', quantity: '10Gi', 'absolute-path': '/a/b' };
-    const bad = { 'dns-label': 'A', quantity: '10Gx', 'absolute-path': '/a/../b' };
+    const good = {
+      'dns-label': 'a-1',
+      'dns-subdomain': 'a-1.b',
+      'registry-host': '*.example.com:5000',
+      quantity: '10Gi',
+      'absolute-path': '/a/b',
+    };
+    const bad = {
+      'dns-label': 'A',
+      'dns-subdomain': 'a..b',
+      'registry-host': 'https://example.com',
+      quantity: '10Gx',
+      'absolute-path': '/a/../b',
+    };
     for (const [name, format] of Object.entries(formats)) {
       expect(format.test(good[name as keyof typeof good]), name).to.equal(true);
       expect(format.test(bad[name as keyof typeof bad]), name).to.equal(false);

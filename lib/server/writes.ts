@@ -216,7 +216,11 @@ export class Admission {
 
   #operation(served: ServedKind, object: ApiObject, before: ApiObject | undefined): Operation {
     const given = object.metadata as Partial<ObjectMeta> | undefined;
-    const annotations = given?.annotations ? { annotations: given.annotations } : {};
+    const annotations = {
+      ...(given?.annotations ? { annotations: given.annotations } : {}),
+      // Never a client's: it is an output-only field, so only rules set it.
+      ...(given?.expiresAt === undefined ? {} : { expiresAt: given.expiresAt }),
+    };
     const { kind, rules } = served;
     if (!before) {
       const finalizers = rules.finalizers ? { finalizers: rules.finalizers } : {};

@@ -119,8 +119,7 @@ describe('storage through the API of a running daemon', function () {
     await daemon.ok('POST', `${base}/snapshots`, { name: 's', source: { volume: 'v' } });
     await until('snapshots/s', 'Ready');
     const small = await daemon.rest('POST', `${base}/snapshots/s:restore`, {
-      volume: 'r',
-      size: '1Mi',
+      volume: { name: 'r', size: '1Mi' },
     });
     expect(small.status).to.equal(400);
     expect(JSON.stringify(small.body)).to.contain('is less than snapshot');
@@ -281,7 +280,9 @@ describe('storage through the API of a running daemon', function () {
     await until('snapshots/s', 'Ready');
     const { stdout } = await daemon.cli('get', 'snapshots');
     expect(stdout).to.contain('16777216');
-    await daemon.ok('POST', `${base}/snapshots/s:restore`, { volume: 'r', size: '32Mi' });
+    await daemon.ok('POST', `${base}/snapshots/s:restore`, {
+      volume: { name: 'r', size: '32Mi' },
+    });
     await until('volumes/r', 'Available');
     const type = execFileSync('blkid', [
       '-p',

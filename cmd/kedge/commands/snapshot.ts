@@ -45,9 +45,11 @@ export function addSnapshot(program: Command): void {
           {
             namespace: options.namespace,
             name,
-            volume: options.to,
-            size: options.size ?? '',
-            storageClassName: options.storageClass ?? '',
+            volume: {
+              name: options.to,
+              size: options.size ?? '',
+              storageClassName: options.storageClass ?? '',
+            },
           },
           `volumes/${options.to} created from snapshots/${name}`,
         ),

@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
 import type { Availability, Runtime, WorkloadSpec, WorkloadState } from '../runtime.js';
+import type { ExecProcess, ExecSpec } from '../exec.js';
 import { rotate } from './log-rotation.js';
+import { execInProcess } from './process-exec.js';
 import { isAlive, type ProcessId, readIfExists, readProcessId } from './process-table.js';
 
 const run = promisify(execFile);
@@ -242,6 +244,14 @@ export class ProcessRuntime implements Runtime {
       }
       await sleep(clock, waitMs);
     }
+  }
+
+  async exec(id: string, spec: ExecSpec): Promise<ExecProcess> {
+    const mode = await this.#probe();
+    const state = await this.observe(id);
+    if (mode.type === 'unavailable' || state.state !== 'running')
+      throw new Error(`workload ${id} does not run`);
+    return execInProcess({ pid: state.pid, mode: mode.type, clock: this.#options.clock }, spec);
   }
 
   async remove(id: string): Promise<void> {

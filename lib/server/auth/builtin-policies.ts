@@ -1,5 +1,6 @@
 import { hasCode } from '../../base/index.js';
-import type { ObjectStore } from '../../store/index.js';
+import { jsonEqual } from '../../object/index.js';
+import { modify, type ObjectStore } from '../../store/index.js';
 import { policies, type PolicyRule } from './kinds.js';
 
 const all = ['*'];
@@ -28,9 +29,10 @@ export const builtinPolicies: Readonly<
     rules: [
       {
         resources: ['services', 'instances', 'volumes', 'snapshots', 'secrets', 'configmaps'],
-        verbs: [...read, 'create', 'update', 'delete', 'scale', 'exec'],
+        verbs: [...read, 'create', 'update', 'delete', 'scale'],
         namespaces: all,
       },
+      { resources: ['exec'], verbs: ['exec'], namespaces: all },
       {
         resources: ['namespaces', 'storageclasses', 'nodes', 'logs', 'events', 'health'],
         verbs: read,
@@ -62,9 +64,15 @@ export const builtinPolicies: Readonly<
     ],
   },
   node: {
-    description: 'What the agent of a node needs',
+    description: 'What the agent of a node needs; narrowed to what belongs to its node',
     rules: [
-      { resources: ['nodes', 'instances', 'volumes', 'services'], verbs: read, namespaces: all },
+      {
+        resources: ['nodes', 'instances', 'volumes', 'services', 'configmaps', 'storageclasses'],
+        verbs: read,
+        namespaces: all,
+      },
+      { resources: ['secrets'], verbs: ['get', 'reveal'], namespaces: all },
+      { resources: ['nodes', 'events'], verbs: ['create', 'update'], namespaces: all },
       {
         resources: ['nodes/status', 'instances/status', 'volumes/status'],
         verbs: ['update'],
@@ -74,13 +82,18 @@ export const builtinPolicies: Readonly<
   },
 };
 
-/** Writes the built-in policies that are missing. Idempotent. */
+/** Writes the built-in policies as this release has them. Idempotent. */
 export async function seedPolicies(store: ObjectStore): Promise<void> {
   for (const [name, { description, rules }] of Object.entries(builtinPolicies)) {
     try {
       await store.create(policies, { name, description, rules, builtin: true });
     } catch (error) {
       if (!hasCode(error, 'AlreadyExists')) throw error;
+      await modify(store, policies, { name }, (stored) =>
+        jsonEqual([stored.description, stored.rules], [description, rules])
+          ? undefined
+          : { ...stored, description, rules },
+      );
     }
   }
 }

@@ -2,7 +2,12 @@
  * Who calls and what they may do: users, tokens, policies.
  * Default deny. Secrets of tokens are stored hashed and compared in constant time.
  */
-export { type Authentication, Authenticator, type Identity } from './authenticator.js';
+export {
+  type Authentication,
+  Authenticator,
+  type AuthenticatorStore,
+  type Identity,
+} from './authenticator.js';
 export { type Access, type AccessControl, accessControl, Authorizer } from './authorizer.js';
 export {
   bootstrap,
@@ -11,6 +16,8 @@ export {
   recoverRoot,
   type TokenRequest,
 } from './bootstrap.js';
+export { type Can, escalations } from './escalation.js';
+export { rightsChanges } from './changes.js';
 export { builtinPolicies, seedPolicies } from './builtin-policies.js';
 export { makeToken, type NewToken } from './token-format.js';
 export {

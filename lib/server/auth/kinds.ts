@@ -6,6 +6,8 @@ export interface User extends ApiObject {
   readonly email?: string;
   /** Names of policies. */
   readonly policies?: readonly string[];
+  /** Of a service account that is a node's. */
+  readonly node?: string;
 }
 
 /** Resources, verbs and namespaces that belong together. */
@@ -31,6 +33,8 @@ export interface Token extends ApiObject {
   /** SHA-256 of the secret, hex. Not in the schema, so never answered. */
   readonly secretHash?: string;
   readonly expiresAt?: string;
+  /** To the minute. */
+  readonly lastUsedAt?: string;
 }
 
 /** Facts about the installation that must not be lost; never served. */
@@ -66,10 +70,11 @@ export const tokens = defineKind<Token>({
   kind: 'Token',
   plural: 'tokens',
   scope: 'Cluster',
-  statusFields: ['secretHash', 'expiresAt'],
+  statusFields: ['secretHash', 'expiresAt', 'lastUsedAt'],
   columns: [
     { header: 'ID', value: (o) => o.name },
     { header: 'SUBJECT', value: (o) => o.subject },
+    { header: 'LAST USED', value: (o) => o.lastUsedAt },
     { header: 'EXPIRES', value: (o) => o.expiresAt },
     { header: 'DESCRIPTION', value: (o) => o.description },
   ],

@@ -37,6 +37,8 @@ export interface User {
   kind?: User_Kind | undefined;
   email: string;
   policies: string[];
+  /** Of a service account that is a node's: it reaches only what belongs to that node. */
+  node: string;
 }
 
 export const User_Kind = {
@@ -127,6 +129,8 @@ export interface ListUsersRequest {
   pageToken: string;
   /** Kubernetes text form: a=b,c!=d,e in (f,g),!h */
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface ListUsersResponse {
@@ -152,6 +156,8 @@ export interface UpdateUserRequest {
 export interface DeleteUserRequest {
   name: string;
   dryRun: boolean;
+  /** The stored version; another one is refused. Over REST also: If-Match. */
+  resourceVersion: string;
 }
 
 export interface GetPolicyRequest {
@@ -163,6 +169,8 @@ export interface ListPoliciesRequest {
   pageToken: string;
   /** Kubernetes text form: a=b,c!=d,e in (f,g),!h */
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface ListPoliciesResponse {
@@ -188,6 +196,164 @@ export interface UpdatePolicyRequest {
 export interface DeletePolicyRequest {
   name: string;
   dryRun: boolean;
+  /** The stored version; another one is refused. Over REST also: If-Match. */
+  resourceVersion: string;
+}
+
+/** Where images are pulled from, and with which credentials. */
+export interface Registry {
+  name: string;
+  labels: { [key: string]: string };
+  metadata?:
+    | ObjectMeta
+    | undefined;
+  /** Host with an optional port; *.example.com covers every host below. */
+  registry: string;
+  auth?: Registry_Auth | undefined;
+}
+
+export const Registry_AuthType = {
+  AUTH_TYPE_UNSPECIFIED: "AUTH_TYPE_UNSPECIFIED",
+  /** basic - username and password */
+  basic: "basic",
+  token: "token",
+  /** dockerconfigjson - dockerConfigJson, as Docker writes it */
+  dockerconfigjson: "dockerconfigjson",
+} as const;
+
+export type Registry_AuthType = typeof Registry_AuthType[keyof typeof Registry_AuthType];
+
+
+export function registry_AuthTypeFromJSON(object: any): Registry_AuthType {
+  switch (object) {
+    case 0:
+    case "AUTH_TYPE_UNSPECIFIED":
+      return Registry_AuthType.AUTH_TYPE_UNSPECIFIED;
+    case 1:
+    case "basic":
+      return Registry_AuthType.basic;
+    case 2:
+    case "token":
+      return Registry_AuthType.token;
+    case 3:
+    case "dockerconfigjson":
+      return Registry_AuthType.dockerconfigjson;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Registry_AuthType");
+  }
+}
+
+export function registry_AuthTypeToJSON(object: Registry_AuthType): string {
+  switch (object) {
+    case Registry_AuthType.AUTH_TYPE_UNSPECIFIED:
+      return "AUTH_TYPE_UNSPECIFIED";
+    case Registry_AuthType.basic:
+      return "basic";
+    case Registry_AuthType.token:
+      return "token";
+    case Registry_AuthType.dockerconfigjson:
+      return "dockerconfigjson";
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Registry_AuthType");
+  }
+}
+
+export function registry_AuthTypeToNumber(object: Registry_AuthType): number {
+  switch (object) {
+    case Registry_AuthType.AUTH_TYPE_UNSPECIFIED:
+      return 0;
+    case Registry_AuthType.basic:
+      return 1;
+    case Registry_AuthType.token:
+      return 2;
+    case Registry_AuthType.dockerconfigjson:
+      return 3;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Registry_AuthType");
+  }
+}
+
+export interface Registry_Auth {
+  type: Registry_AuthType;
+  username: string;
+  /**
+   * This, token and docker_config_json: a literal, kept sealed and answered masked, or a secret
+   * reference secret:<name>.<namespace>.svc/<key>.
+   */
+  password: string;
+  token: string;
+  dockerConfigJson: string;
+}
+
+export interface Registry_LabelsEntry {
+  key: string;
+  value: string;
+}
+
+export interface GetRegistryRequest {
+  name: string;
+}
+
+export interface ListRegistriesRequest {
+  limit: number;
+  pageToken: string;
+  /** Kubernetes text form: a=b,c!=d,e in (f,g),!h */
+  labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
+}
+
+export interface ListRegistriesResponse {
+  items: Registry[];
+  resourceVersion: string;
+  nextPageToken: string;
+}
+
+export interface CreateRegistryRequest {
+  registry?:
+    | Registry
+    | undefined;
+  /** All of admission, nothing stored. */
+  dryRun: boolean;
+}
+
+export interface UpdateRegistryRequest {
+  name: string;
+  registry?:
+    | Registry
+    | undefined;
+  /** All of admission, nothing stored. */
+  dryRun: boolean;
+}
+
+export interface DeleteRegistryRequest {
+  name: string;
+  /** All of admission, nothing stored. */
+  dryRun: boolean;
+  /** The stored version; another one is refused. Over REST also: If-Match. */
+  resourceVersion: string;
+}
+
+export interface AttachPolicyRequest {
+  /** Of the user. */
+  name: string;
+  policy: string;
+}
+
+export interface DetachPolicyRequest {
+  /** Of the user. */
+  name: string;
+  policy: string;
+}
+
+export interface RotateKeysRequest {
+}
+
+export interface RotateKeysResponse {
+  /** First characters of the key's fingerprint. */
+  keyId: string;
+  /** Objects whose values were sealed under another key. */
+  resealed: number;
 }
 
 function createBaseBootstrapRequest(): BootstrapRequest {
@@ -328,7 +494,7 @@ export const BootstrapResponse: MessageFns<BootstrapResponse> = {
 };
 
 function createBaseUser(): User {
-  return { name: "", labels: {}, metadata: undefined, kind: undefined, email: "", policies: [] };
+  return { name: "", labels: {}, metadata: undefined, kind: undefined, email: "", policies: [], node: "" };
 }
 
 export const User: MessageFns<User> = {
@@ -350,6 +516,9 @@ export const User: MessageFns<User> = {
     }
     for (const v of message.policies) {
       writer.uint32(50).string(v!);
+    }
+    if (message.node !== "") {
+      writer.uint32(58).string(message.node);
     }
     return writer;
   },
@@ -418,6 +587,14 @@ export const User: MessageFns<User> = {
             message.policies.push(reader.string());
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.node = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -451,6 +628,7 @@ export const User: MessageFns<User> = {
       kind: isSet(object.kind) ? user_KindFromJSON(object.kind) : undefined,
       email: isSet(object.email) ? globalThis.String(object.email) : "",
       policies: globalThis.Array.isArray(object?.policies) ? object.policies.map((e: any) => globalThis.String(e)) : [],
+      node: isSet(object.node) ? globalThis.String(object.node) : "",
     };
   },
 
@@ -480,6 +658,9 @@ export const User: MessageFns<User> = {
     if (message.policies?.length) {
       obj.policies = message.policies;
     }
+    if (message.node !== "") {
+      obj.node = message.node;
+    }
     return obj;
   },
 
@@ -504,6 +685,7 @@ export const User: MessageFns<User> = {
     message.kind = object.kind ?? undefined;
     message.email = object.email ?? "";
     message.policies = object.policies?.map((e) => e) || [];
+    message.node = object.node ?? "";
     return message;
   },
 };
@@ -1032,7 +1214,7 @@ export const GetUserRequest: MessageFns<GetUserRequest> = {
 };
 
 function createBaseListUsersRequest(): ListUsersRequest {
-  return { limit: 0, pageToken: "", labelSelector: "" };
+  return { limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const ListUsersRequest: MessageFns<ListUsersRequest> = {
@@ -1045,6 +1227,9 @@ export const ListUsersRequest: MessageFns<ListUsersRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(34).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(42).string(message.fieldSelector);
     }
     return writer;
   },
@@ -1086,6 +1271,14 @@ export const ListUsersRequest: MessageFns<ListUsersRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1111,6 +1304,11 @@ export const ListUsersRequest: MessageFns<ListUsersRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -1125,6 +1323,9 @@ export const ListUsersRequest: MessageFns<ListUsersRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -1136,6 +1337,7 @@ export const ListUsersRequest: MessageFns<ListUsersRequest> = {
     message.limit = object.limit ?? 0;
     message.pageToken = object.pageToken ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };
@@ -1444,7 +1646,7 @@ export const UpdateUserRequest: MessageFns<UpdateUserRequest> = {
 };
 
 function createBaseDeleteUserRequest(): DeleteUserRequest {
-  return { name: "", dryRun: false };
+  return { name: "", dryRun: false, resourceVersion: "" };
 }
 
 export const DeleteUserRequest: MessageFns<DeleteUserRequest> = {
@@ -1454,6 +1656,9 @@ export const DeleteUserRequest: MessageFns<DeleteUserRequest> = {
     }
     if (message.dryRun !== false) {
       writer.uint32(24).bool(message.dryRun);
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(34).string(message.resourceVersion);
     }
     return writer;
   },
@@ -1487,6 +1692,14 @@ export const DeleteUserRequest: MessageFns<DeleteUserRequest> = {
             message.dryRun = reader.bool();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1507,6 +1720,11 @@ export const DeleteUserRequest: MessageFns<DeleteUserRequest> = {
         : isSet(object.dry_run)
         ? globalThis.Boolean(object.dry_run)
         : false,
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
     };
   },
 
@@ -1518,6 +1736,9 @@ export const DeleteUserRequest: MessageFns<DeleteUserRequest> = {
     if (message.dryRun !== false) {
       obj.dryRun = message.dryRun;
     }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
     return obj;
   },
 
@@ -1528,6 +1749,7 @@ export const DeleteUserRequest: MessageFns<DeleteUserRequest> = {
     const message = createBaseDeleteUserRequest();
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
+    message.resourceVersion = object.resourceVersion ?? "";
     return message;
   },
 };
@@ -1600,7 +1822,7 @@ export const GetPolicyRequest: MessageFns<GetPolicyRequest> = {
 };
 
 function createBaseListPoliciesRequest(): ListPoliciesRequest {
-  return { limit: 0, pageToken: "", labelSelector: "" };
+  return { limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const ListPoliciesRequest: MessageFns<ListPoliciesRequest> = {
@@ -1613,6 +1835,9 @@ export const ListPoliciesRequest: MessageFns<ListPoliciesRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(34).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(42).string(message.fieldSelector);
     }
     return writer;
   },
@@ -1654,6 +1879,14 @@ export const ListPoliciesRequest: MessageFns<ListPoliciesRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1679,6 +1912,11 @@ export const ListPoliciesRequest: MessageFns<ListPoliciesRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -1693,6 +1931,9 @@ export const ListPoliciesRequest: MessageFns<ListPoliciesRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -1704,6 +1945,7 @@ export const ListPoliciesRequest: MessageFns<ListPoliciesRequest> = {
     message.limit = object.limit ?? 0;
     message.pageToken = object.pageToken ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };
@@ -2016,7 +2258,7 @@ export const UpdatePolicyRequest: MessageFns<UpdatePolicyRequest> = {
 };
 
 function createBaseDeletePolicyRequest(): DeletePolicyRequest {
-  return { name: "", dryRun: false };
+  return { name: "", dryRun: false, resourceVersion: "" };
 }
 
 export const DeletePolicyRequest: MessageFns<DeletePolicyRequest> = {
@@ -2026,6 +2268,9 @@ export const DeletePolicyRequest: MessageFns<DeletePolicyRequest> = {
     }
     if (message.dryRun !== false) {
       writer.uint32(24).bool(message.dryRun);
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(34).string(message.resourceVersion);
     }
     return writer;
   },
@@ -2059,6 +2304,14 @@ export const DeletePolicyRequest: MessageFns<DeletePolicyRequest> = {
             message.dryRun = reader.bool();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2079,6 +2332,11 @@ export const DeletePolicyRequest: MessageFns<DeletePolicyRequest> = {
         : isSet(object.dry_run)
         ? globalThis.Boolean(object.dry_run)
         : false,
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
     };
   },
 
@@ -2090,6 +2348,9 @@ export const DeletePolicyRequest: MessageFns<DeletePolicyRequest> = {
     if (message.dryRun !== false) {
       obj.dryRun = message.dryRun;
     }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
     return obj;
   },
 
@@ -2100,6 +2361,1319 @@ export const DeletePolicyRequest: MessageFns<DeletePolicyRequest> = {
     const message = createBaseDeletePolicyRequest();
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
+    message.resourceVersion = object.resourceVersion ?? "";
+    return message;
+  },
+};
+
+function createBaseRegistry(): Registry {
+  return { name: "", labels: {}, metadata: undefined, registry: "", auth: undefined };
+}
+
+export const Registry: MessageFns<Registry> = {
+  encode(message: Registry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    globalThis.Object.entries(message.labels).forEach(([key, value]: [string, string]) => {
+      Registry_LabelsEntry.encode({ key: key as any, value }, writer.uint32(18).fork()).join();
+    });
+    if (message.metadata !== undefined) {
+      ObjectMeta.encode(message.metadata, writer.uint32(26).fork()).join();
+    }
+    if (message.registry !== "") {
+      writer.uint32(34).string(message.registry);
+    }
+    if (message.auth !== undefined) {
+      Registry_Auth.encode(message.auth, writer.uint32(42).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Registry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRegistry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            const entry2 = Registry_LabelsEntry.decode(reader, reader.uint32());
+            if (entry2.value !== undefined) {
+              message.labels[entry2.key] = entry2.value;
+            }
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.metadata = ObjectMeta.decode(reader, reader.uint32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.registry = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.auth = Registry_Auth.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): Registry {
+    return {
+      name: isSet(object.name) ? globalThis.String(object.name) : "",
+      labels: isObject(object.labels)
+        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
+          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
+            globalThis.Object.defineProperty(acc, key, {
+              value: globalThis.String(value),
+              enumerable: true,
+              configurable: true,
+              writable: true,
+            });
+            return acc;
+          },
+          {},
+        )
+        : {},
+      metadata: isSet(object.metadata) ? ObjectMeta.fromJSON(object.metadata) : undefined,
+      registry: isSet(object.registry) ? globalThis.String(object.registry) : "",
+      auth: isSet(object.auth) ? Registry_Auth.fromJSON(object.auth) : undefined,
+    };
+  },
+
+  toJSON(message: Registry): unknown {
+    const obj: any = {};
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    if (message.labels) {
+      const entries = globalThis.Object.entries(message.labels) as [string, string][];
+      if (entries.length > 0) {
+        obj.labels = {};
+        entries.forEach(([k, v]) => {
+          obj.labels[k] = v;
+        });
+      }
+    }
+    if (message.metadata !== undefined) {
+      obj.metadata = ObjectMeta.toJSON(message.metadata);
+    }
+    if (message.registry !== "") {
+      obj.registry = message.registry;
+    }
+    if (message.auth !== undefined) {
+      obj.auth = Registry_Auth.toJSON(message.auth);
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<Registry>, I>>(base?: I): Registry {
+    return Registry.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<Registry>, I>>(object: I): Registry {
+    const message = createBaseRegistry();
+    message.name = object.name ?? "";
+    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
+        if (value !== undefined) {
+          acc[key] = globalThis.String(value);
+        }
+        return acc;
+      },
+      {},
+    );
+    message.metadata = (object.metadata !== undefined && object.metadata !== null)
+      ? ObjectMeta.fromPartial(object.metadata)
+      : undefined;
+    message.registry = object.registry ?? "";
+    message.auth = (object.auth !== undefined && object.auth !== null)
+      ? Registry_Auth.fromPartial(object.auth)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseRegistry_Auth(): Registry_Auth {
+  return { type: Registry_AuthType.AUTH_TYPE_UNSPECIFIED, username: "", password: "", token: "", dockerConfigJson: "" };
+}
+
+export const Registry_Auth: MessageFns<Registry_Auth> = {
+  encode(message: Registry_Auth, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.type !== Registry_AuthType.AUTH_TYPE_UNSPECIFIED) {
+      writer.uint32(8).int32(registry_AuthTypeToNumber(message.type));
+    }
+    if (message.username !== "") {
+      writer.uint32(18).string(message.username);
+    }
+    if (message.password !== "") {
+      writer.uint32(26).string(message.password);
+    }
+    if (message.token !== "") {
+      writer.uint32(34).string(message.token);
+    }
+    if (message.dockerConfigJson !== "") {
+      writer.uint32(42).string(message.dockerConfigJson);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Registry_Auth {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRegistry_Auth();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.type = registry_AuthTypeFromJSON(reader.int32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.username = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.password = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.dockerConfigJson = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): Registry_Auth {
+    return {
+      type: isSet(object.type) ? registry_AuthTypeFromJSON(object.type) : Registry_AuthType.AUTH_TYPE_UNSPECIFIED,
+      username: isSet(object.username) ? globalThis.String(object.username) : "",
+      password: isSet(object.password) ? globalThis.String(object.password) : "",
+      token: isSet(object.token) ? globalThis.String(object.token) : "",
+      dockerConfigJson: isSet(object.dockerConfigJson)
+        ? globalThis.String(object.dockerConfigJson)
+        : isSet(object.docker_config_json)
+        ? globalThis.String(object.docker_config_json)
+        : "",
+    };
+  },
+
+  toJSON(message: Registry_Auth): unknown {
+    const obj: any = {};
+    if (message.type !== Registry_AuthType.AUTH_TYPE_UNSPECIFIED) {
+      obj.type = registry_AuthTypeToJSON(message.type);
+    }
+    if (message.username !== "") {
+      obj.username = message.username;
+    }
+    if (message.password !== "") {
+      obj.password = message.password;
+    }
+    if (message.token !== "") {
+      obj.token = message.token;
+    }
+    if (message.dockerConfigJson !== "") {
+      obj.dockerConfigJson = message.dockerConfigJson;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<Registry_Auth>, I>>(base?: I): Registry_Auth {
+    return Registry_Auth.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<Registry_Auth>, I>>(object: I): Registry_Auth {
+    const message = createBaseRegistry_Auth();
+    message.type = object.type ?? Registry_AuthType.AUTH_TYPE_UNSPECIFIED;
+    message.username = object.username ?? "";
+    message.password = object.password ?? "";
+    message.token = object.token ?? "";
+    message.dockerConfigJson = object.dockerConfigJson ?? "";
+    return message;
+  },
+};
+
+function createBaseRegistry_LabelsEntry(): Registry_LabelsEntry {
+  return { key: "", value: "" };
+}
+
+export const Registry_LabelsEntry: MessageFns<Registry_LabelsEntry> = {
+  encode(message: Registry_LabelsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Registry_LabelsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRegistry_LabelsEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): Registry_LabelsEntry {
+    return {
+      key: isSet(object.key) ? globalThis.String(object.key) : "",
+      value: isSet(object.value) ? globalThis.String(object.value) : "",
+    };
+  },
+
+  toJSON(message: Registry_LabelsEntry): unknown {
+    const obj: any = {};
+    if (message.key !== "") {
+      obj.key = message.key;
+    }
+    if (message.value !== "") {
+      obj.value = message.value;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<Registry_LabelsEntry>, I>>(base?: I): Registry_LabelsEntry {
+    return Registry_LabelsEntry.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<Registry_LabelsEntry>, I>>(object: I): Registry_LabelsEntry {
+    const message = createBaseRegistry_LabelsEntry();
+    message.key = object.key ?? "";
+    message.value = object.value ?? "";
+    return message;
+  },
+};
+
+function createBaseGetRegistryRequest(): GetRegistryRequest {
+  return { name: "" };
+}
+
+export const GetRegistryRequest: MessageFns<GetRegistryRequest> = {
+  encode(message: GetRegistryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetRegistryRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetRegistryRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): GetRegistryRequest {
+    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
+  },
+
+  toJSON(message: GetRegistryRequest): unknown {
+    const obj: any = {};
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<GetRegistryRequest>, I>>(base?: I): GetRegistryRequest {
+    return GetRegistryRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<GetRegistryRequest>, I>>(object: I): GetRegistryRequest {
+    const message = createBaseGetRegistryRequest();
+    message.name = object.name ?? "";
+    return message;
+  },
+};
+
+function createBaseListRegistriesRequest(): ListRegistriesRequest {
+  return { limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
+}
+
+export const ListRegistriesRequest: MessageFns<ListRegistriesRequest> = {
+  encode(message: ListRegistriesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.limit !== 0) {
+      writer.uint32(16).int32(message.limit);
+    }
+    if (message.pageToken !== "") {
+      writer.uint32(26).string(message.pageToken);
+    }
+    if (message.labelSelector !== "") {
+      writer.uint32(34).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(42).string(message.fieldSelector);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListRegistriesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListRegistriesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.limit = reader.int32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.pageToken = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.labelSelector = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): ListRegistriesRequest {
+    return {
+      limit: isSet(object.limit) ? globalThis.Number(object.limit) : 0,
+      pageToken: isSet(object.pageToken)
+        ? globalThis.String(object.pageToken)
+        : isSet(object.page_token)
+        ? globalThis.String(object.page_token)
+        : "",
+      labelSelector: isSet(object.labelSelector)
+        ? globalThis.String(object.labelSelector)
+        : isSet(object.label_selector)
+        ? globalThis.String(object.label_selector)
+        : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
+    };
+  },
+
+  toJSON(message: ListRegistriesRequest): unknown {
+    const obj: any = {};
+    if (message.limit !== 0) {
+      obj.limit = Math.round(message.limit);
+    }
+    if (message.pageToken !== "") {
+      obj.pageToken = message.pageToken;
+    }
+    if (message.labelSelector !== "") {
+      obj.labelSelector = message.labelSelector;
+    }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<ListRegistriesRequest>, I>>(base?: I): ListRegistriesRequest {
+    return ListRegistriesRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<ListRegistriesRequest>, I>>(object: I): ListRegistriesRequest {
+    const message = createBaseListRegistriesRequest();
+    message.limit = object.limit ?? 0;
+    message.pageToken = object.pageToken ?? "";
+    message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
+    return message;
+  },
+};
+
+function createBaseListRegistriesResponse(): ListRegistriesResponse {
+  return { items: [], resourceVersion: "", nextPageToken: "" };
+}
+
+export const ListRegistriesResponse: MessageFns<ListRegistriesResponse> = {
+  encode(message: ListRegistriesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.items) {
+      Registry.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(18).string(message.resourceVersion);
+    }
+    if (message.nextPageToken !== "") {
+      writer.uint32(26).string(message.nextPageToken);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListRegistriesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListRegistriesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.items.push(Registry.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.nextPageToken = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): ListRegistriesResponse {
+    return {
+      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => Registry.fromJSON(e)) : [],
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
+      nextPageToken: isSet(object.nextPageToken)
+        ? globalThis.String(object.nextPageToken)
+        : isSet(object.next_page_token)
+        ? globalThis.String(object.next_page_token)
+        : "",
+    };
+  },
+
+  toJSON(message: ListRegistriesResponse): unknown {
+    const obj: any = {};
+    if (message.items?.length) {
+      obj.items = message.items.map((e) => Registry.toJSON(e));
+    }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
+    if (message.nextPageToken !== "") {
+      obj.nextPageToken = message.nextPageToken;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<ListRegistriesResponse>, I>>(base?: I): ListRegistriesResponse {
+    return ListRegistriesResponse.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<ListRegistriesResponse>, I>>(object: I): ListRegistriesResponse {
+    const message = createBaseListRegistriesResponse();
+    message.items = object.items?.map((e) => Registry.fromPartial(e)) || [];
+    message.resourceVersion = object.resourceVersion ?? "";
+    message.nextPageToken = object.nextPageToken ?? "";
+    return message;
+  },
+};
+
+function createBaseCreateRegistryRequest(): CreateRegistryRequest {
+  return { registry: undefined, dryRun: false };
+}
+
+export const CreateRegistryRequest: MessageFns<CreateRegistryRequest> = {
+  encode(message: CreateRegistryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.registry !== undefined) {
+      Registry.encode(message.registry, writer.uint32(18).fork()).join();
+    }
+    if (message.dryRun !== false) {
+      writer.uint32(24).bool(message.dryRun);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateRegistryRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateRegistryRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.registry = Registry.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.dryRun = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): CreateRegistryRequest {
+    return {
+      registry: isSet(object.registry) ? Registry.fromJSON(object.registry) : undefined,
+      dryRun: isSet(object.dryRun)
+        ? globalThis.Boolean(object.dryRun)
+        : isSet(object.dry_run)
+        ? globalThis.Boolean(object.dry_run)
+        : false,
+    };
+  },
+
+  toJSON(message: CreateRegistryRequest): unknown {
+    const obj: any = {};
+    if (message.registry !== undefined) {
+      obj.registry = Registry.toJSON(message.registry);
+    }
+    if (message.dryRun !== false) {
+      obj.dryRun = message.dryRun;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<CreateRegistryRequest>, I>>(base?: I): CreateRegistryRequest {
+    return CreateRegistryRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<CreateRegistryRequest>, I>>(object: I): CreateRegistryRequest {
+    const message = createBaseCreateRegistryRequest();
+    message.registry = (object.registry !== undefined && object.registry !== null)
+      ? Registry.fromPartial(object.registry)
+      : undefined;
+    message.dryRun = object.dryRun ?? false;
+    return message;
+  },
+};
+
+function createBaseUpdateRegistryRequest(): UpdateRegistryRequest {
+  return { name: "", registry: undefined, dryRun: false };
+}
+
+export const UpdateRegistryRequest: MessageFns<UpdateRegistryRequest> = {
+  encode(message: UpdateRegistryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.registry !== undefined) {
+      Registry.encode(message.registry, writer.uint32(26).fork()).join();
+    }
+    if (message.dryRun !== false) {
+      writer.uint32(32).bool(message.dryRun);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateRegistryRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateRegistryRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.registry = Registry.decode(reader, reader.uint32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.dryRun = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): UpdateRegistryRequest {
+    return {
+      name: isSet(object.name) ? globalThis.String(object.name) : "",
+      registry: isSet(object.registry) ? Registry.fromJSON(object.registry) : undefined,
+      dryRun: isSet(object.dryRun)
+        ? globalThis.Boolean(object.dryRun)
+        : isSet(object.dry_run)
+        ? globalThis.Boolean(object.dry_run)
+        : false,
+    };
+  },
+
+  toJSON(message: UpdateRegistryRequest): unknown {
+    const obj: any = {};
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    if (message.registry !== undefined) {
+      obj.registry = Registry.toJSON(message.registry);
+    }
+    if (message.dryRun !== false) {
+      obj.dryRun = message.dryRun;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<UpdateRegistryRequest>, I>>(base?: I): UpdateRegistryRequest {
+    return UpdateRegistryRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<UpdateRegistryRequest>, I>>(object: I): UpdateRegistryRequest {
+    const message = createBaseUpdateRegistryRequest();
+    message.name = object.name ?? "";
+    message.registry = (object.registry !== undefined && object.registry !== null)
+      ? Registry.fromPartial(object.registry)
+      : undefined;
+    message.dryRun = object.dryRun ?? false;
+    return message;
+  },
+};
+
+function createBaseDeleteRegistryRequest(): DeleteRegistryRequest {
+  return { name: "", dryRun: false, resourceVersion: "" };
+}
+
+export const DeleteRegistryRequest: MessageFns<DeleteRegistryRequest> = {
+  encode(message: DeleteRegistryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.dryRun !== false) {
+      writer.uint32(24).bool(message.dryRun);
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(34).string(message.resourceVersion);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteRegistryRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteRegistryRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.dryRun = reader.bool();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): DeleteRegistryRequest {
+    return {
+      name: isSet(object.name) ? globalThis.String(object.name) : "",
+      dryRun: isSet(object.dryRun)
+        ? globalThis.Boolean(object.dryRun)
+        : isSet(object.dry_run)
+        ? globalThis.Boolean(object.dry_run)
+        : false,
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
+    };
+  },
+
+  toJSON(message: DeleteRegistryRequest): unknown {
+    const obj: any = {};
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    if (message.dryRun !== false) {
+      obj.dryRun = message.dryRun;
+    }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<DeleteRegistryRequest>, I>>(base?: I): DeleteRegistryRequest {
+    return DeleteRegistryRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<DeleteRegistryRequest>, I>>(object: I): DeleteRegistryRequest {
+    const message = createBaseDeleteRegistryRequest();
+    message.name = object.name ?? "";
+    message.dryRun = object.dryRun ?? false;
+    message.resourceVersion = object.resourceVersion ?? "";
+    return message;
+  },
+};
+
+function createBaseAttachPolicyRequest(): AttachPolicyRequest {
+  return { name: "", policy: "" };
+}
+
+export const AttachPolicyRequest: MessageFns<AttachPolicyRequest> = {
+  encode(message: AttachPolicyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.policy !== "") {
+      writer.uint32(18).string(message.policy);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AttachPolicyRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAttachPolicyRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.policy = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): AttachPolicyRequest {
+    return {
+      name: isSet(object.name) ? globalThis.String(object.name) : "",
+      policy: isSet(object.policy) ? globalThis.String(object.policy) : "",
+    };
+  },
+
+  toJSON(message: AttachPolicyRequest): unknown {
+    const obj: any = {};
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    if (message.policy !== "") {
+      obj.policy = message.policy;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<AttachPolicyRequest>, I>>(base?: I): AttachPolicyRequest {
+    return AttachPolicyRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<AttachPolicyRequest>, I>>(object: I): AttachPolicyRequest {
+    const message = createBaseAttachPolicyRequest();
+    message.name = object.name ?? "";
+    message.policy = object.policy ?? "";
+    return message;
+  },
+};
+
+function createBaseDetachPolicyRequest(): DetachPolicyRequest {
+  return { name: "", policy: "" };
+}
+
+export const DetachPolicyRequest: MessageFns<DetachPolicyRequest> = {
+  encode(message: DetachPolicyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.policy !== "") {
+      writer.uint32(18).string(message.policy);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DetachPolicyRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDetachPolicyRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.policy = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): DetachPolicyRequest {
+    return {
+      name: isSet(object.name) ? globalThis.String(object.name) : "",
+      policy: isSet(object.policy) ? globalThis.String(object.policy) : "",
+    };
+  },
+
+  toJSON(message: DetachPolicyRequest): unknown {
+    const obj: any = {};
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    if (message.policy !== "") {
+      obj.policy = message.policy;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<DetachPolicyRequest>, I>>(base?: I): DetachPolicyRequest {
+    return DetachPolicyRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<DetachPolicyRequest>, I>>(object: I): DetachPolicyRequest {
+    const message = createBaseDetachPolicyRequest();
+    message.name = object.name ?? "";
+    message.policy = object.policy ?? "";
+    return message;
+  },
+};
+
+function createBaseRotateKeysRequest(): RotateKeysRequest {
+  return {};
+}
+
+export const RotateKeysRequest: MessageFns<RotateKeysRequest> = {
+  encode(_: RotateKeysRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RotateKeysRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRotateKeysRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(_: any): RotateKeysRequest {
+    return {};
+  },
+
+  toJSON(_: RotateKeysRequest): unknown {
+    const obj: any = {};
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<RotateKeysRequest>, I>>(base?: I): RotateKeysRequest {
+    return RotateKeysRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<RotateKeysRequest>, I>>(_: I): RotateKeysRequest {
+    const message = createBaseRotateKeysRequest();
+    return message;
+  },
+};
+
+function createBaseRotateKeysResponse(): RotateKeysResponse {
+  return { keyId: "", resealed: 0 };
+}
+
+export const RotateKeysResponse: MessageFns<RotateKeysResponse> = {
+  encode(message: RotateKeysResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.keyId !== "") {
+      writer.uint32(10).string(message.keyId);
+    }
+    if (message.resealed !== 0) {
+      writer.uint32(16).int32(message.resealed);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RotateKeysResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRotateKeysResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.keyId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.resealed = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): RotateKeysResponse {
+    return {
+      keyId: isSet(object.keyId)
+        ? globalThis.String(object.keyId)
+        : isSet(object.key_id)
+        ? globalThis.String(object.key_id)
+        : "",
+      resealed: isSet(object.resealed) ? globalThis.Number(object.resealed) : 0,
+    };
+  },
+
+  toJSON(message: RotateKeysResponse): unknown {
+    const obj: any = {};
+    if (message.keyId !== "") {
+      obj.keyId = message.keyId;
+    }
+    if (message.resealed !== 0) {
+      obj.resealed = Math.round(message.resealed);
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<RotateKeysResponse>, I>>(base?: I): RotateKeysResponse {
+    return RotateKeysResponse.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<RotateKeysResponse>, I>>(object: I): RotateKeysResponse {
+    const message = createBaseRotateKeysResponse();
+    message.keyId = object.keyId ?? "";
+    message.resealed = object.resealed ?? 0;
     return message;
   },
 };
@@ -2218,6 +3792,91 @@ export const AdminServiceService = {
     responseSerialize: (value: Policy): Buffer => Buffer.from(Policy.encode(value).finish()),
     responseDeserialize: (value: Buffer): Policy => Policy.decode(value),
   },
+  /** Gives a user or service account a policy. Nothing happens when it has it. */
+  attachPolicy: {
+    path: "/api.AdminService/AttachPolicy" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: AttachPolicyRequest): Buffer => Buffer.from(AttachPolicyRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): AttachPolicyRequest => AttachPolicyRequest.decode(value),
+    responseSerialize: (value: User): Buffer => Buffer.from(User.encode(value).finish()),
+    responseDeserialize: (value: Buffer): User => User.decode(value),
+  },
+  /** Takes a policy from a user or service account. */
+  detachPolicy: {
+    path: "/api.AdminService/DetachPolicy" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DetachPolicyRequest): Buffer => Buffer.from(DetachPolicyRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DetachPolicyRequest => DetachPolicyRequest.decode(value),
+    responseSerialize: (value: User): Buffer => Buffer.from(User.encode(value).finish()),
+    responseDeserialize: (value: Buffer): User => User.decode(value),
+  },
+  /** Reads one by name. */
+  getRegistry: {
+    path: "/api.AdminService/GetRegistry" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetRegistryRequest): Buffer => Buffer.from(GetRegistryRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetRegistryRequest => GetRegistryRequest.decode(value),
+    responseSerialize: (value: Registry): Buffer => Buffer.from(Registry.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Registry => Registry.decode(value),
+  },
+  /** Lists at one revision, in pages when limit is given. */
+  listRegistries: {
+    path: "/api.AdminService/ListRegistries" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListRegistriesRequest): Buffer =>
+      Buffer.from(ListRegistriesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListRegistriesRequest => ListRegistriesRequest.decode(value),
+    responseSerialize: (value: ListRegistriesResponse): Buffer =>
+      Buffer.from(ListRegistriesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListRegistriesResponse => ListRegistriesResponse.decode(value),
+  },
+  /** Creates one. Status fields are ignored. */
+  createRegistry: {
+    path: "/api.AdminService/CreateRegistry" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CreateRegistryRequest): Buffer =>
+      Buffer.from(CreateRegistryRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CreateRegistryRequest => CreateRegistryRequest.decode(value),
+    responseSerialize: (value: Registry): Buffer => Buffer.from(Registry.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Registry => Registry.decode(value),
+  },
+  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  updateRegistry: {
+    path: "/api.AdminService/UpdateRegistry" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdateRegistryRequest): Buffer =>
+      Buffer.from(UpdateRegistryRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdateRegistryRequest => UpdateRegistryRequest.decode(value),
+    responseSerialize: (value: Registry): Buffer => Buffer.from(Registry.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Registry => Registry.decode(value),
+  },
+  /** Deletes one; the answer may go on existing while it finalizes. */
+  deleteRegistry: {
+    path: "/api.AdminService/DeleteRegistry" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteRegistryRequest): Buffer =>
+      Buffer.from(DeleteRegistryRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteRegistryRequest => DeleteRegistryRequest.decode(value),
+    responseSerialize: (value: Registry): Buffer => Buffer.from(Registry.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Registry => Registry.decode(value),
+  },
+  /** Seals every secret value anew under the present key-encryption key, without an interruption. */
+  rotateKeys: {
+    path: "/api.AdminService/RotateKeys" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RotateKeysRequest): Buffer => Buffer.from(RotateKeysRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RotateKeysRequest => RotateKeysRequest.decode(value),
+    responseSerialize: (value: RotateKeysResponse): Buffer => Buffer.from(RotateKeysResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RotateKeysResponse => RotateKeysResponse.decode(value),
+  },
 } as const;
 
 export interface AdminServiceServer extends UntypedServiceImplementation {
@@ -2243,6 +3902,22 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   updatePolicy: handleUnaryCall<UpdatePolicyRequest, Policy>;
   /** Deletes one; the answer may go on existing while it finalizes. */
   deletePolicy: handleUnaryCall<DeletePolicyRequest, Policy>;
+  /** Gives a user or service account a policy. Nothing happens when it has it. */
+  attachPolicy: handleUnaryCall<AttachPolicyRequest, User>;
+  /** Takes a policy from a user or service account. */
+  detachPolicy: handleUnaryCall<DetachPolicyRequest, User>;
+  /** Reads one by name. */
+  getRegistry: handleUnaryCall<GetRegistryRequest, Registry>;
+  /** Lists at one revision, in pages when limit is given. */
+  listRegistries: handleUnaryCall<ListRegistriesRequest, ListRegistriesResponse>;
+  /** Creates one. Status fields are ignored. */
+  createRegistry: handleUnaryCall<CreateRegistryRequest, Registry>;
+  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  updateRegistry: handleUnaryCall<UpdateRegistryRequest, Registry>;
+  /** Deletes one; the answer may go on existing while it finalizes. */
+  deleteRegistry: handleUnaryCall<DeleteRegistryRequest, Registry>;
+  /** Seals every secret value anew under the present key-encryption key, without an interruption. */
+  rotateKeys: handleUnaryCall<RotateKeysRequest, RotateKeysResponse>;
 }
 
 export interface AdminServiceClient extends Client {
@@ -2418,6 +4093,134 @@ export interface AdminServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Policy) => void,
+  ): ClientUnaryCall;
+  /** Gives a user or service account a policy. Nothing happens when it has it. */
+  attachPolicy(
+    request: AttachPolicyRequest,
+    callback: (error: ServiceError | null, response: User) => void,
+  ): ClientUnaryCall;
+  attachPolicy(
+    request: AttachPolicyRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: User) => void,
+  ): ClientUnaryCall;
+  attachPolicy(
+    request: AttachPolicyRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: User) => void,
+  ): ClientUnaryCall;
+  /** Takes a policy from a user or service account. */
+  detachPolicy(
+    request: DetachPolicyRequest,
+    callback: (error: ServiceError | null, response: User) => void,
+  ): ClientUnaryCall;
+  detachPolicy(
+    request: DetachPolicyRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: User) => void,
+  ): ClientUnaryCall;
+  detachPolicy(
+    request: DetachPolicyRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: User) => void,
+  ): ClientUnaryCall;
+  /** Reads one by name. */
+  getRegistry(
+    request: GetRegistryRequest,
+    callback: (error: ServiceError | null, response: Registry) => void,
+  ): ClientUnaryCall;
+  getRegistry(
+    request: GetRegistryRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Registry) => void,
+  ): ClientUnaryCall;
+  getRegistry(
+    request: GetRegistryRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Registry) => void,
+  ): ClientUnaryCall;
+  /** Lists at one revision, in pages when limit is given. */
+  listRegistries(
+    request: ListRegistriesRequest,
+    callback: (error: ServiceError | null, response: ListRegistriesResponse) => void,
+  ): ClientUnaryCall;
+  listRegistries(
+    request: ListRegistriesRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListRegistriesResponse) => void,
+  ): ClientUnaryCall;
+  listRegistries(
+    request: ListRegistriesRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListRegistriesResponse) => void,
+  ): ClientUnaryCall;
+  /** Creates one. Status fields are ignored. */
+  createRegistry(
+    request: CreateRegistryRequest,
+    callback: (error: ServiceError | null, response: Registry) => void,
+  ): ClientUnaryCall;
+  createRegistry(
+    request: CreateRegistryRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Registry) => void,
+  ): ClientUnaryCall;
+  createRegistry(
+    request: CreateRegistryRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Registry) => void,
+  ): ClientUnaryCall;
+  /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
+  updateRegistry(
+    request: UpdateRegistryRequest,
+    callback: (error: ServiceError | null, response: Registry) => void,
+  ): ClientUnaryCall;
+  updateRegistry(
+    request: UpdateRegistryRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Registry) => void,
+  ): ClientUnaryCall;
+  updateRegistry(
+    request: UpdateRegistryRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Registry) => void,
+  ): ClientUnaryCall;
+  /** Deletes one; the answer may go on existing while it finalizes. */
+  deleteRegistry(
+    request: DeleteRegistryRequest,
+    callback: (error: ServiceError | null, response: Registry) => void,
+  ): ClientUnaryCall;
+  deleteRegistry(
+    request: DeleteRegistryRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Registry) => void,
+  ): ClientUnaryCall;
+  deleteRegistry(
+    request: DeleteRegistryRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Registry) => void,
+  ): ClientUnaryCall;
+  /** Seals every secret value anew under the present key-encryption key, without an interruption. */
+  rotateKeys(
+    request: RotateKeysRequest,
+    callback: (error: ServiceError | null, response: RotateKeysResponse) => void,
+  ): ClientUnaryCall;
+  rotateKeys(
+    request: RotateKeysRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: RotateKeysResponse) => void,
+  ): ClientUnaryCall;
+  rotateKeys(
+    request: RotateKeysRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: RotateKeysResponse) => void,
   ): ClientUnaryCall;
 }
 

@@ -20,6 +20,20 @@ import {
 } from "@grpc/grpc-js";
 import { ObjectMeta } from "./common.js";
 
+export interface CanIRequest {
+  verb: string;
+  /** Plural name of a kind. */
+  resource: string;
+  /** Default: default; "-" asks about all namespaces. */
+  namespace: string;
+}
+
+export interface CanIResponse {
+  allowed: boolean;
+  /** Policies that allow it. */
+  policies: string[];
+}
+
 export interface WhoAmIRequest {
 }
 
@@ -45,6 +59,8 @@ export interface Token {
   /** Seconds until it expires; 0 means never. */
   ttlSeconds: number;
   expiresAt: string;
+  /** To the minute. */
+  lastUsedAt: string;
   /** The token itself, answered once: by Create. */
   token: string;
 }
@@ -63,6 +79,8 @@ export interface ListTokensRequest {
   pageToken: string;
   /** Kubernetes text form: a=b,c!=d,e in (f,g),!h */
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface ListTokensResponse {
@@ -82,7 +100,195 @@ export interface CreateTokenRequest {
 export interface DeleteTokenRequest {
   name: string;
   dryRun: boolean;
+  /** The stored version; another one is refused. Over REST also: If-Match. */
+  resourceVersion: string;
 }
+
+function createBaseCanIRequest(): CanIRequest {
+  return { verb: "", resource: "", namespace: "" };
+}
+
+export const CanIRequest: MessageFns<CanIRequest> = {
+  encode(message: CanIRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.verb !== "") {
+      writer.uint32(10).string(message.verb);
+    }
+    if (message.resource !== "") {
+      writer.uint32(18).string(message.resource);
+    }
+    if (message.namespace !== "") {
+      writer.uint32(26).string(message.namespace);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CanIRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCanIRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.verb = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.resource = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.namespace = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): CanIRequest {
+    return {
+      verb: isSet(object.verb) ? globalThis.String(object.verb) : "",
+      resource: isSet(object.resource) ? globalThis.String(object.resource) : "",
+      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
+    };
+  },
+
+  toJSON(message: CanIRequest): unknown {
+    const obj: any = {};
+    if (message.verb !== "") {
+      obj.verb = message.verb;
+    }
+    if (message.resource !== "") {
+      obj.resource = message.resource;
+    }
+    if (message.namespace !== "") {
+      obj.namespace = message.namespace;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<CanIRequest>, I>>(base?: I): CanIRequest {
+    return CanIRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<CanIRequest>, I>>(object: I): CanIRequest {
+    const message = createBaseCanIRequest();
+    message.verb = object.verb ?? "";
+    message.resource = object.resource ?? "";
+    message.namespace = object.namespace ?? "";
+    return message;
+  },
+};
+
+function createBaseCanIResponse(): CanIResponse {
+  return { allowed: false, policies: [] };
+}
+
+export const CanIResponse: MessageFns<CanIResponse> = {
+  encode(message: CanIResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.allowed !== false) {
+      writer.uint32(8).bool(message.allowed);
+    }
+    for (const v of message.policies) {
+      writer.uint32(18).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CanIResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCanIResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.allowed = reader.bool();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.policies.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): CanIResponse {
+    return {
+      allowed: isSet(object.allowed) ? globalThis.Boolean(object.allowed) : false,
+      policies: globalThis.Array.isArray(object?.policies) ? object.policies.map((e: any) => globalThis.String(e)) : [],
+    };
+  },
+
+  toJSON(message: CanIResponse): unknown {
+    const obj: any = {};
+    if (message.allowed !== false) {
+      obj.allowed = message.allowed;
+    }
+    if (message.policies?.length) {
+      obj.policies = message.policies;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<CanIResponse>, I>>(base?: I): CanIResponse {
+    return CanIResponse.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<CanIResponse>, I>>(object: I): CanIResponse {
+    const message = createBaseCanIResponse();
+    message.allowed = object.allowed ?? false;
+    message.policies = object.policies?.map((e) => e) || [];
+    return message;
+  },
+};
 
 function createBaseWhoAmIRequest(): WhoAmIRequest {
   return {};
@@ -286,6 +492,7 @@ function createBaseToken(): Token {
     description: "",
     ttlSeconds: 0,
     expiresAt: "",
+    lastUsedAt: "",
     token: "",
   };
 }
@@ -312,6 +519,9 @@ export const Token: MessageFns<Token> = {
     }
     if (message.expiresAt !== "") {
       writer.uint32(162).string(message.expiresAt);
+    }
+    if (message.lastUsedAt !== "") {
+      writer.uint32(170).string(message.lastUsedAt);
     }
     if (message.token !== "") {
       writer.uint32(178).string(message.token);
@@ -391,6 +601,14 @@ export const Token: MessageFns<Token> = {
             message.expiresAt = reader.string();
             continue;
           }
+          case 21: {
+            if (tag !== 170) {
+              break;
+            }
+
+            message.lastUsedAt = reader.string();
+            continue;
+          }
           case 22: {
             if (tag !== 178) {
               break;
@@ -441,6 +659,11 @@ export const Token: MessageFns<Token> = {
         : isSet(object.expires_at)
         ? globalThis.String(object.expires_at)
         : "",
+      lastUsedAt: isSet(object.lastUsedAt)
+        ? globalThis.String(object.lastUsedAt)
+        : isSet(object.last_used_at)
+        ? globalThis.String(object.last_used_at)
+        : "",
       token: isSet(object.token) ? globalThis.String(object.token) : "",
     };
   },
@@ -474,6 +697,9 @@ export const Token: MessageFns<Token> = {
     if (message.expiresAt !== "") {
       obj.expiresAt = message.expiresAt;
     }
+    if (message.lastUsedAt !== "") {
+      obj.lastUsedAt = message.lastUsedAt;
+    }
     if (message.token !== "") {
       obj.token = message.token;
     }
@@ -502,6 +728,7 @@ export const Token: MessageFns<Token> = {
     message.description = object.description ?? "";
     message.ttlSeconds = object.ttlSeconds ?? 0;
     message.expiresAt = object.expiresAt ?? "";
+    message.lastUsedAt = object.lastUsedAt ?? "";
     message.token = object.token ?? "";
     return message;
   },
@@ -660,7 +887,7 @@ export const GetTokenRequest: MessageFns<GetTokenRequest> = {
 };
 
 function createBaseListTokensRequest(): ListTokensRequest {
-  return { limit: 0, pageToken: "", labelSelector: "" };
+  return { limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const ListTokensRequest: MessageFns<ListTokensRequest> = {
@@ -673,6 +900,9 @@ export const ListTokensRequest: MessageFns<ListTokensRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(34).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(42).string(message.fieldSelector);
     }
     return writer;
   },
@@ -714,6 +944,14 @@ export const ListTokensRequest: MessageFns<ListTokensRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -739,6 +977,11 @@ export const ListTokensRequest: MessageFns<ListTokensRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -753,6 +996,9 @@ export const ListTokensRequest: MessageFns<ListTokensRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -764,6 +1010,7 @@ export const ListTokensRequest: MessageFns<ListTokensRequest> = {
     message.limit = object.limit ?? 0;
     message.pageToken = object.pageToken ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };
@@ -967,7 +1214,7 @@ export const CreateTokenRequest: MessageFns<CreateTokenRequest> = {
 };
 
 function createBaseDeleteTokenRequest(): DeleteTokenRequest {
-  return { name: "", dryRun: false };
+  return { name: "", dryRun: false, resourceVersion: "" };
 }
 
 export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
@@ -977,6 +1224,9 @@ export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
     }
     if (message.dryRun !== false) {
       writer.uint32(24).bool(message.dryRun);
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(34).string(message.resourceVersion);
     }
     return writer;
   },
@@ -1010,6 +1260,14 @@ export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
             message.dryRun = reader.bool();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1030,6 +1288,11 @@ export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
         : isSet(object.dry_run)
         ? globalThis.Boolean(object.dry_run)
         : false,
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
     };
   },
 
@@ -1041,6 +1304,9 @@ export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
     if (message.dryRun !== false) {
       obj.dryRun = message.dryRun;
     }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
     return obj;
   },
 
@@ -1051,6 +1317,7 @@ export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
     const message = createBaseDeleteTokenRequest();
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
+    message.resourceVersion = object.resourceVersion ?? "";
     return message;
   },
 };
@@ -1067,6 +1334,16 @@ export const AuthServiceService = {
     requestDeserialize: (value: Buffer): WhoAmIRequest => WhoAmIRequest.decode(value),
     responseSerialize: (value: WhoAmIResponse): Buffer => Buffer.from(WhoAmIResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): WhoAmIResponse => WhoAmIResponse.decode(value),
+  },
+  /** Tells whether the caller may do something. */
+  canI: {
+    path: "/api.AuthService/CanI" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CanIRequest): Buffer => Buffer.from(CanIRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CanIRequest => CanIRequest.decode(value),
+    responseSerialize: (value: CanIResponse): Buffer => Buffer.from(CanIResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CanIResponse => CanIResponse.decode(value),
   },
   /** Reads one by name. */
   getToken: {
@@ -1113,6 +1390,8 @@ export const AuthServiceService = {
 export interface AuthServiceServer extends UntypedServiceImplementation {
   /** Tells whose token this is. */
   whoAmI: handleUnaryCall<WhoAmIRequest, WhoAmIResponse>;
+  /** Tells whether the caller may do something. */
+  canI: handleUnaryCall<CanIRequest, CanIResponse>;
   /** Reads one by name. */
   getToken: handleUnaryCall<GetTokenRequest, Token>;
   /** Lists at one revision, in pages when limit is given. */
@@ -1139,6 +1418,19 @@ export interface AuthServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: WhoAmIResponse) => void,
+  ): ClientUnaryCall;
+  /** Tells whether the caller may do something. */
+  canI(request: CanIRequest, callback: (error: ServiceError | null, response: CanIResponse) => void): ClientUnaryCall;
+  canI(
+    request: CanIRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CanIResponse) => void,
+  ): ClientUnaryCall;
+  canI(
+    request: CanIRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CanIResponse) => void,
   ): ClientUnaryCall;
   /** Reads one by name. */
   getToken(request: GetTokenRequest, callback: (error: ServiceError | null, response: Token) => void): ClientUnaryCall;

@@ -15,7 +15,11 @@ export interface ObjectMeta {
   generation: number;
   createdAt: string;
   updatedAt: string;
-  deletionRequestedAt?: string | undefined;
+  deletionRequestedAt?:
+    | string
+    | undefined;
+  /** When the object goes by itself. */
+  expiresAt?: string | undefined;
   finalizers: string[];
   ownerReferences: OwnerReference[];
   annotations: { [key: string]: string };
@@ -117,11 +121,22 @@ export interface Description {
   references: Description_Reference[];
   /** What to do next. */
   hints: string[];
+  /** What happened lately, the newest first. */
+  events: Description_RecentEvent[];
 }
 
 export interface Description_Field {
   name: string;
   value: string;
+}
+
+export interface Description_RecentEvent {
+  type: string;
+  reason: string;
+  message: string;
+  count: number;
+  lastSeenAt: string;
+  source: string;
 }
 
 export interface Description_Reference {
@@ -141,6 +156,7 @@ function createBaseObjectMeta(): ObjectMeta {
     createdAt: "",
     updatedAt: "",
     deletionRequestedAt: undefined,
+    expiresAt: undefined,
     finalizers: [],
     ownerReferences: [],
     annotations: {},
@@ -166,6 +182,9 @@ export const ObjectMeta: MessageFns<ObjectMeta> = {
     }
     if (message.deletionRequestedAt !== undefined) {
       writer.uint32(50).string(message.deletionRequestedAt);
+    }
+    if (message.expiresAt !== undefined) {
+      writer.uint32(82).string(message.expiresAt);
     }
     for (const v of message.finalizers) {
       writer.uint32(58).string(v!);
@@ -240,6 +259,14 @@ export const ObjectMeta: MessageFns<ObjectMeta> = {
             message.deletionRequestedAt = reader.string();
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.expiresAt = reader.string();
+            continue;
+          }
           case 7: {
             if (tag !== 58) {
               break;
@@ -303,6 +330,11 @@ export const ObjectMeta: MessageFns<ObjectMeta> = {
         : isSet(object.deletion_requested_at)
         ? globalThis.String(object.deletion_requested_at)
         : undefined,
+      expiresAt: isSet(object.expiresAt)
+        ? globalThis.String(object.expiresAt)
+        : isSet(object.expires_at)
+        ? globalThis.String(object.expires_at)
+        : undefined,
       finalizers: globalThis.Array.isArray(object?.finalizers)
         ? object.finalizers.map((e: any) => globalThis.String(e))
         : [],
@@ -348,6 +380,9 @@ export const ObjectMeta: MessageFns<ObjectMeta> = {
     if (message.deletionRequestedAt !== undefined) {
       obj.deletionRequestedAt = message.deletionRequestedAt;
     }
+    if (message.expiresAt !== undefined) {
+      obj.expiresAt = message.expiresAt;
+    }
     if (message.finalizers?.length) {
       obj.finalizers = message.finalizers;
     }
@@ -377,6 +412,7 @@ export const ObjectMeta: MessageFns<ObjectMeta> = {
     message.createdAt = object.createdAt ?? "";
     message.updatedAt = object.updatedAt ?? "";
     message.deletionRequestedAt = object.deletionRequestedAt ?? undefined;
+    message.expiresAt = object.expiresAt ?? undefined;
     message.finalizers = object.finalizers?.map((e) => e) || [];
     message.ownerReferences = object.ownerReferences?.map((e) => OwnerReference.fromPartial(e)) || [];
     message.annotations = (globalThis.Object.entries(object.annotations ?? {}) as [string, string][]).reduce(
@@ -828,7 +864,17 @@ export const DescribeRequest: MessageFns<DescribeRequest> = {
 };
 
 function createBaseDescription(): Description {
-  return { kind: "", namespace: "", name: "", status: "", fields: [], conditions: [], references: [], hints: [] };
+  return {
+    kind: "",
+    namespace: "",
+    name: "",
+    status: "",
+    fields: [],
+    conditions: [],
+    references: [],
+    hints: [],
+    events: [],
+  };
 }
 
 export const Description: MessageFns<Description> = {
@@ -856,6 +902,9 @@ export const Description: MessageFns<Description> = {
     }
     for (const v of message.hints) {
       writer.uint32(66).string(v!);
+    }
+    for (const v of message.events) {
+      Description_RecentEvent.encode(v!, writer.uint32(74).fork()).join();
     }
     return writer;
   },
@@ -937,6 +986,14 @@ export const Description: MessageFns<Description> = {
             message.hints.push(reader.string());
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.events.push(Description_RecentEvent.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -965,6 +1022,9 @@ export const Description: MessageFns<Description> = {
         ? object.references.map((e: any) => Description_Reference.fromJSON(e))
         : [],
       hints: globalThis.Array.isArray(object?.hints) ? object.hints.map((e: any) => globalThis.String(e)) : [],
+      events: globalThis.Array.isArray(object?.events)
+        ? object.events.map((e: any) => Description_RecentEvent.fromJSON(e))
+        : [],
     };
   },
 
@@ -994,6 +1054,9 @@ export const Description: MessageFns<Description> = {
     if (message.hints?.length) {
       obj.hints = message.hints;
     }
+    if (message.events?.length) {
+      obj.events = message.events.map((e) => Description_RecentEvent.toJSON(e));
+    }
     return obj;
   },
 
@@ -1010,6 +1073,7 @@ export const Description: MessageFns<Description> = {
     message.conditions = object.conditions?.map((e) => Condition.fromPartial(e)) || [];
     message.references = object.references?.map((e) => Description_Reference.fromPartial(e)) || [];
     message.hints = object.hints?.map((e) => e) || [];
+    message.events = object.events?.map((e) => Description_RecentEvent.fromPartial(e)) || [];
     return message;
   },
 };
@@ -1095,6 +1159,159 @@ export const Description_Field: MessageFns<Description_Field> = {
     const message = createBaseDescription_Field();
     message.name = object.name ?? "";
     message.value = object.value ?? "";
+    return message;
+  },
+};
+
+function createBaseDescription_RecentEvent(): Description_RecentEvent {
+  return { type: "", reason: "", message: "", count: 0, lastSeenAt: "", source: "" };
+}
+
+export const Description_RecentEvent: MessageFns<Description_RecentEvent> = {
+  encode(message: Description_RecentEvent, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.type !== "") {
+      writer.uint32(10).string(message.type);
+    }
+    if (message.reason !== "") {
+      writer.uint32(18).string(message.reason);
+    }
+    if (message.message !== "") {
+      writer.uint32(26).string(message.message);
+    }
+    if (message.count !== 0) {
+      writer.uint32(32).int32(message.count);
+    }
+    if (message.lastSeenAt !== "") {
+      writer.uint32(42).string(message.lastSeenAt);
+    }
+    if (message.source !== "") {
+      writer.uint32(50).string(message.source);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Description_RecentEvent {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDescription_RecentEvent();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.type = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.message = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.count = reader.int32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.lastSeenAt = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.source = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): Description_RecentEvent {
+    return {
+      type: isSet(object.type) ? globalThis.String(object.type) : "",
+      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
+      message: isSet(object.message) ? globalThis.String(object.message) : "",
+      count: isSet(object.count) ? globalThis.Number(object.count) : 0,
+      lastSeenAt: isSet(object.lastSeenAt)
+        ? globalThis.String(object.lastSeenAt)
+        : isSet(object.last_seen_at)
+        ? globalThis.String(object.last_seen_at)
+        : "",
+      source: isSet(object.source) ? globalThis.String(object.source) : "",
+    };
+  },
+
+  toJSON(message: Description_RecentEvent): unknown {
+    const obj: any = {};
+    if (message.type !== "") {
+      obj.type = message.type;
+    }
+    if (message.reason !== "") {
+      obj.reason = message.reason;
+    }
+    if (message.message !== "") {
+      obj.message = message.message;
+    }
+    if (message.count !== 0) {
+      obj.count = Math.round(message.count);
+    }
+    if (message.lastSeenAt !== "") {
+      obj.lastSeenAt = message.lastSeenAt;
+    }
+    if (message.source !== "") {
+      obj.source = message.source;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<Description_RecentEvent>, I>>(base?: I): Description_RecentEvent {
+    return Description_RecentEvent.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<Description_RecentEvent>, I>>(object: I): Description_RecentEvent {
+    const message = createBaseDescription_RecentEvent();
+    message.type = object.type ?? "";
+    message.reason = object.reason ?? "";
+    message.message = object.message ?? "";
+    message.count = object.count ?? 0;
+    message.lastSeenAt = object.lastSeenAt ?? "";
+    message.source = object.source ?? "";
     return message;
   },
 };

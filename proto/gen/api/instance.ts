@@ -193,6 +193,8 @@ export interface ListInstancesRequest {
   pageToken: string;
   /** Kubernetes text form: a=b,c!=d,e in (f,g),!h */
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface ListInstancesResponse {
@@ -211,6 +213,8 @@ export interface DeleteInstanceRequest {
   namespace: string;
   name: string;
   dryRun: boolean;
+  /** The stored version; another one is refused. Over REST also: If-Match. */
+  resourceVersion: string;
 }
 
 export interface WatchInstancesRequest {
@@ -221,6 +225,8 @@ export interface WatchInstancesRequest {
    */
   resourceVersion: string;
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface WatchInstancesResponse {
@@ -292,6 +298,11 @@ export function watchInstancesResponse_Event_TypeToNumber(object: WatchInstances
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchInstancesResponse_Event_Type");
   }
+}
+
+export interface RestartInstanceRequest {
+  namespace: string;
+  name: string;
 }
 
 function createBaseInstance(): Instance {
@@ -1492,7 +1503,7 @@ export const GetInstanceRequest: MessageFns<GetInstanceRequest> = {
 };
 
 function createBaseListInstancesRequest(): ListInstancesRequest {
-  return { namespace: "", limit: 0, pageToken: "", labelSelector: "" };
+  return { namespace: "", limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const ListInstancesRequest: MessageFns<ListInstancesRequest> = {
@@ -1508,6 +1519,9 @@ export const ListInstancesRequest: MessageFns<ListInstancesRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(34).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(42).string(message.fieldSelector);
     }
     return writer;
   },
@@ -1557,6 +1571,14 @@ export const ListInstancesRequest: MessageFns<ListInstancesRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1583,6 +1605,11 @@ export const ListInstancesRequest: MessageFns<ListInstancesRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -1600,6 +1627,9 @@ export const ListInstancesRequest: MessageFns<ListInstancesRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -1612,6 +1642,7 @@ export const ListInstancesRequest: MessageFns<ListInstancesRequest> = {
     message.limit = object.limit ?? 0;
     message.pageToken = object.pageToken ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };
@@ -1829,7 +1860,7 @@ export const UpdateInstanceStatusRequest: MessageFns<UpdateInstanceStatusRequest
 };
 
 function createBaseDeleteInstanceRequest(): DeleteInstanceRequest {
-  return { namespace: "", name: "", dryRun: false };
+  return { namespace: "", name: "", dryRun: false, resourceVersion: "" };
 }
 
 export const DeleteInstanceRequest: MessageFns<DeleteInstanceRequest> = {
@@ -1842,6 +1873,9 @@ export const DeleteInstanceRequest: MessageFns<DeleteInstanceRequest> = {
     }
     if (message.dryRun !== false) {
       writer.uint32(24).bool(message.dryRun);
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(34).string(message.resourceVersion);
     }
     return writer;
   },
@@ -1883,6 +1917,14 @@ export const DeleteInstanceRequest: MessageFns<DeleteInstanceRequest> = {
             message.dryRun = reader.bool();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1904,6 +1946,11 @@ export const DeleteInstanceRequest: MessageFns<DeleteInstanceRequest> = {
         : isSet(object.dry_run)
         ? globalThis.Boolean(object.dry_run)
         : false,
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
     };
   },
 
@@ -1918,6 +1965,9 @@ export const DeleteInstanceRequest: MessageFns<DeleteInstanceRequest> = {
     if (message.dryRun !== false) {
       obj.dryRun = message.dryRun;
     }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
     return obj;
   },
 
@@ -1929,12 +1979,13 @@ export const DeleteInstanceRequest: MessageFns<DeleteInstanceRequest> = {
     message.namespace = object.namespace ?? "";
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
+    message.resourceVersion = object.resourceVersion ?? "";
     return message;
   },
 };
 
 function createBaseWatchInstancesRequest(): WatchInstancesRequest {
-  return { namespace: "", resourceVersion: "", labelSelector: "" };
+  return { namespace: "", resourceVersion: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const WatchInstancesRequest: MessageFns<WatchInstancesRequest> = {
@@ -1947,6 +1998,9 @@ export const WatchInstancesRequest: MessageFns<WatchInstancesRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(26).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(34).string(message.fieldSelector);
     }
     return writer;
   },
@@ -1988,6 +2042,14 @@ export const WatchInstancesRequest: MessageFns<WatchInstancesRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2013,6 +2075,11 @@ export const WatchInstancesRequest: MessageFns<WatchInstancesRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -2027,6 +2094,9 @@ export const WatchInstancesRequest: MessageFns<WatchInstancesRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -2038,6 +2108,7 @@ export const WatchInstancesRequest: MessageFns<WatchInstancesRequest> = {
     message.namespace = object.namespace ?? "";
     message.resourceVersion = object.resourceVersion ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };
@@ -2222,6 +2293,91 @@ export const WatchInstancesResponse_Event: MessageFns<WatchInstancesResponse_Eve
   },
 };
 
+function createBaseRestartInstanceRequest(): RestartInstanceRequest {
+  return { namespace: "", name: "" };
+}
+
+export const RestartInstanceRequest: MessageFns<RestartInstanceRequest> = {
+  encode(message: RestartInstanceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.namespace !== "") {
+      writer.uint32(10).string(message.namespace);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RestartInstanceRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRestartInstanceRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.namespace = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): RestartInstanceRequest {
+    return {
+      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
+      name: isSet(object.name) ? globalThis.String(object.name) : "",
+    };
+  },
+
+  toJSON(message: RestartInstanceRequest): unknown {
+    const obj: any = {};
+    if (message.namespace !== "") {
+      obj.namespace = message.namespace;
+    }
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<RestartInstanceRequest>, I>>(base?: I): RestartInstanceRequest {
+    return RestartInstanceRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<RestartInstanceRequest>, I>>(object: I): RestartInstanceRequest {
+    const message = createBaseRestartInstanceRequest();
+    message.namespace = object.namespace ?? "";
+    message.name = object.name ?? "";
+    return message;
+  },
+};
+
 export type InstanceServiceService = typeof InstanceServiceService;
 export const InstanceServiceService = {
   /** Reads one by name. */
@@ -2279,6 +2435,17 @@ export const InstanceServiceService = {
       Buffer.from(WatchInstancesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): WatchInstancesResponse => WatchInstancesResponse.decode(value),
   },
+  /** Stops it and has it made anew, with the same name and volumes. */
+  restart: {
+    path: "/api.InstanceService/Restart" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RestartInstanceRequest): Buffer =>
+      Buffer.from(RestartInstanceRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RestartInstanceRequest => RestartInstanceRequest.decode(value),
+    responseSerialize: (value: Instance): Buffer => Buffer.from(Instance.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Instance => Instance.decode(value),
+  },
   /** Tells what there is to know about one instance. */
   describe: {
     path: "/api.InstanceService/Describe" as const,
@@ -2302,6 +2469,8 @@ export interface InstanceServiceServer extends UntypedServiceImplementation {
   delete: handleUnaryCall<DeleteInstanceRequest, Instance>;
   /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
   watch: handleServerStreamingCall<WatchInstancesRequest, WatchInstancesResponse>;
+  /** Stops it and has it made anew, with the same name and volumes. */
+  restart: handleUnaryCall<RestartInstanceRequest, Instance>;
   /** Tells what there is to know about one instance. */
   describe: handleUnaryCall<DescribeRequest, Description>;
 }
@@ -2375,6 +2544,22 @@ export interface InstanceServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchInstancesResponse>;
+  /** Stops it and has it made anew, with the same name and volumes. */
+  restart(
+    request: RestartInstanceRequest,
+    callback: (error: ServiceError | null, response: Instance) => void,
+  ): ClientUnaryCall;
+  restart(
+    request: RestartInstanceRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Instance) => void,
+  ): ClientUnaryCall;
+  restart(
+    request: RestartInstanceRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Instance) => void,
+  ): ClientUnaryCall;
   /** Tells what there is to know about one instance. */
   describe(
     request: DescribeRequest,

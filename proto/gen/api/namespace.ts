@@ -95,6 +95,8 @@ export interface ListNamespacesRequest {
   pageToken: string;
   /** Kubernetes text form: a=b,c!=d,e in (f,g),!h */
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface ListNamespacesResponse {
@@ -122,6 +124,8 @@ export interface DeleteNamespaceRequest {
   dryRun: boolean;
   /** Delete the content first. */
   cascade: boolean;
+  /** The stored version; another one is refused. Over REST also: If-Match. */
+  resourceVersion: string;
 }
 
 export interface WatchNamespacesRequest {
@@ -131,6 +135,8 @@ export interface WatchNamespacesRequest {
    */
   resourceVersion: string;
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface WatchNamespacesResponse {
@@ -522,7 +528,7 @@ export const GetNamespaceRequest: MessageFns<GetNamespaceRequest> = {
 };
 
 function createBaseListNamespacesRequest(): ListNamespacesRequest {
-  return { limit: 0, pageToken: "", labelSelector: "" };
+  return { limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const ListNamespacesRequest: MessageFns<ListNamespacesRequest> = {
@@ -535,6 +541,9 @@ export const ListNamespacesRequest: MessageFns<ListNamespacesRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(34).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(42).string(message.fieldSelector);
     }
     return writer;
   },
@@ -576,6 +585,14 @@ export const ListNamespacesRequest: MessageFns<ListNamespacesRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -601,6 +618,11 @@ export const ListNamespacesRequest: MessageFns<ListNamespacesRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -615,6 +637,9 @@ export const ListNamespacesRequest: MessageFns<ListNamespacesRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -626,6 +651,7 @@ export const ListNamespacesRequest: MessageFns<ListNamespacesRequest> = {
     message.limit = object.limit ?? 0;
     message.pageToken = object.pageToken ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };
@@ -938,7 +964,7 @@ export const UpdateNamespaceRequest: MessageFns<UpdateNamespaceRequest> = {
 };
 
 function createBaseDeleteNamespaceRequest(): DeleteNamespaceRequest {
-  return { name: "", dryRun: false, cascade: false };
+  return { name: "", dryRun: false, cascade: false, resourceVersion: "" };
 }
 
 export const DeleteNamespaceRequest: MessageFns<DeleteNamespaceRequest> = {
@@ -951,6 +977,9 @@ export const DeleteNamespaceRequest: MessageFns<DeleteNamespaceRequest> = {
     }
     if (message.cascade !== false) {
       writer.uint32(32).bool(message.cascade);
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(42).string(message.resourceVersion);
     }
     return writer;
   },
@@ -992,6 +1021,14 @@ export const DeleteNamespaceRequest: MessageFns<DeleteNamespaceRequest> = {
             message.cascade = reader.bool();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1013,6 +1050,11 @@ export const DeleteNamespaceRequest: MessageFns<DeleteNamespaceRequest> = {
         ? globalThis.Boolean(object.dry_run)
         : false,
       cascade: isSet(object.cascade) ? globalThis.Boolean(object.cascade) : false,
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
     };
   },
 
@@ -1027,6 +1069,9 @@ export const DeleteNamespaceRequest: MessageFns<DeleteNamespaceRequest> = {
     if (message.cascade !== false) {
       obj.cascade = message.cascade;
     }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
     return obj;
   },
 
@@ -1038,12 +1083,13 @@ export const DeleteNamespaceRequest: MessageFns<DeleteNamespaceRequest> = {
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
     message.cascade = object.cascade ?? false;
+    message.resourceVersion = object.resourceVersion ?? "";
     return message;
   },
 };
 
 function createBaseWatchNamespacesRequest(): WatchNamespacesRequest {
-  return { resourceVersion: "", labelSelector: "" };
+  return { resourceVersion: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const WatchNamespacesRequest: MessageFns<WatchNamespacesRequest> = {
@@ -1053,6 +1099,9 @@ export const WatchNamespacesRequest: MessageFns<WatchNamespacesRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(26).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(34).string(message.fieldSelector);
     }
     return writer;
   },
@@ -1086,6 +1135,14 @@ export const WatchNamespacesRequest: MessageFns<WatchNamespacesRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1110,6 +1167,11 @@ export const WatchNamespacesRequest: MessageFns<WatchNamespacesRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -1121,6 +1183,9 @@ export const WatchNamespacesRequest: MessageFns<WatchNamespacesRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -1131,6 +1196,7 @@ export const WatchNamespacesRequest: MessageFns<WatchNamespacesRequest> = {
     const message = createBaseWatchNamespacesRequest();
     message.resourceVersion = object.resourceVersion ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };

@@ -20,7 +20,7 @@ import {
   type ServiceError,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { Condition, ObjectMeta } from "./common.js";
+import { Condition, DescribeRequest, Description, ObjectMeta } from "./common.js";
 
 /** A machine that runs instances. */
 export interface Node {
@@ -98,12 +98,22 @@ export interface ListNodesRequest {
   pageToken: string;
   /** Kubernetes text form: a=b,c!=d,e in (f,g),!h */
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface ListNodesResponse {
   items: Node[];
   resourceVersion: string;
   nextPageToken: string;
+}
+
+export interface CreateNodeRequest {
+  node?:
+    | Node
+    | undefined;
+  /** All of admission, nothing stored. */
+  dryRun: boolean;
 }
 
 export interface UpdateNodeRequest {
@@ -120,6 +130,8 @@ export interface UpdateNodeStatusRequest {
 export interface DeleteNodeRequest {
   name: string;
   dryRun: boolean;
+  /** The stored version; another one is refused. Over REST also: If-Match. */
+  resourceVersion: string;
 }
 
 export interface WatchNodesRequest {
@@ -129,6 +141,8 @@ export interface WatchNodesRequest {
    */
   resourceVersion: string;
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface WatchNodesResponse {
@@ -634,7 +648,7 @@ export const GetNodeRequest: MessageFns<GetNodeRequest> = {
 };
 
 function createBaseListNodesRequest(): ListNodesRequest {
-  return { limit: 0, pageToken: "", labelSelector: "" };
+  return { limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const ListNodesRequest: MessageFns<ListNodesRequest> = {
@@ -647,6 +661,9 @@ export const ListNodesRequest: MessageFns<ListNodesRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(34).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(42).string(message.fieldSelector);
     }
     return writer;
   },
@@ -688,6 +705,14 @@ export const ListNodesRequest: MessageFns<ListNodesRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -713,6 +738,11 @@ export const ListNodesRequest: MessageFns<ListNodesRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -727,6 +757,9 @@ export const ListNodesRequest: MessageFns<ListNodesRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -738,6 +771,7 @@ export const ListNodesRequest: MessageFns<ListNodesRequest> = {
     message.limit = object.limit ?? 0;
     message.pageToken = object.pageToken ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };
@@ -847,6 +881,95 @@ export const ListNodesResponse: MessageFns<ListNodesResponse> = {
     message.items = object.items?.map((e) => Node.fromPartial(e)) || [];
     message.resourceVersion = object.resourceVersion ?? "";
     message.nextPageToken = object.nextPageToken ?? "";
+    return message;
+  },
+};
+
+function createBaseCreateNodeRequest(): CreateNodeRequest {
+  return { node: undefined, dryRun: false };
+}
+
+export const CreateNodeRequest: MessageFns<CreateNodeRequest> = {
+  encode(message: CreateNodeRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.node !== undefined) {
+      Node.encode(message.node, writer.uint32(18).fork()).join();
+    }
+    if (message.dryRun !== false) {
+      writer.uint32(24).bool(message.dryRun);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CreateNodeRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCreateNodeRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.node = Node.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.dryRun = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): CreateNodeRequest {
+    return {
+      node: isSet(object.node) ? Node.fromJSON(object.node) : undefined,
+      dryRun: isSet(object.dryRun)
+        ? globalThis.Boolean(object.dryRun)
+        : isSet(object.dry_run)
+        ? globalThis.Boolean(object.dry_run)
+        : false,
+    };
+  },
+
+  toJSON(message: CreateNodeRequest): unknown {
+    const obj: any = {};
+    if (message.node !== undefined) {
+      obj.node = Node.toJSON(message.node);
+    }
+    if (message.dryRun !== false) {
+      obj.dryRun = message.dryRun;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<CreateNodeRequest>, I>>(base?: I): CreateNodeRequest {
+    return CreateNodeRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<CreateNodeRequest>, I>>(object: I): CreateNodeRequest {
+    const message = createBaseCreateNodeRequest();
+    message.node = (object.node !== undefined && object.node !== null) ? Node.fromPartial(object.node) : undefined;
+    message.dryRun = object.dryRun ?? false;
     return message;
   },
 };
@@ -1042,7 +1165,7 @@ export const UpdateNodeStatusRequest: MessageFns<UpdateNodeStatusRequest> = {
 };
 
 function createBaseDeleteNodeRequest(): DeleteNodeRequest {
-  return { name: "", dryRun: false };
+  return { name: "", dryRun: false, resourceVersion: "" };
 }
 
 export const DeleteNodeRequest: MessageFns<DeleteNodeRequest> = {
@@ -1052,6 +1175,9 @@ export const DeleteNodeRequest: MessageFns<DeleteNodeRequest> = {
     }
     if (message.dryRun !== false) {
       writer.uint32(24).bool(message.dryRun);
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(34).string(message.resourceVersion);
     }
     return writer;
   },
@@ -1085,6 +1211,14 @@ export const DeleteNodeRequest: MessageFns<DeleteNodeRequest> = {
             message.dryRun = reader.bool();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1105,6 +1239,11 @@ export const DeleteNodeRequest: MessageFns<DeleteNodeRequest> = {
         : isSet(object.dry_run)
         ? globalThis.Boolean(object.dry_run)
         : false,
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
     };
   },
 
@@ -1116,6 +1255,9 @@ export const DeleteNodeRequest: MessageFns<DeleteNodeRequest> = {
     if (message.dryRun !== false) {
       obj.dryRun = message.dryRun;
     }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
     return obj;
   },
 
@@ -1126,12 +1268,13 @@ export const DeleteNodeRequest: MessageFns<DeleteNodeRequest> = {
     const message = createBaseDeleteNodeRequest();
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
+    message.resourceVersion = object.resourceVersion ?? "";
     return message;
   },
 };
 
 function createBaseWatchNodesRequest(): WatchNodesRequest {
-  return { resourceVersion: "", labelSelector: "" };
+  return { resourceVersion: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const WatchNodesRequest: MessageFns<WatchNodesRequest> = {
@@ -1141,6 +1284,9 @@ export const WatchNodesRequest: MessageFns<WatchNodesRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(26).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(34).string(message.fieldSelector);
     }
     return writer;
   },
@@ -1174,6 +1320,14 @@ export const WatchNodesRequest: MessageFns<WatchNodesRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1198,6 +1352,11 @@ export const WatchNodesRequest: MessageFns<WatchNodesRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -1209,6 +1368,9 @@ export const WatchNodesRequest: MessageFns<WatchNodesRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -1219,6 +1381,7 @@ export const WatchNodesRequest: MessageFns<WatchNodesRequest> = {
     const message = createBaseWatchNodesRequest();
     message.resourceVersion = object.resourceVersion ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };
@@ -1425,6 +1588,16 @@ export const NodeServiceService = {
     responseSerialize: (value: ListNodesResponse): Buffer => Buffer.from(ListNodesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListNodesResponse => ListNodesResponse.decode(value),
   },
+  /** Creates one, as an agent does that joins. Status fields are ignored. */
+  create: {
+    path: "/api.NodeService/Create" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CreateNodeRequest): Buffer => Buffer.from(CreateNodeRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CreateNodeRequest => CreateNodeRequest.decode(value),
+    responseSerialize: (value: Node): Buffer => Buffer.from(Node.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Node => Node.decode(value),
+  },
   /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
   update: {
     path: "/api.NodeService/Update" as const,
@@ -1466,6 +1639,16 @@ export const NodeServiceService = {
     responseSerialize: (value: WatchNodesResponse): Buffer => Buffer.from(WatchNodesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): WatchNodesResponse => WatchNodesResponse.decode(value),
   },
+  /** Everything known about one, and what to do next. */
+  describe: {
+    path: "/api.NodeService/Describe" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DescribeRequest): Buffer => Buffer.from(DescribeRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DescribeRequest => DescribeRequest.decode(value),
+    responseSerialize: (value: Description): Buffer => Buffer.from(Description.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Description => Description.decode(value),
+  },
 } as const;
 
 export interface NodeServiceServer extends UntypedServiceImplementation {
@@ -1473,6 +1656,8 @@ export interface NodeServiceServer extends UntypedServiceImplementation {
   get: handleUnaryCall<GetNodeRequest, Node>;
   /** Lists at one revision, in pages when limit is given. */
   list: handleUnaryCall<ListNodesRequest, ListNodesResponse>;
+  /** Creates one, as an agent does that joins. Status fields are ignored. */
+  create: handleUnaryCall<CreateNodeRequest, Node>;
   /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
   update: handleUnaryCall<UpdateNodeRequest, Node>;
   /** Replaces the status fields; for controllers and agents. */
@@ -1481,6 +1666,8 @@ export interface NodeServiceServer extends UntypedServiceImplementation {
   delete: handleUnaryCall<DeleteNodeRequest, Node>;
   /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
   watch: handleServerStreamingCall<WatchNodesRequest, WatchNodesResponse>;
+  /** Everything known about one, and what to do next. */
+  describe: handleUnaryCall<DescribeRequest, Description>;
 }
 
 export interface NodeServiceClient extends Client {
@@ -1512,6 +1699,19 @@ export interface NodeServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListNodesResponse) => void,
+  ): ClientUnaryCall;
+  /** Creates one, as an agent does that joins. Status fields are ignored. */
+  create(request: CreateNodeRequest, callback: (error: ServiceError | null, response: Node) => void): ClientUnaryCall;
+  create(
+    request: CreateNodeRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Node) => void,
+  ): ClientUnaryCall;
+  create(
+    request: CreateNodeRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Node) => void,
   ): ClientUnaryCall;
   /** Replaces one; metadata.resourceVersion, when given, must be the stored one. */
   update(request: UpdateNodeRequest, callback: (error: ServiceError | null, response: Node) => void): ClientUnaryCall;
@@ -1562,6 +1762,22 @@ export interface NodeServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchNodesResponse>;
+  /** Everything known about one, and what to do next. */
+  describe(
+    request: DescribeRequest,
+    callback: (error: ServiceError | null, response: Description) => void,
+  ): ClientUnaryCall;
+  describe(
+    request: DescribeRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Description) => void,
+  ): ClientUnaryCall;
+  describe(
+    request: DescribeRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Description) => void,
+  ): ClientUnaryCall;
 }
 
 export const NodeServiceClient = makeGenericClientConstructor(NodeServiceService, "api.NodeService") as unknown as {

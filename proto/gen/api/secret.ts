@@ -56,6 +56,8 @@ export interface ListSecretsRequest {
   pageToken: string;
   /** Kubernetes text form: a=b,c!=d,e in (f,g),!h */
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface ListSecretsResponse {
@@ -86,6 +88,8 @@ export interface DeleteSecretRequest {
   namespace: string;
   name: string;
   dryRun: boolean;
+  /** The stored version; another one is refused. Over REST also: If-Match. */
+  resourceVersion: string;
 }
 
 export interface WatchSecretsRequest {
@@ -96,6 +100,8 @@ export interface WatchSecretsRequest {
    */
   resourceVersion: string;
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface WatchSecretsResponse {
@@ -652,7 +658,7 @@ export const GetSecretRequest: MessageFns<GetSecretRequest> = {
 };
 
 function createBaseListSecretsRequest(): ListSecretsRequest {
-  return { namespace: "", limit: 0, pageToken: "", labelSelector: "" };
+  return { namespace: "", limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const ListSecretsRequest: MessageFns<ListSecretsRequest> = {
@@ -668,6 +674,9 @@ export const ListSecretsRequest: MessageFns<ListSecretsRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(34).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(42).string(message.fieldSelector);
     }
     return writer;
   },
@@ -717,6 +726,14 @@ export const ListSecretsRequest: MessageFns<ListSecretsRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -743,6 +760,11 @@ export const ListSecretsRequest: MessageFns<ListSecretsRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -760,6 +782,9 @@ export const ListSecretsRequest: MessageFns<ListSecretsRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -772,6 +797,7 @@ export const ListSecretsRequest: MessageFns<ListSecretsRequest> = {
     message.limit = object.limit ?? 0;
     message.pageToken = object.pageToken ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };
@@ -1136,7 +1162,7 @@ export const UpdateSecretRequest: MessageFns<UpdateSecretRequest> = {
 };
 
 function createBaseDeleteSecretRequest(): DeleteSecretRequest {
-  return { namespace: "", name: "", dryRun: false };
+  return { namespace: "", name: "", dryRun: false, resourceVersion: "" };
 }
 
 export const DeleteSecretRequest: MessageFns<DeleteSecretRequest> = {
@@ -1149,6 +1175,9 @@ export const DeleteSecretRequest: MessageFns<DeleteSecretRequest> = {
     }
     if (message.dryRun !== false) {
       writer.uint32(24).bool(message.dryRun);
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(34).string(message.resourceVersion);
     }
     return writer;
   },
@@ -1190,6 +1219,14 @@ export const DeleteSecretRequest: MessageFns<DeleteSecretRequest> = {
             message.dryRun = reader.bool();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1211,6 +1248,11 @@ export const DeleteSecretRequest: MessageFns<DeleteSecretRequest> = {
         : isSet(object.dry_run)
         ? globalThis.Boolean(object.dry_run)
         : false,
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
     };
   },
 
@@ -1225,6 +1267,9 @@ export const DeleteSecretRequest: MessageFns<DeleteSecretRequest> = {
     if (message.dryRun !== false) {
       obj.dryRun = message.dryRun;
     }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
     return obj;
   },
 
@@ -1236,12 +1281,13 @@ export const DeleteSecretRequest: MessageFns<DeleteSecretRequest> = {
     message.namespace = object.namespace ?? "";
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
+    message.resourceVersion = object.resourceVersion ?? "";
     return message;
   },
 };
 
 function createBaseWatchSecretsRequest(): WatchSecretsRequest {
-  return { namespace: "", resourceVersion: "", labelSelector: "" };
+  return { namespace: "", resourceVersion: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const WatchSecretsRequest: MessageFns<WatchSecretsRequest> = {
@@ -1254,6 +1300,9 @@ export const WatchSecretsRequest: MessageFns<WatchSecretsRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(26).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(34).string(message.fieldSelector);
     }
     return writer;
   },
@@ -1295,6 +1344,14 @@ export const WatchSecretsRequest: MessageFns<WatchSecretsRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1320,6 +1377,11 @@ export const WatchSecretsRequest: MessageFns<WatchSecretsRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -1334,6 +1396,9 @@ export const WatchSecretsRequest: MessageFns<WatchSecretsRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -1345,6 +1410,7 @@ export const WatchSecretsRequest: MessageFns<WatchSecretsRequest> = {
     message.namespace = object.namespace ?? "";
     message.resourceVersion = object.resourceVersion ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };

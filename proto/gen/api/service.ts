@@ -52,7 +52,11 @@ export interface Service {
     | number
     | undefined;
   /** Replicas; default 1. */
-  scale?: number | undefined;
+  scale?:
+    | number
+    | undefined;
+  /** Set by Restart; left out it stays as it is. RFC 3339, UTC. */
+  restartedAt: string;
   status: Service_Status;
   readyInstances: number;
   currentInstances: number;
@@ -253,10 +257,11 @@ export function service_StatusToNumber(object: Service_Status): number {
   }
 }
 
-/** Takes every key of a secret as an environment variable. */
+/** Takes every key of a secret or a configmap as an environment variable: exactly one of them. */
 export interface Service_EnvFrom {
   secret: string;
   prefix: string;
+  configmap: string;
 }
 
 export interface Service_LabelsEntry {
@@ -324,6 +329,8 @@ export interface ListServicesRequest {
   pageToken: string;
   /** Kubernetes text form: a=b,c!=d,e in (f,g),!h */
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface ListServicesResponse {
@@ -360,6 +367,8 @@ export interface DeleteServiceRequest {
   namespace: string;
   name: string;
   dryRun: boolean;
+  /** The stored version; another one is refused. Over REST also: If-Match. */
+  resourceVersion: string;
 }
 
 export interface WatchServicesRequest {
@@ -370,6 +379,8 @@ export interface WatchServicesRequest {
    */
   resourceVersion: string;
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface WatchServicesResponse {
@@ -449,6 +460,11 @@ export interface ScaleServiceRequest {
   scale: number;
 }
 
+export interface RestartServiceRequest {
+  namespace: string;
+  name: string;
+}
+
 function createBaseService(): Service {
   return {
     name: "",
@@ -467,6 +483,7 @@ function createBaseService(): Service {
     volumes: [],
     terminationGracePeriodSeconds: undefined,
     scale: undefined,
+    restartedAt: "",
     status: Service_Status.STATUS_UNSPECIFIED,
     readyInstances: 0,
     currentInstances: 0,
@@ -524,6 +541,9 @@ export const Service: MessageFns<Service> = {
     }
     if (message.scale !== undefined) {
       writer.uint32(128).int32(message.scale);
+    }
+    if (message.restartedAt !== "") {
+      writer.uint32(138).string(message.restartedAt);
     }
     if (message.status !== Service_Status.STATUS_UNSPECIFIED) {
       writer.uint32(240).int32(service_StatusToNumber(message.status));
@@ -693,6 +713,14 @@ export const Service: MessageFns<Service> = {
             message.scale = reader.int32();
             continue;
           }
+          case 17: {
+            if (tag !== 138) {
+              break;
+            }
+
+            message.restartedAt = reader.string();
+            continue;
+          }
           case 30: {
             if (tag !== 240) {
               break;
@@ -833,6 +861,11 @@ export const Service: MessageFns<Service> = {
         ? globalThis.Number(object.termination_grace_period_seconds)
         : undefined,
       scale: isSet(object.scale) ? globalThis.Number(object.scale) : undefined,
+      restartedAt: isSet(object.restartedAt)
+        ? globalThis.String(object.restartedAt)
+        : isSet(object.restarted_at)
+        ? globalThis.String(object.restarted_at)
+        : "",
       status: isSet(object.status) ? service_StatusFromJSON(object.status) : Service_Status.STATUS_UNSPECIFIED,
       readyInstances: isSet(object.readyInstances)
         ? globalThis.Number(object.readyInstances)
@@ -923,6 +956,9 @@ export const Service: MessageFns<Service> = {
     if (message.scale !== undefined) {
       obj.scale = Math.round(message.scale);
     }
+    if (message.restartedAt !== "") {
+      obj.restartedAt = message.restartedAt;
+    }
     if (message.status !== Service_Status.STATUS_UNSPECIFIED) {
       obj.status = service_StatusToJSON(message.status);
     }
@@ -988,6 +1024,7 @@ export const Service: MessageFns<Service> = {
     message.volumes = object.volumes?.map((e) => VolumeMount.fromPartial(e)) || [];
     message.terminationGracePeriodSeconds = object.terminationGracePeriodSeconds ?? undefined;
     message.scale = object.scale ?? undefined;
+    message.restartedAt = object.restartedAt ?? "";
     message.status = object.status ?? Service_Status.STATUS_UNSPECIFIED;
     message.readyInstances = object.readyInstances ?? 0;
     message.currentInstances = object.currentInstances ?? 0;
@@ -998,7 +1035,7 @@ export const Service: MessageFns<Service> = {
 };
 
 function createBaseService_EnvFrom(): Service_EnvFrom {
-  return { secret: "", prefix: "" };
+  return { secret: "", prefix: "", configmap: "" };
 }
 
 export const Service_EnvFrom: MessageFns<Service_EnvFrom> = {
@@ -1008,6 +1045,9 @@ export const Service_EnvFrom: MessageFns<Service_EnvFrom> = {
     }
     if (message.prefix !== "") {
       writer.uint32(18).string(message.prefix);
+    }
+    if (message.configmap !== "") {
+      writer.uint32(26).string(message.configmap);
     }
     return writer;
   },
@@ -1041,6 +1081,14 @@ export const Service_EnvFrom: MessageFns<Service_EnvFrom> = {
             message.prefix = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.configmap = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1057,6 +1105,7 @@ export const Service_EnvFrom: MessageFns<Service_EnvFrom> = {
     return {
       secret: isSet(object.secret) ? globalThis.String(object.secret) : "",
       prefix: isSet(object.prefix) ? globalThis.String(object.prefix) : "",
+      configmap: isSet(object.configmap) ? globalThis.String(object.configmap) : "",
     };
   },
 
@@ -1068,6 +1117,9 @@ export const Service_EnvFrom: MessageFns<Service_EnvFrom> = {
     if (message.prefix !== "") {
       obj.prefix = message.prefix;
     }
+    if (message.configmap !== "") {
+      obj.configmap = message.configmap;
+    }
     return obj;
   },
 
@@ -1078,6 +1130,7 @@ export const Service_EnvFrom: MessageFns<Service_EnvFrom> = {
     const message = createBaseService_EnvFrom();
     message.secret = object.secret ?? "";
     message.prefix = object.prefix ?? "";
+    message.configmap = object.configmap ?? "";
     return message;
   },
 };
@@ -2045,7 +2098,7 @@ export const GetServiceRequest: MessageFns<GetServiceRequest> = {
 };
 
 function createBaseListServicesRequest(): ListServicesRequest {
-  return { namespace: "", limit: 0, pageToken: "", labelSelector: "" };
+  return { namespace: "", limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const ListServicesRequest: MessageFns<ListServicesRequest> = {
@@ -2061,6 +2114,9 @@ export const ListServicesRequest: MessageFns<ListServicesRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(34).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(42).string(message.fieldSelector);
     }
     return writer;
   },
@@ -2110,6 +2166,14 @@ export const ListServicesRequest: MessageFns<ListServicesRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2136,6 +2200,11 @@ export const ListServicesRequest: MessageFns<ListServicesRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -2153,6 +2222,9 @@ export const ListServicesRequest: MessageFns<ListServicesRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -2165,6 +2237,7 @@ export const ListServicesRequest: MessageFns<ListServicesRequest> = {
     message.limit = object.limit ?? 0;
     message.pageToken = object.pageToken ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };
@@ -2632,7 +2705,7 @@ export const UpdateServiceStatusRequest: MessageFns<UpdateServiceStatusRequest> 
 };
 
 function createBaseDeleteServiceRequest(): DeleteServiceRequest {
-  return { namespace: "", name: "", dryRun: false };
+  return { namespace: "", name: "", dryRun: false, resourceVersion: "" };
 }
 
 export const DeleteServiceRequest: MessageFns<DeleteServiceRequest> = {
@@ -2645,6 +2718,9 @@ export const DeleteServiceRequest: MessageFns<DeleteServiceRequest> = {
     }
     if (message.dryRun !== false) {
       writer.uint32(24).bool(message.dryRun);
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(34).string(message.resourceVersion);
     }
     return writer;
   },
@@ -2686,6 +2762,14 @@ export const DeleteServiceRequest: MessageFns<DeleteServiceRequest> = {
             message.dryRun = reader.bool();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2707,6 +2791,11 @@ export const DeleteServiceRequest: MessageFns<DeleteServiceRequest> = {
         : isSet(object.dry_run)
         ? globalThis.Boolean(object.dry_run)
         : false,
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
     };
   },
 
@@ -2721,6 +2810,9 @@ export const DeleteServiceRequest: MessageFns<DeleteServiceRequest> = {
     if (message.dryRun !== false) {
       obj.dryRun = message.dryRun;
     }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
     return obj;
   },
 
@@ -2732,12 +2824,13 @@ export const DeleteServiceRequest: MessageFns<DeleteServiceRequest> = {
     message.namespace = object.namespace ?? "";
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
+    message.resourceVersion = object.resourceVersion ?? "";
     return message;
   },
 };
 
 function createBaseWatchServicesRequest(): WatchServicesRequest {
-  return { namespace: "", resourceVersion: "", labelSelector: "" };
+  return { namespace: "", resourceVersion: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const WatchServicesRequest: MessageFns<WatchServicesRequest> = {
@@ -2750,6 +2843,9 @@ export const WatchServicesRequest: MessageFns<WatchServicesRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(26).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(34).string(message.fieldSelector);
     }
     return writer;
   },
@@ -2791,6 +2887,14 @@ export const WatchServicesRequest: MessageFns<WatchServicesRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2816,6 +2920,11 @@ export const WatchServicesRequest: MessageFns<WatchServicesRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -2830,6 +2939,9 @@ export const WatchServicesRequest: MessageFns<WatchServicesRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -2841,6 +2953,7 @@ export const WatchServicesRequest: MessageFns<WatchServicesRequest> = {
     message.namespace = object.namespace ?? "";
     message.resourceVersion = object.resourceVersion ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };
@@ -3126,6 +3239,91 @@ export const ScaleServiceRequest: MessageFns<ScaleServiceRequest> = {
   },
 };
 
+function createBaseRestartServiceRequest(): RestartServiceRequest {
+  return { namespace: "", name: "" };
+}
+
+export const RestartServiceRequest: MessageFns<RestartServiceRequest> = {
+  encode(message: RestartServiceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.namespace !== "") {
+      writer.uint32(10).string(message.namespace);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RestartServiceRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRestartServiceRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.namespace = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): RestartServiceRequest {
+    return {
+      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
+      name: isSet(object.name) ? globalThis.String(object.name) : "",
+    };
+  },
+
+  toJSON(message: RestartServiceRequest): unknown {
+    const obj: any = {};
+    if (message.namespace !== "") {
+      obj.namespace = message.namespace;
+    }
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<RestartServiceRequest>, I>>(base?: I): RestartServiceRequest {
+    return RestartServiceRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<RestartServiceRequest>, I>>(object: I): RestartServiceRequest {
+    const message = createBaseRestartServiceRequest();
+    message.namespace = object.namespace ?? "";
+    message.name = object.name ?? "";
+    return message;
+  },
+};
+
 export type ServiceServiceService = typeof ServiceServiceService;
 export const ServiceServiceService = {
   /** Reads one by name. */
@@ -3211,6 +3409,17 @@ export const ServiceServiceService = {
     responseSerialize: (value: Service): Buffer => Buffer.from(Service.encode(value).finish()),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
+  /** Replaces its instances one after the other, as if the template had changed. */
+  restart: {
+    path: "/api.ServiceService/Restart" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RestartServiceRequest): Buffer =>
+      Buffer.from(RestartServiceRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RestartServiceRequest => RestartServiceRequest.decode(value),
+    responseSerialize: (value: Service): Buffer => Buffer.from(Service.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Service => Service.decode(value),
+  },
   /** Tells what there is to know about one service. */
   describe: {
     path: "/api.ServiceService/Describe" as const,
@@ -3240,6 +3449,8 @@ export interface ServiceServiceServer extends UntypedServiceImplementation {
   watch: handleServerStreamingCall<WatchServicesRequest, WatchServicesResponse>;
   /** Sets the number of replicas. */
   scale: handleUnaryCall<ScaleServiceRequest, Service>;
+  /** Replaces its instances one after the other, as if the template had changed. */
+  restart: handleUnaryCall<RestartServiceRequest, Service>;
   /** Tells what there is to know about one service. */
   describe: handleUnaryCall<DescribeRequest, Description>;
 }
@@ -3357,6 +3568,22 @@ export interface ServiceServiceClient extends Client {
   ): ClientUnaryCall;
   scale(
     request: ScaleServiceRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Service) => void,
+  ): ClientUnaryCall;
+  /** Replaces its instances one after the other, as if the template had changed. */
+  restart(
+    request: RestartServiceRequest,
+    callback: (error: ServiceError | null, response: Service) => void,
+  ): ClientUnaryCall;
+  restart(
+    request: RestartServiceRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Service) => void,
+  ): ClientUnaryCall;
+  restart(
+    request: RestartServiceRequest,
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Service) => void,

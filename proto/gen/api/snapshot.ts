@@ -153,6 +153,8 @@ export interface ListSnapshotsRequest {
   pageToken: string;
   /** Kubernetes text form: a=b,c!=d,e in (f,g),!h */
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface ListSnapshotsResponse {
@@ -189,6 +191,8 @@ export interface DeleteSnapshotRequest {
   namespace: string;
   name: string;
   dryRun: boolean;
+  /** The stored version; another one is refused. Over REST also: If-Match. */
+  resourceVersion: string;
 }
 
 export interface WatchSnapshotsRequest {
@@ -199,6 +203,8 @@ export interface WatchSnapshotsRequest {
    */
   resourceVersion: string;
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface WatchSnapshotsResponse {
@@ -275,13 +281,28 @@ export function watchSnapshotsResponse_Event_TypeToNumber(object: WatchSnapshots
 export interface RestoreSnapshotRequest {
   namespace: string;
   name: string;
-  /** Name of the new volume. */
-  volume: string;
+  volume?:
+    | RestoreSnapshotRequest_Target
+    | undefined;
+  /** All of admission, nothing stored. */
+  dryRun: boolean;
+}
+
+/** The new volume. What is left out comes from the snapshot and its source. */
+export interface RestoreSnapshotRequest_Target {
+  name: string;
+  /** Default: the namespace of the snapshot. */
+  namespace: string;
   /** Default: the class of the snapshot's source. */
   storageClassName: string;
   /** Default: the snapshot's restoreSize. */
   size: string;
-  dryRun: boolean;
+  labels: { [key: string]: string };
+}
+
+export interface RestoreSnapshotRequest_Target_LabelsEntry {
+  key: string;
+  value: string;
 }
 
 export interface RetrySnapshotRequest {
@@ -1100,7 +1121,7 @@ export const GetSnapshotRequest: MessageFns<GetSnapshotRequest> = {
 };
 
 function createBaseListSnapshotsRequest(): ListSnapshotsRequest {
-  return { namespace: "", limit: 0, pageToken: "", labelSelector: "" };
+  return { namespace: "", limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const ListSnapshotsRequest: MessageFns<ListSnapshotsRequest> = {
@@ -1116,6 +1137,9 @@ export const ListSnapshotsRequest: MessageFns<ListSnapshotsRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(34).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(42).string(message.fieldSelector);
     }
     return writer;
   },
@@ -1165,6 +1189,14 @@ export const ListSnapshotsRequest: MessageFns<ListSnapshotsRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1191,6 +1223,11 @@ export const ListSnapshotsRequest: MessageFns<ListSnapshotsRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -1208,6 +1245,9 @@ export const ListSnapshotsRequest: MessageFns<ListSnapshotsRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -1220,6 +1260,7 @@ export const ListSnapshotsRequest: MessageFns<ListSnapshotsRequest> = {
     message.limit = object.limit ?? 0;
     message.pageToken = object.pageToken ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };
@@ -1687,7 +1728,7 @@ export const UpdateSnapshotStatusRequest: MessageFns<UpdateSnapshotStatusRequest
 };
 
 function createBaseDeleteSnapshotRequest(): DeleteSnapshotRequest {
-  return { namespace: "", name: "", dryRun: false };
+  return { namespace: "", name: "", dryRun: false, resourceVersion: "" };
 }
 
 export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
@@ -1700,6 +1741,9 @@ export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
     }
     if (message.dryRun !== false) {
       writer.uint32(24).bool(message.dryRun);
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(34).string(message.resourceVersion);
     }
     return writer;
   },
@@ -1741,6 +1785,14 @@ export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
             message.dryRun = reader.bool();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1762,6 +1814,11 @@ export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
         : isSet(object.dry_run)
         ? globalThis.Boolean(object.dry_run)
         : false,
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
     };
   },
 
@@ -1776,6 +1833,9 @@ export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
     if (message.dryRun !== false) {
       obj.dryRun = message.dryRun;
     }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
     return obj;
   },
 
@@ -1787,12 +1847,13 @@ export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
     message.namespace = object.namespace ?? "";
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
+    message.resourceVersion = object.resourceVersion ?? "";
     return message;
   },
 };
 
 function createBaseWatchSnapshotsRequest(): WatchSnapshotsRequest {
-  return { namespace: "", resourceVersion: "", labelSelector: "" };
+  return { namespace: "", resourceVersion: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const WatchSnapshotsRequest: MessageFns<WatchSnapshotsRequest> = {
@@ -1805,6 +1866,9 @@ export const WatchSnapshotsRequest: MessageFns<WatchSnapshotsRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(26).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(34).string(message.fieldSelector);
     }
     return writer;
   },
@@ -1846,6 +1910,14 @@ export const WatchSnapshotsRequest: MessageFns<WatchSnapshotsRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1871,6 +1943,11 @@ export const WatchSnapshotsRequest: MessageFns<WatchSnapshotsRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -1885,6 +1962,9 @@ export const WatchSnapshotsRequest: MessageFns<WatchSnapshotsRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -1896,6 +1976,7 @@ export const WatchSnapshotsRequest: MessageFns<WatchSnapshotsRequest> = {
     message.namespace = object.namespace ?? "";
     message.resourceVersion = object.resourceVersion ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };
@@ -2081,7 +2162,7 @@ export const WatchSnapshotsResponse_Event: MessageFns<WatchSnapshotsResponse_Eve
 };
 
 function createBaseRestoreSnapshotRequest(): RestoreSnapshotRequest {
-  return { namespace: "", name: "", volume: "", storageClassName: "", size: "", dryRun: false };
+  return { namespace: "", name: "", volume: undefined, dryRun: false };
 }
 
 export const RestoreSnapshotRequest: MessageFns<RestoreSnapshotRequest> = {
@@ -2092,17 +2173,11 @@ export const RestoreSnapshotRequest: MessageFns<RestoreSnapshotRequest> = {
     if (message.name !== "") {
       writer.uint32(18).string(message.name);
     }
-    if (message.volume !== "") {
-      writer.uint32(26).string(message.volume);
-    }
-    if (message.storageClassName !== "") {
-      writer.uint32(34).string(message.storageClassName);
-    }
-    if (message.size !== "") {
-      writer.uint32(42).string(message.size);
+    if (message.volume !== undefined) {
+      RestoreSnapshotRequest_Target.encode(message.volume, writer.uint32(26).fork()).join();
     }
     if (message.dryRun !== false) {
-      writer.uint32(48).bool(message.dryRun);
+      writer.uint32(32).bool(message.dryRun);
     }
     return writer;
   },
@@ -2141,27 +2216,11 @@ export const RestoreSnapshotRequest: MessageFns<RestoreSnapshotRequest> = {
               break;
             }
 
-            message.volume = reader.string();
+            message.volume = RestoreSnapshotRequest_Target.decode(reader, reader.uint32());
             continue;
           }
           case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.storageClassName = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.size = reader.string();
-            continue;
-          }
-          case 6: {
-            if (tag !== 48) {
+            if (tag !== 32) {
               break;
             }
 
@@ -2184,13 +2243,7 @@ export const RestoreSnapshotRequest: MessageFns<RestoreSnapshotRequest> = {
     return {
       namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
       name: isSet(object.name) ? globalThis.String(object.name) : "",
-      volume: isSet(object.volume) ? globalThis.String(object.volume) : "",
-      storageClassName: isSet(object.storageClassName)
-        ? globalThis.String(object.storageClassName)
-        : isSet(object.storage_class_name)
-        ? globalThis.String(object.storage_class_name)
-        : "",
-      size: isSet(object.size) ? globalThis.String(object.size) : "",
+      volume: isSet(object.volume) ? RestoreSnapshotRequest_Target.fromJSON(object.volume) : undefined,
       dryRun: isSet(object.dryRun)
         ? globalThis.Boolean(object.dryRun)
         : isSet(object.dry_run)
@@ -2207,14 +2260,8 @@ export const RestoreSnapshotRequest: MessageFns<RestoreSnapshotRequest> = {
     if (message.name !== "") {
       obj.name = message.name;
     }
-    if (message.volume !== "") {
-      obj.volume = message.volume;
-    }
-    if (message.storageClassName !== "") {
-      obj.storageClassName = message.storageClassName;
-    }
-    if (message.size !== "") {
-      obj.size = message.size;
+    if (message.volume !== undefined) {
+      obj.volume = RestoreSnapshotRequest_Target.toJSON(message.volume);
     }
     if (message.dryRun !== false) {
       obj.dryRun = message.dryRun;
@@ -2229,10 +2276,268 @@ export const RestoreSnapshotRequest: MessageFns<RestoreSnapshotRequest> = {
     const message = createBaseRestoreSnapshotRequest();
     message.namespace = object.namespace ?? "";
     message.name = object.name ?? "";
-    message.volume = object.volume ?? "";
+    message.volume = (object.volume !== undefined && object.volume !== null)
+      ? RestoreSnapshotRequest_Target.fromPartial(object.volume)
+      : undefined;
+    message.dryRun = object.dryRun ?? false;
+    return message;
+  },
+};
+
+function createBaseRestoreSnapshotRequest_Target(): RestoreSnapshotRequest_Target {
+  return { name: "", namespace: "", storageClassName: "", size: "", labels: {} };
+}
+
+export const RestoreSnapshotRequest_Target: MessageFns<RestoreSnapshotRequest_Target> = {
+  encode(message: RestoreSnapshotRequest_Target, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.namespace !== "") {
+      writer.uint32(18).string(message.namespace);
+    }
+    if (message.storageClassName !== "") {
+      writer.uint32(26).string(message.storageClassName);
+    }
+    if (message.size !== "") {
+      writer.uint32(34).string(message.size);
+    }
+    globalThis.Object.entries(message.labels).forEach(([key, value]: [string, string]) => {
+      RestoreSnapshotRequest_Target_LabelsEntry.encode({ key: key as any, value }, writer.uint32(42).fork()).join();
+    });
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RestoreSnapshotRequest_Target {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRestoreSnapshotRequest_Target();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.namespace = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.storageClassName = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.size = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            const entry5 = RestoreSnapshotRequest_Target_LabelsEntry.decode(reader, reader.uint32());
+            if (entry5.value !== undefined) {
+              message.labels[entry5.key] = entry5.value;
+            }
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): RestoreSnapshotRequest_Target {
+    return {
+      name: isSet(object.name) ? globalThis.String(object.name) : "",
+      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
+      storageClassName: isSet(object.storageClassName)
+        ? globalThis.String(object.storageClassName)
+        : isSet(object.storage_class_name)
+        ? globalThis.String(object.storage_class_name)
+        : "",
+      size: isSet(object.size) ? globalThis.String(object.size) : "",
+      labels: isObject(object.labels)
+        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
+          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
+            globalThis.Object.defineProperty(acc, key, {
+              value: globalThis.String(value),
+              enumerable: true,
+              configurable: true,
+              writable: true,
+            });
+            return acc;
+          },
+          {},
+        )
+        : {},
+    };
+  },
+
+  toJSON(message: RestoreSnapshotRequest_Target): unknown {
+    const obj: any = {};
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    if (message.namespace !== "") {
+      obj.namespace = message.namespace;
+    }
+    if (message.storageClassName !== "") {
+      obj.storageClassName = message.storageClassName;
+    }
+    if (message.size !== "") {
+      obj.size = message.size;
+    }
+    if (message.labels) {
+      const entries = globalThis.Object.entries(message.labels) as [string, string][];
+      if (entries.length > 0) {
+        obj.labels = {};
+        entries.forEach(([k, v]) => {
+          obj.labels[k] = v;
+        });
+      }
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<RestoreSnapshotRequest_Target>, I>>(base?: I): RestoreSnapshotRequest_Target {
+    return RestoreSnapshotRequest_Target.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<RestoreSnapshotRequest_Target>, I>>(
+    object: I,
+  ): RestoreSnapshotRequest_Target {
+    const message = createBaseRestoreSnapshotRequest_Target();
+    message.name = object.name ?? "";
+    message.namespace = object.namespace ?? "";
     message.storageClassName = object.storageClassName ?? "";
     message.size = object.size ?? "";
-    message.dryRun = object.dryRun ?? false;
+    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
+        if (value !== undefined) {
+          acc[key] = globalThis.String(value);
+        }
+        return acc;
+      },
+      {},
+    );
+    return message;
+  },
+};
+
+function createBaseRestoreSnapshotRequest_Target_LabelsEntry(): RestoreSnapshotRequest_Target_LabelsEntry {
+  return { key: "", value: "" };
+}
+
+export const RestoreSnapshotRequest_Target_LabelsEntry: MessageFns<RestoreSnapshotRequest_Target_LabelsEntry> = {
+  encode(message: RestoreSnapshotRequest_Target_LabelsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RestoreSnapshotRequest_Target_LabelsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRestoreSnapshotRequest_Target_LabelsEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): RestoreSnapshotRequest_Target_LabelsEntry {
+    return {
+      key: isSet(object.key) ? globalThis.String(object.key) : "",
+      value: isSet(object.value) ? globalThis.String(object.value) : "",
+    };
+  },
+
+  toJSON(message: RestoreSnapshotRequest_Target_LabelsEntry): unknown {
+    const obj: any = {};
+    if (message.key !== "") {
+      obj.key = message.key;
+    }
+    if (message.value !== "") {
+      obj.value = message.value;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<RestoreSnapshotRequest_Target_LabelsEntry>, I>>(
+    base?: I,
+  ): RestoreSnapshotRequest_Target_LabelsEntry {
+    return RestoreSnapshotRequest_Target_LabelsEntry.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<RestoreSnapshotRequest_Target_LabelsEntry>, I>>(
+    object: I,
+  ): RestoreSnapshotRequest_Target_LabelsEntry {
+    const message = createBaseRestoreSnapshotRequest_Target_LabelsEntry();
+    message.key = object.key ?? "";
+    message.value = object.value ?? "";
     return message;
   },
 };

@@ -150,6 +150,8 @@ export interface ListStorageClassesRequest {
   pageToken: string;
   /** Kubernetes text form: a=b,c!=d,e in (f,g),!h */
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface ListStorageClassesResponse {
@@ -177,6 +179,8 @@ export interface DeleteStorageClassRequest {
   dryRun: boolean;
   /** Delete although volumes use it; they live on with their driverParameters. */
   force: boolean;
+  /** The stored version; another one is refused. Over REST also: If-Match. */
+  resourceVersion: string;
 }
 
 export interface WatchStorageClassesRequest {
@@ -186,6 +190,8 @@ export interface WatchStorageClassesRequest {
    */
   resourceVersion: string;
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface WatchStorageClassesResponse {
@@ -1091,7 +1097,7 @@ export const GetStorageClassRequest: MessageFns<GetStorageClassRequest> = {
 };
 
 function createBaseListStorageClassesRequest(): ListStorageClassesRequest {
-  return { limit: 0, pageToken: "", labelSelector: "" };
+  return { limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const ListStorageClassesRequest: MessageFns<ListStorageClassesRequest> = {
@@ -1104,6 +1110,9 @@ export const ListStorageClassesRequest: MessageFns<ListStorageClassesRequest> = 
     }
     if (message.labelSelector !== "") {
       writer.uint32(34).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(42).string(message.fieldSelector);
     }
     return writer;
   },
@@ -1145,6 +1154,14 @@ export const ListStorageClassesRequest: MessageFns<ListStorageClassesRequest> = 
             message.labelSelector = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1170,6 +1187,11 @@ export const ListStorageClassesRequest: MessageFns<ListStorageClassesRequest> = 
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -1184,6 +1206,9 @@ export const ListStorageClassesRequest: MessageFns<ListStorageClassesRequest> = 
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -1195,6 +1220,7 @@ export const ListStorageClassesRequest: MessageFns<ListStorageClassesRequest> = 
     message.limit = object.limit ?? 0;
     message.pageToken = object.pageToken ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };
@@ -1515,7 +1541,7 @@ export const UpdateStorageClassRequest: MessageFns<UpdateStorageClassRequest> = 
 };
 
 function createBaseDeleteStorageClassRequest(): DeleteStorageClassRequest {
-  return { name: "", dryRun: false, force: false };
+  return { name: "", dryRun: false, force: false, resourceVersion: "" };
 }
 
 export const DeleteStorageClassRequest: MessageFns<DeleteStorageClassRequest> = {
@@ -1528,6 +1554,9 @@ export const DeleteStorageClassRequest: MessageFns<DeleteStorageClassRequest> = 
     }
     if (message.force !== false) {
       writer.uint32(32).bool(message.force);
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(42).string(message.resourceVersion);
     }
     return writer;
   },
@@ -1569,6 +1598,14 @@ export const DeleteStorageClassRequest: MessageFns<DeleteStorageClassRequest> = 
             message.force = reader.bool();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1590,6 +1627,11 @@ export const DeleteStorageClassRequest: MessageFns<DeleteStorageClassRequest> = 
         ? globalThis.Boolean(object.dry_run)
         : false,
       force: isSet(object.force) ? globalThis.Boolean(object.force) : false,
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
     };
   },
 
@@ -1604,6 +1646,9 @@ export const DeleteStorageClassRequest: MessageFns<DeleteStorageClassRequest> = 
     if (message.force !== false) {
       obj.force = message.force;
     }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
     return obj;
   },
 
@@ -1615,12 +1660,13 @@ export const DeleteStorageClassRequest: MessageFns<DeleteStorageClassRequest> = 
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
     message.force = object.force ?? false;
+    message.resourceVersion = object.resourceVersion ?? "";
     return message;
   },
 };
 
 function createBaseWatchStorageClassesRequest(): WatchStorageClassesRequest {
-  return { resourceVersion: "", labelSelector: "" };
+  return { resourceVersion: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const WatchStorageClassesRequest: MessageFns<WatchStorageClassesRequest> = {
@@ -1630,6 +1676,9 @@ export const WatchStorageClassesRequest: MessageFns<WatchStorageClassesRequest> 
     }
     if (message.labelSelector !== "") {
       writer.uint32(26).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(34).string(message.fieldSelector);
     }
     return writer;
   },
@@ -1663,6 +1712,14 @@ export const WatchStorageClassesRequest: MessageFns<WatchStorageClassesRequest> 
             message.labelSelector = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1687,6 +1744,11 @@ export const WatchStorageClassesRequest: MessageFns<WatchStorageClassesRequest> 
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -1698,6 +1760,9 @@ export const WatchStorageClassesRequest: MessageFns<WatchStorageClassesRequest> 
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -1708,6 +1773,7 @@ export const WatchStorageClassesRequest: MessageFns<WatchStorageClassesRequest> 
     const message = createBaseWatchStorageClassesRequest();
     message.resourceVersion = object.resourceVersion ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };

@@ -379,6 +379,8 @@ export interface ListVolumesRequest {
   pageToken: string;
   /** Kubernetes text form: a=b,c!=d,e in (f,g),!h */
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface ListVolumesResponse {
@@ -415,6 +417,8 @@ export interface DeleteVolumeRequest {
   namespace: string;
   name: string;
   dryRun: boolean;
+  /** The stored version; another one is refused. Over REST also: If-Match. */
+  resourceVersion: string;
 }
 
 export interface WatchVolumesRequest {
@@ -425,6 +429,8 @@ export interface WatchVolumesRequest {
    */
   resourceVersion: string;
   labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
 }
 
 export interface WatchVolumesResponse {
@@ -2015,7 +2021,7 @@ export const GetVolumeRequest: MessageFns<GetVolumeRequest> = {
 };
 
 function createBaseListVolumesRequest(): ListVolumesRequest {
-  return { namespace: "", limit: 0, pageToken: "", labelSelector: "" };
+  return { namespace: "", limit: 0, pageToken: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const ListVolumesRequest: MessageFns<ListVolumesRequest> = {
@@ -2031,6 +2037,9 @@ export const ListVolumesRequest: MessageFns<ListVolumesRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(34).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(42).string(message.fieldSelector);
     }
     return writer;
   },
@@ -2080,6 +2089,14 @@ export const ListVolumesRequest: MessageFns<ListVolumesRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2106,6 +2123,11 @@ export const ListVolumesRequest: MessageFns<ListVolumesRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -2123,6 +2145,9 @@ export const ListVolumesRequest: MessageFns<ListVolumesRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -2135,6 +2160,7 @@ export const ListVolumesRequest: MessageFns<ListVolumesRequest> = {
     message.limit = object.limit ?? 0;
     message.pageToken = object.pageToken ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };
@@ -2602,7 +2628,7 @@ export const UpdateVolumeStatusRequest: MessageFns<UpdateVolumeStatusRequest> = 
 };
 
 function createBaseDeleteVolumeRequest(): DeleteVolumeRequest {
-  return { namespace: "", name: "", dryRun: false };
+  return { namespace: "", name: "", dryRun: false, resourceVersion: "" };
 }
 
 export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
@@ -2615,6 +2641,9 @@ export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
     }
     if (message.dryRun !== false) {
       writer.uint32(24).bool(message.dryRun);
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(34).string(message.resourceVersion);
     }
     return writer;
   },
@@ -2656,6 +2685,14 @@ export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
             message.dryRun = reader.bool();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2677,6 +2714,11 @@ export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
         : isSet(object.dry_run)
         ? globalThis.Boolean(object.dry_run)
         : false,
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
     };
   },
 
@@ -2691,6 +2733,9 @@ export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
     if (message.dryRun !== false) {
       obj.dryRun = message.dryRun;
     }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
     return obj;
   },
 
@@ -2702,12 +2747,13 @@ export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
     message.namespace = object.namespace ?? "";
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
+    message.resourceVersion = object.resourceVersion ?? "";
     return message;
   },
 };
 
 function createBaseWatchVolumesRequest(): WatchVolumesRequest {
-  return { namespace: "", resourceVersion: "", labelSelector: "" };
+  return { namespace: "", resourceVersion: "", labelSelector: "", fieldSelector: "" };
 }
 
 export const WatchVolumesRequest: MessageFns<WatchVolumesRequest> = {
@@ -2720,6 +2766,9 @@ export const WatchVolumesRequest: MessageFns<WatchVolumesRequest> = {
     }
     if (message.labelSelector !== "") {
       writer.uint32(26).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(34).string(message.fieldSelector);
     }
     return writer;
   },
@@ -2761,6 +2810,14 @@ export const WatchVolumesRequest: MessageFns<WatchVolumesRequest> = {
             message.labelSelector = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2786,6 +2843,11 @@ export const WatchVolumesRequest: MessageFns<WatchVolumesRequest> = {
         : isSet(object.label_selector)
         ? globalThis.String(object.label_selector)
         : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
     };
   },
 
@@ -2800,6 +2862,9 @@ export const WatchVolumesRequest: MessageFns<WatchVolumesRequest> = {
     if (message.labelSelector !== "") {
       obj.labelSelector = message.labelSelector;
     }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
     return obj;
   },
 
@@ -2811,6 +2876,7 @@ export const WatchVolumesRequest: MessageFns<WatchVolumesRequest> = {
     message.namespace = object.namespace ?? "";
     message.resourceVersion = object.resourceVersion ?? "";
     message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
     return message;
   },
 };

@@ -1,0 +1,64 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Metrics } from 'kedge';
+
+const buckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
+
+/** The metrics port over prom-client; {@link text} is what Prometheus scrapes. */
+export class PrometheusMetrics implements Metrics {
+  readonly #registry = new Registry();
+
+  counter({
+    name,
+    help,
+    labels,
+  }: Parameters<Metrics['counter']>[0]): ReturnType<Metrics['counter']> {
+    const metric = this.#known(name, () => this.#made(Counter, { name, help, labels }));
+    return { inc: (values, by = 1) => metric.inc(values, by) };
+  }
+
+  gauge({ name, help, labels }: Parameters<Metrics['gauge']>[0]): ReturnType<Metrics['gauge']> {
+    const metric = this.#known(name, () => this.#made(Gauge, { name, help, labels }));
+    return { set: (values, value) => metric.set(values, value) };
+  }
+
+  histogram({
+    name,
+    help,
+    labels,
+  }: Parameters<Metrics['histogram']>[0]): ReturnType<Metrics['histogram']> {
+    const metric = this.#known(
+      name,
+      () =>
+        new Histogram({
+          name,
+          help,
+          buckets,
+          labelNames: [...labels],
+          registers: [this.#registry],
+        }),
+    );
+    return { observe: (values, seconds) => metric.observe(values, seconds) };
+  }
+
+  /** Everything measured, in Prometheus' text form. */
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  #made<T>(
+    type: new (options: {
+      name: string;
+      help: string;
+      labelNames: string[];
+      registers: Registry[];
+    }) => T,
+    { name, help, labels }: { name: string; help: string; labels: readonly string[] },
+  ): T {
+    return new type({ name, help, labelNames: [...labels], registers: [this.#registry] });
+  }
+
+  /** Registering a name twice gives the same metric. */
+  #known<T>(name: string, make: () => T): T {
+    return (this.#registry.getSingleMetric(name) as T | undefined) ?? make();
+  }
+}

@@ -1,0 +1,41 @@
+/** Size of a terminal in characters. */
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** A command to run inside a workload. */
+export interface ExecSpec {
+  readonly command: readonly string[];
+  /** Set: with a terminal of this size; output and errors are then one stream. */
+  readonly terminal: TerminalSize | undefined;
+}
+
+/** How a command ended. */
+export interface ExecExit {
+  /** 128 plus its number when a signal ended it. */
+  readonly code: number;
+  /** Name of the signal that ended it, or empty. */
+  readonly signal: string;
+}
+
+/** What a command printed. */
+export interface ExecOutput {
+  readonly stream: 'stdout' | 'stderr';
+  readonly data: Buffer;
+}
+
+/** A command that runs inside a workload. */
+export interface ExecProcess {
+  /** Everything printed, until the command has ended; not reading holds it up. */
+  readonly output: AsyncIterable<ExecOutput>;
+  readonly exited: Promise<ExecExit>;
+  /** Resolves when the command has room for more. */
+  write(data: Buffer): Promise<void>;
+  closeInput(): void;
+  resize(size: TerminalSize): Promise<void>;
+  /** To the command and its children. */
+  signal(name: NodeJS.Signals): Promise<void>;
+  /** Ends it and all its children. */
+  kill(): void;
+}

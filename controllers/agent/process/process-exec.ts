@@ -1,0 +1,242 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import { readFile, readlink } from 'node:fs/promises';
+import type { Readable, Writable } from 'node:stream';
+import { promisify } from 'node:util';
+import { type Clock, sleep } from 'kedge';
+import type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from '../exec.js';
+
+const run = promisify(execFile);
+const toolPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+/** A command that was asked to end is killed after this. */
+const graceMs = 2_000;
+
+/** A word for the shell, whatever is in it. */
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+async function tool(name: string): Promise<string> {
+  try {
+    const { stdout } = await run('/bin/sh', ['-c', `command -v ${name}`], {
+      env: { PATH: toolPath },
+    });
+    return stdout.trim();
+  } catch (cause) {
+    throw new Error(`${name} is not installed on this node; install util-linux`, { cause });
+  }
+}
+
+/** The environment of a running process. */
+async function environmentOf(pid: number): Promise<Record<string, string>> {
+  const text = await readFile(`/proc/${pid}/environ`, 'utf8');
+  return Object.fromEntries(
+    text
+      .split('\0')
+      .filter((entry) => entry.includes('='))
+      .map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]),
+  );
+}
+
+/** What a command is run in. */
+export interface ExecTarget {
+  readonly pid: number;
+  /** How the workload was given its mounts: as root, or in a user namespace. */
+  readonly mode: 'root' | 'user';
+  readonly clock: Clock;
+}
+
+/**
+ * Starts a command with the root, working directory, environment and rights of a running workload. A
+ * terminal comes from script(1), which every Debian has: the daemon needs no native code for it.
+ */
+export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise<ExecProcess> {
+  const { pid, mode, clock } = target;
+  const env = await environmentOf(pid);
+  const user = mode === 'user' ? ['--user', '--preserve-credentials'] : [];
+  const enter = ['--target', String(pid), ...user, '--mount', '--root', '--wd', '--'];
+  const nsenter = [await tool('nsenter'), ...enter, ...spec.command];
+  const { terminal } = spec;
+  if (!terminal) {
+    const [file = '', ...args] = nsenter;
+    const child = spawn(file, args, { env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+    await started(child);
+    return new PipedCommand(child, clock);
+  }
+  const script = await tool('script');
+  // Its pid comes on descriptor 3: the terminal is found by it, for sizes and signals.
+  const inner = `echo $$ >&3; exec 3>&-; stty columns ${terminal.columns} rows ${terminal.rows}; exec ${nsenter.map(quoted).join(' ')}`;
+  const child = spawn(script, ['-qfec', inner, '/dev/null'], {
+    env: { TERM: 'xterm-256color', ...env, SHELL: '/bin/sh', PATH: env.PATH ?? toolPath },
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+  });
+  await started(child);
+  return new TerminalCommand(child, clock, await firstLine(child.stdio[3] as Readable));
+}
+
+function started(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', reject);
+  });
+}
+
+async function firstLine(stream: Readable): Promise<number> {
+  let text = '';
+  for await (const chunk of stream) {
+    text += String(chunk);
+    if (text.includes('\n')) break;
+  }
+  return Number(text.trim());
+}
+
+function signalGroup(pid: number, name: NodeJS.Signals): void {
+  try {
+    if (pid > 1) process.kill(-pid, name);
+  } catch (error) {
+    // It ended meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+/** A command on three pipes. */
+class PipedCommand implements ExecProcess {
+  readonly output: AsyncIterable<ExecOutput>;
+  readonly exited: Promise<ExecExit>;
+  protected readonly child: ChildProcess;
+  readonly #clock: Clock;
+  #over = false;
+
+  constructor(child: ChildProcess, clock: Clock) {
+    this.child = child;
+    this.#clock = clock;
+    this.exited = new Promise((resolve) => {
+      child.once('close', (code, signal) => {
+        this.#over = true;
+        resolve(exitOf(code, signal));
+      });
+    });
+    // Nobody reads the command's input any more: what it has read is its own affair.
+    child.stdin?.on('error', () => undefined);
+    this.output = merged([
+      ['stdout', child.stdout],
+      ['stderr', child.stderr],
+    ]);
+  }
+
+  async write(data: Buffer): Promise<void> {
+    const { stdin } = this.child;
+    if (!stdin || stdin.destroyed || stdin.write(data)) return;
+    await Promise.race([drained(stdin), this.exited]);
+  }
+
+  closeInput(): void {
+    this.child.stdin?.end();
+  }
+
+  resize(_size: TerminalSize): Promise<void> {
+    return Promise.resolve();
+  }
+
+  signal(name: NodeJS.Signals): Promise<void> {
+    signalGroup(this.child.pid ?? 0, name);
+    return Promise.resolve();
+  }
+
+  kill(): void {
+    if (this.#over) return;
+    this.end('SIGHUP');
+    void sleep(this.#clock, graceMs).then(() => {
+      if (!this.#over) this.end('SIGKILL');
+    });
+  }
+
+  protected end(name: NodeJS.Signals): void {
+    signalGroup(this.child.pid ?? 0, name);
+  }
+}
+
+/** A command on a terminal; `inner` leads the session that has it. */
+class TerminalCommand extends PipedCommand {
+  readonly #inner: number;
+
+  constructor(child: ChildProcess, clock: Clock, inner: number) {
+    super(child, clock);
+    this.#inner = inner;
+  }
+
+  override async resize({ columns, rows }: TerminalSize): Promise<void> {
+    try {
+      const terminal = await readlink(`/proc/${this.#inner}/fd/0`);
+      const args = ['-F', terminal, 'columns', String(columns), 'rows', String(rows)];
+      // The kernel tells the command (SIGWINCH).
+      await run('stty', args, { env: { PATH: toolPath } });
+    } catch (error) {
+      if (await this.#runs()) throw error;
+    }
+  }
+
+  /** To what has the terminal now: a job of a shell rather than the shell, as a keystroke would. */
+  override async signal(name: NodeJS.Signals): Promise<void> {
+    const stat = await readFile(`/proc/${this.#inner}/stat`, 'utf8').catch(() => '');
+    const foreground = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[5]);
+    signalGroup(foreground > 1 ? foreground : this.#inner, name);
+  }
+
+  protected override end(name: NodeJS.Signals): void {
+    signalGroup(this.#inner, name);
+    super.end(name);
+  }
+
+  async #runs(): Promise<boolean> {
+    return readFile(`/proc/${this.#inner}/stat`).then(
+      () => true,
+      () => false, // gone: nothing is left to resize
+    );
+  }
+}
+
+function exitOf(code: number | null, signal: NodeJS.Signals | null): ExecExit {
+  if (signal) return { code: 128 + constants.signals[signal], signal };
+  const number = (code ?? 0) - 128;
+  const name = Object.entries(constants.signals).find(([, value]) => value === number)?.[0];
+  return { code: code ?? 0, signal: number > 0 && name ? name : '' };
+}
+
+function drained(stream: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const finish = (): void => {
+      stream.off('drain', finish);
+      stream.off('close', finish);
+      resolve();
+    };
+    stream.once('drain', finish);
+    stream.once('close', finish);
+  });
+}
+
+type Source = readonly [ExecOutput['stream'], Readable | null];
+
+/** Both streams as they come; neither is read on before what was read is taken. */
+async function* merged(sources: readonly Source[]): AsyncIterable<ExecOutput> {
+  type Step = { readonly at: number; readonly result: IteratorResult<Buffer> };
+  const iterators = sources.map(
+    ([, stream]) => stream?.[Symbol.asyncIterator]() as AsyncIterator<Buffer> | undefined,
+  );
+  const step = async (at: number): Promise<Step> => {
+    const ended: IteratorResult<Buffer> = { done: true, value: undefined };
+    return { at, result: (await iterators[at]?.next()) ?? ended };
+  };
+  const pending = new Map(iterators.map((_, at) => [at, step(at)]));
+  while (pending.size > 0) {
+    const { at, result } = await Promise.race(pending.values());
+    if (result.done) {
+      pending.delete(at);
+      continue;
+    }
+    pending.set(at, step(at));
+    const [stream] = sources[at] ?? ['stdout'];
+    yield { stream, data: result.value };
+  }
+}

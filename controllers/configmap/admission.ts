@@ -1,0 +1,17 @@
+import { jsonEqual } from 'kedge';
+import type { AdmissionRules } from 'kedge/server';
+import { dataViolations } from '../data-map.js';
+import type { Configmap } from '../kinds/index.js';
+
+/** Rules of configmaps: the limits of design.md section 7, and a version that rises with the data. */
+export function configmapRules(): AdmissionRules<Configmap> {
+  return {
+    prepare(_context, object, before) {
+      const data = object.data ?? {};
+      const same = before !== undefined && jsonEqual(data, before.data ?? {});
+      const version = same ? (before.version ?? 1) : (before?.version ?? 0) + 1;
+      return Promise.resolve({ ...object, data, version });
+    },
+    validate: (_context, object) => Promise.resolve(dataViolations(object.data ?? {})),
+  };
+}

@@ -1,0 +1,2 @@
+/** Configmaps: their rules. */
+export { configmapRules } from './admission.js';

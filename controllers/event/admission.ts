@@ -1,0 +1,43 @@
+import { type Clock, type Event, timestamp } from 'kedge';
+import type { AdmissionRules } from 'kedge/server';
+
+const ttlMs = 24 * 3_600_000;
+
+/** Rules of events that clients write: times and the count are filled in, and they expire too. */
+export function eventRules(clock: Clock): AdmissionRules<Event> {
+  return {
+    prepare(_context, event, before) {
+      const now = timestamp(clock);
+      const { regarding } = event;
+      const namespace = regarding.namespace ?? event.namespace;
+      return Promise.resolve({
+        ...event,
+        regarding: {
+          ...regarding,
+          uid: regarding.uid ?? '',
+          ...(namespace === undefined ? {} : { namespace }),
+        },
+        count: event.count || 1,
+        firstSeenAt: event.firstSeenAt || before?.firstSeenAt || now,
+        lastSeenAt: event.lastSeenAt || now,
+        source: event.source || 'api',
+        message: event.message ?? '',
+        metadata: {
+          ...event.metadata,
+          expiresAt: new Date(clock.now() + ttlMs).toISOString(),
+        },
+      });
+    },
+    validate: (_context, event) =>
+      Promise.resolve(
+        /^[A-Z][A-Za-z0-9]*$/.test(event.reason)
+          ? []
+          : [
+              {
+                field: 'reason',
+                description: `${JSON.stringify(event.reason)} must be one CamelCase word`,
+              },
+            ],
+      ),
+  };
+}

@@ -1,0 +1,5 @@
+/** Events: what happened to objects, told to people. */
+export { eventRules } from './admission.js';
+export { recentEvents } from './recent.js';
+export { TransitionEvents, type TransitionEventsOptions } from './transition-events.js';
+export { type Observed, type Transition, transitionsOf } from './transitions.js';

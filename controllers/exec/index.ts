@@ -1,0 +1,2 @@
+/** Commands inside running workloads. */
+export { execVerbs } from './verbs.js';

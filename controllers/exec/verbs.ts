@@ -1,0 +1,174 @@
+import { constants } from 'node:os';
+import { failedPrecondition, invalid, notFound, StatusError } from 'kedge';
+import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
+import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
+import type { ExecProcess, ExecSpec, Runtime, TerminalSize } from '../agent/index.js';
+import { instances } from '../kinds/index.js';
+
+/** What commands are run with. */
+export interface ExecVerbOptions {
+  readonly runtimes: readonly Runtime[];
+}
+
+const defaultSize: TerminalSize = { columns: 80, rows: 24 };
+const sizeMax = 10_000;
+const inputBytesMax = 1_048_576;
+const commandBytesMax = 131_072;
+
+function refused(field: string, description: string): StatusError {
+  return invalid([{ field, description }]);
+}
+
+function sizeOf(value: unknown, field: string): TerminalSize {
+  if (!isJsonObject(value)) return defaultSize;
+  const { columns = defaultSize.columns, rows = defaultSize.rows } = value;
+  for (const [name, number] of Object.entries({ columns, rows }))
+    if (typeof number !== 'number' || number < 1 || number > sizeMax)
+      throw refused(`${field}.${name}`, `${String(number)} must be from 1 to ${sizeMax}`);
+  return { columns: columns as number, rows: rows as number };
+}
+
+function specOf(request: JsonObject): ExecSpec {
+  const command = (Array.isArray(request.command) ? request.command : []) as readonly unknown[];
+  if (command.length === 0) throw refused('command', 'is required');
+  for (const [index, word] of command.entries())
+    if (typeof word !== 'string' || word.includes('\0'))
+      throw refused(`command[${index}]`, 'must be text without NUL characters');
+  if (JSON.stringify(command).length > commandBytesMax)
+    throw refused('command', `is longer than ${commandBytesMax} bytes`);
+  return {
+    command: command as readonly string[],
+    terminal: request.tty === true ? sizeOf(request.size, 'size') : undefined,
+  };
+}
+
+async function start(
+  parts: ApiParts,
+  options: ExecVerbOptions,
+  request: JsonObject,
+): Promise<ExecProcess> {
+  const spec = specOf(request);
+  const namespace = textOf(request, 'namespace') || 'default';
+  const name = textOf(request, 'name');
+  const instance = await parts.store.get(instances, { namespace, name });
+  if (!instance) throw notFound({ kind: 'Instance', namespace, name });
+  const wanted = instance.template.runtime ?? 'container';
+  const runtime = options.runtimes.find((r) => r.name === wanted);
+  const resource = { kind: 'Instance', namespace, name };
+  if (!runtime?.exec)
+    throw failedPrecondition(
+      'RuntimeUnavailable',
+      `commands can't be run in "${namespace}/${name}": runtime ${wanted} is not available on this node`,
+      resource,
+    );
+  const state = await runtime.observe(instance.metadata.uid);
+  if (state.state !== 'running')
+    throw failedPrecondition(
+      'NotRunning',
+      `instance "${namespace}/${name}" is ${instance.status ?? 'Pending'}; commands can be run in a running one`,
+      resource,
+    );
+  return runtime.exec(instance.metadata.uid, spec);
+}
+
+/** Output as it comes, then the exit. The command ends with its caller. */
+async function* answers(command: ExecProcess, signal: AbortSignal): AsyncIterable<JsonObject> {
+  const stop = (): void => command.kill();
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    for await (const { stream, data } of command.output)
+      yield { [stream]: data.toString('base64') };
+    const { code, signal: ended } = await command.exited;
+    yield { exit: { code, signal: ended } };
+  } finally {
+    signal.removeEventListener('abort', stop);
+    command.kill();
+  }
+}
+
+async function feed(command: ExecProcess, message: JsonObject): Promise<void> {
+  if ('start' in message) throw refused('start', 'is only the first message');
+  const input = textOf(message, 'stdin');
+  if (input !== '') {
+    const data = Buffer.from(input, 'base64');
+    if (data.length > inputBytesMax)
+      throw refused('stdin', `is ${data.length} bytes, at most ${inputBytesMax} a message`);
+    await command.write(data);
+  }
+  if (message.stdinClosed === true) command.closeInput();
+  if (isJsonObject(message.resize)) await command.resize(sizeOf(message.resize, 'resize'));
+  const name = textOf(message, 'signal');
+  if (name === '') return;
+  if (!(name in constants.signals))
+    throw refused('signal', `${JSON.stringify(name)} is not a signal; use a name such as SIGINT`);
+  await command.signal(name as NodeJS.Signals);
+}
+
+async function* interactive(
+  parts: ApiParts,
+  options: ExecVerbOptions,
+  { signal }: CallContext,
+  request: JsonObject,
+  further: AsyncIterable<JsonObject>,
+): AsyncIterable<JsonObject> {
+  const command = await start(parts, options, request);
+  let failure: Error | undefined;
+  const feeding = (async () => {
+    try {
+      for await (const message of further) await feed(command, message);
+      command.closeInput();
+    } catch (error) {
+      // A caller that broke off is told by the signal; what it sent wrong ends the command.
+      if (!signal.aborted) failure = StatusError.from(error);
+      command.kill();
+    }
+  })();
+  for await (const answer of answers(command, signal)) {
+    if (failure !== undefined) break;
+    yield answer;
+  }
+  if (failure !== undefined) throw failure;
+  void feeding;
+}
+
+async function* plain(
+  parts: ApiParts,
+  options: ExecVerbOptions,
+  { signal }: CallContext,
+  request: JsonObject,
+): AsyncIterable<JsonObject> {
+  const command = await start(parts, options, request);
+  command.closeInput();
+  yield* answers(command, signal);
+}
+
+/** `ExecService`: commands inside running workloads. */
+export function execVerbs(parts: ApiParts, options: ExecVerbOptions): readonly CustomMethod[] {
+  const access = {
+    type: 'policy',
+    resource: 'exec',
+    verb: 'exec',
+    scope: 'Namespaced',
+  } as const;
+  return [
+    {
+      id: 'ExecService.Exec',
+      access,
+      handler: {
+        type: 'bidi',
+        // Without it rights are judged first, then its fields are missed.
+        opening: (first) => (isJsonObject(first.start) ? first.start : {}),
+        call: (context, request, further) => interactive(parts, options, context, request, further),
+      },
+    },
+    {
+      id: 'ExecService.Run',
+      access,
+      handler: {
+        type: 'stream',
+        call: (context, request) => plain(parts, options, context, request),
+      },
+    },
+  ];
+}

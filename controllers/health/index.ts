@@ -1,0 +1,2 @@
+/** Health of workloads, as far as it is known today. */
+export { healthVerbs } from './verbs.js';

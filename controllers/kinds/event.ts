@@ -1,0 +1,19 @@
+import { defineKind, type Event } from 'kedge';
+
+/** What happened to objects; lib's recorder writes them, and they expire. */
+export const events = defineKind<Event>({
+  kind: 'Event',
+  plural: 'events',
+  shortNames: ['ev', 'event'],
+  scope: 'Namespaced',
+  statusFields: [],
+  columns: [
+    { header: 'NAME', value: (o) => o.name, wide: true },
+    { header: 'LAST SEEN', value: (o) => o.lastSeenAt },
+    { header: 'TYPE', value: (o) => o.type },
+    { header: 'REASON', value: (o) => o.reason },
+    { header: 'OBJECT', value: (o) => `${o.regarding.kind}/${o.regarding.name}` },
+    { header: 'COUNT', value: (o) => o.count },
+    { header: 'MESSAGE', value: (o) => o.message },
+  ],
+});

@@ -1,0 +1,62 @@
+import { notFound } from 'kedge';
+import type { JsonObject } from 'kedge/rpc';
+import type { ApiParts, CustomMethod } from 'kedge/server';
+import { describeMethod, field } from '../describe.js';
+import { instances, nodes, volumes } from '../kinds/index.js';
+
+const shownMax = 100;
+
+async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
+  const name = String(request.name);
+  const node = await parts.store.get(nodes, { name });
+  if (!node) throw notFound({ kind: 'Node', name });
+  const running = (await parts.store.list(instances)).items.filter((i) => i.node === name);
+  const attached = (await parts.store.list(volumes)).items.filter((v) =>
+    (v.attachments ?? []).some((attachment) => attachment.node === name),
+  );
+  const references = [
+    ...running.map((i) => ({
+      relation: 'runs',
+      kind: 'Instance',
+      namespace: i.namespace,
+      name: i.name,
+      status: i.status,
+    })),
+    ...attached.map((v) => ({
+      relation: 'has attached',
+      kind: 'Volume',
+      namespace: v.namespace,
+      name: v.name,
+      status: v.status,
+    })),
+  ];
+  const hints: string[] = [];
+  if (node.status !== 'Ready')
+    hints.push(
+      'start kedged on that machine; when the machine is gone for good, free its volumes: kedge volume detach NAME --force',
+    );
+  if (references.length > shownMax)
+    hints.push(`${references.length - shownMax} more are there: kedge get instances -A`);
+  return {
+    kind: 'Node',
+    name,
+    status: node.status,
+    fields: [
+      field('Address', node.address),
+      field('Unschedulable', node.unschedulable ? 'yes' : undefined),
+      field('Version', node.version),
+      field('Last heartbeat', node.lastHeartbeatAt),
+      field('Drivers', node.drivers?.join(', ')),
+      field('Runtimes', node.runtimes?.join(', ')),
+      ...Object.entries(node.labels ?? {}).map(([key, value]) => field(`Label ${key}`, value)),
+    ].filter((f) => f !== undefined),
+    conditions: node.conditions ?? [],
+    references: references.slice(0, shownMax),
+    hints,
+  };
+}
+
+/** Custom methods of nodes. */
+export function nodeVerbs(parts: ApiParts): readonly CustomMethod[] {
+  return [describeMethod(parts, nodes, (request) => describe(parts, request))];
+}

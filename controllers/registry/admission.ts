@@ -1,0 +1,82 @@
+import type { FieldViolation } from 'kedge';
+import type { AdmissionRules } from 'kedge/server';
+import type { Registry, RegistryAuth } from '../kinds/index.js';
+import {
+  maskParameters,
+  parseReference,
+  referenceViolations,
+  sealParameters,
+} from '../secret/index.js';
+import type { Sealer } from '../secret/index.js';
+
+const confidential = ['password', 'token', 'dockerConfigJson'] as const;
+
+/** Fields that each way of logging in needs. */
+const needed: Readonly<Record<RegistryAuth['type'], readonly (keyof RegistryAuth)[]>> = {
+  basic: ['username', 'password'],
+  token: ['token'],
+  dockerconfigjson: ['dockerConfigJson'],
+};
+
+/** The values that must not be seen, as parameters are handled. */
+function values(auth: RegistryAuth | undefined): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    confidential.flatMap((key) => (auth?.[key] ? [[key, auth[key]] as const] : [])),
+  );
+}
+
+function shapeViolations(auth: RegistryAuth): readonly FieldViolation[] {
+  const wanted = needed[auth.type];
+  const fields = ['username', ...confidential] as const;
+  return fields.flatMap((key) => {
+    const field = `auth.${key}`;
+    if (wanted.includes(key) && !auth[key])
+      return [{ field, description: `is required for type ${auth.type}` }];
+    if (!wanted.includes(key) && auth[key])
+      return [{ field, description: `is not used by type ${auth.type}; remove it` }];
+    return [];
+  });
+}
+
+/** A registry belongs to no namespace, so a reference must name its own. */
+function shorthandViolations(auth: RegistryAuth): readonly FieldViolation[] {
+  return Object.entries(values(auth)).flatMap(([key, value]) => {
+    const parsed = parseReference(value, '');
+    if (parsed.type !== 'reference' || parsed.reference.namespace !== '') return [];
+    return [
+      {
+        field: `auth.${key}`,
+        description: `${JSON.stringify(value)} names no namespace; write secret:<name>.<namespace>.svc/<key>`,
+      },
+    ];
+  });
+}
+
+/** Rules of registries: credentials are references or sealed literals, and never answered. */
+export function registryRules(sealer: Sealer): AdmissionRules<Registry> {
+  return {
+    prepare(_context, object, before) {
+      if (!object.auth) return Promise.resolve(object);
+      const sealed = sealParameters(
+        sealer,
+        values(object.auth),
+        [...confidential],
+        values(before?.auth),
+      );
+      return Promise.resolve({ ...object, auth: { ...object.auth, ...sealed } });
+    },
+    async validate(context, object) {
+      if (!object.auth) return [];
+      const references = await referenceViolations(context, values(object.auth), undefined);
+      return [
+        ...shapeViolations(object.auth),
+        ...shorthandViolations(object.auth),
+        ...references.map((v) => ({ ...v, field: v.field.replace(/^parameters/, 'auth') })),
+      ];
+    },
+    present(registry) {
+      if (!registry.auth) return registry;
+      return { ...registry, auth: { ...registry.auth, ...maskParameters(values(registry.auth)) } };
+    },
+  };
+}

@@ -1,0 +1,2 @@
+/** Image registries: their rules. */
+export { registryRules } from './admission.js';

@@ -1,0 +1,135 @@
+import {
+  type AnyKind,
+  type ApiObject,
+  hasCode,
+  keyOf,
+  type Kind,
+  type Logger,
+  type ObjectStore,
+  type Operation,
+} from 'kedge';
+import { type Secret, secrets } from '../kinds/index.js';
+import { placeOf } from './admission.js';
+import { literalPlace } from './parameters.js';
+import { isSealed, type Sealer } from './sealer.js';
+
+/** Where key-encryption keys come from, and how a new one is made known. */
+export interface KeySource {
+  /**
+   * The keys to go over to: the first seals, all open. Makes a new first one where keys are kept by
+   * the daemon itself.
+   * @throws StatusError FailedPrecondition where that can't be done while running.
+   */
+  next(): Promise<readonly Buffer[]>;
+  /** Nothing is sealed with any but the first any more. */
+  settled(key: Buffer): Promise<void>;
+}
+
+/** What a rotation works on. */
+export interface KeyRotationOptions {
+  readonly store: ObjectStore;
+  readonly sealer: Sealer;
+  readonly keys: KeySource;
+  /** Kinds whose objects may hold sealed values. */
+  readonly kinds: readonly AnyKind[];
+  readonly logger: Logger;
+}
+
+const pageSize = 200;
+const triesMax = 16;
+
+/** Goes over to another key-encryption key while everything runs. Begun again, it finishes what it left. */
+export class KeyRotation {
+  readonly #options: KeyRotationOptions;
+  #running: Promise<{ readonly keyId: string; readonly resealed: number }> | undefined;
+
+  constructor(options: KeyRotationOptions) {
+    this.#options = options;
+  }
+
+  /** A second call while one runs waits for that one. */
+  rotate(): Promise<{ readonly keyId: string; readonly resealed: number }> {
+    this.#running ??= this.#rotate().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #rotate(): Promise<{ readonly keyId: string; readonly resealed: number }> {
+    const { keys, sealer, kinds, logger } = this.#options;
+    const [first, ...older] = await keys.next();
+    if (!first) throw new TypeError('there is no key-encryption key');
+    sealer.use(first, ...older);
+    let resealed = 0;
+    for (const kind of kinds) resealed += await this.#reseal(kind as unknown as Kind);
+    await keys.settled(first);
+    sealer.use(first);
+    logger.info('values are sealed with another key', { keyId: sealer.keyId, objects: resealed });
+    return { keyId: sealer.keyId, resealed };
+  }
+
+  async #reseal(kind: Kind): Promise<number> {
+    const { store } = this.#options;
+    let count = 0;
+    let pageToken = '';
+    do {
+      const more = pageToken === '' ? {} : { pageToken };
+      const page = await store.list(kind, { limit: pageSize, ...more });
+      for (const object of page.items) if (await this.#resealOne(kind, object)) count += 1;
+      pageToken = page.nextPageToken;
+    } while (pageToken !== '');
+    // Written meanwhile, before the new key was in use? One more look, until nothing is found.
+    if (count > 0) count += await this.#reseal(kind);
+    return count;
+  }
+
+  async #resealOne(kind: Kind, listed: ApiObject): Promise<boolean> {
+    const { store } = this.#options;
+    let object: ApiObject | undefined = listed;
+    for (let tries = 1; object; tries += 1) {
+      const fresh: ApiObject = this.#fresh(kind, object);
+      if (fresh === object) return false;
+      try {
+        await store.transact(operations(kind, object, fresh));
+        return true;
+      } catch (error) {
+        if (hasCode(error, 'NotFound')) return false;
+        if (!hasCode(error, 'Aborted') || tries >= triesMax) throw error;
+      }
+      object = await store.get(kind, keyOf(object));
+    }
+    return false;
+  }
+
+  /** The object with every outdated value under the new key; itself when there is none. */
+  #fresh(kind: Kind, object: ApiObject): ApiObject {
+    const { sealer } = this.#options;
+    let changed = false;
+    const walk = (value: unknown, key: string, place: (key: string) => string): unknown => {
+      if (typeof value === 'string') {
+        if (!isSealed(value) || !sealer.isOutdated(value)) return value;
+        changed = true;
+        return sealer.reseal(value, place(key));
+      }
+      if (Array.isArray(value)) return value.map((item: unknown) => walk(item, key, place));
+      if (typeof value !== 'object' || value === null) return value;
+      return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, walk(v, k, place)]));
+    };
+    const placeIn = (key: string): string =>
+      kind.kind === secrets.kind ? placeOf(object as Secret, key) : literalPlace(key);
+    const fresh = walk(object, '', placeIn) as ApiObject;
+    return changed ? fresh : object;
+  }
+}
+
+function operations(kind: Kind, object: ApiObject, fresh: ApiObject): readonly Operation[] {
+  const { uid, resourceVersion } = object.metadata;
+  const known = kind as unknown as AnyKind;
+  const status = Object.fromEntries(
+    Object.entries(fresh).filter(([field]) => known.statusFields.includes(field)),
+  );
+  return [
+    { op: 'update', kind: known, object: fresh, precondition: { uid, resourceVersion } },
+    { op: 'updateStatus', kind: known, key: keyOf(object), status },
+  ];
+}

@@ -1,0 +1,17 @@
+import type { Clock } from '../base/index.js';
+import type { ObjectStore } from '../store/index.js';
+import type { ServedKind } from './admission.js';
+import type { AccessControl } from './auth/index.js';
+import type { Resources } from './resources.js';
+import type { Admission } from './writes.js';
+
+/** Parts that custom methods build on. */
+export interface ApiParts {
+  readonly store: ObjectStore;
+  readonly admission: Admission;
+  readonly authorizer: AccessControl;
+  readonly resources: Resources;
+  readonly served: ReadonlyMap<string, ServedKind>;
+  readonly clock: Clock;
+}
+

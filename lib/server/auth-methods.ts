@@ -1,0 +1,88 @@
+import { invalid, StatusError } from '../base/index.js';
+import { isJsonObject, textOf } from '../rpc/index.js';
+import type { ApiParts } from './api-parts.js';
+import { type Access, bootstrap, issueToken, makeToken, type Token, tokens } from './auth/index.js';
+import type { CallContext, CustomMethod } from './call.js';
+
+async function canI(
+  { authorizer }: ApiParts,
+  { identity }: CallContext,
+  access: Access,
+): Promise<{ readonly allowed: boolean; readonly policies: readonly string[] }> {
+  const allowing: string[] = [];
+  for (const name of identity.policies)
+    if (await authorizer.can({ ...identity, policies: [name] }, access)) allowing.push(name);
+  return { allowed: allowing.length > 0, policies: allowing };
+}
+
+/** Bootstrap, whoami, can-i, and tokens, whose text is answered once and never stored. */
+export function authMethods(parts: ApiParts): readonly CustomMethod[] {
+  const { store, clock, admission, served } = parts;
+  return [
+    {
+      id: 'AdminService.Bootstrap',
+      access: { type: 'anonymous' },
+      handler: {
+        type: 'unary',
+        call: async ({ peer }) => {
+          if (!peer.loopback)
+            throw new StatusError({
+              code: 'PermissionDenied',
+              reason: 'LoopbackOnly',
+              message: 'bootstrap is answered on the machine itself only',
+            });
+          return { subject: 'root', token: await bootstrap(store) };
+        },
+      },
+    },
+    {
+      id: 'AuthService.WhoAmI',
+      access: { type: 'authenticated' },
+      handler: {
+        type: 'unary',
+        call: ({ identity }) => Promise.resolve({ ...identity }),
+      },
+    },
+    {
+      id: 'AuthService.CanI',
+      access: { type: 'authenticated' },
+      handler: {
+        type: 'unary',
+        call: (context, request) => {
+          const verb = textOf(request, 'verb');
+          const resource = textOf(request, 'resource');
+          const violations = [
+            ...(verb === '' ? [{ field: 'verb', description: 'is required' }] : []),
+            ...(resource === '' ? [{ field: 'resource', description: 'is required' }] : []),
+          ];
+          if (violations.length > 0) throw invalid(violations);
+          const plural = resource.split('/')[0];
+          const kind = [...served.values()].find((k) => k.kind.plural === plural)?.kind;
+          const named = textOf(request, 'namespace') || 'default';
+          const namespace = kind?.scope === 'Cluster' ? undefined : named === '-' ? '*' : named;
+          return canI(parts, context, { resource, verb, namespace });
+        },
+      },
+    },
+    {
+      id: 'AuthService.CreateToken',
+      access: { type: 'policy', resource: 'tokens', verb: 'create', scope: 'Cluster' },
+      handler: {
+        type: 'unary',
+        call: async ({ identity }, request) => {
+          const kind = served.get(tokens.kind);
+          if (!kind) throw new TypeError('tokens are not served');
+          const material = makeToken();
+          const object = isJsonObject(request.token) ? request.token : {};
+          const [write] = await admission.prepare(identity, [
+            { served: kind, namespace: undefined, name: material.id, object, mode: 'create' },
+          ]);
+          const asked = write?.object as Token;
+          if (request.dryRun === true) return { ...asked };
+          const made = await issueToken(store, asked, clock.now(), material);
+          return { ...made.object, token: made.text };
+        },
+      },
+    },
+  ];
+}

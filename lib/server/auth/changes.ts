@@ -1,0 +1,49 @@
+import { linkSignals, StatusError } from '../../base/index.js';
+import type { AnyKind, Kind } from '../../object/index.js';
+import type { StoreReader } from '../../store/index.js';
+import { policies, tokens, users } from './kinds.js';
+
+/** Yields after every change by which somebody may have lost a right: a token gone, a user or a policy changed. */
+export async function* rightsChanges(
+  store: Pick<StoreReader, 'watch' | 'revision'>,
+  signal: AbortSignal,
+): AsyncIterable<void> {
+  const fromRevision = store.revision;
+  const ended = new AbortController();
+  using link = linkSignals(signal, ended.signal);
+  let pending = false;
+  let wake: () => void = () => undefined;
+  const changed = (): void => {
+    pending = true;
+    wake();
+  };
+  const watched = (kind: AnyKind) =>
+    store.watch(kind as unknown as Kind, { fromRevision, signal: link.signal });
+  const failure: { error?: Error } = {};
+  const follow = async (kind: AnyKind): Promise<void> => {
+    try {
+      for await (const { events } of watched(kind)) {
+        // A token changes with its last use; what matters of it is that it goes.
+        if (events.some(({ type }) => kind.kind !== tokens.kind || type === 'DELETED')) changed();
+      }
+    } catch (error) {
+      failure.error = StatusError.from(error);
+    }
+    changed();
+  };
+  const kinds = [tokens, users, policies] as readonly unknown[] as readonly AnyKind[];
+  for (const kind of kinds) void follow(kind);
+  try {
+    while (!signal.aborted) {
+      if (!pending)
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      pending = false;
+      if (failure.error !== undefined) throw failure.error;
+      yield;
+    }
+  } finally {
+    ended.abort();
+  }
+}

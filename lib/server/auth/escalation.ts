@@ -1,0 +1,34 @@
+import type { FieldViolation } from '../../base/index.js';
+import type { PolicyRule } from './kinds.js';
+
+/** Combinations of one rule that are looked at; a longer rule is better written with `*`. */
+const combinationsMax = 10_000;
+
+/** What somebody must be allowed to do to be allowed to grant it. */
+export type Can = (
+  resource: string,
+  verb: string,
+  namespace: string | undefined,
+) => Promise<boolean>;
+
+/**
+ * Nobody grants what they do not have themselves: what a rule allows beyond the granter's own rights,
+ * as violations of `field`.
+ */
+export async function escalations(
+  can: Can,
+  rule: PolicyRule,
+  field: string,
+): Promise<readonly FieldViolation[]> {
+  const { resources, verbs, namespaces } = rule;
+  if (resources.length * verbs.length * namespaces.length > combinationsMax)
+    return [{ field, description: `has more than ${combinationsMax} combinations; use "*"` }];
+  for (const resource of resources)
+    for (const verb of verbs)
+      for (const namespace of namespaces) {
+        if (await can(resource, verb, namespace)) continue;
+        const description = `grants ${verb} on ${resource} in namespace ${namespace}, which you may not do yourself; only who may do something can allow it to others`;
+        return [{ field, description }];
+      }
+  return [];
+}

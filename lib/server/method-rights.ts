@@ -1,0 +1,89 @@
+import { StatusError } from '../base/index.js';
+import {
+  bodyField,
+  isJsonObject,
+  type JsonObject,
+  type MethodInfo,
+  type StandardVerb,
+  textOf,
+} from '../rpc/index.js';
+import type { ServedKind } from './admission.js';
+import type { Access } from './auth/index.js';
+import type { CustomMethod } from './call.js';
+import { requestNamespace } from './resources.js';
+
+const verbs: Readonly<Record<StandardVerb, string>> = {
+  Get: 'get',
+  List: 'list',
+  Create: 'create',
+  Update: 'update',
+  UpdateStatus: 'update',
+  Delete: 'delete',
+  Watch: 'watch',
+};
+
+/** Which right each method needs, from its declaration. */
+export class MethodRights {
+  readonly #served: ReadonlyMap<string, ServedKind>;
+  readonly #custom: ReadonlyMap<string, CustomMethod>;
+
+  constructor(served: ReadonlyMap<string, ServedKind>, custom: ReadonlyMap<string, CustomMethod>) {
+    this.#served = served;
+    this.#custom = custom;
+  }
+
+  standard(method: MethodInfo): { readonly served: ServedKind; readonly verb: StandardVerb } {
+    const served = method.standard && this.#served.get(method.standard.kind.kind);
+    if (!method.standard || !served) throw this.unimplemented(method);
+    return { served, verb: method.standard.verb };
+  }
+
+  /** Undefined: nothing beyond a valid token. */
+  accessOf(method: MethodInfo, request: JsonObject): Access | undefined {
+    const custom = this.#custom.get(method.id);
+    if (custom) {
+      const { access } = custom;
+      if (access.type !== 'policy') return undefined;
+      const named = textOf(request, 'namespace');
+      const namespace = access.scope === 'Cluster' ? undefined : everywhere(named || 'default');
+      return { resource: access.resource, verb: access.verb, namespace };
+    }
+    const { served } = this.standard(method);
+    const namespace = requestNamespace(served.kind, request);
+    return { ...this.named(method), namespace: namespace && everywhere(namespace) };
+  }
+
+  /** Resource and verb, for rights and records. */
+  named(method: MethodInfo): { readonly resource: string; readonly verb: string } {
+    const custom = this.#custom.get(method.id);
+    if (custom) {
+      const { access } = custom;
+      if (access.type !== 'policy') return { resource: '', verb: '' };
+      return { resource: access.resource, verb: access.verb };
+    }
+    const { served, verb } = this.standard(method);
+    const { plural } = served.kind;
+    return { resource: verb === 'UpdateStatus' ? `${plural}/status` : plural, verb: verbs[verb] };
+  }
+
+  /** The object that a request is about, as far as it says. */
+  nameIn(method: MethodInfo, request: JsonObject): string {
+    const name = textOf(request, 'name');
+    if (name !== '' || !method.standard) return name;
+    const body = request[bodyField(method.standard.kind)];
+    return isJsonObject(body) ? textOf(body, 'name') : '';
+  }
+
+  unimplemented(method: MethodInfo): StatusError {
+    return new StatusError({
+      code: 'Unimplemented',
+      reason: 'Unimplemented',
+      message: `${method.id} is not implemented`,
+    });
+  }
+}
+
+/** `-` reaches into every namespace, so it needs a rule for all. */
+function everywhere(namespace: string): string {
+  return namespace === '-' ? '*' : namespace;
+}

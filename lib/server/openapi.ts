@@ -1,0 +1,225 @@
+import { statusCodes } from '../base/index.js';
+import {
+  type DescField,
+  type DescMessage,
+  fieldRules,
+  type JsonObject,
+  type MethodInfo,
+  type SchemaRegistry,
+} from '../rpc/index.js';
+import { httpStatuses } from './http-status.js';
+import { enumNames, type JsonSchema, scalarSchema } from './json-schema.js';
+
+/** Where the document is served. */
+export const openApiPath = '/v1/openapi.json';
+
+/** What people wrote about methods, messages, fields and enum values, by full name. */
+export type Comments = Readonly<Record<string, string>>;
+
+const bearer = [{ bearer: [] }];
+const json = 'application/json';
+const eventStream = 'text/event-stream';
+
+const errorSchema: JsonSchema = {
+  type: 'object',
+  description: 'A refusal. The reason says which, the message what to do.',
+  properties: {
+    code: { type: 'integer', description: 'gRPC status code' },
+    status: { type: 'string', description: 'Name of the code', examples: ['NOT_FOUND'] },
+    message: { type: 'string' },
+    reason: { type: 'string', description: 'Machine-readable, stable' },
+    details: { type: 'array', items: { type: 'object' } },
+    requestId: { type: 'string' },
+  },
+  required: ['code', 'status', 'message', 'reason', 'details', 'requestId'],
+  additionalProperties: false,
+};
+
+/** Writes the document; every schema is made once, when it is first referred to. */
+class DocumentWriter {
+  readonly #schemas: SchemaRegistry;
+  readonly #comments: Comments;
+  readonly components: Record<string, JsonSchema> = { Error: errorSchema };
+
+  constructor(schemas: SchemaRegistry, comments: Comments) {
+    this.#schemas = schemas;
+    this.#comments = comments;
+  }
+
+  #described(name: string): { readonly description?: string } {
+    const text = this.#comments[name];
+    return text === undefined ? {} : { description: text };
+  }
+
+  reference(message: DescMessage): JsonSchema {
+    if (message.typeName === 'google.protobuf.Struct') return { type: 'object' };
+    const name = message.typeName.replace(/^[a-z]\w*\./, '');
+    if (!(name in this.components)) {
+      // Set before its fields are looked at: a message may hold itself.
+      this.components[name] = {};
+      this.components[name] = this.#object(message, message.fields);
+    }
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  #object(message: DescMessage, fields: readonly DescField[]): JsonSchema {
+    const properties: Record<string, JsonSchema> = {};
+    const required: string[] = [];
+    for (const field of fields) {
+      const rules = fieldRules(this.#schemas.registry, field);
+      properties[field.jsonName] = {
+        ...this.#field(field),
+        ...this.#described(`${field.parent.typeName}.${field.name}`),
+        ...(rules.outputOnly ? { readOnly: true } : {}),
+      };
+      if (rules.required) required.push(field.jsonName);
+    }
+    return {
+      type: 'object',
+      ...this.#described(message.typeName),
+      properties,
+      ...(required.length > 0 ? { required } : {}),
+      additionalProperties: false,
+    };
+  }
+
+  #field(field: DescField): JsonSchema {
+    const rules = fieldRules(this.#schemas.registry, field);
+    switch (field.fieldKind) {
+      case 'message':
+        return this.reference(field.message);
+      case 'enum':
+        return { type: 'string', enum: enumNames(field.enum) };
+      case 'map':
+        return { type: 'object', additionalProperties: { type: 'string' } };
+      case 'list': {
+        const items =
+          field.listKind === 'message'
+            ? this.reference(field.message)
+            : field.listKind === 'enum'
+              ? { type: 'string', enum: enumNames(field.enum) }
+              : { type: 'string' };
+        return { type: 'array', items, ...(rules.required ? { minItems: 1 } : {}) };
+      }
+      case 'scalar': {
+        const schema = scalarSchema(field, rules);
+        // Bytes may be given as a number.
+        return rules.format === 'quantity' ? { ...schema, type: ['string', 'integer'] } : schema;
+      }
+    }
+  }
+
+  operation(method: MethodInfo, watch: boolean): JsonObject {
+    const { input, route } = method;
+    const inPath = new Set([...(route?.path ?? '').matchAll(/\{(\w+)\}/g)].map((m) => m[1]));
+    const isBody = (field: DescField): boolean =>
+      route?.body === '*' ? !inPath.has(field.name) : field.name === route?.body;
+    const parameters = input.fields.flatMap((field): JsonObject[] => {
+      const at = inPath.has(field.name) ? 'path' : 'query';
+      if (isBody(field) || (at === 'query' && field.fieldKind !== 'scalar')) return [];
+      const required = at === 'path' || fieldRules(this.#schemas.registry, field).required;
+      return [
+        {
+          name: field.jsonName,
+          in: at,
+          required,
+          schema: this.#field(field),
+          ...this.#described(`${input.typeName}.${field.name}`),
+        },
+      ];
+    });
+    if (watch)
+      parameters.push(
+        {
+          name: 'watch',
+          in: 'query',
+          required: false,
+          schema: { type: 'boolean' },
+          description: 'Answer with events instead: the present state, then every change.',
+        },
+        {
+          name: 'resourceVersion',
+          in: 'query',
+          required: false,
+          schema: { type: 'string' },
+          description: 'With watch: the last version seen.',
+        },
+      );
+    return {
+      operationId: method.id.replace('.', '_'),
+      tags: [method.id.split('.')[0] ?? ''],
+      ...this.#described(method.grpcPath.slice(1).replace('/', '.')),
+      parameters,
+      ...this.#requestBody(method, isBody),
+      responses: {
+        '200': this.#answer(method, watch),
+        default: {
+          description: 'A refusal',
+          content: {
+            [json]: { schema: { $ref: '#/components/schemas/Error' } },
+            'application/problem+json': { schema: { type: 'object' } },
+          },
+        },
+      },
+      security: method.id === 'AdminService.Bootstrap' ? [] : bearer,
+    };
+  }
+
+  #requestBody(method: MethodInfo, isBody: (field: DescField) => boolean): JsonObject {
+    const { input, route } = method;
+    if (!route?.body) return {};
+    const fields = input.fields.filter(isBody);
+    const [field] = fields;
+    const whole = route.body === '*';
+    const schema =
+      !whole && field?.fieldKind === 'message'
+        ? this.reference(field.message)
+        : this.#object(input, fields);
+    const needed = !whole || fields.some((f) => fieldRules(this.#schemas.registry, f).required);
+    return { requestBody: { required: needed, content: { [json]: { schema } } } };
+  }
+
+  #answer(method: MethodInfo, watch: boolean): JsonObject {
+    const schema = this.reference(method.output);
+    const events = { [eventStream]: { schema: { type: 'string' } } };
+    if (!method.streaming)
+      return { description: 'Done', content: { [json]: { schema }, ...(watch ? events : {}) } };
+    const lines = method.standard || method.route?.method === 'POST';
+    const content = lines ? events : { ...events, 'application/x-ndjson': { schema } };
+    return { description: 'A stream', content };
+  }
+}
+
+/** OpenAPI 3.1 of the REST surface, from the same descriptors that serve it. */
+export function openApiDocument(
+  schemas: SchemaRegistry,
+  methods: readonly MethodInfo[],
+  comments: Comments = {},
+): JsonObject {
+  const writer = new DocumentWriter(schemas, comments);
+  const paths: Record<string, Record<string, JsonObject>> = {};
+  for (const method of methods) {
+    const { route, standard } = method;
+    if (!route) continue;
+    const watch =
+      standard?.verb === 'List' &&
+      methods.some((m) => m.standard?.verb === 'Watch' && m.standard.kind === standard.kind);
+    const path = (paths[route.path] ??= {});
+    path[route.method.toLowerCase()] = writer.operation(method, watch);
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Kedge',
+      version: 'v1',
+      description:
+        'Paths work with and without a trailing slash. Errors are told with one of ' +
+        `${Object.keys(statusCodes).length} codes; HTTP statuses: ${[...new Set(Object.values(httpStatuses))].sort().join(', ')}.`,
+    },
+    paths,
+    components: {
+      schemas: writer.components,
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+    },
+  };
+}

@@ -1,0 +1,27 @@
+import type { MethodInfo } from '../rpc/index.js';
+
+/** Tells which methods a path takes, for those that asked with another one. */
+export class RouteMatcher {
+  readonly #routes: readonly { readonly method: string; readonly form: RegExp }[];
+
+  constructor(methods: readonly MethodInfo[], more: readonly { method: string; path: string }[]) {
+    const all = [...methods.flatMap(({ route }) => (route ? [route] : [])), ...more];
+    this.#routes = all.map(({ method, path }) => ({ method, form: formOf(path) }));
+  }
+
+  /** HTTP methods of a path; none when there is no such path. */
+  methodsOf(path: string): readonly string[] {
+    const found = this.#routes.filter(({ form }) => form.test(path)).map(({ method }) => method);
+    return [...new Set(found)].sort();
+  }
+}
+
+function formOf(path: string): RegExp {
+  const parts = path.split(/(\{\w+\})/).map((part) => {
+    if (!part.startsWith('{')) return part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    return '[^/]+';
+  });
+  // A name that custom verbs may follow stops at the colon.
+  const text = parts.join('').replace(/\[\^\/\]\+(:\w+)$/, '[^/:]+$1');
+  return new RegExp(`^${text}/?$`);
+}
