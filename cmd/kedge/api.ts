@@ -1,20 +1,41 @@
+import { readFile } from 'node:fs/promises';
 import { type AnyKind, invalid, notFound } from 'kedge';
-import { ApiClient } from 'kedge/client';
-import { type JsonObject, SchemaRegistry, textOf } from 'kedge/rpc';
-import { descriptorSet } from '@kedge/api';
+import type { ApiClient, ClientTls } from 'kedge/client';
+import { type JsonObject, textOf } from 'kedge/rpc';
+import { apiSchemas, kedgeClient } from '@kedge/api/client';
 import { allKinds } from '@kedge/controllers/kinds';
 import { type Context, currentContext } from './context.js';
 import { print } from './output.js';
 
-const schemas = new SchemaRegistry(descriptorSet);
-const methodIds = schemas
+const methodIds = apiSchemas()
   .services('api')
   .flatMap((service) => service.methods.map((method) => `${service.name}.${method.name}`));
 
+async function tlsOf({
+  caFile,
+  certFile,
+  keyFile,
+  tls,
+}: Partial<Context>): Promise<ClientTls | undefined> {
+  if (!caFile && !tls) return undefined;
+  return {
+    ...(caFile ? { ca: await readFile(caFile) } : {}),
+    ...(certFile ? { cert: await readFile(certFile) } : {}),
+    ...(keyFile ? { key: await readFile(keyFile) } : {}),
+  };
+}
+
 /** A client for a context; the stored one by default. */
 export async function connect(context?: Context): Promise<ApiClient> {
-  const { server, token } = context ?? (await currentContext());
-  return new ApiClient({ server, token, schemas, packageName: 'api' });
+  const { server, token, ...certificates } = context ?? (await currentContext());
+  const tls = await tlsOf(certificates);
+  return kedgeClient({
+    server,
+    token,
+    // A daemon that restarts is back within seconds.
+    retry: { attempts: 4 },
+    ...(tls ? { tls } : {}),
+  }).api;
 }
 
 /** The kind that a word on the command line means. @throws StatusError InvalidArgument listing them. */
@@ -48,6 +69,11 @@ export function methodFor(kind: AnyKind, verb: string): string {
   });
   if (found) return found;
   throw notFound({ kind: 'Method', name: `${verb} of ${kind.plural}` });
+}
+
+/** Whether the API describes objects of a kind. */
+export function isDescribed(kind: AnyKind): boolean {
+  return methodIds.includes(`${kind.kind}Service.Describe`);
 }
 
 /** The items of a list, over all its pages. */

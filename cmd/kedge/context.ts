@@ -10,6 +10,13 @@ export interface Context {
   readonly server: string;
   readonly restServer?: string;
   readonly token?: string;
+  /** Authority of the server's certificate (PEM); with it, or with `tls`, connections are encrypted. */
+  readonly caFile?: string;
+  /** Encrypted, checked with the system's authorities. */
+  readonly tls?: boolean;
+  /** For mutual TLS. */
+  readonly certFile?: string;
+  readonly keyFile?: string;
 }
 
 /** The CLI's file: named contexts and the one in use. */

@@ -3,12 +3,16 @@ import pc from 'picocolors';
 import { messageOf, StatusError } from 'kedge';
 import { version } from '../version.js';
 import { addAccess } from './commands/access.js';
+import { addAuth, addToken, addUser } from './commands/accounts.js';
 import { addCast } from './commands/cast.js';
 import { addDelete } from './commands/delete.js';
 import { addDescribe } from './commands/describe.js';
 import { addDriver } from './commands/driver.js';
+import { addEvents } from './commands/events.js';
+import { addExec } from './commands/exec.js';
 import { addGet } from './commands/get.js';
 import { addLogs } from './commands/logs.js';
+import { addOperate } from './commands/operate.js';
 import { addSnapshot, addStorageClass } from './commands/snapshot.js';
 import { addVolume } from './commands/volume.js';
 import { currentContext } from './context.js';
@@ -32,6 +36,12 @@ function program(): Command {
   addStorageClass(root);
   addDriver(root);
   addAccess(root);
+  addAuth(root);
+  addToken(root);
+  addUser(root);
+  addExec(root);
+  addEvents(root);
+  addOperate(root);
   root
     .command('version')
     .description('tell the version of this program')

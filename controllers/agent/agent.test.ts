@@ -113,7 +113,7 @@ describe('log reader', () => {
   async function all(tail: number): Promise<string[]> {
     const lines: string[] = [];
     for await (const line of readLines(file, { tail, follow: false, signal: never }))
-      lines.push(line);
+      lines.push(line.content);
     return lines;
   }
 
@@ -138,7 +138,7 @@ describe('log reader', () => {
     const lines: string[] = [];
     const reading = (async () => {
       for await (const line of readLines(file, { tail: 0, follow: true, signal: stop.signal }))
-        lines.push(line);
+        lines.push(line.content);
     })();
     await writeFile(file, 'first\n');
     await eventually('the line', () => lines.includes('first'));
@@ -152,7 +152,7 @@ describe('log reader', () => {
     const lines: string[] = [];
     const reading = (async () => {
       for await (const line of readLines(file, { tail: 0, follow: true, signal: stop.signal }))
-        lines.push(line);
+        lines.push(line.content);
     })();
     await eventually('the first line', () => lines.length === 1);
     await appendFile(file, 'more\n');

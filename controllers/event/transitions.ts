@@ -48,7 +48,8 @@ export function transitionsOf(
     if (!found.some((t) => t.reason === reason && t.message === text))
       found.push({ type, reason, message: text });
   }
-  const moved = status !== '' && status !== before?.status;
+  // A new object begins in its first state: that is no news.
+  const moved = before !== undefined && status !== '' && status !== before.status;
   if (found.length === 0 && (moved || failedAnew)) {
     const reason = after.reason || status || 'Failed';
     const from = before?.status ? ` (was ${before.status})` : '';

@@ -1,13 +1,13 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { watch } from 'node:fs';
-import { StringDecoder } from 'node:string_decoder';
+import { crc32 } from 'node:zlib';
 import { sleep, systemClock } from 'kedge';
 
 const chunkBytes = 64 * 1024;
 /** A log that is not there yet is looked for this often. */
 const missingMs = 250;
 /** A line is cut here: memory stays bounded whatever a workload prints. */
-const lineCharactersMax = 64 * 1024;
+const lineBytesMax = 64 * 1024;
 
 /** Where reading starts, so that the last `lines` lines follow. 0 means all. */
 async function tailOffset(file: FileHandle, size: number, lines: number): Promise<number> {
@@ -54,12 +54,21 @@ function changed(path: string, signal: AbortSignal): { next(): Promise<void>; cl
   };
 }
 
+/** Behind a line: a reader that comes back goes on there. */
+export interface LogPosition {
+  readonly offset: number;
+  /** Of the bytes before it. */
+  readonly check: number;
+}
+
 /** What to read of a log. */
 export interface LogOptions {
   /** Start with this many last lines; 0 means all. */
   readonly tail: number;
   readonly follow: boolean;
   readonly signal: AbortSignal;
+  /** Go on behind this position; `tail` is not looked at then. */
+  readonly after?: LogPosition | undefined;
 }
 
 async function openIfExists(path: string): Promise<FileHandle | undefined> {
@@ -71,9 +80,120 @@ async function openIfExists(path: string): Promise<FileHandle | undefined> {
   }
 }
 
+/** A line, and where it ends. */
+export interface ReadLine {
+  readonly content: string;
+  readonly position: LogPosition;
+}
+
+/** Bytes before a position that tell whether a file still is the one that it was taken in. */
+const checkBytes = 64;
+/** Older logs that rotation keeps: `<file>.1` is the youngest. */
+const rotatedMax = 3;
+
+function checkOf(bytes: Buffer): number {
+  return crc32(bytes.subarray(Math.max(0, bytes.length - checkBytes)));
+}
+
+/** Whether a position was taken in this file. */
+async function holds(file: FileHandle, { offset, check }: LogPosition): Promise<boolean> {
+  if ((await file.stat()).size < offset) return false;
+  const bytes = Buffer.alloc(Math.min(checkBytes, offset));
+  await file.read(bytes, 0, bytes.length, offset - bytes.length);
+  return checkOf(bytes) === check;
+}
+
+/**
+ * Cuts what a file grows by into lines. A line without end is cut at a bound: memory stays bounded
+ * whatever a workload prints.
+ */
+class LineCutter {
+  #rest: Buffer = Buffer.alloc(0);
+  #tail: Buffer = Buffer.alloc(0);
+  /** End of what was given out. */
+  #offset: number;
+
+  constructor(offset: number, tail: Buffer) {
+    this.#offset = offset;
+    this.#tail = tail;
+  }
+
+  *cut(chunk: Buffer): Iterable<ReadLine> {
+    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    for (;;) {
+      const end = this.#rest.indexOf(0x0a);
+      if (end >= 0 && end <= lineBytesMax) yield this.#take(end, 1);
+      else if (this.#rest.length > lineBytesMax) yield this.#take(this.#characterEnd(), 0);
+      else break;
+    }
+    // The chunk's memory is read into again.
+    this.#rest = Buffer.from(this.#rest);
+  }
+
+  /** What stands behind the last line feed, if anything does. */
+  *end(): Iterable<ReadLine> {
+    if (this.#rest.length > 0) yield this.#take(this.#rest.length, 0);
+  }
+
+  /** A cut in the middle of a character would destroy it. */
+  #characterEnd(): number {
+    let end = lineBytesMax;
+    while (end > lineBytesMax - 4 && ((this.#rest[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+    return end;
+  }
+
+  #take(end: number, feed: number): ReadLine {
+    const bytes = this.#rest.subarray(0, end + feed);
+    this.#rest = this.#rest.subarray(end + feed);
+    this.#offset += bytes.length;
+    const tail = Buffer.concat([this.#tail, bytes.subarray(-checkBytes)]);
+    this.#tail = tail.subarray(Math.max(0, tail.length - checkBytes));
+    const position = { offset: this.#offset, check: checkOf(this.#tail) };
+    return { content: bytes.toString('utf8', 0, end), position };
+  }
+}
+
+async function cutterAt(file: FileHandle, offset: number): Promise<LineCutter> {
+  const tail = Buffer.alloc(Math.min(checkBytes, offset));
+  await file.read(tail, 0, tail.length, offset - tail.length);
+  return new LineCutter(offset, tail);
+}
+
+/** The rest of a file that no longer grows. */
+async function* restOf(file: FileHandle, from: number): AsyncIterable<ReadLine> {
+  const cutter = await cutterAt(file, from);
+  for (let offset = from; ; ) {
+    const buffer = Buffer.alloc(chunkBytes);
+    const { bytesRead } = await file.read(buffer, 0, chunkBytes, offset);
+    if (bytesRead === 0) break;
+    offset += bytesRead;
+    yield* cutter.cut(buffer.subarray(0, bytesRead));
+  }
+  yield* cutter.end();
+}
+
+/** Lines behind a position that rotation has moved aside; all that is kept when it is nowhere. */
+async function* rotatedSince(path: string, after: LogPosition): AsyncIterable<ReadLine> {
+  const files: FileHandle[] = [];
+  try {
+    let from = 0;
+    for (let n = 1; n <= rotatedMax; n += 1) {
+      const file = await openIfExists(`${path}.${n}`);
+      if (!file) break;
+      files.unshift(file);
+      if (!(await holds(file, after))) continue;
+      from = after.offset;
+      break;
+    }
+    for (const [at, file] of files.entries()) yield* restOf(file, at === 0 ? from : 0);
+  } finally {
+    await Promise.all(files.map((file) => file.close()));
+  }
+}
+
 /** Lines of a growing file; a file that was emptied (rotated) is read on from its start. */
-export async function* readLines(path: string, options: LogOptions): AsyncIterable<string> {
-  const { signal, follow } = options;
+export async function* readLines(path: string, options: LogOptions): AsyncIterable<ReadLine> {
+  const { signal, follow, after } = options;
   let file = await openIfExists(path);
   // Following starts before the workload does, too.
   while (!file && follow && !signal.aborted) {
@@ -82,30 +202,28 @@ export async function* readLines(path: string, options: LogOptions): AsyncIterab
   }
   if (!file) return;
   const changes = follow ? changed(path, signal) : undefined;
-  const decoder = new StringDecoder('utf8');
   const buffer = Buffer.alloc(chunkBytes);
-  let rest = '';
   try {
-    let offset = await tailOffset(file, (await file.stat()).size, options.tail);
+    const here = after && (await holds(file, after));
+    if (after && !here) yield* rotatedSince(path, after);
+    const size = (await file.stat()).size;
+    let offset = here ? after.offset : after ? 0 : await tailOffset(file, size, options.tail);
+    let cutter = await cutterAt(file, offset);
     for (;;) {
       const { bytesRead } = await file.read(buffer, 0, chunkBytes, offset);
       if (bytesRead > 0) {
         offset += bytesRead;
-        const lines = (rest + decoder.write(buffer.subarray(0, bytesRead))).split('\n');
-        rest = lines.pop() ?? '';
-        if (rest.length > lineCharactersMax) {
-          lines.push(rest);
-          rest = '';
-        }
-        yield* lines;
+        yield* cutter.cut(buffer.subarray(0, bytesRead));
         continue;
       }
       if (!changes) break;
       await changes.next();
       if (signal.aborted) break;
-      if ((await file.stat()).size < offset) offset = 0;
+      if ((await file.stat()).size >= offset) continue;
+      offset = 0;
+      cutter = await cutterAt(file, 0);
     }
-    if (rest !== '' && !follow) yield rest;
+    if (!follow) yield* cutter.end();
   } finally {
     changes?.close();
     await file.close();

@@ -1,9 +1,9 @@
-import { notFound } from 'kedge';
-import type { JsonObject } from 'kedge/rpc';
+import { invalid, notFound } from 'kedge';
+import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import type { Runtime } from '../agent/index.js';
 import { type Instance, instances, services } from '../kinds/index.js';
-import { readLines } from './log-reader.js';
+import { type LogPosition, readLines } from './log-reader.js';
 import { merge } from './merge.js';
 
 /** What the log service reads from. */
@@ -23,30 +23,72 @@ async function targets(parts: ApiParts, request: JsonObject): Promise<readonly I
   return items.filter((item) => item.service === name);
 }
 
+/** Positions in the logs of several instances, by uid, as one text. */
+type Positions = Map<string, LogPosition>;
+
+function encodePositions(positions: Positions): string {
+  const entries = [...positions].map(([uid, { offset, check }]) => [uid, offset, check]);
+  return Buffer.from(JSON.stringify(entries)).toString('base64url');
+}
+
+function decodePositions(text: string): Positions {
+  try {
+    const parsed = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown;
+    if (!Array.isArray(parsed)) throw new TypeError('no list');
+    return new Map(
+      parsed.map((entry: unknown) => {
+        const [uid, offset, check] = Array.isArray(entry) ? (entry as readonly unknown[]) : [];
+        if (typeof uid !== 'string' || !Number.isSafeInteger(offset) || Number(offset) < 0)
+          throw new TypeError('no position');
+        return [uid, { offset: Number(offset), check: Number(check) }];
+      }),
+    );
+  } catch {
+    throw invalid([
+      {
+        field: 'after',
+        description: `${JSON.stringify(text.slice(0, 80))} is not the position of a line; leave it out to begin anew`,
+      },
+    ]);
+  }
+}
+
+interface Reading {
+  readonly options: LogVerbOptions;
+  readonly request: JsonObject;
+  readonly positions: Positions;
+  readonly signal: AbortSignal;
+}
+
 async function* linesOf(
-  options: LogVerbOptions,
+  { options, request, positions, signal }: Reading,
   instance: Instance,
-  request: JsonObject,
-  signal: AbortSignal,
 ): AsyncIterable<JsonObject> {
   const name = instance.template.runtime ?? 'container';
   const runtime = options.runtimes.find((r) => r.name === name);
   if (!runtime) return;
   const tail = typeof request.tail === 'number' ? request.tail : 0;
   const follow = request.follow === true;
-  const file = runtime.logFile(instance.metadata.uid);
-  for await (const content of readLines(file, { tail, follow, signal }))
-    yield { instance: instance.name, content };
+  const { uid } = instance.metadata;
+  const file = runtime.logFile(uid);
+  const after = positions.get(uid);
+  for await (const { content, position } of readLines(file, { tail, follow, signal, after })) {
+    positions.set(uid, position);
+    yield { instance: instance.name, content, position: encodePositions(positions) };
+  }
 }
 
 async function* logs(
   parts: ApiParts,
   options: LogVerbOptions,
-  context: CallContext,
+  { signal }: CallContext,
   request: JsonObject,
 ): AsyncIterable<JsonObject> {
+  const after = textOf(request, 'after');
+  const positions = after === '' ? new Map<string, LogPosition>() : decodePositions(after);
   const found = await targets(parts, request);
-  const sources = found.map((instance) => linesOf(options, instance, request, context.signal));
+  const reading = { options, request, positions, signal };
+  const sources = found.map((instance) => linesOf(reading, instance));
   yield* request.follow === true ? merge(sources) : inTurn(sources);
 }
 

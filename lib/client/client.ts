@@ -1,5 +1,8 @@
 import {
+  type ChannelCredentials,
+  type ClientDuplexStream,
   type ClientOptions,
+  type ClientReadableStream,
   Client as GrpcClient,
   credentials,
   Metadata,
@@ -12,10 +15,12 @@ import {
   type DescMethod,
   type JsonObject,
   methodTable,
+  present,
   type SchemaRegistry,
   statusDetailsKey,
 } from '../rpc/index.js';
 import { ResourceClient, type ResourceOptions } from './resource-client.js';
+import { isIdempotent, retried } from './retry.js';
 
 /** Gives the token to call with; `renew` asks for another than the last one. */
 export type TokenSource = (renew: boolean) => Promise<string | undefined>;
@@ -31,14 +36,42 @@ export interface ApiClientOptions {
   readonly token: string | undefined | TokenSource;
   readonly schemas: SchemaRegistry;
   readonly packageName: string;
-  /** Deadline of unary calls in milliseconds; default 30 s. */
+  /** Deadline of one try of a unary call in milliseconds; default 30 s. */
   readonly timeoutMs?: number;
+  /** How often unary calls are tried in all, where that is safe; default 1. */
+  readonly retry?: { readonly attempts: number };
+  /** Absent: in the clear. */
+  readonly tls?: ClientTls;
 }
+
+/** What one call may have of its own. */
+export interface CallOptions {
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+  /** How often it is tried in all where that is safe; default: the client's. */
+  readonly attempts?: number;
+}
+
+/** Certificates of a connection, PEM. */
+export interface ClientTls {
+  /** Authorities that the server's certificate is checked with; default: the system's. */
+  readonly ca?: Buffer;
+  /** For mutual TLS. */
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+}
+
+type AnsweringCall = ClientReadableStream<Buffer> | ClientDuplexStream<Buffer, Buffer>;
 
 const identity = (bytes: Buffer): Buffer => bytes;
 const defaultTimeoutMs = 30_000;
 /** Doubles the rate at which lists and streams arrive (research/performance.md section 4). */
 const windowBytes = 4 * 1024 * 1024;
+
+function channelCredentials(tls: ClientTls | undefined): ChannelCredentials {
+  if (!tls) return credentials.createInsecure();
+  return credentials.createSsl(tls.ca ?? null, tls.key ?? null, tls.cert ?? null);
+}
 
 /** Calls any method of an API by name with JSON, over gRPC. */
 export class ApiClient {
@@ -58,7 +91,7 @@ export class ApiClient {
       'grpc.keepalive_time_ms': 30_000,
       'grpc.keepalive_timeout_ms': 20_000,
     };
-    this.#grpc = new GrpcClient(options.server, credentials.createInsecure(), channel);
+    this.#grpc = new GrpcClient(options.server, channelCredentials(options.tls), channel);
     this.#methods = new Map(
       options.schemas.services(options.packageName).flatMap((service) =>
         service.methods.map((desc) => {
@@ -69,22 +102,44 @@ export class ApiClient {
     );
   }
 
-  /** One request, one answer. @throws StatusError as the server sent it. */
-  async call(id: string, request: JsonObject): Promise<JsonObject> {
+  /**
+   * One request, one answer, fields with their zero values; tried again where that is safe.
+   * @throws StatusError as the server sent it.
+   */
+  async call(id: string, request: JsonObject, options: CallOptions = {}): Promise<JsonObject> {
+    const { desc } = this.#method(id);
+    const bytes = await this.callBytes(id, request, options);
+    return present(desc.output, this.#options.schemas.decode(desc.output, bytes));
+  }
+
+  /** As {@link call}, with the answer as it came: for typed codecs. */
+  callBytes(id: string, request: JsonObject, options: CallOptions = {}): Promise<Buffer> {
+    const { attempts = 1, signal } = { ...this.#options.retry, ...options };
+    const attempt = (): Promise<Buffer> => this.#renewed(id, request, options);
+    return retried(attempt, { attempts, idempotent: isIdempotent(id, request), signal });
+  }
+
+  async #renewed(id: string, request: JsonObject, options: CallOptions): Promise<Buffer> {
     try {
-      return await this.#call(id, request, await this.#metadata(false));
+      return await this.#call(id, request, await this.#metadata(false), options);
     } catch (error) {
       if (!this.#canRenew(error)) throw error;
-      return this.#call(id, request, await this.#metadata(true));
+      return this.#call(id, request, await this.#metadata(true), options);
     }
   }
 
-  #call(id: string, request: JsonObject, metadata: Metadata): Promise<JsonObject> {
+  #call(
+    id: string,
+    request: JsonObject,
+    metadata: Metadata,
+    { timeoutMs, signal }: CallOptions,
+  ): Promise<Buffer> {
     const { path, desc } = this.#method(id);
     const bytes = this.#encode(desc, request);
-    const deadline = systemClock.now() + (this.#options.timeoutMs ?? defaultTimeoutMs);
+    const budgetMs = timeoutMs ?? this.#options.timeoutMs ?? defaultTimeoutMs;
+    const deadline = systemClock.now() + budgetMs;
     return new Promise((resolve, reject) => {
-      this.#grpc.makeUnaryRequest(
+      const call = this.#grpc.makeUnaryRequest(
         path,
         identity,
         identity,
@@ -92,15 +147,26 @@ export class ApiClient {
         metadata,
         { deadline },
         (error, answer) => {
+          signal?.removeEventListener('abort', cancel);
           if (error) reject(this.#error(error));
-          else resolve(this.#options.schemas.decode(desc.output, answer ?? Buffer.alloc(0)));
+          else resolve(answer ?? Buffer.alloc(0));
         },
       );
+      const cancel = (): void => call.cancel();
+      if (signal?.aborted) cancel();
+      else signal?.addEventListener('abort', cancel, { once: true });
     });
   }
 
   /** One request, a stream of answers; ends quietly when `signal` aborts. */
   async *stream(id: string, request: JsonObject, signal: AbortSignal): AsyncIterable<JsonObject> {
+    const { desc } = this.#method(id);
+    for await (const bytes of this.streamBytes(id, request, signal))
+      yield this.#options.schemas.decode(desc.output, bytes);
+  }
+
+  /** As {@link stream}, with the answers as they came: for typed codecs. */
+  async *streamBytes(id: string, request: JsonObject, signal: AbortSignal): AsyncIterable<Buffer> {
     let answered = false;
     try {
       for await (const answer of this.#stream(id, request, await this.#metadata(false), signal)) {
@@ -119,21 +185,56 @@ export class ApiClient {
     request: JsonObject,
     metadata: Metadata,
     signal: AbortSignal,
-  ): AsyncIterable<JsonObject> {
+  ): AsyncIterable<Buffer> {
     if (signal.aborted) return;
     const { path, desc } = this.#method(id);
     const bytes = this.#encode(desc, request);
     const call = this.#grpc.makeServerStreamRequest(path, identity, identity, bytes, metadata);
+    yield* this.#answers(call, signal);
+  }
+
+  async *#answers(call: AnsweringCall, signal: AbortSignal): AsyncIterable<Buffer> {
     const cancel = (): void => call.cancel();
     signal.addEventListener('abort', cancel, { once: true });
     try {
-      for await (const answer of call)
-        yield this.#options.schemas.decode(desc.output, answer as Buffer);
+      for await (const answer of call) yield answer as Buffer;
     } catch (error) {
       if (!signal.aborted) throw this.#error(error as ServiceError);
     } finally {
       signal.removeEventListener('abort', cancel);
       call.cancel();
+    }
+  }
+
+  /** A stream of requests, a stream of answers; ends quietly when `signal` aborts. */
+  async *duplex(
+    id: string,
+    requests: AsyncIterable<JsonObject>,
+    signal: AbortSignal,
+  ): AsyncIterable<JsonObject> {
+    if (signal.aborted) return;
+    const { path, desc } = this.#method(id);
+    const metadata = await this.#metadata(false);
+    const call = this.#grpc.makeBidiStreamRequest(path, identity, identity, metadata);
+    void this.#send(call, desc, requests);
+    for await (const bytes of this.#answers(call, signal))
+      yield this.#options.schemas.decode(desc.output, bytes);
+  }
+
+  async #send(
+    call: ClientDuplexStream<Buffer, Buffer>,
+    desc: DescMethod,
+    requests: AsyncIterable<JsonObject>,
+  ): Promise<void> {
+    try {
+      for await (const request of requests)
+        if (!call.write(this.#encode(desc, request)))
+          await new Promise<void>((resolve) => {
+            call.once('drain', resolve);
+          });
+      call.end();
+    } catch (error) {
+      call.destroy(error as Error);
     }
   }
 

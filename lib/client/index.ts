@@ -1,5 +1,11 @@
 /** A client for any API that kedge/server serves, driven by the same descriptors; typed by kinds. */
-export { ApiClient, type ApiClientOptions, type TokenSource } from './client.js';
+export {
+  ApiClient,
+  type ApiClientOptions,
+  type CallOptions,
+  type ClientTls,
+  type TokenSource,
+} from './client.js';
 export {
   type Caller,
   type NewRemoteObject,

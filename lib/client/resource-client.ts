@@ -1,8 +1,16 @@
-import { hasCode } from '../base/index.js';
+import {
+  hasCode,
+  linkSignals,
+  sleep,
+  StatusError,
+  systemClock,
+  systemRandom,
+} from '../base/index.js';
 import {
   type ApiObject,
   type Kind,
   keyOf,
+  keyString,
   type ListWatch,
   type ObjectKey,
   stored,
@@ -37,12 +45,23 @@ export interface ResourceSelection {
   readonly namespace?: string;
   /** Kubernetes' text form. */
   readonly labelSelector?: string;
+  /** Over dotted paths: `status=Bound`. */
+  readonly fieldSelector?: string;
 }
 
 /** An object as a creator sends it. */
 export type NewRemoteObject<T extends ApiObject> = Omit<T, 'metadata'> & {
   readonly metadata?: Partial<Pick<T['metadata'], 'annotations'>>;
 };
+
+/** Tells a repeated create from somebody else's object. */
+const requestAnnotation = 'kedge.dev/request';
+/** Pause before a broken watch is taken up again. */
+const resumeMs = 250;
+
+function selectionOf({ namespace }: ObjectKey): ResourceSelection {
+  return namespace === undefined ? {} : { namespace };
+}
 
 /** Namespace that stands for all of them in requests. */
 const everywhere = '-';
@@ -98,8 +117,122 @@ export class ResourceClient<T extends ApiObject, S extends keyof T & string = ke
     return { items, revision };
   }
 
-  create(object: NewRemoteObject<T>): Promise<T> {
-    const { namespace } = object as unknown as ApiObject;
+  /** Objects one after the other, a page at a time; all of one revision. */
+  async *iterate(selection: ResourceSelection = {}): AsyncIterable<T> {
+    let pageToken = '';
+    do {
+      const request = { ...this.#selected(selection), limit: this.#pageSize, pageToken };
+      const page = await this.#caller.call(this.#id('List'), request);
+      yield* (page.items ?? []) as readonly T[];
+      pageToken = textOf(page, 'nextPageToken');
+    } while (pageToken !== '');
+  }
+
+  /**
+   * Every change from now on, without end: a connection that breaks is resumed where it was, and what
+   * fell out of history is listed again (as MODIFIED; deletions of that time are then not told).
+   */
+  async *follow(
+    options: ResourceSelection & { readonly fromRevision?: number; readonly signal: AbortSignal },
+  ): AsyncIterable<WatchEvent<T>> {
+    const { fromRevision, signal, ...selection } = options;
+    let at = fromRevision;
+    while (!signal.aborted) {
+      try {
+        if (at === undefined) {
+          const { items, revision } = await this.list(selection);
+          for (const object of items)
+            yield { type: 'MODIFIED', object, revision: Number(object.metadata.resourceVersion) };
+          at = revision;
+        }
+        for await (const { events, revision } of this.watch({
+          ...selection,
+          fromRevision: at,
+          signal,
+        })) {
+          yield* events;
+          at = revision;
+        }
+      } catch (error) {
+        if (hasCode(error, 'OutOfRange')) at = undefined;
+        else if (!hasCode(error, 'Unavailable')) throw error;
+      }
+      await sleep(systemClock, resumeMs, signal);
+    }
+  }
+
+  /**
+   * Resolves to the object as soon as `holds` says so of it; `undefined` stands for one that is not
+   * there. @throws StatusError DeadlineExceeded with what was last seen.
+   */
+  async waitFor(
+    key: ObjectKey,
+    holds: (object: T | undefined) => boolean,
+    options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  ): Promise<T | undefined> {
+    const stop = new AbortController();
+    const sources = [stop.signal, ...(options.signal ? [options.signal] : [])];
+    using link = linkSignals(...sources);
+    const timer = systemClock.setTimer(() => stop.abort(), options.timeoutMs);
+    try {
+      const where = { ...selectionOf(key), fromRevision: await this.#revision(key) };
+      let seen = await this.get(key);
+      if (holds(seen)) return seen;
+      for await (const { type, object } of this.follow({ ...where, signal: link.signal })) {
+        if (object.name !== key.name) continue;
+        seen = type === 'DELETED' ? undefined : object;
+        if (holds(seen)) return seen;
+      }
+      const { status } = (seen ?? {}) as { readonly status?: string };
+      throw new StatusError({
+        code: 'DeadlineExceeded',
+        reason: 'WaitedInVain',
+        message: `${this.#kind.kind} "${keyString(key)}" was not as wanted after ${options.timeoutMs} ms; it is ${seen ? (status ?? 'there') : 'not there'}`,
+        resource: { kind: this.#kind.kind, ...key },
+      });
+    } finally {
+      timer.cancel();
+      stop.abort();
+    }
+  }
+
+  /** A revision to watch from, so that nothing after it is missed. */
+  async #revision(key: ObjectKey): Promise<number> {
+    const request = { ...this.#selected(selectionOf(key)), limit: 1, pageToken: '' };
+    return Number(textOf(await this.#caller.call(this.#id('List'), request), 'resourceVersion'));
+  }
+
+  /**
+   * With `attempts` above 1 a try whose answer was lost is repeated, safely: the object carries a key
+   * of this call in annotation `kedge.dev/request`, so that one that is there already is known as ours.
+   */
+  async create(
+    object: NewRemoteObject<T>,
+    options: { readonly attempts?: number } = {},
+  ): Promise<T> {
+    const { attempts = 1 } = options;
+    const key = systemRandom.uuid();
+    const { metadata } = object as unknown as ApiObject;
+    const annotations = { ...metadata?.annotations, [requestAnnotation]: key };
+    const marked = attempts > 1 ? { ...object, metadata: { ...metadata, annotations } } : object;
+    for (let tries = 1, lost = false; ; tries += 1) {
+      try {
+        return await this.#create(marked);
+      } catch (error) {
+        if (lost && hasCode(error, 'AlreadyExists')) {
+          const found = await this.get(keyOf(object as unknown as ApiObject));
+          if (found?.metadata.annotations?.[requestAnnotation] === key) return found;
+        }
+        const unknown = hasCode(error, 'Unavailable') || hasCode(error, 'DeadlineExceeded');
+        if (!unknown || tries >= attempts) throw error;
+        lost = true;
+        await sleep(systemClock, resumeMs * tries);
+      }
+    }
+  }
+
+  #create(object: object): Promise<T> {
+    const { namespace } = object as ApiObject;
     return this.#one('Create', {
       ...(namespace === undefined ? {} : { namespace }),
       ...this.#body(object),
@@ -171,10 +304,11 @@ export class ResourceClient<T extends ApiObject, S extends keyof T & string = ke
     return { [bodyField(this.#kind)]: object };
   }
 
-  #selected({ namespace, labelSelector }: ResourceSelection): JsonObject {
+  #selected({ namespace, labelSelector, fieldSelector }: ResourceSelection): JsonObject {
     return {
       ...(this.#kind.scope === 'Cluster' ? {} : { namespace: namespace ?? everywhere }),
       ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
     };
   }
 }

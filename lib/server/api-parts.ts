@@ -14,4 +14,3 @@ export interface ApiParts {
   readonly served: ReadonlyMap<string, ServedKind>;
   readonly clock: Clock;
 }
-

@@ -8,6 +8,10 @@ import { stringify } from 'yaml';
 interface LoginOptions {
   readonly server: string;
   readonly name: string;
+  readonly caFile?: string;
+  readonly certFile?: string;
+  readonly keyFile?: string;
+  readonly tls?: boolean;
 }
 
 async function readToken(): Promise<string> {
@@ -24,8 +28,8 @@ async function readToken(): Promise<string> {
   ]);
 }
 
-async function login({ server, name }: LoginOptions): Promise<void> {
-  const context = { server, token: await readToken() };
+async function login({ server, name, ...certificates }: LoginOptions): Promise<void> {
+  const context = { server, token: await readToken(), ...certificates };
   const client = await connect(context);
   try {
     const me = await client.call('AuthService.WhoAmI', {});
@@ -68,6 +72,10 @@ export function addAccess(program: Command): void {
     .description('store a token, read from standard input, for a server')
     .option('--server <host:port>', 'gRPC address', '127.0.0.1:7863')
     .option('--name <context>', 'name to store it under', 'default')
+    .option('--tls', 'encrypt; the system knows the authority of the certificate')
+    .option('--ca-file <file>', 'encrypt; authority of the server certificate (PEM)')
+    .option('--cert-file <file>', 'certificate of yours, for mutual TLS (PEM)')
+    .option('--key-file <file>', 'its key (PEM)')
     .action((options: LoginOptions) => login(options));
   program
     .command('whoami')

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import pc from 'picocolors';
 import type { JsonObject } from 'kedge/rpc';
-import { connect, kindNamed, methodFor } from '../api.js';
-import { coloured, parseFormat, print, render, table } from '../output.js';
+import { connect, isDescribed, kindNamed, methodFor } from '../api.js';
+import { age, coloured, parseFormat, print, render, table } from '../output.js';
 
 interface DescribeOptions {
   readonly namespace: string;
@@ -18,6 +18,7 @@ interface Description {
   readonly conditions?: readonly Readonly<Record<string, string>>[];
   readonly references?: readonly Readonly<Record<string, string>>[];
   readonly hints?: readonly string[];
+  readonly events?: readonly Readonly<Record<string, string | number>>[];
 }
 
 function section(title: string, lines: string): void {
@@ -54,6 +55,14 @@ function show(description: Description): void {
   ]);
   if (references.length > 0)
     section('Related', table([['RELATION', 'OBJECT', 'STATUS', 'DETAIL'], ...references]));
+  const events = (description.events ?? []).map((e) => [
+    age(e.lastSeenAt, Date.now()),
+    String(e.type),
+    String(e.reason),
+    `${String(e.message)}${Number(e.count ?? 1) > 1 ? ` (${String(e.count)} times)` : ''}`,
+  ]);
+  if (events.length > 0)
+    section('Events', table([['LAST SEEN', 'TYPE', 'REASON', 'MESSAGE'], ...events]));
   section('Next', (description.hints ?? []).join('\n'));
 }
 
@@ -68,8 +77,7 @@ export async function describe(
   const client = await connect();
   try {
     const request: JsonObject = { namespace: options.namespace, name };
-    const described = kind.scope === 'Namespaced' && kind.plural !== 'secrets';
-    if (!described) {
+    if (!isDescribed(kind)) {
       const object = await client.call(methodFor(kind, 'Get'), request);
       const shown = format === 'table' ? 'yaml' : format;
       print(render(kind, [object], shown, { single: true, namespaces: false, now: Date.now() }));

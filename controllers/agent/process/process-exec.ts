@@ -27,15 +27,36 @@ async function tool(name: string): Promise<string> {
   }
 }
 
+/** A workload has its mounts within this time; until then a command would see the host's. */
+const mountsMsMax = 10_000;
+
+/** True once the workload's root is its own, with nothing left of the host's beside it. */
+async function hasItsRoot(pid: number): Promise<boolean> {
+  const mounts = (await readFile(`/proc/${pid}/mountinfo`, 'utf8')).split('\n');
+  const targets = new Map(mounts.map((line) => [line.split(' ')[4], line]));
+  return !targets.has('/.host') && / - tmpfs kedge /.test(targets.get('/') ?? '');
+}
+
+async function untilItsRoot(pid: number, clock: Clock): Promise<void> {
+  const end = clock.monotonic() + mountsMsMax;
+  while (!(await hasItsRoot(pid))) {
+    if (clock.monotonic() >= end) throw new Error(`process ${pid} did not get its mounts`);
+    await sleep(clock, 20);
+  }
+}
+
 /** The environment of a running process. */
 async function environmentOf(pid: number): Promise<Record<string, string>> {
   const text = await readFile(`/proc/${pid}/environ`, 'utf8');
-  return Object.fromEntries(
+  const env: Record<string, string> = Object.fromEntries(
     text
       .split('\0')
       .filter((entry) => entry.includes('='))
       .map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]),
   );
+  // As the workload sees it, also in the moment before it is started.
+  const { KEDGE_WORKLOAD_PATH: path, ...rest } = env;
+  return path === undefined ? env : { ...rest, PATH: path };
 }
 
 /** What a command is run in. */
@@ -52,6 +73,7 @@ export interface ExecTarget {
  */
 export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise<ExecProcess> {
   const { pid, mode, clock } = target;
+  await untilItsRoot(pid, clock);
   const env = await environmentOf(pid);
   const user = mode === 'user' ? ['--user', '--preserve-credentials'] : [];
   const enter = ['--target', String(pid), ...user, '--mount', '--root', '--wd', '--'];

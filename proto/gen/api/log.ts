@@ -25,15 +25,19 @@ export interface GetLogsRequest {
   follow: boolean;
   /** Start with this many last lines of each instance; 0 means all. */
   tail: number;
+  /** Go on behind this position of a line; tail is not looked at then. Over REST also: Last-Event-ID. */
+  after: string;
 }
 
 export interface LogLine {
   instance: string;
   content: string;
+  /** Where a reader that comes back goes on; covers all instances that are read. */
+  position: string;
 }
 
 function createBaseGetLogsRequest(): GetLogsRequest {
-  return { namespace: "", name: "", follow: false, tail: 0 };
+  return { namespace: "", name: "", follow: false, tail: 0, after: "" };
 }
 
 export const GetLogsRequest: MessageFns<GetLogsRequest> = {
@@ -49,6 +53,9 @@ export const GetLogsRequest: MessageFns<GetLogsRequest> = {
     }
     if (message.tail !== 0) {
       writer.uint32(32).int32(message.tail);
+    }
+    if (message.after !== "") {
+      writer.uint32(42).string(message.after);
     }
     return writer;
   },
@@ -98,6 +105,14 @@ export const GetLogsRequest: MessageFns<GetLogsRequest> = {
             message.tail = reader.int32();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.after = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -116,6 +131,7 @@ export const GetLogsRequest: MessageFns<GetLogsRequest> = {
       name: isSet(object.name) ? globalThis.String(object.name) : "",
       follow: isSet(object.follow) ? globalThis.Boolean(object.follow) : false,
       tail: isSet(object.tail) ? globalThis.Number(object.tail) : 0,
+      after: isSet(object.after) ? globalThis.String(object.after) : "",
     };
   },
 
@@ -133,6 +149,9 @@ export const GetLogsRequest: MessageFns<GetLogsRequest> = {
     if (message.tail !== 0) {
       obj.tail = Math.round(message.tail);
     }
+    if (message.after !== "") {
+      obj.after = message.after;
+    }
     return obj;
   },
 
@@ -145,12 +164,13 @@ export const GetLogsRequest: MessageFns<GetLogsRequest> = {
     message.name = object.name ?? "";
     message.follow = object.follow ?? false;
     message.tail = object.tail ?? 0;
+    message.after = object.after ?? "";
     return message;
   },
 };
 
 function createBaseLogLine(): LogLine {
-  return { instance: "", content: "" };
+  return { instance: "", content: "", position: "" };
 }
 
 export const LogLine: MessageFns<LogLine> = {
@@ -160,6 +180,9 @@ export const LogLine: MessageFns<LogLine> = {
     }
     if (message.content !== "") {
       writer.uint32(18).string(message.content);
+    }
+    if (message.position !== "") {
+      writer.uint32(26).string(message.position);
     }
     return writer;
   },
@@ -193,6 +216,14 @@ export const LogLine: MessageFns<LogLine> = {
             message.content = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.position = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -209,6 +240,7 @@ export const LogLine: MessageFns<LogLine> = {
     return {
       instance: isSet(object.instance) ? globalThis.String(object.instance) : "",
       content: isSet(object.content) ? globalThis.String(object.content) : "",
+      position: isSet(object.position) ? globalThis.String(object.position) : "",
     };
   },
 
@@ -220,6 +252,9 @@ export const LogLine: MessageFns<LogLine> = {
     if (message.content !== "") {
       obj.content = message.content;
     }
+    if (message.position !== "") {
+      obj.position = message.position;
+    }
     return obj;
   },
 
@@ -230,6 +265,7 @@ export const LogLine: MessageFns<LogLine> = {
     const message = createBaseLogLine();
     message.instance = object.instance ?? "";
     message.content = object.content ?? "";
+    message.position = object.position ?? "";
     return message;
   },
 };

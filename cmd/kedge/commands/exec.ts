@@ -1,0 +1,110 @@
+import type { Command } from 'commander';
+import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
+import { connect } from '../api.js';
+
+interface ExecOptions {
+  readonly namespace: string;
+  readonly stdin?: boolean;
+  readonly tty?: boolean;
+}
+
+/** Messages for the server as they come: keystrokes, sizes, signals. */
+class Outgoing {
+  readonly #waiting: JsonObject[] = [];
+  #wake: () => void = () => undefined;
+  #ended = false;
+
+  push(message: JsonObject): void {
+    this.#waiting.push(message);
+    this.#wake();
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#wake();
+  }
+
+  async *messages(): AsyncIterable<JsonObject> {
+    for (;;) {
+      const next = this.#waiting.shift();
+      if (next) yield next;
+      else if (this.#ended) return;
+      else
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+    }
+  }
+}
+
+function terminalSize(): JsonObject {
+  return { columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 };
+}
+
+/** Sends standard input, window sizes and (without a terminal) interrupts. Gives what undoes it. */
+function forward(outgoing: Outgoing, options: ExecOptions): () => void {
+  const { stdin, stdout } = process;
+  const raw = options.tty === true && stdin.isTTY;
+  const onData = (data: Buffer): void => outgoing.push({ stdin: data.toString('base64') });
+  const onEnd = (): void => outgoing.push({ stdinClosed: true });
+  const onResize = (): void => outgoing.push({ resize: terminalSize() });
+  const onInterrupt = (): void => outgoing.push({ signal: 'SIGINT' });
+  if (raw) stdin.setRawMode(true);
+  if (options.stdin) {
+    stdin.on('data', onData);
+    stdin.on('end', onEnd);
+  } else outgoing.push({ stdinClosed: true });
+  if (options.tty) stdout.on('resize', onResize);
+  process.on('SIGINT', onInterrupt);
+  return () => {
+    if (raw) stdin.setRawMode(false);
+    stdin.off('data', onData);
+    stdin.off('end', onEnd);
+    stdin.pause();
+    stdout.off('resize', onResize);
+    process.off('SIGINT', onInterrupt);
+    outgoing.end();
+  };
+}
+
+async function exec(
+  instance: string,
+  command: readonly string[],
+  options: ExecOptions,
+): Promise<void> {
+  const client = await connect();
+  const outgoing = new Outgoing();
+  const { namespace } = options;
+  const tty = options.tty === true;
+  outgoing.push({
+    start: { namespace, name: instance, command, tty, ...(tty ? { size: terminalSize() } : {}) },
+  });
+  const undo = forward(outgoing, options);
+  const never = new AbortController();
+  try {
+    const answers = client.duplex('ExecService.Exec', outgoing.messages(), never.signal);
+    for await (const answer of answers) {
+      process.stdout.write(Buffer.from(textOf(answer, 'stdout'), 'base64'));
+      process.stderr.write(Buffer.from(textOf(answer, 'stderr'), 'base64'));
+      if (isJsonObject(answer.exit)) process.exitCode = Number(answer.exit.code ?? 0);
+    }
+  } finally {
+    undo();
+    client.close();
+  }
+}
+
+/** `kedge exec INSTANCE -- COMMAND` */
+export function addExec(program: Command): void {
+  program
+    .command('exec')
+    .argument('<instance>')
+    .argument('<command...>', 'after --')
+    .description('run a command in a running instance; ends with its exit code')
+    .option('-n, --namespace <name>', 'namespace', 'default')
+    .option('-i, --stdin', 'pass standard input on')
+    .option('-t, --tty', 'give the command a terminal')
+    .action((instance: string, command: string[], options: ExecOptions) =>
+      exec(instance, command, options),
+    );
+}

@@ -1,0 +1,56 @@
+import { expect } from 'chai';
+import type { Condition } from 'kedge';
+import { type Observed, transitionsOf } from './transitions.js';
+
+const meta = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
+const at = (status: string, more: Partial<Observed> = {}): Observed => ({
+  name: 'x',
+  metadata: meta,
+  status,
+  ...more,
+});
+const condition = (type: string, status: Condition['status'], reason: string, message = '') => ({
+  type,
+  status,
+  reason,
+  message,
+  observedGeneration: 1,
+  lastTransitionAt: '',
+});
+
+describe('events of transitions', () => {
+  it('a new object in its first state is no news, and neither is the same state again', () => {
+    expect(transitionsOf(undefined, at('Pending'))).to.deep.equal([]);
+    expect(transitionsOf(at('Running'), at('Running'))).to.deep.equal([]);
+  });
+
+  it('a changed condition tells its reason and message; one whose message counts on does not', () => {
+    const before = at('Pending', { conditions: [condition('Ready', 'False', 'Waiting', '1')] });
+    const ready = at('Running', { conditions: [condition('Ready', 'True', 'Started', 'pid 7')] });
+    expect(transitionsOf(before, ready)).to.deep.equal([
+      { type: 'Normal', reason: 'Started', message: 'pid 7' },
+    ]);
+    const counted = at('Pending', { conditions: [condition('Ready', 'False', 'Waiting', '2')] });
+    expect(transitionsOf(before, counted)).to.deep.equal([]);
+  });
+
+  it('conditions that say the same are told once', () => {
+    const after = at('Failed', {
+      conditions: [
+        condition('A', 'False', 'Broken', 'disk'),
+        condition('B', 'False', 'Broken', 'disk'),
+      ],
+    });
+    expect(transitionsOf(at('Pending'), after)).to.deep.equal([
+      { type: 'Warning', reason: 'Broken', message: 'disk' },
+    ]);
+  });
+
+  it('another failure in the same state is a warning with its own words', () => {
+    const before = at('Failed', { reason: 'Quota', failureMessage: 'first' });
+    const after = at('Failed', { reason: 'Quota', failureMessage: 'second' });
+    expect(transitionsOf(before, after)).to.deep.equal([
+      { type: 'Warning', reason: 'Quota', message: 'second' },
+    ]);
+  });
+});

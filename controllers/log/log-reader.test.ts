@@ -1,0 +1,69 @@
+import { appendFile, copyFile, mkdtemp, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type LogPosition, type ReadLine, readLines } from './log-reader.js';
+
+describe('log reader', () => {
+  let folder: string;
+  let file: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'kedge-log-'));
+    file = join(folder, 'output.log');
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  async function read(options: { tail?: number; after?: LogPosition } = {}): Promise<ReadLine[]> {
+    const { signal } = new AbortController();
+    const lines: ReadLine[] = [];
+    for await (const line of readLines(file, { tail: 0, follow: false, signal, ...options }))
+      lines.push(line);
+    return lines;
+  }
+  const contents = (lines: readonly ReadLine[]) => lines.map((line) => line.content);
+  async function rotate(): Promise<void> {
+    for (const n of [2, 1]) await rename(`${file}.${n}`, `${file}.${n + 1}`).catch(() => undefined);
+    await copyFile(file, `${file}.1`);
+    await truncate(file, 0);
+  }
+
+  it('gives whole lines, the last ones on demand, and what has no end at the end', async () => {
+    await writeFile(file, 'a\nb\n\nä€\nrest');
+    expect(contents(await read())).to.deep.equal(['a', 'b', '', 'ä€', 'rest']);
+    expect(contents(await read({ tail: 2 }))).to.deep.equal(['ä€', 'rest']);
+  });
+
+  it('goes on behind the position of any line', async () => {
+    await writeFile(file, Array.from({ length: 50 }, (_, n) => `line ${n}\n`).join(''));
+    const lines = await read();
+    for (const at of [0, 7, 49]) {
+      const after = lines[at]!.position;
+      expect(contents(await read({ after }))).to.deep.equal(contents(lines.slice(at + 1)));
+    }
+  });
+
+  it('finds a position again that rotation has moved, and reads what came since', async () => {
+    await writeFile(file, 'one\ntwo\n');
+    const after = (await read())[0]!.position;
+    await rotate();
+    await appendFile(file, 'three\n');
+    await rotate();
+    await appendFile(file, 'four\n');
+    expect(contents(await read({ after }))).to.deep.equal(['two', 'three', 'four']);
+  });
+
+  it('reads all that is kept when the position is nowhere any more', async () => {
+    await writeFile(file, 'kept\n');
+    await rotate();
+    await appendFile(file, 'new\n');
+    const after = { offset: 3, check: 1 };
+    expect(contents(await read({ after }))).to.deep.equal(['kept', 'new']);
+  });
+
+  it('cuts a line without end between characters', async () => {
+    await writeFile(file, '€'.repeat(40_000));
+    const lines = contents(await read());
+    expect(lines.length).to.equal(2);
+    expect(lines.join('')).to.equal('€'.repeat(40_000));
+  });
+});

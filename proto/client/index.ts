@@ -1,0 +1,57 @@
+/**
+ * A typed client for kedged, over gRPC: every method by name, objects of every kind with paged
+ * iteration, watches that resume, waiting for a condition, and retries where they are safe.
+ *
+ * ```ts
+ * using client = kedgeClient({ server: '127.0.0.1:7863', token });
+ * const volume = await client.volumes.waitFor(
+ *   { namespace: 'default', name: 'data' },
+ *   (v) => v?.status === 'Available',
+ *   { timeoutMs: 60_000 },
+ * );
+ * await client.methods.volume.resize({ namespace: 'default', name: 'data', size: '20Gi' });
+ * ```
+ */
+import { ApiClient, type ApiClientOptions } from 'kedge/client';
+import { SchemaRegistry } from 'kedge/rpc';
+import { descriptorSet } from '../gen/descriptors.js';
+import { typedResources, type TypedResources } from './resources.js';
+import { typedServices, type TypedServices } from './typed-methods.js';
+
+export type { Stored, TypedResources } from './resources.js';
+export type { Request, TypedMethod, TypedServices } from './typed-methods.js';
+
+/** Where and as whom to call. */
+export type KedgeClientOptions = Omit<ApiClientOptions, 'schemas' | 'packageName'>;
+
+let registry: SchemaRegistry | undefined;
+
+/** The schemas of the API, read once. */
+export function apiSchemas(): SchemaRegistry {
+  registry ??= new SchemaRegistry(descriptorSet);
+  return registry;
+}
+
+interface KedgeClientParts extends TypedResources {
+  /** For methods by name with JSON, and for streams of requests. */
+  readonly api: ApiClient;
+  /** Every method of every service, typed. */
+  readonly methods: TypedServices;
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** A client; {@link kedgeClient} makes one. */
+export type KedgeClient = KedgeClientParts;
+
+/** Makes a client. Nothing is sent before the first call. */
+export function kedgeClient(options: KedgeClientOptions): KedgeClient {
+  const api = new ApiClient({ ...options, schemas: apiSchemas(), packageName: 'api' });
+  return {
+    ...typedResources(api),
+    api,
+    methods: typedServices(api),
+    close: () => api.close(),
+    [Symbol.dispose]: () => api.close(),
+  };
+}
