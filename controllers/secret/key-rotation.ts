@@ -96,6 +96,8 @@ export class KeyRotation {
         if (hasCode(error, 'NotFound')) return false;
         if (!hasCode(error, 'Aborted') || tries >= triesMax) throw error;
       }
+      // Until the write that came first can be read.
+      await store.transact([]);
       object = await store.get(kind, keyOf(object));
     }
     return false;

@@ -42,7 +42,10 @@ class FollowingProvider implements experimental.CertificateProvider {
   #add(listener: CaListener | IdentityListener, tell: (material: TlsMaterial) => void): void {
     this.#stops.set(listener, tell);
     this.#tls.onChange(tell);
-    tell(this.#tls.material);
+    // Not at once: grpc-js registers its server after it has asked, and would not hear it.
+    queueMicrotask(() => {
+      if (this.#stops.get(listener) === tell) tell(this.#tls.material);
+    });
   }
 
   #remove(listener: CaListener | IdentityListener): void {

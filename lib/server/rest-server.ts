@@ -37,11 +37,12 @@ export interface RestOptions extends TransportOptions {
 
 const callers = new WeakMap<FastifyRequest, Identity>();
 
-/** google.api.http's path in fastify's syntax; a name before a custom verb stops at the colon. */
+/** google.api.http's path in fastify's syntax; a name stops at the colon, for custom verbs. */
 export function fastifyPath(path: string): string {
   return path
     .replace(/\{(\w+)\}:(\w+)$/, ':$1(^[^/:]+)::$2')
     .replace(/\/(\w+):(\w+)$/, '/$1::$2')
+    .replace(/\{name\}($|\/)/, ':name(^[^/:]+)$1')
     .replaceAll(/\{(\w+)\}/g, ':$1');
 }
 

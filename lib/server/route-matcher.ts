@@ -19,9 +19,8 @@ export class RouteMatcher {
 function formOf(path: string): RegExp {
   const parts = path.split(/(\{\w+\})/).map((part) => {
     if (!part.startsWith('{')) return part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
-    return '[^/]+';
+    return '[^/:]+';
   });
-  // A name that custom verbs may follow stops at the colon.
-  const text = parts.join('').replace(/\[\^\/\]\+(:\w+)$/, '[^/:]+$1');
-  return new RegExp(`^${text}/?$`);
+  // Names stop at the colon: custom verbs follow it.
+  return new RegExp(`^${parts.join('')}/?$`);
 }

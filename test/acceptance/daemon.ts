@@ -36,6 +36,8 @@ export interface DaemonOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Program and arguments that run before it, such as setpriv. */
   readonly prefix?: readonly string[];
+  /** False: nobody has a token yet. */
+  readonly bootstrap?: boolean;
 }
 
 /** Runs a program to its end. */
@@ -75,7 +77,7 @@ export class TestDaemon {
   static async start(options: DaemonOptions = {}): Promise<TestDaemon> {
     const daemon = new TestDaemon(await mkdtemp(join(tmpdir(), 'kedge-test-')), options);
     await daemon.run();
-    if (options.arguments?.includes('--local')) return daemon;
+    if (options.arguments?.includes('--local') || options.bootstrap === false) return daemon;
     const answer = await daemon.rest('POST', '/v1/admin/bootstrap');
     daemon.token = String(answer.body.token);
     return daemon;
