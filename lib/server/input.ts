@@ -2,6 +2,7 @@ import type { ErrorObject, ValidateFunction } from 'ajv';
 import { Ajv } from 'ajv';
 import type { FieldViolation } from '../base/index.js';
 import {
+  type DescField,
   type DescMessage,
   fieldRules,
   isJsonObject,
@@ -65,6 +66,21 @@ function violationOf(error: ErrorObject): FieldViolation {
   }
 }
 
+/** True for what a protobuf message without presence for this field would not even carry. */
+function isUnset(field: DescField, value: unknown): boolean {
+  if (field.proto.proto3Optional) return false;
+  switch (field.fieldKind) {
+    case 'scalar':
+      return value === '' || value === 0 || value === false;
+    case 'list':
+      return Array.isArray(value) && value.length === 0;
+    case 'map':
+      return isJsonObject(value) && Object.keys(value).length === 0;
+    default:
+      return false;
+  }
+}
+
 /**
  * Judges what clients send by the schema that follows from the message's descriptor. Compiled once
  * per message, at first use.
@@ -96,8 +112,9 @@ export class InputSchemas {
   }
 
   /**
-   * A copy without fields that only the server writes, and with quantities given as numbers spelled
-   * as text (design.md section 12). Other values stay as they are, for {@link violations} to judge.
+   * A copy without fields that only the server writes, without zero values where protobuf can't tell
+   * them from absent ones (so that both transports store the same), and with quantities given as
+   * numbers spelled as text (design.md section 12). Other values stay as they are, for {@link violations} to judge.
    */
   clean(message: DescMessage, json: JsonObject): JsonObject {
     const known = new Map(message.fields.map((field) => [field.jsonName, field]));
@@ -106,6 +123,7 @@ export class InputSchemas {
       if (!field) return [[name, value]];
       const rules = fieldRules(this.#schemas.registry, field);
       if (rules.outputOnly || value === null || value === undefined) return [];
+      if (isUnset(field, value)) return [];
       if (rules.format === 'quantity' && typeof value === 'number') return [[name, String(value)]];
       const inner = 'message' in field ? field.message : undefined;
       if (!inner || inner.typeName === 'google.protobuf.Struct') return [[name, value]];

@@ -40,9 +40,9 @@ const callers = new WeakMap<FastifyRequest, Identity>();
 /** google.api.http's path in fastify's syntax; a name stops at the colon, for custom verbs. */
 export function fastifyPath(path: string): string {
   return path
-    .replace(/\{(\w+)\}:(\w+)$/, ':$1(^[^/:]+)::$2')
+    .replace(/\{(\w+)\}:(\w+)$/, ':$1(^[^:]+)::$2')
     .replace(/\/(\w+):(\w+)$/, '/$1::$2')
-    .replace(/\{name\}($|\/)/, ':name(^[^/:]+)$1')
+    .replace(/\{name\}($|\/)/, ':name(^[^:]+)$1')
     .replaceAll(/\{(\w+)\}/g, ':$1');
 }
 

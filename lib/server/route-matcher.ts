@@ -11,8 +11,18 @@ export class RouteMatcher {
 
   /** HTTP methods of a path; none when there is no such path. */
   methodsOf(path: string): readonly string[] {
-    const found = this.#routes.filter(({ form }) => form.test(path)).map(({ method }) => method);
+    const decoded = path.split('/').map(decodedSegment).join('/');
+    const found = this.#routes.filter(({ form }) => form.test(decoded)).map((r) => r.method);
     return [...new Set(found)].sort();
+  }
+}
+
+/** A slash inside a name is none between segments. */
+function decodedSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment).replaceAll('/', '\u0001');
+  } catch {
+    return segment;
   }
 }
 

@@ -184,7 +184,7 @@ describe('request parsing', () => {
 
   it('maps paths of custom verbs so that they do not swallow names', () => {
     expect(fastifyPath('/v1/namespaces/{namespace}/volumes/{name}:resize')).to.equal(
-      '/v1/namespaces/:namespace/volumes/:name(^[^/:]+)::resize',
+      '/v1/namespaces/:namespace/volumes/:name(^[^:]+)::resize',
     );
     expect(fastifyPath('/v1/nodes:watch')).to.equal('/v1/nodes::watch');
   });
