@@ -8,7 +8,7 @@ import {
   Metadata,
   type ServiceError,
 } from '@grpc/grpc-js';
-import { hasCode, type StatusError, systemClock } from '../base/index.js';
+import { hasCode, statusCodes, type StatusError, systemClock } from '../base/index.js';
 import type { ApiObject, Kind } from '../object/index.js';
 import {
   decodeStatus,
@@ -280,6 +280,9 @@ export class ApiClient {
   #error(error: ServiceError): StatusError {
     const details = error.metadata?.get(statusDetailsKey)[0];
     const bytes = Buffer.isBuffer(details) ? details : undefined;
+    // A server that fails says how: without that it was the connection that broke.
+    if (!bytes && error.code === statusCodes.Internal)
+      return decodeStatus(statusCodes.Unavailable, error.details || error.message, undefined);
     return decodeStatus(error.code, error.details || error.message, bytes);
   }
 }

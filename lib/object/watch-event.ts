@@ -2,7 +2,10 @@ import type { ApiObject } from './object.js';
 import { type Stored, stored } from './stored.js';
 
 /** One change of one object. A deletion carries the last state, stamped with the deleting revision. */
-export type WatchEvent<T extends ApiObject> =
+export type WatchEvent<T extends ApiObject> = {
+  /** Bytes of the change in the source, where it tells: for whoever bounds what is under way. */
+  readonly size?: number;
+} & (
   | { readonly type: 'ADDED'; readonly object: T; readonly revision: number }
   | {
       readonly type: 'MODIFIED';
@@ -11,7 +14,8 @@ export type WatchEvent<T extends ApiObject> =
       readonly previous?: T;
       readonly revision: number;
     }
-  | { readonly type: 'DELETED'; readonly object: T; readonly revision: number };
+  | { readonly type: 'DELETED'; readonly object: T; readonly revision: number }
+);
 
 /**
  * Events up to and including `revision`, in order; a revision is never split over two batches.

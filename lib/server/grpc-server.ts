@@ -24,6 +24,7 @@ import {
   type SchemaRegistry,
   statusDetailsKey,
 } from '../rpc/index.js';
+import { AnswerEncoder } from './answer-encoding.js';
 import type { CallContext } from './call.js';
 import type { Caller, Dispatcher } from './dispatcher.js';
 import { publicError } from './error-body.js';
@@ -57,9 +58,11 @@ export class GrpcServer {
   readonly #options: TransportOptions;
   readonly #server: Server;
   readonly #closing = new AbortController();
+  readonly #encoder: AnswerEncoder;
 
   constructor(options: TransportOptions) {
     this.#options = options;
+    this.#encoder = new AnswerEncoder(options.schemas);
     this.#server = new Server({
       'grpc.max_receive_message_length': limits.requestBytesMax,
       'grpc.max_concurrent_streams': concurrentCallsMax,
@@ -163,7 +166,7 @@ export class GrpcServer {
         null,
         items
           ? await encodeList(schemas, method.output, answer, items, clock)
-          : this.#encode(method, answer),
+          : this.#encoder.encode(method, answer),
       );
     } catch (thrown) {
       callback(this.#failure(method, thrown));
@@ -215,18 +218,13 @@ export class GrpcServer {
     for await (const answer of answers) {
       if (signal.aborted) break;
       // A reader that does not read stops the source, instead of filling memory.
-      if (!call.write(this.#encode(method, answer))) await drained(call, signal);
+      if (!call.write(this.#encoder.encode(method, answer))) await drained(call, signal);
     }
     call.end();
   }
 
   #decode(method: MethodInfo, bytes: Buffer): JsonObject {
     return this.#options.schemas.decode(method.input, bytes);
-  }
-
-  #encode(method: MethodInfo, answer: JsonObject): Buffer {
-    const bytes = this.#options.schemas.encode(method.output, answer);
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
   #failure(method: MethodInfo, thrown: unknown): object {

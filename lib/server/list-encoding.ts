@@ -21,7 +21,8 @@ function itemsField(output: DescMessage): { readonly number: number; readonly it
   return { number: field.number, item: field.message };
 }
 
-function varint(value: number): number[] {
+/** A number as protobuf writes it. */
+export function varint(value: number): number[] {
   const bytes: number[] = [];
   for (let rest = value; ; rest = Math.floor(rest / 128)) {
     if (rest < 128) return [...bytes, rest];

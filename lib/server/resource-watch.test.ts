@@ -56,7 +56,10 @@ describe('watch without a version, over the wire', () => {
       sizes.push(events.length);
       if (resourceVersion !== '') stop.abort();
     }
-    expect(sizes).to.deep.equal([500, 500, 200, 0]);
+    expect(sizes.at(-1)).to.equal(0);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).to.equal(count);
+    expect(Math.max(...sizes)).to.be.lessThan(500);
+    expect(sizes.length).to.be.greaterThan(3);
   });
 });
 

@@ -1,10 +1,22 @@
-import type { ApiObject, FieldSelector, Kind, LabelSelector } from '../object/index.js';
+import type {
+  ApiObject,
+  FieldSelector,
+  Kind,
+  LabelSelector,
+  WatchBatch,
+  WatchEvent,
+} from '../object/index.js';
 import type { JsonObject } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
 import { parseRevision } from './revision.js';
 
 /** An idle watch tells its position this often, so that a resume does not fall out of history. */
 const bookmarkMs = 15_000;
+
+/** An answer is cut behind so much. */
+const answerBytesMax = 32 * 1024;
+/** Of an event whose source does not tell its size. */
+const sizeGuess = 512;
 
 /** What a watch covers and how its objects are shown. */
 export interface WatchRequest {
@@ -42,11 +54,43 @@ export async function* watchResource(
     ...(fields ? { fields } : {}),
   };
   for await (const batch of store.watch(kind, { ...start, ...where, signal, bookmarkMs })) {
-    const events: { readonly type: string; readonly object: JsonObject }[] = [];
-    for (const { type, object } of batch.events)
-      if (!visible || (await visible(object))) events.push({ type, object: show(object) });
+    const parts = visible ? await seen(batch, visible) : batch;
     // Live, an empty answer is a bookmark, and true; inside the present state it would end that.
-    if (events.length === 0 && batch.initial === 'more') continue;
-    yield { events, resourceVersion: batch.initial === 'more' ? '' : String(batch.revision) };
+    if (parts.events.length === 0 && batch.initial === 'more') continue;
+    yield* answers(parts, batch.initial === 'more', show);
   }
+}
+
+async function seen(
+  batch: WatchBatch<ApiObject>,
+  visible: (object: ApiObject) => boolean | Promise<boolean>,
+): Promise<WatchBatch<ApiObject>> {
+  const events: WatchEvent<ApiObject>[] = [];
+  for (const event of batch.events) if (await visible(event.object)) events.push(event);
+  return { ...batch, events };
+}
+
+/**
+ * A batch as answers of bounded size, so that a watcher that reads slowly holds little: cut between
+ * revisions, each with the last one it has in full. One transaction stays whole.
+ */
+function* answers(
+  { events, revision }: WatchBatch<ApiObject>,
+  initial: boolean,
+  show: (object: ApiObject) => JsonObject,
+): Iterable<JsonObject> {
+  let told: { readonly type: string; readonly object: JsonObject }[] = [];
+  let bytes = 0;
+  for (const [at, event] of events.entries()) {
+    const { type, object } = event;
+    told.push({ type, object: show(object) });
+    bytes += event.size ?? sizeGuess;
+    const next = events[at + 1];
+    const whole = initial || next?.revision !== event.revision;
+    if (!next || !whole || bytes < answerBytesMax) continue;
+    yield { events: told, resourceVersion: initial ? '' : String(event.revision) };
+    told = [];
+    bytes = 0;
+  }
+  yield { events: told, resourceVersion: initial ? '' : String(revision) };
 }

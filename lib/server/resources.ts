@@ -22,6 +22,7 @@ import type { AdmissionRules, ServedKind } from './admission.js';
 import type { AccessControl } from './auth/index.js';
 import type { CallContext } from './call.js';
 import { demandObject, type ObjectAccess } from './object-access.js';
+import { RecentCache } from './recent-cache.js';
 import { watchResource } from './resource-watch.js';
 import { type Admission, type PreparedWrite } from './writes.js';
 
@@ -36,6 +37,8 @@ export interface ResourceOptions {
   readonly objectAccess?: ObjectAccess | undefined;
 }
 
+/** Objects whose shown form is remembered. */
+const recentMax = 1_024;
 /** A write judged against a version that changed meanwhile is judged again, this often. */
 const triesMax = 8;
 
@@ -49,9 +52,15 @@ export function requestNamespace(kind: AnyKind, request: JsonObject): string | u
 /** Get, List, Create, Update, UpdateStatus, Delete and Watch for every kind, from its declaration alone. */
 export class Resources {
   readonly #options: ResourceOptions;
+  readonly #recent = new RecentCache<ApiObject, JsonObject>(recentMax);
 
   constructor(options: ResourceOptions) {
     this.#options = options;
+  }
+
+  /** As {@link show}, remembered: what many ask for or watch is shown once. */
+  #seen(served: ServedKind, object: ApiObject): JsonObject {
+    return this.#recent.of(object, () => this.show(served, object));
   }
 
   /** The object as this caller may see it. */
@@ -93,7 +102,7 @@ export class Resources {
       fields: this.#fieldsOf(served, request),
       visible: filter && ((object) => filter.allows(plural, 'watch', object)),
       signal: context.signal,
-      show: (object) => this.show(served, object),
+      show: (object) => this.#seen(served, object),
     });
   }
 
@@ -148,7 +157,7 @@ export class Resources {
       });
     const object = await this.#require(served, request);
     await this.#demand(context, served.kind.plural, reveal ? 'reveal' : 'get', object);
-    return this.show(served, object, reveal);
+    return reveal ? this.show(served, object, true) : this.#seen(served, object);
   }
 
   async #list(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {

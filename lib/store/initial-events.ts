@@ -15,8 +15,14 @@ export async function* initialBatches(
   let events: WatchEvent<ApiObject>[] = [];
   for (const chunk of chunks) {
     for (const entry of chunk) {
+      const size = entry.textSize;
       if (selection.has(entry))
-        events.push({ type: 'ADDED', object: entry.object, revision: entry.revision });
+        events.push({
+          type: 'ADDED',
+          object: entry.object,
+          revision: entry.revision,
+          ...(size === undefined ? {} : { size }),
+        });
       if (events.length >= limits.watchBatchEvents) {
         yield { revision, events, initial: 'more' };
         events = [];

@@ -27,6 +27,11 @@ export class LazyObject<T extends ApiObject = ApiObject> implements Stored<T>, R
     return this.#form;
   }
 
+  /** Characters of its JSON while it is not parsed; afterwards nobody counts them any more. */
+  get textSize(): number | undefined {
+    return typeof this.#form === 'string' ? this.#form.length : undefined;
+  }
+
   /** The object's JSON, without parsing it where it was not parsed yet. */
   get json(): string {
     return typeof this.#form === 'string' ? this.#form : JSON.stringify(this.#form);

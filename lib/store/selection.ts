@@ -27,6 +27,10 @@ class ChangeEvent {
     this.#change = change;
   }
 
+  get size(): number {
+    return this.#change.size;
+  }
+
   get object(): ApiObject {
     return this.#change.entry.object;
   }

@@ -1,0 +1,113 @@
+import type { DescMessage, JsonObject, MethodInfo, SchemaRegistry } from '../rpc/index.js';
+import { varint } from './list-encoding.js';
+import { RecentCache } from './recent-cache.js';
+
+/** Answers whose encoded form is kept: what many watchers are told is encoded once. */
+const keptMax = 1_024;
+/** Larger forms are made anew: the cache stays within tens of megabytes. */
+const keptBytesMax = 32 * 1024;
+
+interface WatchEvent {
+  readonly type: string;
+  readonly object: JsonObject;
+}
+
+interface WatchShape {
+  readonly events: number;
+  readonly resourceVersion: number;
+  readonly type: number;
+  readonly object: number;
+  readonly message: DescMessage;
+  readonly types: ReadonlyMap<string, number>;
+}
+
+function numberOf(message: DescMessage, name: string): number {
+  const field = message.fields.find((f) => f.jsonName === name);
+  if (!field) throw new TypeError(`${message.typeName} has no field ${name}`);
+  return field.number;
+}
+
+function shapeOf(output: DescMessage): WatchShape {
+  const field = output.fields.find((f) => f.jsonName === 'events');
+  if (field?.fieldKind !== 'list' || field.listKind !== 'message')
+    throw new TypeError(`${output.typeName} has no events`);
+  const event = field.message;
+  const object = event.fields.find((f) => f.jsonName === 'object');
+  const type = event.fields.find((f) => f.jsonName === 'type');
+  if (object?.fieldKind !== 'message' || type?.fieldKind !== 'enum')
+    throw new TypeError(`${event.typeName} is no event`);
+  return {
+    events: field.number,
+    resourceVersion: numberOf(output, 'resourceVersion'),
+    type: type.number,
+    object: object.number,
+    message: object.message,
+    types: new Map(type.enum.values.map(({ name, number }) => [name, number])),
+  };
+}
+
+const lengthDelimited = 2;
+
+function framed(field: number, bytes: Uint8Array): Uint8Array[] {
+  return [
+    Uint8Array.from([...varint(field * 8 + lengthDelimited), ...varint(bytes.length)]),
+    bytes,
+  ];
+}
+
+/** Encodes answers; objects that are told to many are encoded once. */
+export class AnswerEncoder {
+  readonly #schemas: SchemaRegistry;
+  readonly #kept = new RecentCache<JsonObject, Uint8Array>(keptMax);
+  readonly #shapes = new Map<DescMessage, WatchShape>();
+
+  constructor(schemas: SchemaRegistry) {
+    this.#schemas = schemas;
+  }
+
+  encode(method: MethodInfo, answer: JsonObject): Buffer {
+    const verb = method.standard?.verb;
+    if (verb === 'Watch') return this.#watch(method.output, answer);
+    const bytes =
+      verb === 'Get'
+        ? this.#object(method.output, answer)
+        : this.#schemas.encode(method.output, answer);
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  #object(message: DescMessage, object: JsonObject): Uint8Array {
+    let large: Uint8Array | undefined;
+    const kept = this.#kept.of(object, () => {
+      const bytes = this.#schemas.encode(message, object);
+      if (bytes.length <= keptBytesMax) return bytes;
+      large = bytes;
+      return tooLarge;
+    });
+    if (kept !== tooLarge) return kept;
+    return large ?? this.#schemas.encode(message, object);
+  }
+
+  /** As the schema says, put together from the encoded objects. */
+  #watch(output: DescMessage, answer: JsonObject): Buffer {
+    let shape = this.#shapes.get(output);
+    if (!shape) this.#shapes.set(output, (shape = shapeOf(output)));
+    const { events = [], resourceVersion = '' } = answer as unknown as {
+      readonly events?: readonly WatchEvent[];
+      readonly resourceVersion?: string;
+    };
+    const parts: Uint8Array[] = [];
+    for (const { type, object } of events) {
+      const [head, body] = framed(shape.object, this.#object(shape.message, object));
+      const kind = Uint8Array.from([shape.type * 8, shape.types.get(type) ?? 0]);
+      if (!head || !body) continue;
+      const length = kind.length + head.length + body.length;
+      const tag = varint(shape.events * 8 + lengthDelimited);
+      parts.push(Uint8Array.from([...tag, ...varint(length)]), kind, head, body);
+    }
+    if (resourceVersion !== '')
+      parts.push(...framed(shape.resourceVersion, Buffer.from(resourceVersion)));
+    return Buffer.concat(parts);
+  }
+}
+
+const tooLarge = new Uint8Array(0);
