@@ -8,5 +8,7 @@ run('build', 'tsc', ['-b']);
 run('lint', 'eslint', ['--max-warnings=0', '.']);
 run('boundaries', 'node', ['scripts/boundaries.mjs']);
 run('unused', 'knip', []);
+run('proto lint', 'buf', ['lint']);
+run('proto compatibility', 'buf', ['breaking', 'proto', '--against', 'proto/baseline.binpb']);
 run('generated code', 'node', ['scripts/generate.mjs', '--check']);
 if (!process.argv.includes('--no-tests')) run('unit tests', 'mocha', unitSpecs);

@@ -1,5 +1,6 @@
 // Generates TypeScript and the descriptor set from the .proto files.
 // `--check` generates into a temporary folder and fails when it differs from what is committed.
+// `--baseline` also notes the API as released: `npm run check` refuses changes that break it.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -170,6 +171,7 @@ for (const [fresh, committed] of folders) {
     }
   }
 }
+if (process.argv.includes('--baseline')) buf('build', 'proto', '-o', 'proto/baseline.binpb');
 rmSync(out, { recursive: true, force: true });
 if (drift > 0) {
   console.error('run: npm run generate');

@@ -33,8 +33,11 @@ export class AuditLog implements AuditSink {
     this.#logger = logger;
   }
 
+  wants(verb: string, code: AuditEntry['code']): boolean {
+    return this.#scope === 'all' || !reads.has(verb) || code !== 'OK';
+  }
+
   record(entry: AuditEntry): void {
-    if (this.#scope !== 'all' && reads.has(entry.verb) && entry.code === 'OK') return;
     if (this.#waiting.length >= waitingMax) {
       this.#waiting.shift();
       this.#dropped += 1;

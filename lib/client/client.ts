@@ -281,7 +281,7 @@ export class ApiClient {
     const details = error.metadata?.get(statusDetailsKey)[0];
     const bytes = Buffer.isBuffer(details) ? details : undefined;
     // A server that fails says how: without that it was the connection that broke.
-    if (!bytes && error.code === statusCodes.Internal)
+    if (!bytes && Number(error.code) === statusCodes.Internal)
       return decodeStatus(statusCodes.Unavailable, error.details || error.message, undefined);
     return decodeStatus(error.code, error.details || error.message, bytes);
   }

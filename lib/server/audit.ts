@@ -27,5 +27,7 @@ export interface AuditEntry {
 
 /** Where audit entries go. Must not throw and not block. */
 export interface AuditSink {
+  /** Whether an entry with these would be kept: what is not is not even made. */
+  wants(verb: string, code: StatusCode): boolean;
   record(entry: AuditEntry): void;
 }

@@ -88,7 +88,8 @@ export class Dispatcher {
     try {
       return await this.#options.authenticator.authenticate(header);
     } catch (error) {
-      const context = { ...caller, identity: { ...anonymous, subject: '' } };
+      const { peer, requestId, transport } = caller;
+      const context = { peer, requestId, transport, identity: { ...anonymous, subject: '' } };
       this.#over(method, context, {}, this.#options.clock.monotonic(), error);
       // Who sent none at all does not guess.
       if (header) await this.#options.failureDelay.failed(caller.peer.address, caller.signal);
@@ -167,8 +168,9 @@ export class Dispatcher {
       const access = await this.#authorize(method, context, request);
       this.#record('begin', method, context, request, 'OK', '', 0);
       const { sessions } = this.#options;
-      yield* sessions.run(context.identity, access, context.signal, (signal) =>
-        source({ ...context, signal }),
+      const { identity, peer, requestId, transport } = context;
+      yield* sessions.run(identity, access, context.signal, (signal) =>
+        source({ identity, peer, requestId, transport, signal }),
       );
     } catch (error) {
       failure = error;
@@ -224,7 +226,8 @@ export class Dispatcher {
     const { audit, clock } = this.#options;
     if (!audit) return;
     const { verb, resource } = this.#rights.named(method);
-    const reveals = request.reveal === true;
+    const done = request.reveal === true ? 'reveal' : verb;
+    if (!audit.wants(done, code)) return;
     audit.record({
       time: timestamp(clock),
       requestId,
@@ -233,7 +236,7 @@ export class Dispatcher {
       peer: peer.address,
       transport,
       method: method.id,
-      verb: reveals ? 'reveal' : verb,
+      verb: done,
       resource,
       namespace: textOf(request, 'namespace'),
       name: this.#rights.nameIn(method, request),

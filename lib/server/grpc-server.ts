@@ -10,8 +10,6 @@ import {
 import {
   type Clock,
   limits,
-  type LinkedSignal,
-  linkSignals,
   type Logger,
   type Random,
   statusCodes,
@@ -25,12 +23,13 @@ import {
   statusDetailsKey,
 } from '../rpc/index.js';
 import { AnswerEncoder } from './answer-encoding.js';
-import type { CallContext } from './call.js';
-import type { Caller, Dispatcher } from './dispatcher.js';
+import type { CallContext, Peer } from './call.js';
+import type { Dispatcher } from './dispatcher.js';
 import { publicError } from './error-body.js';
 import { grpcCredentials } from './grpc-credentials.js';
 import { encodeList, longItems } from './list-encoding.js';
 import { peerOf } from './peer.js';
+import { RequestCaller } from './request-context.js';
 import type { TlsSource } from './tls.js';
 
 /** Ports of a transport. */
@@ -50,6 +49,8 @@ type Call = ServerUnaryCall<Buffer, Buffer> | AnsweringCall;
 const identity = (bytes: Buffer): Buffer => bytes;
 /** A connection may ask for a sign of life this often; a dead peer is noticed after twice that. */
 const keepaliveMs = 30_000;
+/** Peers that are remembered. */
+const peersMax = 4_096;
 /** Calls at once on one connection. */
 const concurrentCallsMax = 4_096;
 
@@ -59,6 +60,8 @@ export class GrpcServer {
   readonly #server: Server;
   readonly #closing = new AbortController();
   readonly #encoder: AnswerEncoder;
+  /** By address with port: a connection's calls share one. */
+  readonly #peers = new Map<string, Peer>();
 
   constructor(options: TransportOptions) {
     this.#options = options;
@@ -127,27 +130,28 @@ export class GrpcServer {
     ) => void this.#unary(method, call, callback);
   }
 
-  /** Ends with the call or the server, whichever is first. */
-  #lifetime(call: Call): LinkedSignal {
-    const gone = new AbortController();
-    (call as NodeJS.EventEmitter).on('cancelled', () => gone.abort());
-    return linkSignals(gone.signal, this.#closing.signal);
+  #caller(call: Call): RequestCaller {
+    const { random } = this.#options;
+    const peer = this.#peerOf(call.getPeer());
+    const caller = new RequestCaller(peer, random.uuid(), 'grpc', this.#closing.signal);
+    (call as NodeJS.EventEmitter).on('cancelled', () => caller.end());
+    return caller;
   }
 
-  async #begin(method: MethodInfo, call: Call, signal: AbortSignal): Promise<CallContext> {
+  #peerOf(address: string): Peer {
+    const known = this.#peers.get(address);
+    if (known) return known;
+    if (this.#peers.size >= peersMax) this.#peers.clear();
+    const peer = peerOf(address);
+    this.#peers.set(address, peer);
+    return peer;
+  }
+
+  async #begin(method: MethodInfo, call: Call, caller: RequestCaller): Promise<CallContext> {
     const headers = call.metadata.get('authorization');
     // Two authorization headers are one too many: which one counts would be a guess.
     const header = headers.length > 1 ? 'several' : headers[0] && String(headers[0]);
-    const caller: Caller = {
-      peer: peerOf(call.getPeer()),
-      requestId: this.#options.random.uuid(),
-      transport: 'grpc',
-      signal,
-    };
-    return {
-      ...caller,
-      identity: await this.#options.dispatcher.authenticate(method, header, caller),
-    };
+    return caller.as(await this.#options.dispatcher.authenticate(method, header, caller));
   }
 
   async #unary(
@@ -155,9 +159,9 @@ export class GrpcServer {
     call: ServerUnaryCall<Buffer, Buffer>,
     callback: (error: object | null, bytes?: Buffer) => void,
   ): Promise<void> {
-    using link = this.#lifetime(call);
+    const caller = this.#caller(call);
     try {
-      const context = await this.#begin(method, call, link.signal);
+      const context = await this.#begin(method, call, caller);
       const request = this.#decode(method, call.request);
       const answer = await this.#options.dispatcher.unary(method, context, request);
       const items = longItems(method, answer);
@@ -170,35 +174,41 @@ export class GrpcServer {
       );
     } catch (thrown) {
       callback(this.#failure(method, thrown));
+    } finally {
+      caller.end();
     }
   }
 
   async #stream(method: MethodInfo, call: ServerWritableStream<Buffer, Buffer>): Promise<void> {
-    using link = this.#lifetime(call);
+    const caller = this.#caller(call);
     try {
-      const context = await this.#begin(method, call, link.signal);
+      const context = await this.#begin(method, call, caller);
       const request = this.#decode(method, call.request);
       await this.#send(
         method,
         call,
         this.#options.dispatcher.stream(method, context, request),
-        link,
+        caller.signal,
       );
     } catch (thrown) {
       call.emit('error', this.#failure(method, thrown));
+    } finally {
+      caller.end();
     }
   }
 
   async #bidi(method: MethodInfo, call: ServerDuplexStream<Buffer, Buffer>): Promise<void> {
-    using link = this.#lifetime(call);
+    const caller = this.#caller(call);
     // The peer going away ends the reading side with an error that the signal tells already.
     call.on('error', () => undefined);
     try {
-      const context = await this.#begin(method, call, link.signal);
+      const context = await this.#begin(method, call, caller);
       const answers = this.#options.dispatcher.bidi(method, context, this.#requests(method, call));
-      await this.#send(method, call, answers, link);
+      await this.#send(method, call, answers, caller.signal);
     } catch (thrown) {
       call.emit('error', this.#failure(method, thrown));
+    } finally {
+      caller.end();
     }
   }
 
@@ -206,14 +216,16 @@ export class GrpcServer {
     method: MethodInfo,
     call: ServerDuplexStream<Buffer, Buffer>,
   ): AsyncIterable<JsonObject> {
-    for await (const bytes of call) yield this.#decode(method, bytes as Buffer);
+    // What was asked may be at its end while it is still being answered.
+    for await (const bytes of call.iterator({ destroyOnReturn: false }))
+      yield this.#decode(method, bytes as Buffer);
   }
 
   async #send(
     method: MethodInfo,
     call: AnsweringCall,
     answers: AsyncIterable<JsonObject>,
-    { signal }: LinkedSignal,
+    signal: AbortSignal,
   ): Promise<void> {
     for await (const answer of answers) {
       if (signal.aborted) break;

@@ -43,7 +43,7 @@ export async function encodeList(
 ): Promise<Buffer> {
   const { number, item: message } = itemsField(output);
   const tag = varint(number * 8 + 2);
-  const slice = new TimeSlice(clock);
+  const slice = new TimeSlice(clock, { everyStep: true });
   const parts: Uint8Array[] = [];
   for (const item of items) {
     if (slice.due()) await slice.pause();
@@ -61,7 +61,7 @@ export async function* listText(
   clock: Clock,
 ): AsyncIterable<string> {
   const { items: _, ...rest } = answer;
-  const slice = new TimeSlice(clock);
+  const slice = new TimeSlice(clock, { everyStep: true });
   let text = '{"items":[';
   for (const [at, item] of items.entries()) {
     if (slice.due()) await slice.pause();

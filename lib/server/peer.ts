@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { Peer } from './call.js';
 
 /** A peer from its address, with or without a port: `127.0.0.1:4711`, `[::1]:4711`, `::ffff:127.0.0.1`. */
@@ -7,4 +8,13 @@ export function peerOf(address: string): Peer {
     .replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
     .replace(/^::ffff:/, '');
   return { address: host, loopback: host === '::1' || host.startsWith('127.') };
+}
+
+const peers = new WeakMap<Socket, Peer>();
+
+/** The peer of a connection; looked at once. */
+export function peerOfSocket(socket: Socket): Peer {
+  let peer = peers.get(socket);
+  if (!peer) peers.set(socket, (peer = peerOf(socket.remoteAddress ?? '')));
+  return peer;
 }

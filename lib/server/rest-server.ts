@@ -1,16 +1,17 @@
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { limits, linkSignals, StatusError } from '../base/index.js';
+import { limits, StatusError } from '../base/index.js';
 import type { JsonObject, MethodInfo } from '../rpc/index.js';
 import type { Identity } from './auth/index.js';
 import type { CallContext } from './call.js';
-import type { Caller } from './dispatcher.js';
 import { publicError } from './error-body.js';
 import type { TransportOptions } from './grpc-server.js';
 import { listText, longItems } from './list-encoding.js';
 import { type Comments, openApiDocument, openApiPath } from './openapi.js';
-import { peerOf } from './peer.js';
+import { peerOfSocket } from './peer.js';
+import { RecentCache } from './recent-cache.js';
+import { RequestCaller } from './request-context.js';
 import { discardBody, sendError, transportError } from './rest-errors.js';
 import { acceptsGzip, CrossOrigin, entityTag, isKnown, withPrecondition } from './rest-headers.js';
 import { parseBody, requestFromHttp } from './rest-request.js';
@@ -35,7 +36,11 @@ export interface RestOptions extends TransportOptions {
   readonly comments: (() => Promise<Comments>) | undefined;
 }
 
-const callers = new WeakMap<FastifyRequest, Identity>();
+const callers = new WeakMap<FastifyRequest, RequestCaller>();
+const identities = new WeakMap<FastifyRequest, Identity>();
+/** Answers whose text is kept: what many ask for is written once. */
+const textsMax = 1_024;
+const textCharactersMax = 32 * 1024;
 
 /** google.api.http's path in fastify's syntax; a name stops at the colon, for custom verbs. */
 export function fastifyPath(path: string): string {
@@ -54,6 +59,7 @@ export class RestServer {
   readonly #crossOrigin: CrossOrigin;
   readonly #watchOf: ReadonlyMap<MethodInfo, MethodInfo>;
   readonly #matcher: RouteMatcher;
+  readonly #texts = new RecentCache<JsonObject, string>(textsMax);
   #document: string | undefined;
 
   constructor(options: RestOptions) {
@@ -102,10 +108,11 @@ export class RestServer {
         done(error as Error);
       }
     });
-    app.addHook('onRequest', (request, reply, done) => {
-      void reply.headers(this.#crossOrigin.headersFor(request));
-      done();
-    });
+    if (this.#options.corsOrigins.length > 0)
+      app.addHook('onRequest', (request, reply, done) => {
+        void reply.headers(this.#crossOrigin.headersFor(request));
+        done();
+      });
     app.setErrorHandler(async (error, request, reply) => {
       // Answered before it was sent whole, a client that is still sending sees a broken connection.
       if ((error as { statusCode?: number }).statusCode === 413) await discardBody(request.raw);
@@ -138,7 +145,7 @@ export class RestServer {
         const { authorization } = request.headers;
         const caller = this.#caller(request, reply);
         const { dispatcher } = this.#options;
-        callers.set(request, await dispatcher.authenticate(method, authorization, caller));
+        identities.set(request, await dispatcher.authenticate(method, authorization, caller));
       },
       handler: (request, reply) => this.#handle(method, request, reply),
     });
@@ -182,7 +189,19 @@ export class RestServer {
     if (method.standard?.verb === 'Get' && isKnown(request.headers['if-none-match'], tag))
       return reply.code(304).send();
     // Not left to the framework: it would look for a serializer of each answer.
-    return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer));
+    const text = method.standard?.verb === 'Get' ? this.#text(answer) : JSON.stringify(answer);
+    return reply.type('application/json; charset=utf-8').send(text);
+  }
+
+  #text(answer: JsonObject): string {
+    let large: string | undefined;
+    const kept = this.#texts.of(answer, () => {
+      const text = JSON.stringify(answer);
+      if (text.length <= textCharactersMax) return text;
+      large = text;
+      return '';
+    });
+    return kept === '' ? (large ?? JSON.stringify(answer)) : kept;
   }
 
   /** Lists are sent in pieces, and packed where the client takes that. */
@@ -218,25 +237,21 @@ export class RestServer {
     return requestFromHttp(method, { params, query, body: request.body });
   }
 
-  #caller(request: FastifyRequest, reply: FastifyReply): Caller {
-    const gone = new AbortController();
-    const link = linkSignals(gone.signal, this.#closing.signal);
-    reply.raw.on('close', () => {
-      gone.abort();
-      link[Symbol.dispose]();
-    });
-    return {
-      peer: peerOf(request.ip),
-      requestId: request.id,
-      transport: 'rest',
-      signal: link.signal,
-    };
+  /** One for a request, from the hook to the handler. */
+  #caller(request: FastifyRequest, reply: FastifyReply): RequestCaller {
+    const known = callers.get(request);
+    if (known) return known;
+    const { signal } = this.#closing;
+    const caller = new RequestCaller(peerOfSocket(request.raw.socket), request.id, 'rest', signal);
+    reply.raw.on('close', () => caller.end());
+    callers.set(request, caller);
+    return caller;
   }
 
   #context(request: FastifyRequest, reply: FastifyReply): CallContext {
-    const identity = callers.get(request);
+    const identity = identities.get(request);
     if (!identity) throw new TypeError('a request reached its handler without authentication');
-    return { ...this.#caller(request, reply), identity };
+    return this.#caller(request, reply).as(identity);
   }
 
   async #stream(

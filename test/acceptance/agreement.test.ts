@@ -74,9 +74,9 @@ const objects: Readonly<Record<Step['kind'], fc.Arbitrary<JsonObject>>> = {
 const steps = fc.constantFrom('Configmap', 'Secret', 'Volume', 'Service').chain((kind) =>
   fc.record({
     verb: fc.constantFrom<Verb[]>('Create', 'Create', 'Update', 'Get', 'Delete', 'List'),
-    kind: fc.constant(kind as Step['kind']),
+    kind: fc.constant(kind),
     name: names,
-    object: objects[kind as Step['kind']],
+    object: objects[kind],
     dryRun: fc.boolean(),
     version: fc.constantFrom('none', 'right', 'wrong'),
     query: fc.record(

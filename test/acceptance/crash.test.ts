@@ -178,7 +178,7 @@ describe('a daemon that is killed', function () {
   });
 
   it('a second daemon on its directory refuses and names its pid', async () => {
-    const [program = '', ...args] = daemon.arguments;
+    const [program = '', ...args] = daemon.arguments({ grpc: '0', rest: '0' });
     const second = await finish(process.execPath, [program, ...args], daemon.environment);
     expect(second.code).to.equal(1);
     expect(second.stderr).to.contain(`process ${daemon.pid}`).and.contain(daemon.data);

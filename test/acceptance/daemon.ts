@@ -93,9 +93,14 @@ export class TestDaemon {
     };
   }
 
-  get arguments(): string[] {
-    const any = '127.0.0.1:0';
-    const addresses = ['--grpc-address', any, '--rest-address', any, '--ops-address', any];
+  /** Program and arguments of the daemon. */
+  arguments({ grpc, rest }: { readonly grpc: string; readonly rest: string }): string[] {
+    const on = (port: string): string => `127.0.0.1:${port}`;
+    const addresses = [
+      ...['--grpc-address', on(grpc)],
+      ...['--rest-address', on(rest)],
+      ...['--ops-address', on('0')],
+    ];
     return [
       kedged,
       '--data-directory',
@@ -125,12 +130,14 @@ export class TestDaemon {
     return `127.0.0.1:${this.#ready?.rest ?? 0}`;
   }
 
-  /** Starts the process and waits until it is ready. */
-  async run(): Promise<void> {
+  /** Starts the process and waits until it is ready; on free ports unless some are given. */
+  async run(
+    ports: { readonly grpc: string; readonly rest: string } = { grpc: '0', rest: '0' },
+  ): Promise<void> {
     const [command = '', ...args] = [
       ...(this.#options.prefix ?? []),
       process.execPath,
-      ...this.arguments,
+      ...this.arguments(ports),
     ];
     const child = spawn(command, args, {
       cwd: root,

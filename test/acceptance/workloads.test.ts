@@ -129,7 +129,7 @@ describe('workloads through the API of a running daemon', function () {
     });
     const reader = (await asked).body!.getReader();
     let text = '';
-    while (!text.includes('stdout')) text += Buffer.from((await reader.read()).value!).toString();
+    while (!text.includes('stdout')) text += Buffer.from((await reader.read()).value).toString();
     const runs = async (): Promise<boolean> => {
       const found = await daemon.cli('exec', 'busy-0', '--', 'pgrep', '-f', 'sleep 424[2]');
       return found.code === 0;

@@ -12,6 +12,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   'large-store': () => import('./large-store.js'),
   compaction: () => import('./compaction.js'),
   volumes: () => import('./volumes.js'),
+  api: () => import('./api.js'),
 };
 
 const usage = `usage: npm run bench -- [--quick] [--gate] [NAME...]
