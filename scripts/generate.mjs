@@ -2,11 +2,19 @@
 // `--check` generates into a temporary folder and fails when it differs from what is committed.
 // `--baseline` also notes the API as released: `npm run check` refuses changes that break it.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { fromBinary } from '@bufbuild/protobuf';
+import { createFileRegistry, fromBinary, getOption, ScalarType } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -60,6 +68,7 @@ const folders = [
   [join(out, 'api'), join(root, 'proto/gen')],
   [join(out, 'rpc'), join(root, 'lib/rpc/gen')],
 ];
+const pages = [join(out, 'services'), join(root, 'docs/reference/services')];
 
 generate(join(out, 'api'), 'grpc-js', 'proto/api');
 generate(join(out, 'rpc'), 'none', 'lib/rpc/proto/google/rpc');
@@ -101,7 +110,8 @@ writeDescriptors(
 );
 
 /** Comments of the .proto files by full name, for the OpenAPI document and the reference pages. */
-function writeComments() {
+/** The API with its comments, read once. */
+function readComments() {
   const image = join(out, 'comments.binpb');
   buf('build', '--as-file-descriptor-set', '-o', image, '--path', 'proto/api');
   const set = fromBinary(FileDescriptorSetSchema, readFileSync(image));
@@ -137,6 +147,10 @@ function writeComments() {
       service.method.forEach((method, j) => note(`${name}.${method.name}`, `6.${i}.2.${j}`));
     });
   }
+  return { set, comments };
+}
+
+function writeComments(comments) {
   const lines = Object.keys(comments)
     .sort()
     .map((name) => `  ${JSON.stringify(name)}: ${JSON.stringify(comments[name])},\n`);
@@ -148,10 +162,90 @@ function writeComments() {
   );
 }
 
-writeComments();
+/** One page a service: methods with their paths, and the messages they use. */
+function writePages(set, comments) {
+  const registry = createFileRegistry(set);
+  const http = registry.getExtension('google.api.http');
+  const behaviour = registry.getExtension('google.api.field_behavior');
+  const folder = join(out, 'services');
+  mkdirSync(folder);
+  const cell = (text) => text.replaceAll('|', '\\|').replaceAll(/([<>*_])/g, '\\$1');
+  const typeOf = (field) => {
+    const plain = (desc, scalar) => (desc ? desc.name : ScalarType[scalar].toLowerCase());
+    switch (field.fieldKind) {
+      case 'message':
+        return field.message.name;
+      case 'enum':
+        return field.enum.values
+          .filter((v) => v.number !== 0)
+          .map((v) => v.name)
+          .join(', ');
+      case 'map':
+        return 'map of strings';
+      case 'list':
+        return `list of ${plain(field.message ?? field.enum, field.scalar)}`;
+      default:
+        return plain(undefined, field.scalar);
+    }
+  };
+  const notes = ['', '', 'required', 'read only', '', 'immutable'];
+  const table = (message) => {
+    if (message.fields.length === 0) return 'No fields.\n';
+    const rows = message.fields.map((field) => {
+      const flags = getOption(field, behaviour)
+        .map((b) => notes[b] ?? '')
+        .filter(Boolean);
+      const text = comments[`${message.typeName}.${field.name}`] ?? '';
+      const about = [flags.join(', '), text].filter(Boolean).join('. ');
+      return `| \`${field.jsonName}\` | ${cell(typeOf(field))} | ${cell(about)} |\n`;
+    });
+    return `| Field | Type | |\n| --- | --- | --- |\n${rows.join('')}`;
+  };
+  for (const service of registry) {
+    if (service.kind !== 'service' || service.file.proto.package !== 'api') continue;
+    const seen = new Set();
+    const messages = [];
+    const collect = (message) => {
+      if (seen.has(message.typeName) || message.file.proto.package !== 'api') return;
+      seen.add(message.typeName);
+      messages.push(message);
+      for (const field of message.fields) if (field.message) collect(field.message);
+    };
+    const methods = service.methods.map((method) => {
+      collect(method.input);
+      collect(method.output);
+      const rule = getOption(method, http);
+      const verb = rule.pattern.case;
+      const path = verb ? `\`${verb.toUpperCase()} ${rule.pattern.value}\`` : 'gRPC only';
+      const streams = method.methodKind.includes('streaming') ? ' (stream)' : '';
+      const text = comments[`api.${service.name}.${method.name}`] ?? '';
+      return (
+        `## ${method.name}\n\n${text}\n\n${path}${streams}\n\n` +
+        `Request \`${method.input.name}\`, answer \`${method.output.name}\`.\n`
+      );
+    });
+    const shown = messages
+      .map((message) => {
+        const name = message.typeName.replace('api.', '');
+        const text = comments[message.typeName];
+        return `### ${name}\n\n${text ? `${text}\n\n` : ''}${table(message)}`;
+      })
+      .join('\n');
+    const about = comments[`api.${service.name}`] ?? `Methods of ${service.name}.`;
+    writeFileSync(
+      join(folder, `${service.name.replace(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase()}.md`),
+      `<!-- Generated by scripts/generate.mjs from proto/${service.file.proto.name}. DO NOT EDIT. -->\n\n` +
+        `# ${service.name}\n\n${about}\n\n${methods.join('\n')}\n## Messages\n\n${shown}`,
+    );
+  }
+}
+
+const { set, comments } = readComments();
+writeComments(comments);
+writePages(set, comments);
 
 let drift = 0;
-for (const [fresh, committed] of folders) {
+for (const [fresh, committed] of [...folders, pages]) {
   if (!check) {
     rmSync(committed, { recursive: true, force: true });
     cpSync(fresh, committed, { recursive: true });

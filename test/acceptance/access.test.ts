@@ -145,17 +145,21 @@ describe('access to a running daemon', () => {
 
   it('the curl examples of the API page work as printed', async () => {
     const page = await readFile(join(root, 'docs/reference/api.md'), 'utf8');
-    const block = /```sh\n([^]*?)```/.exec(page)?.[1] ?? '';
-    const commands = block.replaceAll('\\\n', ' ').trim().split('\n');
-    expect(commands).to.have.length(4);
+    const blocks = [...page.matchAll(/```sh\n([^]*?)```/g)].map((m) => m[1] ?? '');
+    expect(blocks).to.have.length(4);
     const env = { T: daemon.token, U: `http://${daemon.restAddress}` };
-    for (const command of commands) {
-      const watching = command.includes('watch=true');
-      const limit = watching ? '--max-time 1' : '--fail-with-body';
-      const done = await finish('sh', ['-c', command.replace('curl', `curl -sS ${limit}`)], env);
+    for (const block of blocks) {
+      const watching = block.includes('watch=true');
+      // Functions of that name, so that the commands stay as they are printed.
+      const curl = `curl() { command curl -sS ${watching ? '--max-time 1' : ''} "$@"; }`;
+      const done = await finish('bash', ['-ec', `${curl}\n${block}`], env);
       // 28 is curl's own time limit: a watch does not end.
-      expect(done.code, `${command}: ${done.stdout}${done.stderr}`).to.equal(watching ? 28 : 0);
-      expect(done.stdout).to.match(watching ? /event: ADDED/ : /"resourceVersion"/);
+      expect(done.code, `${block}: ${done.stdout}${done.stderr}`).to.equal(watching ? 28 : 0);
+      expect(done.stderr).to.equal('');
+      if (watching) expect(done.stdout).to.match(/event: (ADDED|BOOKMARK)/);
+      else expect(done.stdout).to.match(/"(resourceVersion|allowed)"/);
+      if (block.includes('if-match')) expect(done.stdout).to.contain('"mode":"slow"');
+      if (block.includes('problem+json')) expect(done.stdout).to.contain('"title":"NotFound"');
     }
   });
 });

@@ -2378,6 +2378,7 @@ export const RestartInstanceRequest: MessageFns<RestartInstanceRequest> = {
   },
 };
 
+/** Running replicas of services. Made by their service; clients read, restart and delete them. */
 export type InstanceServiceService = typeof InstanceServiceService;
 export const InstanceServiceService = {
   /** Reads one by name. */

@@ -1383,6 +1383,7 @@ export const WatchNamespacesResponse_Event: MessageFns<WatchNamespacesResponse_E
   },
 };
 
+/** Rooms for objects: names are unique within one. */
 export type NamespaceServiceService = typeof NamespaceServiceService;
 export const NamespaceServiceService = {
   /** Reads one by name. */

@@ -1566,6 +1566,7 @@ export const WatchNodesResponse_Event: MessageFns<WatchNodesResponse_Event> = {
   },
 };
 
+/** Machines that run instances. */
 export type NodeServiceService = typeof NodeServiceService;
 export const NodeServiceService = {
   /** Reads one by name. */

@@ -1595,6 +1595,7 @@ export const WatchSecretsResponse_Event: MessageFns<WatchSecretsResponse_Event> 
   },
 };
 
+/** Confidential values, sealed at rest and masked in answers. */
 export type SecretServiceService = typeof SecretServiceService;
 export const SecretServiceService = {
   /** Reads one by name. */

@@ -3324,6 +3324,7 @@ export const RestartServiceRequest: MessageFns<RestartServiceRequest> = {
   },
 };
 
+/** Replicas of workloads. */
 export type ServiceServiceService = typeof ServiceServiceService;
 export const ServiceServiceService = {
   /** Reads one by name. */

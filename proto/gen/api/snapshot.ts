@@ -2627,6 +2627,7 @@ export const RetrySnapshotRequest: MessageFns<RetrySnapshotRequest> = {
   },
 };
 
+/** Copies of volumes at a point in time. */
 export type SnapshotServiceService = typeof SnapshotServiceService;
 export const SnapshotServiceService = {
   /** Reads one by name. */

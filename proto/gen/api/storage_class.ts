@@ -2031,6 +2031,7 @@ export const SetDefaultStorageClassRequest: MessageFns<SetDefaultStorageClassReq
   },
 };
 
+/** Which driver makes volumes, and with which parameters. */
 export type StorageClassServiceService = typeof StorageClassServiceService;
 export const StorageClassServiceService = {
   /** Reads one by name. */

@@ -3433,6 +3433,7 @@ export const ReuseVolumeRequest: MessageFns<ReuseVolumeRequest> = {
   },
 };
 
+/** Units of durable storage. */
 export type VolumeServiceService = typeof VolumeServiceService;
 export const VolumeServiceService = {
   /** Reads one by name. */
