@@ -1,10 +1,14 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Ajv } from 'ajv';
 import { expect } from 'chai';
 import { httpRoute, SchemaRegistry } from 'kedge/rpc';
-import { builtinPolicies, methodTable } from 'kedge/server';
+import { builtinPolicies, methodTable, openApiDocument } from 'kedge/server';
 import { descriptorSet } from '@kedge/api';
 import { allKinds } from '@kedge/controllers/kinds';
 
+const servicePages = fileURLToPath(new URL('../../../docs/reference/services', import.meta.url));
 const schemas = new SchemaRegistry(descriptorSet);
 const methods = methodTable(schemas, 'api', allKinds);
 
@@ -25,11 +29,29 @@ describe('every kind', () => {
 
     it(`${kind.kind} can be got, listed and deleted, over gRPC and REST, under its plural`, () => {
       const verbs = mine.map((m) => m.standard?.verb);
-      expect(verbs).to.include.members(['Get', 'List', 'Delete']);
+      expect(verbs).to.include.members(['Get', 'List', 'Delete', 'Watch']);
+      // Made by their service, and what was told once can't be changed.
+      if (kind.kind !== 'Instance') expect(verbs).to.include('Create');
+      if (!['Instance', 'Token'].includes(kind.kind)) expect(verbs).to.include('Update');
+      if (verbs.includes('UpdateStatus')) expect(kind.statusFields).to.not.deep.equal([]);
       for (const method of mine) {
         expect(method.route?.path, method.id).to.contain(`/${kind.plural}`);
         expect(method.route?.path.includes('{namespace}')).to.equal(kind.scope === 'Namespaced');
       }
+    });
+
+    it(`${kind.kind} is in the OpenAPI document, on a reference page, and a policy lets it be read`, () => {
+      const { paths } = openApiDocument(schemas, methods) as { paths: Record<string, unknown> };
+      const list = mine.find((m) => m.standard?.verb === 'List')?.route?.path ?? '';
+      expect(paths).to.have.property(list);
+      const pages = readdirSync(servicePages).map((name) =>
+        readFileSync(join(servicePages, name), 'utf8'),
+      );
+      expect(pages.some((page) => page.includes(`\`GET ${list}\``))).to.equal(true);
+      const rules = builtinPolicies.readonly?.rules ?? [];
+      const confidential = ['tokens', 'users', 'policies', 'registries'];
+      const readable = rules.some((rule) => rule.resources.includes(kind.plural));
+      expect(readable).to.equal(!confidential.includes(kind.plural));
     });
 
     it(`${kind.kind} has columns that begin with its name`, () => {

@@ -11,7 +11,9 @@ import {
   type ChannelCredentials,
   Client,
   type ClientOptions,
+  type ClientReadableStream,
   type ClientUnaryCall,
+  type handleServerStreamingCall,
   type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
@@ -354,6 +356,252 @@ export interface RotateKeysResponse {
   keyId: string;
   /** Objects whose values were sealed under another key. */
   resealed: number;
+}
+
+export interface WatchUsersRequest {
+  /**
+   * Last version seen; empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the version they are of.
+   */
+  resourceVersion: string;
+  labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
+}
+
+export interface WatchUsersResponse {
+  /** Empty for a bookmark, and behind the present state. */
+  events: WatchUsersResponse_Event[];
+  resourceVersion: string;
+}
+
+export interface WatchUsersResponse_Event {
+  type: WatchUsersResponse_Event_Type;
+  object?: User | undefined;
+}
+
+export const WatchUsersResponse_Event_Type = {
+  TYPE_UNSPECIFIED: "TYPE_UNSPECIFIED",
+  ADDED: "ADDED",
+  MODIFIED: "MODIFIED",
+  DELETED: "DELETED",
+} as const;
+
+export type WatchUsersResponse_Event_Type =
+  typeof WatchUsersResponse_Event_Type[keyof typeof WatchUsersResponse_Event_Type];
+
+
+export function watchUsersResponse_Event_TypeFromJSON(object: any): WatchUsersResponse_Event_Type {
+  switch (object) {
+    case 0:
+    case "TYPE_UNSPECIFIED":
+      return WatchUsersResponse_Event_Type.TYPE_UNSPECIFIED;
+    case 1:
+    case "ADDED":
+      return WatchUsersResponse_Event_Type.ADDED;
+    case 2:
+    case "MODIFIED":
+      return WatchUsersResponse_Event_Type.MODIFIED;
+    case 3:
+    case "DELETED":
+      return WatchUsersResponse_Event_Type.DELETED;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchUsersResponse_Event_Type");
+  }
+}
+
+export function watchUsersResponse_Event_TypeToJSON(object: WatchUsersResponse_Event_Type): string {
+  switch (object) {
+    case WatchUsersResponse_Event_Type.TYPE_UNSPECIFIED:
+      return "TYPE_UNSPECIFIED";
+    case WatchUsersResponse_Event_Type.ADDED:
+      return "ADDED";
+    case WatchUsersResponse_Event_Type.MODIFIED:
+      return "MODIFIED";
+    case WatchUsersResponse_Event_Type.DELETED:
+      return "DELETED";
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchUsersResponse_Event_Type");
+  }
+}
+
+export function watchUsersResponse_Event_TypeToNumber(object: WatchUsersResponse_Event_Type): number {
+  switch (object) {
+    case WatchUsersResponse_Event_Type.TYPE_UNSPECIFIED:
+      return 0;
+    case WatchUsersResponse_Event_Type.ADDED:
+      return 1;
+    case WatchUsersResponse_Event_Type.MODIFIED:
+      return 2;
+    case WatchUsersResponse_Event_Type.DELETED:
+      return 3;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchUsersResponse_Event_Type");
+  }
+}
+
+export interface WatchPoliciesRequest {
+  /**
+   * Last version seen; empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the version they are of.
+   */
+  resourceVersion: string;
+  labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
+}
+
+export interface WatchPoliciesResponse {
+  /** Empty for a bookmark, and behind the present state. */
+  events: WatchPoliciesResponse_Event[];
+  resourceVersion: string;
+}
+
+export interface WatchPoliciesResponse_Event {
+  type: WatchPoliciesResponse_Event_Type;
+  object?: Policy | undefined;
+}
+
+export const WatchPoliciesResponse_Event_Type = {
+  TYPE_UNSPECIFIED: "TYPE_UNSPECIFIED",
+  ADDED: "ADDED",
+  MODIFIED: "MODIFIED",
+  DELETED: "DELETED",
+} as const;
+
+export type WatchPoliciesResponse_Event_Type =
+  typeof WatchPoliciesResponse_Event_Type[keyof typeof WatchPoliciesResponse_Event_Type];
+
+
+export function watchPoliciesResponse_Event_TypeFromJSON(object: any): WatchPoliciesResponse_Event_Type {
+  switch (object) {
+    case 0:
+    case "TYPE_UNSPECIFIED":
+      return WatchPoliciesResponse_Event_Type.TYPE_UNSPECIFIED;
+    case 1:
+    case "ADDED":
+      return WatchPoliciesResponse_Event_Type.ADDED;
+    case 2:
+    case "MODIFIED":
+      return WatchPoliciesResponse_Event_Type.MODIFIED;
+    case 3:
+    case "DELETED":
+      return WatchPoliciesResponse_Event_Type.DELETED;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchPoliciesResponse_Event_Type");
+  }
+}
+
+export function watchPoliciesResponse_Event_TypeToJSON(object: WatchPoliciesResponse_Event_Type): string {
+  switch (object) {
+    case WatchPoliciesResponse_Event_Type.TYPE_UNSPECIFIED:
+      return "TYPE_UNSPECIFIED";
+    case WatchPoliciesResponse_Event_Type.ADDED:
+      return "ADDED";
+    case WatchPoliciesResponse_Event_Type.MODIFIED:
+      return "MODIFIED";
+    case WatchPoliciesResponse_Event_Type.DELETED:
+      return "DELETED";
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchPoliciesResponse_Event_Type");
+  }
+}
+
+export function watchPoliciesResponse_Event_TypeToNumber(object: WatchPoliciesResponse_Event_Type): number {
+  switch (object) {
+    case WatchPoliciesResponse_Event_Type.TYPE_UNSPECIFIED:
+      return 0;
+    case WatchPoliciesResponse_Event_Type.ADDED:
+      return 1;
+    case WatchPoliciesResponse_Event_Type.MODIFIED:
+      return 2;
+    case WatchPoliciesResponse_Event_Type.DELETED:
+      return 3;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchPoliciesResponse_Event_Type");
+  }
+}
+
+export interface WatchRegistriesRequest {
+  /**
+   * Last version seen; empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the version they are of.
+   */
+  resourceVersion: string;
+  labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
+}
+
+export interface WatchRegistriesResponse {
+  /** Empty for a bookmark, and behind the present state. */
+  events: WatchRegistriesResponse_Event[];
+  resourceVersion: string;
+}
+
+export interface WatchRegistriesResponse_Event {
+  type: WatchRegistriesResponse_Event_Type;
+  object?: Registry | undefined;
+}
+
+export const WatchRegistriesResponse_Event_Type = {
+  TYPE_UNSPECIFIED: "TYPE_UNSPECIFIED",
+  ADDED: "ADDED",
+  MODIFIED: "MODIFIED",
+  DELETED: "DELETED",
+} as const;
+
+export type WatchRegistriesResponse_Event_Type =
+  typeof WatchRegistriesResponse_Event_Type[keyof typeof WatchRegistriesResponse_Event_Type];
+
+
+export function watchRegistriesResponse_Event_TypeFromJSON(object: any): WatchRegistriesResponse_Event_Type {
+  switch (object) {
+    case 0:
+    case "TYPE_UNSPECIFIED":
+      return WatchRegistriesResponse_Event_Type.TYPE_UNSPECIFIED;
+    case 1:
+    case "ADDED":
+      return WatchRegistriesResponse_Event_Type.ADDED;
+    case 2:
+    case "MODIFIED":
+      return WatchRegistriesResponse_Event_Type.MODIFIED;
+    case 3:
+    case "DELETED":
+      return WatchRegistriesResponse_Event_Type.DELETED;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchRegistriesResponse_Event_Type");
+  }
+}
+
+export function watchRegistriesResponse_Event_TypeToJSON(object: WatchRegistriesResponse_Event_Type): string {
+  switch (object) {
+    case WatchRegistriesResponse_Event_Type.TYPE_UNSPECIFIED:
+      return "TYPE_UNSPECIFIED";
+    case WatchRegistriesResponse_Event_Type.ADDED:
+      return "ADDED";
+    case WatchRegistriesResponse_Event_Type.MODIFIED:
+      return "MODIFIED";
+    case WatchRegistriesResponse_Event_Type.DELETED:
+      return "DELETED";
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchRegistriesResponse_Event_Type");
+  }
+}
+
+export function watchRegistriesResponse_Event_TypeToNumber(object: WatchRegistriesResponse_Event_Type): number {
+  switch (object) {
+    case WatchRegistriesResponse_Event_Type.TYPE_UNSPECIFIED:
+      return 0;
+    case WatchRegistriesResponse_Event_Type.ADDED:
+      return 1;
+    case WatchRegistriesResponse_Event_Type.MODIFIED:
+      return 2;
+    case WatchRegistriesResponse_Event_Type.DELETED:
+      return 3;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchRegistriesResponse_Event_Type");
+  }
 }
 
 function createBaseBootstrapRequest(): BootstrapRequest {
@@ -3678,6 +3926,887 @@ export const RotateKeysResponse: MessageFns<RotateKeysResponse> = {
   },
 };
 
+function createBaseWatchUsersRequest(): WatchUsersRequest {
+  return { resourceVersion: "", labelSelector: "", fieldSelector: "" };
+}
+
+export const WatchUsersRequest: MessageFns<WatchUsersRequest> = {
+  encode(message: WatchUsersRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.resourceVersion !== "") {
+      writer.uint32(18).string(message.resourceVersion);
+    }
+    if (message.labelSelector !== "") {
+      writer.uint32(26).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(34).string(message.fieldSelector);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WatchUsersRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWatchUsersRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.labelSelector = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): WatchUsersRequest {
+    return {
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
+      labelSelector: isSet(object.labelSelector)
+        ? globalThis.String(object.labelSelector)
+        : isSet(object.label_selector)
+        ? globalThis.String(object.label_selector)
+        : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
+    };
+  },
+
+  toJSON(message: WatchUsersRequest): unknown {
+    const obj: any = {};
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
+    if (message.labelSelector !== "") {
+      obj.labelSelector = message.labelSelector;
+    }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<WatchUsersRequest>, I>>(base?: I): WatchUsersRequest {
+    return WatchUsersRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<WatchUsersRequest>, I>>(object: I): WatchUsersRequest {
+    const message = createBaseWatchUsersRequest();
+    message.resourceVersion = object.resourceVersion ?? "";
+    message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
+    return message;
+  },
+};
+
+function createBaseWatchUsersResponse(): WatchUsersResponse {
+  return { events: [], resourceVersion: "" };
+}
+
+export const WatchUsersResponse: MessageFns<WatchUsersResponse> = {
+  encode(message: WatchUsersResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.events) {
+      WatchUsersResponse_Event.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(18).string(message.resourceVersion);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WatchUsersResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWatchUsersResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.events.push(WatchUsersResponse_Event.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): WatchUsersResponse {
+    return {
+      events: globalThis.Array.isArray(object?.events)
+        ? object.events.map((e: any) => WatchUsersResponse_Event.fromJSON(e))
+        : [],
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
+    };
+  },
+
+  toJSON(message: WatchUsersResponse): unknown {
+    const obj: any = {};
+    if (message.events?.length) {
+      obj.events = message.events.map((e) => WatchUsersResponse_Event.toJSON(e));
+    }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<WatchUsersResponse>, I>>(base?: I): WatchUsersResponse {
+    return WatchUsersResponse.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<WatchUsersResponse>, I>>(object: I): WatchUsersResponse {
+    const message = createBaseWatchUsersResponse();
+    message.events = object.events?.map((e) => WatchUsersResponse_Event.fromPartial(e)) || [];
+    message.resourceVersion = object.resourceVersion ?? "";
+    return message;
+  },
+};
+
+function createBaseWatchUsersResponse_Event(): WatchUsersResponse_Event {
+  return { type: WatchUsersResponse_Event_Type.TYPE_UNSPECIFIED, object: undefined };
+}
+
+export const WatchUsersResponse_Event: MessageFns<WatchUsersResponse_Event> = {
+  encode(message: WatchUsersResponse_Event, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.type !== WatchUsersResponse_Event_Type.TYPE_UNSPECIFIED) {
+      writer.uint32(8).int32(watchUsersResponse_Event_TypeToNumber(message.type));
+    }
+    if (message.object !== undefined) {
+      User.encode(message.object, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WatchUsersResponse_Event {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWatchUsersResponse_Event();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.type = watchUsersResponse_Event_TypeFromJSON(reader.int32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.object = User.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): WatchUsersResponse_Event {
+    return {
+      type: isSet(object.type)
+        ? watchUsersResponse_Event_TypeFromJSON(object.type)
+        : WatchUsersResponse_Event_Type.TYPE_UNSPECIFIED,
+      object: isSet(object.object) ? User.fromJSON(object.object) : undefined,
+    };
+  },
+
+  toJSON(message: WatchUsersResponse_Event): unknown {
+    const obj: any = {};
+    if (message.type !== WatchUsersResponse_Event_Type.TYPE_UNSPECIFIED) {
+      obj.type = watchUsersResponse_Event_TypeToJSON(message.type);
+    }
+    if (message.object !== undefined) {
+      obj.object = User.toJSON(message.object);
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<WatchUsersResponse_Event>, I>>(base?: I): WatchUsersResponse_Event {
+    return WatchUsersResponse_Event.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<WatchUsersResponse_Event>, I>>(object: I): WatchUsersResponse_Event {
+    const message = createBaseWatchUsersResponse_Event();
+    message.type = object.type ?? WatchUsersResponse_Event_Type.TYPE_UNSPECIFIED;
+    message.object = (object.object !== undefined && object.object !== null)
+      ? User.fromPartial(object.object)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseWatchPoliciesRequest(): WatchPoliciesRequest {
+  return { resourceVersion: "", labelSelector: "", fieldSelector: "" };
+}
+
+export const WatchPoliciesRequest: MessageFns<WatchPoliciesRequest> = {
+  encode(message: WatchPoliciesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.resourceVersion !== "") {
+      writer.uint32(18).string(message.resourceVersion);
+    }
+    if (message.labelSelector !== "") {
+      writer.uint32(26).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(34).string(message.fieldSelector);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WatchPoliciesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWatchPoliciesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.labelSelector = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): WatchPoliciesRequest {
+    return {
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
+      labelSelector: isSet(object.labelSelector)
+        ? globalThis.String(object.labelSelector)
+        : isSet(object.label_selector)
+        ? globalThis.String(object.label_selector)
+        : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
+    };
+  },
+
+  toJSON(message: WatchPoliciesRequest): unknown {
+    const obj: any = {};
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
+    if (message.labelSelector !== "") {
+      obj.labelSelector = message.labelSelector;
+    }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<WatchPoliciesRequest>, I>>(base?: I): WatchPoliciesRequest {
+    return WatchPoliciesRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<WatchPoliciesRequest>, I>>(object: I): WatchPoliciesRequest {
+    const message = createBaseWatchPoliciesRequest();
+    message.resourceVersion = object.resourceVersion ?? "";
+    message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
+    return message;
+  },
+};
+
+function createBaseWatchPoliciesResponse(): WatchPoliciesResponse {
+  return { events: [], resourceVersion: "" };
+}
+
+export const WatchPoliciesResponse: MessageFns<WatchPoliciesResponse> = {
+  encode(message: WatchPoliciesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.events) {
+      WatchPoliciesResponse_Event.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(18).string(message.resourceVersion);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WatchPoliciesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWatchPoliciesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.events.push(WatchPoliciesResponse_Event.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): WatchPoliciesResponse {
+    return {
+      events: globalThis.Array.isArray(object?.events)
+        ? object.events.map((e: any) => WatchPoliciesResponse_Event.fromJSON(e))
+        : [],
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
+    };
+  },
+
+  toJSON(message: WatchPoliciesResponse): unknown {
+    const obj: any = {};
+    if (message.events?.length) {
+      obj.events = message.events.map((e) => WatchPoliciesResponse_Event.toJSON(e));
+    }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<WatchPoliciesResponse>, I>>(base?: I): WatchPoliciesResponse {
+    return WatchPoliciesResponse.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<WatchPoliciesResponse>, I>>(object: I): WatchPoliciesResponse {
+    const message = createBaseWatchPoliciesResponse();
+    message.events = object.events?.map((e) => WatchPoliciesResponse_Event.fromPartial(e)) || [];
+    message.resourceVersion = object.resourceVersion ?? "";
+    return message;
+  },
+};
+
+function createBaseWatchPoliciesResponse_Event(): WatchPoliciesResponse_Event {
+  return { type: WatchPoliciesResponse_Event_Type.TYPE_UNSPECIFIED, object: undefined };
+}
+
+export const WatchPoliciesResponse_Event: MessageFns<WatchPoliciesResponse_Event> = {
+  encode(message: WatchPoliciesResponse_Event, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.type !== WatchPoliciesResponse_Event_Type.TYPE_UNSPECIFIED) {
+      writer.uint32(8).int32(watchPoliciesResponse_Event_TypeToNumber(message.type));
+    }
+    if (message.object !== undefined) {
+      Policy.encode(message.object, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WatchPoliciesResponse_Event {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWatchPoliciesResponse_Event();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.type = watchPoliciesResponse_Event_TypeFromJSON(reader.int32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.object = Policy.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): WatchPoliciesResponse_Event {
+    return {
+      type: isSet(object.type)
+        ? watchPoliciesResponse_Event_TypeFromJSON(object.type)
+        : WatchPoliciesResponse_Event_Type.TYPE_UNSPECIFIED,
+      object: isSet(object.object) ? Policy.fromJSON(object.object) : undefined,
+    };
+  },
+
+  toJSON(message: WatchPoliciesResponse_Event): unknown {
+    const obj: any = {};
+    if (message.type !== WatchPoliciesResponse_Event_Type.TYPE_UNSPECIFIED) {
+      obj.type = watchPoliciesResponse_Event_TypeToJSON(message.type);
+    }
+    if (message.object !== undefined) {
+      obj.object = Policy.toJSON(message.object);
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<WatchPoliciesResponse_Event>, I>>(base?: I): WatchPoliciesResponse_Event {
+    return WatchPoliciesResponse_Event.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<WatchPoliciesResponse_Event>, I>>(object: I): WatchPoliciesResponse_Event {
+    const message = createBaseWatchPoliciesResponse_Event();
+    message.type = object.type ?? WatchPoliciesResponse_Event_Type.TYPE_UNSPECIFIED;
+    message.object = (object.object !== undefined && object.object !== null)
+      ? Policy.fromPartial(object.object)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseWatchRegistriesRequest(): WatchRegistriesRequest {
+  return { resourceVersion: "", labelSelector: "", fieldSelector: "" };
+}
+
+export const WatchRegistriesRequest: MessageFns<WatchRegistriesRequest> = {
+  encode(message: WatchRegistriesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.resourceVersion !== "") {
+      writer.uint32(18).string(message.resourceVersion);
+    }
+    if (message.labelSelector !== "") {
+      writer.uint32(26).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(34).string(message.fieldSelector);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WatchRegistriesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWatchRegistriesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.labelSelector = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): WatchRegistriesRequest {
+    return {
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
+      labelSelector: isSet(object.labelSelector)
+        ? globalThis.String(object.labelSelector)
+        : isSet(object.label_selector)
+        ? globalThis.String(object.label_selector)
+        : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
+    };
+  },
+
+  toJSON(message: WatchRegistriesRequest): unknown {
+    const obj: any = {};
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
+    if (message.labelSelector !== "") {
+      obj.labelSelector = message.labelSelector;
+    }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<WatchRegistriesRequest>, I>>(base?: I): WatchRegistriesRequest {
+    return WatchRegistriesRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<WatchRegistriesRequest>, I>>(object: I): WatchRegistriesRequest {
+    const message = createBaseWatchRegistriesRequest();
+    message.resourceVersion = object.resourceVersion ?? "";
+    message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
+    return message;
+  },
+};
+
+function createBaseWatchRegistriesResponse(): WatchRegistriesResponse {
+  return { events: [], resourceVersion: "" };
+}
+
+export const WatchRegistriesResponse: MessageFns<WatchRegistriesResponse> = {
+  encode(message: WatchRegistriesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.events) {
+      WatchRegistriesResponse_Event.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(18).string(message.resourceVersion);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WatchRegistriesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWatchRegistriesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.events.push(WatchRegistriesResponse_Event.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): WatchRegistriesResponse {
+    return {
+      events: globalThis.Array.isArray(object?.events)
+        ? object.events.map((e: any) => WatchRegistriesResponse_Event.fromJSON(e))
+        : [],
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
+    };
+  },
+
+  toJSON(message: WatchRegistriesResponse): unknown {
+    const obj: any = {};
+    if (message.events?.length) {
+      obj.events = message.events.map((e) => WatchRegistriesResponse_Event.toJSON(e));
+    }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<WatchRegistriesResponse>, I>>(base?: I): WatchRegistriesResponse {
+    return WatchRegistriesResponse.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<WatchRegistriesResponse>, I>>(object: I): WatchRegistriesResponse {
+    const message = createBaseWatchRegistriesResponse();
+    message.events = object.events?.map((e) => WatchRegistriesResponse_Event.fromPartial(e)) || [];
+    message.resourceVersion = object.resourceVersion ?? "";
+    return message;
+  },
+};
+
+function createBaseWatchRegistriesResponse_Event(): WatchRegistriesResponse_Event {
+  return { type: WatchRegistriesResponse_Event_Type.TYPE_UNSPECIFIED, object: undefined };
+}
+
+export const WatchRegistriesResponse_Event: MessageFns<WatchRegistriesResponse_Event> = {
+  encode(message: WatchRegistriesResponse_Event, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.type !== WatchRegistriesResponse_Event_Type.TYPE_UNSPECIFIED) {
+      writer.uint32(8).int32(watchRegistriesResponse_Event_TypeToNumber(message.type));
+    }
+    if (message.object !== undefined) {
+      Registry.encode(message.object, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WatchRegistriesResponse_Event {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWatchRegistriesResponse_Event();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.type = watchRegistriesResponse_Event_TypeFromJSON(reader.int32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.object = Registry.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): WatchRegistriesResponse_Event {
+    return {
+      type: isSet(object.type)
+        ? watchRegistriesResponse_Event_TypeFromJSON(object.type)
+        : WatchRegistriesResponse_Event_Type.TYPE_UNSPECIFIED,
+      object: isSet(object.object) ? Registry.fromJSON(object.object) : undefined,
+    };
+  },
+
+  toJSON(message: WatchRegistriesResponse_Event): unknown {
+    const obj: any = {};
+    if (message.type !== WatchRegistriesResponse_Event_Type.TYPE_UNSPECIFIED) {
+      obj.type = watchRegistriesResponse_Event_TypeToJSON(message.type);
+    }
+    if (message.object !== undefined) {
+      obj.object = Registry.toJSON(message.object);
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<WatchRegistriesResponse_Event>, I>>(base?: I): WatchRegistriesResponse_Event {
+    return WatchRegistriesResponse_Event.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<WatchRegistriesResponse_Event>, I>>(
+    object: I,
+  ): WatchRegistriesResponse_Event {
+    const message = createBaseWatchRegistriesResponse_Event();
+    message.type = object.type ?? WatchRegistriesResponse_Event_Type.TYPE_UNSPECIFIED;
+    message.object = (object.object !== undefined && object.object !== null)
+      ? Registry.fromPartial(object.object)
+      : undefined;
+    return message;
+  },
+};
+
 /** The first token, users and policies. */
 export type AdminServiceService = typeof AdminServiceService;
 export const AdminServiceService = {
@@ -3741,6 +4870,16 @@ export const AdminServiceService = {
     responseSerialize: (value: User): Buffer => Buffer.from(User.encode(value).finish()),
     responseDeserialize: (value: Buffer): User => User.decode(value),
   },
+  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  watchUsers: {
+    path: "/api.AdminService/WatchUsers" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: WatchUsersRequest): Buffer => Buffer.from(WatchUsersRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): WatchUsersRequest => WatchUsersRequest.decode(value),
+    responseSerialize: (value: WatchUsersResponse): Buffer => Buffer.from(WatchUsersResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): WatchUsersResponse => WatchUsersResponse.decode(value),
+  },
   /** Reads one by name. */
   getPolicy: {
     path: "/api.AdminService/GetPolicy" as const,
@@ -3791,6 +4930,17 @@ export const AdminServiceService = {
     requestDeserialize: (value: Buffer): DeletePolicyRequest => DeletePolicyRequest.decode(value),
     responseSerialize: (value: Policy): Buffer => Buffer.from(Policy.encode(value).finish()),
     responseDeserialize: (value: Buffer): Policy => Policy.decode(value),
+  },
+  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  watchPolicies: {
+    path: "/api.AdminService/WatchPolicies" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: WatchPoliciesRequest): Buffer => Buffer.from(WatchPoliciesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): WatchPoliciesRequest => WatchPoliciesRequest.decode(value),
+    responseSerialize: (value: WatchPoliciesResponse): Buffer =>
+      Buffer.from(WatchPoliciesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): WatchPoliciesResponse => WatchPoliciesResponse.decode(value),
   },
   /** Gives a user or service account a policy. Nothing happens when it has it. */
   attachPolicy: {
@@ -3867,6 +5017,18 @@ export const AdminServiceService = {
     responseSerialize: (value: Registry): Buffer => Buffer.from(Registry.encode(value).finish()),
     responseDeserialize: (value: Buffer): Registry => Registry.decode(value),
   },
+  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  watchRegistries: {
+    path: "/api.AdminService/WatchRegistries" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: WatchRegistriesRequest): Buffer =>
+      Buffer.from(WatchRegistriesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): WatchRegistriesRequest => WatchRegistriesRequest.decode(value),
+    responseSerialize: (value: WatchRegistriesResponse): Buffer =>
+      Buffer.from(WatchRegistriesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): WatchRegistriesResponse => WatchRegistriesResponse.decode(value),
+  },
   /** Seals every secret value anew under the present key-encryption key, without an interruption. */
   rotateKeys: {
     path: "/api.AdminService/RotateKeys" as const,
@@ -3892,6 +5054,8 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   updateUser: handleUnaryCall<UpdateUserRequest, User>;
   /** Deletes one; the answer may go on existing while it finalizes. */
   deleteUser: handleUnaryCall<DeleteUserRequest, User>;
+  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  watchUsers: handleServerStreamingCall<WatchUsersRequest, WatchUsersResponse>;
   /** Reads one by name. */
   getPolicy: handleUnaryCall<GetPolicyRequest, Policy>;
   /** Lists at one revision, in pages when limit is given. */
@@ -3902,6 +5066,8 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   updatePolicy: handleUnaryCall<UpdatePolicyRequest, Policy>;
   /** Deletes one; the answer may go on existing while it finalizes. */
   deletePolicy: handleUnaryCall<DeletePolicyRequest, Policy>;
+  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  watchPolicies: handleServerStreamingCall<WatchPoliciesRequest, WatchPoliciesResponse>;
   /** Gives a user or service account a policy. Nothing happens when it has it. */
   attachPolicy: handleUnaryCall<AttachPolicyRequest, User>;
   /** Takes a policy from a user or service account. */
@@ -3916,6 +5082,8 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   updateRegistry: handleUnaryCall<UpdateRegistryRequest, Registry>;
   /** Deletes one; the answer may go on existing while it finalizes. */
   deleteRegistry: handleUnaryCall<DeleteRegistryRequest, Registry>;
+  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  watchRegistries: handleServerStreamingCall<WatchRegistriesRequest, WatchRegistriesResponse>;
   /** Seals every secret value anew under the present key-encryption key, without an interruption. */
   rotateKeys: handleUnaryCall<RotateKeysRequest, RotateKeysResponse>;
 }
@@ -4014,6 +5182,13 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: User) => void,
   ): ClientUnaryCall;
+  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  watchUsers(request: WatchUsersRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchUsersResponse>;
+  watchUsers(
+    request: WatchUsersRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<WatchUsersResponse>;
   /** Reads one by name. */
   getPolicy(
     request: GetPolicyRequest,
@@ -4094,6 +5269,16 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Policy) => void,
   ): ClientUnaryCall;
+  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  watchPolicies(
+    request: WatchPoliciesRequest,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<WatchPoliciesResponse>;
+  watchPolicies(
+    request: WatchPoliciesRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<WatchPoliciesResponse>;
   /** Gives a user or service account a policy. Nothing happens when it has it. */
   attachPolicy(
     request: AttachPolicyRequest,
@@ -4206,6 +5391,16 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Registry) => void,
   ): ClientUnaryCall;
+  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  watchRegistries(
+    request: WatchRegistriesRequest,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<WatchRegistriesResponse>;
+  watchRegistries(
+    request: WatchRegistriesRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<WatchRegistriesResponse>;
   /** Seals every secret value anew under the present key-encryption key, without an interruption. */
   rotateKeys(
     request: RotateKeysRequest,

@@ -11,7 +11,9 @@ import {
   type ChannelCredentials,
   Client,
   type ClientOptions,
+  type ClientReadableStream,
   type ClientUnaryCall,
+  type handleServerStreamingCall,
   type handleUnaryCall,
   makeGenericClientConstructor,
   type Metadata,
@@ -102,6 +104,88 @@ export interface DeleteTokenRequest {
   dryRun: boolean;
   /** The stored version; another one is refused. Over REST also: If-Match. */
   resourceVersion: string;
+}
+
+export interface WatchTokensRequest {
+  /**
+   * Last version seen; empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the version they are of.
+   */
+  resourceVersion: string;
+  labelSelector: string;
+  /** Over dotted paths: status=Bound,size!=1Gi */
+  fieldSelector: string;
+}
+
+export interface WatchTokensResponse {
+  /** Empty for a bookmark, and behind the present state. */
+  events: WatchTokensResponse_Event[];
+  resourceVersion: string;
+}
+
+export interface WatchTokensResponse_Event {
+  type: WatchTokensResponse_Event_Type;
+  object?: Token | undefined;
+}
+
+export const WatchTokensResponse_Event_Type = {
+  TYPE_UNSPECIFIED: "TYPE_UNSPECIFIED",
+  ADDED: "ADDED",
+  MODIFIED: "MODIFIED",
+  DELETED: "DELETED",
+} as const;
+
+export type WatchTokensResponse_Event_Type =
+  typeof WatchTokensResponse_Event_Type[keyof typeof WatchTokensResponse_Event_Type];
+
+
+export function watchTokensResponse_Event_TypeFromJSON(object: any): WatchTokensResponse_Event_Type {
+  switch (object) {
+    case 0:
+    case "TYPE_UNSPECIFIED":
+      return WatchTokensResponse_Event_Type.TYPE_UNSPECIFIED;
+    case 1:
+    case "ADDED":
+      return WatchTokensResponse_Event_Type.ADDED;
+    case 2:
+    case "MODIFIED":
+      return WatchTokensResponse_Event_Type.MODIFIED;
+    case 3:
+    case "DELETED":
+      return WatchTokensResponse_Event_Type.DELETED;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchTokensResponse_Event_Type");
+  }
+}
+
+export function watchTokensResponse_Event_TypeToJSON(object: WatchTokensResponse_Event_Type): string {
+  switch (object) {
+    case WatchTokensResponse_Event_Type.TYPE_UNSPECIFIED:
+      return "TYPE_UNSPECIFIED";
+    case WatchTokensResponse_Event_Type.ADDED:
+      return "ADDED";
+    case WatchTokensResponse_Event_Type.MODIFIED:
+      return "MODIFIED";
+    case WatchTokensResponse_Event_Type.DELETED:
+      return "DELETED";
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchTokensResponse_Event_Type");
+  }
+}
+
+export function watchTokensResponse_Event_TypeToNumber(object: WatchTokensResponse_Event_Type): number {
+  switch (object) {
+    case WatchTokensResponse_Event_Type.TYPE_UNSPECIFIED:
+      return 0;
+    case WatchTokensResponse_Event_Type.ADDED:
+      return 1;
+    case WatchTokensResponse_Event_Type.MODIFIED:
+      return 2;
+    case WatchTokensResponse_Event_Type.DELETED:
+      return 3;
+    default:
+      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchTokensResponse_Event_Type");
+  }
 }
 
 function createBaseCanIRequest(): CanIRequest {
@@ -1322,6 +1406,299 @@ export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
   },
 };
 
+function createBaseWatchTokensRequest(): WatchTokensRequest {
+  return { resourceVersion: "", labelSelector: "", fieldSelector: "" };
+}
+
+export const WatchTokensRequest: MessageFns<WatchTokensRequest> = {
+  encode(message: WatchTokensRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.resourceVersion !== "") {
+      writer.uint32(18).string(message.resourceVersion);
+    }
+    if (message.labelSelector !== "") {
+      writer.uint32(26).string(message.labelSelector);
+    }
+    if (message.fieldSelector !== "") {
+      writer.uint32(34).string(message.fieldSelector);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WatchTokensRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWatchTokensRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.labelSelector = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.fieldSelector = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): WatchTokensRequest {
+    return {
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
+      labelSelector: isSet(object.labelSelector)
+        ? globalThis.String(object.labelSelector)
+        : isSet(object.label_selector)
+        ? globalThis.String(object.label_selector)
+        : "",
+      fieldSelector: isSet(object.fieldSelector)
+        ? globalThis.String(object.fieldSelector)
+        : isSet(object.field_selector)
+        ? globalThis.String(object.field_selector)
+        : "",
+    };
+  },
+
+  toJSON(message: WatchTokensRequest): unknown {
+    const obj: any = {};
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
+    if (message.labelSelector !== "") {
+      obj.labelSelector = message.labelSelector;
+    }
+    if (message.fieldSelector !== "") {
+      obj.fieldSelector = message.fieldSelector;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<WatchTokensRequest>, I>>(base?: I): WatchTokensRequest {
+    return WatchTokensRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<WatchTokensRequest>, I>>(object: I): WatchTokensRequest {
+    const message = createBaseWatchTokensRequest();
+    message.resourceVersion = object.resourceVersion ?? "";
+    message.labelSelector = object.labelSelector ?? "";
+    message.fieldSelector = object.fieldSelector ?? "";
+    return message;
+  },
+};
+
+function createBaseWatchTokensResponse(): WatchTokensResponse {
+  return { events: [], resourceVersion: "" };
+}
+
+export const WatchTokensResponse: MessageFns<WatchTokensResponse> = {
+  encode(message: WatchTokensResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.events) {
+      WatchTokensResponse_Event.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.resourceVersion !== "") {
+      writer.uint32(18).string(message.resourceVersion);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WatchTokensResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWatchTokensResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.events.push(WatchTokensResponse_Event.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.resourceVersion = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): WatchTokensResponse {
+    return {
+      events: globalThis.Array.isArray(object?.events)
+        ? object.events.map((e: any) => WatchTokensResponse_Event.fromJSON(e))
+        : [],
+      resourceVersion: isSet(object.resourceVersion)
+        ? globalThis.String(object.resourceVersion)
+        : isSet(object.resource_version)
+        ? globalThis.String(object.resource_version)
+        : "",
+    };
+  },
+
+  toJSON(message: WatchTokensResponse): unknown {
+    const obj: any = {};
+    if (message.events?.length) {
+      obj.events = message.events.map((e) => WatchTokensResponse_Event.toJSON(e));
+    }
+    if (message.resourceVersion !== "") {
+      obj.resourceVersion = message.resourceVersion;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<WatchTokensResponse>, I>>(base?: I): WatchTokensResponse {
+    return WatchTokensResponse.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<WatchTokensResponse>, I>>(object: I): WatchTokensResponse {
+    const message = createBaseWatchTokensResponse();
+    message.events = object.events?.map((e) => WatchTokensResponse_Event.fromPartial(e)) || [];
+    message.resourceVersion = object.resourceVersion ?? "";
+    return message;
+  },
+};
+
+function createBaseWatchTokensResponse_Event(): WatchTokensResponse_Event {
+  return { type: WatchTokensResponse_Event_Type.TYPE_UNSPECIFIED, object: undefined };
+}
+
+export const WatchTokensResponse_Event: MessageFns<WatchTokensResponse_Event> = {
+  encode(message: WatchTokensResponse_Event, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.type !== WatchTokensResponse_Event_Type.TYPE_UNSPECIFIED) {
+      writer.uint32(8).int32(watchTokensResponse_Event_TypeToNumber(message.type));
+    }
+    if (message.object !== undefined) {
+      Token.encode(message.object, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WatchTokensResponse_Event {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWatchTokensResponse_Event();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.type = watchTokensResponse_Event_TypeFromJSON(reader.int32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.object = Token.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): WatchTokensResponse_Event {
+    return {
+      type: isSet(object.type)
+        ? watchTokensResponse_Event_TypeFromJSON(object.type)
+        : WatchTokensResponse_Event_Type.TYPE_UNSPECIFIED,
+      object: isSet(object.object) ? Token.fromJSON(object.object) : undefined,
+    };
+  },
+
+  toJSON(message: WatchTokensResponse_Event): unknown {
+    const obj: any = {};
+    if (message.type !== WatchTokensResponse_Event_Type.TYPE_UNSPECIFIED) {
+      obj.type = watchTokensResponse_Event_TypeToJSON(message.type);
+    }
+    if (message.object !== undefined) {
+      obj.object = Token.toJSON(message.object);
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<WatchTokensResponse_Event>, I>>(base?: I): WatchTokensResponse_Event {
+    return WatchTokensResponse_Event.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<WatchTokensResponse_Event>, I>>(object: I): WatchTokensResponse_Event {
+    const message = createBaseWatchTokensResponse_Event();
+    message.type = object.type ?? WatchTokensResponse_Event_Type.TYPE_UNSPECIFIED;
+    message.object = (object.object !== undefined && object.object !== null)
+      ? Token.fromPartial(object.object)
+      : undefined;
+    return message;
+  },
+};
+
 /** Who calls, and the tokens they call with. */
 export type AuthServiceService = typeof AuthServiceService;
 export const AuthServiceService = {
@@ -1385,6 +1762,16 @@ export const AuthServiceService = {
     responseSerialize: (value: Token): Buffer => Buffer.from(Token.encode(value).finish()),
     responseDeserialize: (value: Buffer): Token => Token.decode(value),
   },
+  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  watchTokens: {
+    path: "/api.AuthService/WatchTokens" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: WatchTokensRequest): Buffer => Buffer.from(WatchTokensRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): WatchTokensRequest => WatchTokensRequest.decode(value),
+    responseSerialize: (value: WatchTokensResponse): Buffer => Buffer.from(WatchTokensResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): WatchTokensResponse => WatchTokensResponse.decode(value),
+  },
 } as const;
 
 export interface AuthServiceServer extends UntypedServiceImplementation {
@@ -1400,6 +1787,8 @@ export interface AuthServiceServer extends UntypedServiceImplementation {
   createToken: handleUnaryCall<CreateTokenRequest, Token>;
   /** Deletes one; the answer may go on existing while it finalizes. */
   deleteToken: handleUnaryCall<DeleteTokenRequest, Token>;
+  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  watchTokens: handleServerStreamingCall<WatchTokensRequest, WatchTokensResponse>;
 }
 
 export interface AuthServiceClient extends Client {
@@ -1493,6 +1882,13 @@ export interface AuthServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Token) => void,
   ): ClientUnaryCall;
+  /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
+  watchTokens(request: WatchTokensRequest, options?: Partial<CallOptions>): ClientReadableStream<WatchTokensResponse>;
+  watchTokens(
+    request: WatchTokensRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<WatchTokensResponse>;
 }
 
 export const AuthServiceClient = makeGenericClientConstructor(AuthServiceService, "api.AuthService") as unknown as {
