@@ -97,6 +97,6 @@ export async function loadKeys(
       await write(file, keys);
       return keys;
     },
-    settled: (key) => write(file, [key]),
+    settled: (keys) => write(file, keys),
   };
 }

@@ -14,6 +14,8 @@ const defaultSize: TerminalSize = { columns: 80, rows: 24 };
 const sizeMax = 10_000;
 const inputBytesMax = 1_048_576;
 const commandBytesMax = 131_072;
+/** Commands at once; each is a process or three of this node. */
+const commandsMax = 128;
 
 function refused(field: string, description: string): StatusError {
   return invalid([{ field, description }]);
@@ -40,6 +42,26 @@ function specOf(request: JsonObject): ExecSpec {
     command: command as readonly string[],
     terminal: request.tty === true ? sizeOf(request.size, 'size') : undefined,
   };
+}
+
+/** How many run; one count for both methods. */
+class Running {
+  #count = 0;
+
+  /** Room for one more, and what gives it back. @throws StatusError ResourceExhausted */
+  enter(): () => void {
+    if (this.#count >= commandsMax)
+      throw new StatusError({
+        code: 'ResourceExhausted',
+        reason: 'TooManyCommands',
+        message: `${commandsMax} commands run, which is the limit; end some, or try again later`,
+        retryAfterMs: 5_000,
+      });
+    this.#count += 1;
+    return () => {
+      this.#count -= 1;
+    };
+  }
 }
 
 async function start(
@@ -143,6 +165,15 @@ async function* plain(
   yield* answers(command, signal);
 }
 
+async function* counted<T>(running: Running, source: () => AsyncIterable<T>): AsyncIterable<T> {
+  const leave = running.enter();
+  try {
+    yield* source();
+  } finally {
+    leave();
+  }
+}
+
 /** `ExecService`: commands inside running workloads. */
 export function execVerbs(parts: ApiParts, options: ExecVerbOptions): readonly CustomMethod[] {
   const access = {
@@ -151,6 +182,7 @@ export function execVerbs(parts: ApiParts, options: ExecVerbOptions): readonly C
     verb: 'exec',
     scope: 'Namespaced',
   } as const;
+  const running = new Running();
   return [
     {
       id: 'ExecService.Exec',
@@ -159,7 +191,8 @@ export function execVerbs(parts: ApiParts, options: ExecVerbOptions): readonly C
         type: 'bidi',
         // Without it rights are judged first, then its fields are missed.
         opening: (first) => (isJsonObject(first.start) ? first.start : {}),
-        call: (context, request, further) => interactive(parts, options, context, request, further),
+        call: (context, request, further) =>
+          counted(running, () => interactive(parts, options, context, request, further)),
       },
     },
     {
@@ -167,7 +200,7 @@ export function execVerbs(parts: ApiParts, options: ExecVerbOptions): readonly C
       access,
       handler: {
         type: 'stream',
-        call: (context, request) => plain(parts, options, context, request),
+        call: (context, request) => counted(running, () => plain(parts, options, context, request)),
       },
     },
   ];

@@ -21,8 +21,8 @@ export interface KeySource {
    * @throws StatusError FailedPrecondition where that can't be done while running.
    */
   next(): Promise<readonly Buffer[]>;
-  /** Nothing is sealed with any but the first any more. */
-  settled(key: Buffer): Promise<void>;
+  /** Everything stored is sealed with the first; the others are for what is still under way. */
+  settled(keys: readonly Buffer[]): Promise<void>;
 }
 
 /** What a rotation works on. */
@@ -37,6 +37,8 @@ export interface KeyRotationOptions {
 
 const pageSize = 200;
 const triesMax = 16;
+/** Keys that go on opening after a rotation: what they sealed is sealed anew by the next one. */
+const olderKeysMax = 2;
 
 /** Goes over to another key-encryption key while everything runs. Begun again, it finishes what it left. */
 export class KeyRotation {
@@ -62,8 +64,10 @@ export class KeyRotation {
     sealer.use(first, ...older);
     let resealed = 0;
     for (const kind of kinds) resealed += await this.#reseal(kind as unknown as Kind);
-    await keys.settled(first);
-    sealer.use(first);
+    // A driver call that began before may end with parameters sealed then, and store those.
+    const kept = [first, ...older.slice(0, olderKeysMax)];
+    await keys.settled(kept);
+    sealer.use(first, ...kept.slice(1));
     logger.info('values are sealed with another key', { keyId: sealer.keyId, objects: resealed });
     return { keyId: sealer.keyId, resealed };
   }

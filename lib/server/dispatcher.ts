@@ -97,10 +97,14 @@ export class Dispatcher {
     }
   }
 
-  /** Proves a caller for what is no method: unknown paths, reflection. */
+  /** Proves a caller for what is no method, such as a path that does not exist. */
   async demandCaller(header: string | undefined, caller: Caller): Promise<void> {
-    const [method] = this.#options.methods.filter((m) => m.standard);
-    if (method) await this.authenticate(method, header, caller);
+    try {
+      await this.#options.authenticator.authenticate(header);
+    } catch (error) {
+      if (header) await this.#options.failureDelay.failed(caller.peer.address, caller.signal);
+      throw error;
+    }
   }
 
   /** One request, one answer. */

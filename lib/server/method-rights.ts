@@ -58,7 +58,7 @@ export class MethodRights {
     const custom = this.#custom.get(method.id);
     if (custom) {
       const { access } = custom;
-      if (access.type !== 'policy') return { resource: '', verb: '' };
+      if (access.type !== 'policy') return { resource: '', verb: verbOf(method) };
       return { resource: access.resource, verb: access.verb };
     }
     const { served, verb } = this.standard(method);
@@ -66,8 +66,9 @@ export class MethodRights {
     return { resource: verb === 'UpdateStatus' ? `${plural}/status` : plural, verb: verbs[verb] };
   }
 
-  /** The object that a request is about, as far as it says. */
+  /** The object that a request is about, as far as it says; of a set the first ones. */
   nameIn(method: MethodInfo, request: JsonObject): string {
+    if (Array.isArray(request.objects)) return namesIn(request.objects);
     const name = textOf(request, 'name');
     if (name !== '' || !method.standard) return name;
     const body = request[bodyField(method.standard.kind)];
@@ -81,6 +82,23 @@ export class MethodRights {
       message: `${method.id} is not implemented`,
     });
   }
+}
+
+/** What a method without a right of its own does: it reads, or its name says it. */
+function verbOf(method: MethodInfo): string {
+  const name = method.id.split('.')[1] ?? '';
+  return /^(WhoAmI|CanI|Check|Watch|ServerReflectionInfo)$/.test(name) ? 'get' : name.toLowerCase();
+}
+
+const namesMax = 20;
+
+function namesIn(objects: readonly unknown[]): string {
+  const names = objects.slice(0, namesMax).map((item) => {
+    const { kind, object } = isJsonObject(item) ? item : {};
+    const { namespace = 'default', name = '' } = isJsonObject(object) ? object : {};
+    return [kind, namespace, name].map((part) => String(part).slice(0, 64)).join('/');
+  });
+  return objects.length > namesMax ? `${names.join(' ')} ...` : names.join(' ');
 }
 
 /** `-` reaches into every namespace, so it needs a rule for all. */

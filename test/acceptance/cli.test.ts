@@ -260,6 +260,8 @@ describe('without root', function () {
             () => undefined,
           ),
         );
+        const ran = await daemon.cli('exec', 'j-0', '--', 'sh', '-c', 'id -u; cat /journal/uid');
+        expect(ran.stdout, ran.stderr).to.equal(`${id}\n${id}\n`);
         expect(uid.trim()).to.equal(String(id));
         console.log('      ran in a user namespace');
       } else {

@@ -151,10 +151,14 @@ export class TestDaemon {
       if (line.includes('"msg":"ready"')) this.#ready = JSON.parse(line) as ReadyLine;
     });
     createInterface({ input: child.stdout }).on('line', (line) => this.#lines.push(line));
-    await eventually(`kedged to be ready\n${this.log}`, () => {
-      if (child.exitCode !== null) throw new Error(`kedged ended: ${this.log}`);
-      return this.#ready !== undefined;
-    });
+    await eventually(
+      `kedged to be ready\n${this.log}`,
+      () => {
+        if (child.exitCode !== null) throw new Error(`kedged ended: ${this.log}`);
+        return this.#ready !== undefined;
+      },
+      30_000,
+    );
   }
 
   /** Ends the process with a signal; resolves to its exit code. */

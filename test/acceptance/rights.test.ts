@@ -212,15 +212,15 @@ describe('rights in a running daemon', function () {
     await daemon.ok('GET', `${base}/secrets/audited?reveal=true`);
     await daemon.rest('DELETE', `${base}/secrets/audited`, undefined, await user('weak', []));
     await daemon.rest('GET', `${base}/secrets`, undefined, 'kedge_wrong');
+    const set = { objects: [{ kind: 'Configmap', object: { name: 'in-a-set' } }] };
+    await daemon.ok('POST', '/v1/cast', set);
     const lines = await eventually('the records', async () => {
       const text = await readFile(join(daemon.data, 'audit.jsonl'), 'utf8');
       const found = text
         .trim()
         .split('\n')
         .map((line) => JSON.parse(line) as Record<string, string>);
-      return found.some((l) => l.code === 'PermissionDenied' && l.name === 'audited')
-        ? { text, found }
-        : undefined;
+      return found.some((l) => l.verb === 'cast') ? { text, found } : undefined;
     });
     const about = lines.found.filter((l) => l.name === 'audited' && l.resource === 'secrets');
     expect(about.map((l) => [l.subject, l.verb, l.code])).to.deep.equal([
@@ -233,6 +233,8 @@ describe('rights in a running daemon', function () {
     );
     expect(lines.text).to.not.contain(sesame);
     expect(lines.text).to.not.contain(daemon.token);
+    const cast = lines.found.find((l) => l.name === 'Configmap/default/in-a-set');
+    expect(cast).to.include({ verb: 'cast', subject: 'root', code: 'OK' });
     expect(about[0]).to.include({ method: 'SecretService.Create', namespace: 'default' });
   });
 });
