@@ -2,6 +2,8 @@ import { appendFile, copyFile, mkdtemp, rename, rm, truncate, writeFile } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { noteSize } from '../agent/process/log-rotation.js';
+import { logTimes } from './log-times.js';
 import { type LogPosition, type ReadLine, readLines } from './log-reader.js';
 
 describe('log reader', () => {
@@ -13,7 +15,9 @@ describe('log reader', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  async function read(options: { tail?: number; after?: LogPosition } = {}): Promise<ReadLine[]> {
+  async function read(
+    options: { tail?: number; after?: LogPosition; since?: number } = {},
+  ): Promise<ReadLine[]> {
     const { signal } = new AbortController();
     const lines: ReadLine[] = [];
     for await (const line of readLines(file, { tail: 0, follow: false, signal, ...options }))
@@ -25,6 +29,7 @@ describe('log reader', () => {
     for (const n of [2, 1]) await rename(`${file}.${n}`, `${file}.${n + 1}`).catch(() => undefined);
     await copyFile(file, `${file}.1`);
     await truncate(file, 0);
+    await rm(logTimes(file), { force: true });
   }
 
   it('gives whole lines, the last ones on demand, and what has no end at the end', async () => {
@@ -58,6 +63,22 @@ describe('log reader', () => {
     await appendFile(file, 'new\n');
     const after = { offset: 3, check: 1 };
     expect(contents(await read({ after }))).to.deep.equal(['kept', 'new']);
+  });
+
+  it('begins at the last note before a time, with what rotation moved aside since', async () => {
+    await writeFile(file, 'old\n');
+    await noteSize(file, 1_000);
+    await appendFile(file, 'new\n');
+    await noteSize(file, 2_000);
+    await appendFile(file, 'newest\n');
+    const since = async (time: number) => contents(await read({ since: time }));
+    expect(await since(500)).to.deep.equal(['old', 'new', 'newest']);
+    expect(await since(1_500)).to.deep.equal(['new', 'newest']);
+    expect(await since(9_000)).to.deep.equal(['newest']);
+    await rotate();
+    await appendFile(file, 'after\n');
+    expect((await since(1_500)).at(-1)).to.equal('after');
+    expect(contents(await read({ since: 1_500, tail: 1 }))).to.deep.equal(['after']);
   });
 
   it('cuts a line without end between characters', async () => {

@@ -2,6 +2,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { watch } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { sleep, systemClock } from 'kedge';
+import { offsetSince } from './log-times.js';
 
 const chunkBytes = 64 * 1024;
 /** A log that is not there yet is looked for this often. */
@@ -69,6 +70,8 @@ export interface LogOptions {
   readonly signal: AbortSignal;
   /** Go on behind this position; `tail` is not looked at then. */
   readonly after?: LogPosition | undefined;
+  /** Only what was written since then, milliseconds since the epoch; a little more may come. */
+  readonly since?: number | undefined;
 }
 
 async function openIfExists(path: string): Promise<FileHandle | undefined> {
@@ -191,6 +194,19 @@ async function* rotatedSince(path: string, after: LogPosition): AsyncIterable<Re
   }
 }
 
+/** Lines of the files that rotation moved aside after a time. */
+async function* rotatedAfter(path: string, since: number): AsyncIterable<ReadLine> {
+  for (let n = rotatedMax; n >= 1; n -= 1) {
+    const file = await openIfExists(`${path}.${n}`);
+    if (!file) continue;
+    try {
+      if ((await file.stat()).mtimeMs >= since) yield* restOf(file, 0);
+    } finally {
+      await file.close();
+    }
+  }
+}
+
 /** Lines of a growing file; a file that was emptied (rotated) is read on from its start. */
 export async function* readLines(path: string, options: LogOptions): AsyncIterable<ReadLine> {
   const { signal, follow, after } = options;
@@ -207,7 +223,16 @@ export async function* readLines(path: string, options: LogOptions): AsyncIterab
     const here = after && (await holds(file, after));
     if (after && !here) yield* rotatedSince(path, after);
     const size = (await file.stat()).size;
-    let offset = here ? after.offset : after ? 0 : await tailOffset(file, size, options.tail);
+    const { since, tail } = options;
+    if (since !== undefined && !after && tail === 0) yield* rotatedAfter(path, since);
+    let offset = here
+      ? after.offset
+      : after
+        ? 0
+        : Math.max(
+            await tailOffset(file, size, tail),
+            since === undefined ? 0 : await offsetSince(path, since),
+          );
     let cutter = await cutterAt(file, offset);
     for (;;) {
       const { bytesRead } = await file.read(buffer, 0, chunkBytes, offset);

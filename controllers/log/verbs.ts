@@ -53,7 +53,29 @@ function decodePositions(text: string): Positions {
   }
 }
 
+const units: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+
+/** The time that a duration such as 5m ago was; undefined for none. */
+function sinceOf(text: string, now: number): number | undefined {
+  if (text === '') return undefined;
+  const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const ms = Number(count) * (units[unit] ?? Number.NaN);
+  if (ms > 0) return now - ms;
+  throw invalid([
+    {
+      field: 'since',
+      description: `${JSON.stringify(text)} must be a time such as 30s, 5m, 2h or 1d`,
+    },
+  ]);
+}
+
 interface Reading {
+  readonly since: number | undefined;
   readonly options: LogVerbOptions;
   readonly request: JsonObject;
   readonly positions: Positions;
@@ -61,7 +83,7 @@ interface Reading {
 }
 
 async function* linesOf(
-  { options, request, positions, signal }: Reading,
+  { options, request, positions, since, signal }: Reading,
   instance: Instance,
 ): AsyncIterable<JsonObject> {
   const name = instance.template.runtime ?? 'container';
@@ -71,8 +93,8 @@ async function* linesOf(
   const follow = request.follow === true;
   const { uid } = instance.metadata;
   const file = runtime.logFile(uid);
-  const after = positions.get(uid);
-  for await (const { content, position } of readLines(file, { tail, follow, signal, after })) {
+  const range = { tail, follow, signal, after: positions.get(uid), since };
+  for await (const { content, position } of readLines(file, range)) {
     positions.set(uid, position);
     yield { instance: instance.name, content, position: encodePositions(positions) };
   }
@@ -87,7 +109,8 @@ async function* logs(
   const after = textOf(request, 'after');
   const positions = after === '' ? new Map<string, LogPosition>() : decodePositions(after);
   const found = await targets(parts, request);
-  const reading = { options, request, positions, signal };
+  const since = sinceOf(textOf(request, 'since'), parts.clock.now());
+  const reading = { options, request, positions, since, signal };
   const sources = found.map((instance) => linesOf(reading, instance));
   yield* request.follow === true ? merge(sources) : inTurn(sources);
 }

@@ -213,6 +213,9 @@ describe('workloads through the API of a running daemon', function () {
     expect(contents(first).slice(0, 2)).to.deep.equal(['line 1', 'line 2']);
     const again = await daemon.events(path, first[1]?.id, (e) => e.length >= 3);
     expect(contents(again)).to.deep.equal(['line 3', 'line 4', 'line 5']);
+    const recent = await daemon.cli('logs', 'lines-0', '--since', '5m');
+    expect(recent.stdout.split('\n').length).to.equal(6);
+    expect((await daemon.rest('GET', `${base}/logs/lines-0?since=soon`)).status).to.equal(400);
     const none = await daemon.rest('GET', `${base}/logs/lines-0?after=nonsense`);
     expect(none.status).to.equal(400);
   });

@@ -7,6 +7,7 @@ interface LogsOptions {
   readonly namespace: string;
   readonly follow?: boolean;
   readonly tail: string;
+  readonly since?: string;
 }
 
 async function logs(name: string, options: LogsOptions): Promise<void> {
@@ -21,6 +22,7 @@ async function logs(name: string, options: LogsOptions): Promise<void> {
       name,
       follow: options.follow === true,
       tail: Number(options.tail),
+      since: options.since ?? '',
     };
     for await (const line of client.stream('LogService.Get', request, interrupted.signal)) {
       const instance = textOf(line, 'instance');
@@ -41,5 +43,6 @@ export function addLogs(program: Command): void {
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-f, --follow', 'go on with new lines')
     .option('--tail <lines>', 'start with this many last lines; 0 means all', '0')
+    .option('--since <time>', 'only what was written in this time: 30s, 5m, 2h, 1d')
     .action((name: string, options: LogsOptions) => logs(name, options));
 }

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
 import type { Availability, Runtime, WorkloadSpec, WorkloadState } from '../runtime.js';
 import type { ExecProcess, ExecSpec } from '../exec.js';
-import { rotate } from './log-rotation.js';
+import { noteSize, rotate } from './log-rotation.js';
 import { execInProcess } from './process-exec.js';
 import { isAlive, type ProcessId, readIfExists, readProcessId } from './process-table.js';
 
@@ -91,8 +91,10 @@ export class ProcessRuntime implements Runtime {
     return join(this.#workload(id), 'output.log');
   }
 
-  rotateLog(id: string): Promise<void> {
-    return rotate(this.logFile(id));
+  async rotateLog(id: string): Promise<void> {
+    const file = this.logFile(id);
+    await rotate(file);
+    await noteSize(file, this.#options.clock.now());
   }
 
   onChange(listener: (id: string) => void): void {

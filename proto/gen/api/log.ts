@@ -27,6 +27,8 @@ export interface GetLogsRequest {
   tail: number;
   /** Go on behind this position of a line; tail is not looked at then. Over REST also: Last-Event-ID. */
   after: string;
+  /** Only what was written in this time, such as 30s, 5m, 2h or 1d, to half a minute. */
+  since: string;
 }
 
 export interface LogLine {
@@ -37,7 +39,7 @@ export interface LogLine {
 }
 
 function createBaseGetLogsRequest(): GetLogsRequest {
-  return { namespace: "", name: "", follow: false, tail: 0, after: "" };
+  return { namespace: "", name: "", follow: false, tail: 0, after: "", since: "" };
 }
 
 export const GetLogsRequest: MessageFns<GetLogsRequest> = {
@@ -56,6 +58,9 @@ export const GetLogsRequest: MessageFns<GetLogsRequest> = {
     }
     if (message.after !== "") {
       writer.uint32(42).string(message.after);
+    }
+    if (message.since !== "") {
+      writer.uint32(50).string(message.since);
     }
     return writer;
   },
@@ -113,6 +118,14 @@ export const GetLogsRequest: MessageFns<GetLogsRequest> = {
             message.after = reader.string();
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.since = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -132,6 +145,7 @@ export const GetLogsRequest: MessageFns<GetLogsRequest> = {
       follow: isSet(object.follow) ? globalThis.Boolean(object.follow) : false,
       tail: isSet(object.tail) ? globalThis.Number(object.tail) : 0,
       after: isSet(object.after) ? globalThis.String(object.after) : "",
+      since: isSet(object.since) ? globalThis.String(object.since) : "",
     };
   },
 
@@ -152,6 +166,9 @@ export const GetLogsRequest: MessageFns<GetLogsRequest> = {
     if (message.after !== "") {
       obj.after = message.after;
     }
+    if (message.since !== "") {
+      obj.since = message.since;
+    }
     return obj;
   },
 
@@ -165,6 +182,7 @@ export const GetLogsRequest: MessageFns<GetLogsRequest> = {
     message.follow = object.follow ?? false;
     message.tail = object.tail ?? 0;
     message.after = object.after ?? "";
+    message.since = object.since ?? "";
     return message;
   },
 };

@@ -1,0 +1,36 @@
+import { readFile } from 'node:fs/promises';
+
+/** How long a log was at a time. */
+export interface LogTime {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly offset: number;
+}
+
+/** Where the times of a log are noted. */
+export function logTimes(file: string): string {
+  return `${file}.times`;
+}
+
+/** The notes about a log, the oldest first. */
+export async function readLogTimes(file: string): Promise<readonly LogTime[]> {
+  let text: string;
+  try {
+    text = await readFile(logTimes(file), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+  return text.split('\n').flatMap((line) => {
+    const [at, offset] = line.split(' ').map(Number);
+    return Number.isFinite(at) && Number.isFinite(offset)
+      ? [{ at: at as number, offset: offset as number }]
+      : [];
+  });
+}
+
+/** From where on a log certainly has every line since a time: at most one note too early. */
+export async function offsetSince(file: string, since: number): Promise<number> {
+  const before = (await readLogTimes(file)).filter(({ at }) => at <= since);
+  return before.at(-1)?.offset ?? 0;
+}
