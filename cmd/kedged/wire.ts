@@ -34,6 +34,7 @@ import {
   snapshotController,
   TransitionEvents,
   volumeController,
+  UsedParameters,
   VolumeManager,
 } from '@kedge/controllers';
 import { builtinDrivers } from '@kedge/drivers';
@@ -145,6 +146,11 @@ async function assemble(
     resolver,
     node,
     mountRoot: join(dataDirectory, 'mounts'),
+    used: new UsedParameters({
+      directory: join(dataDirectory, 'mount-parameters'),
+      sealer,
+      logger: logger.child({ part: 'agent' }),
+    }),
     logger: logger.child({ part: 'agent' }),
   });
   const agent = new Agent({ ...common, node, runtimes, volumeManager, sealer });

@@ -22,6 +22,7 @@ import { driverCall, fileSystemPending, identityOf, keyOfVolume } from '../volum
 import { AttachmentRecords } from './attachment-records.js';
 import { KeyedWork } from './keyed-work.js';
 import { NodeVolumes } from './node-volumes.js';
+import { UsedParameters } from './used-parameters.js';
 import { tearDownVolumes } from './volume-teardown.js';
 
 /** Ports of the volume manager. */
@@ -35,6 +36,8 @@ export interface VolumeManagerOptions {
   readonly mountRoot: string;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Default: kept in memory only. */
+  readonly used?: UsedParameters;
   readonly run?: RunCommand;
   /** Whether this process may mount; default: as root. */
   readonly mayMount?: boolean;
@@ -80,11 +83,12 @@ export class VolumeManager {
   /** Releasing under way, by claim. */
   readonly #leaving = new Map<string, Promise<boolean>>();
   /** Parameters as they were at mount, for a teardown that can't resolve them any more. */
-  readonly #usedParameters = new Map<string, Parameters>();
+  readonly #used: UsedParameters;
   #listener: (claim: string) => void = () => undefined;
 
   constructor(options: VolumeManagerOptions) {
     this.#options = options;
+    this.#used = options.used ?? new UsedParameters();
     this.#records = new AttachmentRecords(options);
     const { mountRoot, logger } = options;
     const mayMount = options.mayMount ?? process.getuid?.() === 0;
@@ -224,10 +228,10 @@ export class VolumeManager {
     let parameters: Parameters;
     try {
       parameters = resolver.resolve(wanted, volume.namespace);
-      this.#usedParameters.set(uid, parameters);
+      await this.#used.keep(uid, parameters, wanted);
     } catch (error) {
       // Specification 5.3.2: rather the value used at mount time than none.
-      const used = this.#usedParameters.get(uid);
+      const used = await this.#used.find(uid);
       if (!used) throw error;
       parameters = used;
     }
@@ -300,7 +304,7 @@ export class VolumeManager {
         throw thrown;
       }
       await this.#records.released(volume, claim);
-      if (!here) this.#usedParameters.delete(volume.metadata.uid);
+      if (!here) await this.#used.forget(volume.metadata.uid);
     });
   }
 

@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import {
   type LogFields,
@@ -17,7 +20,7 @@ import {
   type DriverRegistry,
   noSnapshots,
 } from '@kedge/driver-sdk';
-import { claimOf, VolumeManager } from '../agent/index.js';
+import { claimOf, UsedParameters, VolumeManager } from '../agent/index.js';
 import { type Instance, secrets, storageClasses, type Volume, volumes } from '../kinds/index.js';
 import { parameterResolver, placeOf, Sealer } from '../secret/index.js';
 import { volumeFinalizer } from './admission.js';
@@ -258,7 +261,10 @@ describe('volume controller', () => {
     const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
     const drivers = driver.registry();
     const parts = { store, manager, drivers, resolver, node: 'n', mountRoot: '/m', clock };
-    const mine = new VolumeManager({ ...parts, logger: keepingLogger(lines), mayMount: false });
+    const logger = keepingLogger(lines);
+    const directory = await mkdtemp(join(tmpdir(), 'kedge-used-'));
+    const used = () => new UsedParameters({ directory, sealer, logger });
+    const mine = new VolumeManager({ ...parts, logger, mayMount: false, used: used() });
     await create();
     const current = (await volume())!;
     await store.update(volumes, { ...current, parameters: { token: 'secret:token/key' } });
@@ -275,6 +281,18 @@ describe('volume controller', () => {
     await mine.releaseAll('default/i-0');
     expect(driver.tokens.at(-1)).to.deep.equal(['detach', 'rotated']);
     expect((await volume())?.status).to.equal('Available');
+    expect(await readdir(directory)).to.deep.equal([]);
+    // Also when the daemon was killed in between, and nowhere in plaintext.
+    await write('last', 3);
+    await mine.ensure(instance, mount);
+    const [file = ''] = await readdir(directory);
+    expect(await readFile(join(directory, file), 'utf8')).to.not.contain('last');
+    await store.delete(secrets, { namespace, name: 'token' });
+    await settle();
+    const after = new VolumeManager({ ...parts, logger, mayMount: false, used: used() });
+    await after.releaseAll('default/i-0');
+    expect(driver.tokens.at(-1)).to.deep.equal(['detach', 'last']);
+    await rm(directory, { recursive: true });
   });
 
   it('V27: what the provider does not show twice is lost, never made anew, and found again', async () => {
