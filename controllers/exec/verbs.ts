@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { failedPrecondition, invalid, notFound, StatusError } from 'kedge';
+import { failedPrecondition, invalid, messageOf, notFound, StatusError } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import type { ExecProcess, ExecSpec, Runtime, TerminalSize } from '../agent/index.js';
@@ -90,7 +90,15 @@ async function start(
       `instance "${namespace}/${name}" is ${instance.status ?? 'Pending'}; commands can be run in a running one`,
       resource,
     );
-  return runtime.exec(instance.metadata.uid, spec);
+  try {
+    return await runtime.exec(instance.metadata.uid, spec);
+  } catch (error) {
+    throw failedPrecondition(
+      'ExecFailed',
+      `the command could not be started in "${namespace}/${name}": ${messageOf(error)}`,
+      resource,
+    );
+  }
 }
 
 /** Output as it comes, then the exit. The command ends with its caller. */

@@ -65,11 +65,12 @@ export class AnswerEncoder {
     this.#schemas = schemas;
   }
 
-  encode(method: MethodInfo, answer: JsonObject): Buffer {
+  /** @param mayKeep false for answers that must not stay in memory, such as revealed secrets */
+  encode(method: MethodInfo, answer: JsonObject, mayKeep = true): Buffer {
     const verb = method.standard?.verb;
     if (verb === 'Watch') return this.#watch(method.output, answer);
     const bytes =
-      verb === 'Get'
+      verb === 'Get' && mayKeep
         ? this.#object(method.output, answer)
         : this.#schemas.encode(method.output, answer);
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

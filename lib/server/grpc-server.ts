@@ -170,7 +170,7 @@ export class GrpcServer {
         null,
         items
           ? await encodeList(schemas, method.output, answer, items, clock)
-          : this.#encoder.encode(method, answer),
+          : this.#encoder.encode(method, answer, request.reveal !== true),
       );
     } catch (thrown) {
       callback(this.#failure(method, thrown));

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { limits, StatusError } from '../base/index.js';
@@ -189,7 +189,9 @@ export class RestServer {
     if (method.standard?.verb === 'Get' && isKnown(request.headers['if-none-match'], tag))
       return reply.code(304).send();
     // Not left to the framework: it would look for a serializer of each answer.
-    const text = method.standard?.verb === 'Get' ? this.#text(answer) : JSON.stringify(answer);
+    // Revealed values are not kept.
+    const kept = method.standard?.verb === 'Get' && message.reveal !== true;
+    const text = kept ? this.#text(answer) : JSON.stringify(answer);
     return reply.type('application/json; charset=utf-8').send(text);
   }
 
@@ -225,7 +227,9 @@ export class RestServer {
     const text = items
       ? Readable.from(listText(answer, items, this.#options.clock))
       : Readable.from([JSON.stringify(answer)]);
-    return reply.send(packed ? text.pipe(createGzip()) : text);
+    if (!packed) return reply.send(text);
+    // Whichever side ends first ends the other; a client that went away is no failure.
+    return reply.send(pipeline(text, createGzip(), () => undefined));
   }
 
   #message(

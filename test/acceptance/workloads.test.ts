@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { type SseEvent, TestDaemon, workload } from './daemon.js';
+import { finish, type SseEvent, TestDaemon, workload } from './daemon.js';
 
 const base = '/v1/namespaces/default';
 
@@ -137,6 +137,41 @@ describe('workloads through the API of a running daemon', function () {
     expect(await runs()).to.equal(true);
     stop.abort();
     await eventually('the command to end', async () => !(await runs()));
+  });
+
+  it('a command ends with its workload, and with the daemon', async () => {
+    await start('held', 'sleep 600');
+    const begin = async (seconds: number): Promise<void> => {
+      const stop = new AbortController();
+      const response = await fetch(`http://${daemon.restAddress}${base}/exec/held-0`, {
+        method: 'POST',
+        signal: stop.signal,
+        headers: {
+          authorization: `Bearer ${daemon.token}`,
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify({ command: ['sh', '-c', `echo up; exec sleep ${seconds}`] }),
+      });
+      const reader = response.body!.getReader();
+      let text = '';
+      while (!text.includes('stdout')) text += Buffer.from((await reader.read()).value!).toString();
+    };
+    const runs = async (seconds: number): Promise<boolean> =>
+      (await finish('pgrep', ['-xf', `sleep ${seconds}`])).code === 0;
+    await begin(5_151);
+    expect(await runs(5_151)).to.equal(true);
+    const uidOf = (body: Record<string, unknown>) => (body.metadata as { uid: string }).uid;
+    const before = uidOf(await daemon.ok('POST', `${base}/instances/held-0:restart`, {}));
+    await eventually('the command to end', async () => !(await runs(5_151)));
+    await eventually('the next instance', async () => {
+      const { status, body } = await daemon.rest('GET', `${base}/instances/held-0`);
+      return status === 200 && uidOf(body) !== before && body.status === 'Running';
+    });
+    await begin(5_252);
+    expect(await runs(5_252)).to.equal(true);
+    await daemon.crash();
+    await eventually('the command to end', async () => !(await runs(5_252)));
+    await running('held-0');
   });
 
   it('health tells of a service and of each instance', async () => {

@@ -78,17 +78,23 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
   const user = mode === 'user' ? ['--user', '--preserve-credentials'] : [];
   const enter = ['--target', String(pid), ...user, '--mount', '--root', '--wd', '--'];
   const nsenter = [await tool('nsenter'), ...enter, ...spec.command];
+  // With the daemon it goes too: left behind it would hold the workload's mounts, and nobody knew of it.
+  const mortal = ['--pdeathsig', 'KILL', '--'];
+  const setpriv = await tool('setpriv');
   const { terminal } = spec;
   if (!terminal) {
-    const [file = '', ...args] = nsenter;
-    const child = spawn(file, args, { env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawn(setpriv, [...mortal, ...nsenter], {
+      env,
+      detached: true,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
     await started(child);
     return new PipedCommand(child, clock);
   }
   const script = await tool('script');
   // Its pid comes on descriptor 3: the terminal is found by it, for sizes and signals.
   const inner = `echo $$ >&3; exec 3>&-; stty columns ${terminal.columns} rows ${terminal.rows}; exec ${nsenter.map(quoted).join(' ')}`;
-  const child = spawn(script, ['-qfec', inner, '/dev/null'], {
+  const child = spawn(setpriv, [...mortal, script, '-qfec', inner, '/dev/null'], {
     env: { TERM: 'xterm-256color', ...env, SHELL: '/bin/sh', PATH: env.PATH ?? toolPath },
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],

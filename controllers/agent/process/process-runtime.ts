@@ -46,6 +46,8 @@ export class ProcessRuntime implements Runtime {
   readonly name = 'process';
   readonly #options: ProcessRuntimeOptions;
   readonly #watchers = new Map<string, FSWatcher>();
+  /** Commands that were started inside workloads and run. */
+  readonly #commands = new Map<string, Set<ExecProcess>>();
   /** Runs whose supervisor this daemon has just spawned. */
   readonly #spawning = new Set<string>();
   #listener: (id: string) => void = () => undefined;
@@ -228,6 +230,8 @@ export class ProcessRuntime implements Runtime {
   }
 
   async stop(id: string, graceMs: number): Promise<void> {
+    // They hold its mounts.
+    for (const command of this.#commands.get(id) ?? []) command.kill();
     const { clock } = this.#options;
     let state = await this.observe(id);
     if (state.state === 'absent' || state.state === 'exited') return;
@@ -253,7 +257,15 @@ export class ProcessRuntime implements Runtime {
     const state = await this.observe(id);
     if (mode.type === 'unavailable' || state.state !== 'running')
       throw new Error(`workload ${id} does not run`);
-    return execInProcess({ pid: state.pid, mode: mode.type, clock: this.#options.clock }, spec);
+    const target = { pid: state.pid, mode: mode.type, clock: this.#options.clock };
+    const command = await execInProcess(target, spec);
+    const running = this.#commands.get(id) ?? new Set();
+    this.#commands.set(id, running.add(command));
+    void command.exited.then(() => {
+      running.delete(command);
+      if (running.size === 0) this.#commands.delete(id);
+    });
+    return command;
   }
 
   async remove(id: string): Promise<void> {
