@@ -154,7 +154,7 @@ describe('workloads through the API of a running daemon', function () {
       });
       const reader = response.body!.getReader();
       let text = '';
-      while (!text.includes('stdout')) text += Buffer.from((await reader.read()).value!).toString();
+      while (!text.includes('stdout')) text += Buffer.from((await reader.read()).value).toString();
     };
     const runs = async (seconds: number): Promise<boolean> =>
       (await finish('pgrep', ['-xf', `sleep ${seconds}`])).code === 0;
