@@ -79,6 +79,29 @@ export interface Volume extends ApiObject {
   readonly failedWith?: string;
 }
 
+const label = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
+const reference = new RegExp(`^(${label})(?:\\.(${label})\\.svc)?$`);
+
+/**
+ * An object as others name it: bare in the namer's namespace, `<name>.<namespace>.svc` in another
+ * (specification section 2.4). Undefined when it is neither.
+ */
+export function referredKey(
+  text: string,
+  namespace: string,
+): { readonly namespace: string; readonly name: string } | undefined {
+  const match = reference.exec(text);
+  if (!match?.[1]) return undefined;
+  return { namespace: match[2] ?? namespace, name: match[1] };
+}
+
+/** The snapshot that a volume is made from, if it is. */
+export function sourceSnapshot(
+  volume: Pick<Volume, 'namespace' | 'source'>,
+): { readonly namespace: string; readonly name: string } | undefined {
+  return volume.source && referredKey(volume.source.snapshot, volume.namespace);
+}
+
 export const volumes = defineKind<Volume>({
   kind: 'Volume',
   plural: 'volumes',

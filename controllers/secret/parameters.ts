@@ -67,9 +67,20 @@ export function sealParameters(
         if (value === mask || value === stored) return [key, stored];
         if (sealer.open(stored, literalPlace(key)) === value) return [key, stored];
       }
+      // A copy of a stored one, such as a restore makes, stays as it is.
+      if (isSealed(value) && opens(sealer, value, key)) return [key, value];
       return [key, sealer.seal(value, literalPlace(key))];
     }),
   );
+}
+
+function opens(sealer: Sealer, value: string, key: string): boolean {
+  try {
+    sealer.open(value, literalPlace(key));
+    return true;
+  } catch {
+    return false; // somebody's own text that only begins like one
+  }
 }
 
 /** Parameters as clients may see them. */

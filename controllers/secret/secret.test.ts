@@ -6,7 +6,7 @@ import type { Secret } from '../kinds/index.js';
 import { openSecret, placeOf, secretRules } from './admission.js';
 import { maskParameters, parameterResolver, sealParameters } from './parameters.js';
 import { parseReference } from './reference.js';
-import { isSealed, mask, Sealer } from './sealer.js';
+import { isSealed, mask, sealedBody, Sealer } from './sealer.js';
 
 const sealer = new Sealer(randomBytes(32));
 const context = {} as AdmissionContext;
@@ -22,6 +22,32 @@ const secret = (data: Record<string, string>, name = 's'): Secret => ({
   namespace: 'default',
   data,
   metadata,
+});
+
+describe('sensitive literals', () => {
+  const sensitive = ['apiToken'];
+
+  it('are sealed once: a copy of a stored one stays, and what only looks like one is a literal', () => {
+    const [first] = [sealParameters(sealer, { apiToken: 'x', region: 'r' }, sensitive, undefined)!];
+    expect(first.region).to.equal('r');
+    expect(sealParameters(sealer, first, sensitive, undefined)).to.deep.equal(first);
+    const fake = 'kedge-sealed:v1:abcdefgh:AAAA:BBBB';
+    const sealed = sealParameters(sealer, { apiToken: fake }, sensitive, undefined)!;
+    expect(sealed.apiToken).to.not.equal(fake);
+  });
+
+  it('sealed anew open as before, under the newest key and while the old one is known', () => {
+    const [old, next] = [randomBytes(32), randomBytes(32)];
+    const mine = new Sealer(old);
+    const text = mine.seal('value', 'here');
+    mine.use(next, old);
+    expect(mine.isOutdated(text)).to.equal(true);
+    const fresh = mine.reseal(text, 'here');
+    expect([mine.isOutdated(fresh), sealedBody(fresh)]).to.deep.equal([false, sealedBody(text)]);
+    expect(new Sealer(next).open(fresh, 'here')).to.equal('value');
+    expect(() => new Sealer(next).open(text, 'here')).to.throw('was sealed with key');
+    expect(() => mine.reseal(text, 'elsewhere')).to.throw('changed or moved');
+  });
 });
 
 describe('sealer', () => {

@@ -1,8 +1,5 @@
 import { type ObjectKey } from 'kedge';
-import { templateVolumeName, type VolumeMount } from '../kinds/index.js';
-
-const label = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
-const form = new RegExp(`^(${label})(?:\\.(${label})\\.svc)?$`);
+import { referredKey, templateVolumeName, type VolumeMount } from '../kinds/index.js';
 
 /** A key that certainly has a namespace. */
 export type NamespacedKey = Required<ObjectKey>;
@@ -12,9 +9,7 @@ export type NamespacedKey = Required<ObjectKey>;
  * (specification section 2.4). Undefined when it is neither.
  */
 export function claimedVolume(claim: string, namespace: string): NamespacedKey | undefined {
-  const match = form.exec(claim);
-  if (!match?.[1]) return undefined;
-  return { namespace: match[2] ?? namespace, name: match[1] };
+  return referredKey(claim, namespace);
 }
 
 /** The volume that an instance mounts for an entry. Undefined for a claim that can't be read. */

@@ -9,7 +9,13 @@ import {
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field, operationFields } from '../describe.js';
-import { type Snapshot, snapshots, storageClasses, volumes } from '../kinds/index.js';
+import {
+  type Snapshot,
+  snapshots,
+  sourceSnapshot,
+  storageClasses,
+  volumes,
+} from '../kinds/index.js';
 import { nextPhase } from './phases.js';
 
 async function required(parts: ApiParts, request: JsonObject): Promise<Snapshot> {
@@ -41,14 +47,7 @@ async function restore(
     throw invalid([
       { field: 'volume.name', description: 'is required: the name of the new volume' },
     ]);
-  const elsewhere = textOf(target, 'namespace');
-  if (elsewhere !== '' && elsewhere !== namespace)
-    throw invalid([
-      {
-        field: 'volume.namespace',
-        description: `${JSON.stringify(elsewhere)} is not the namespace of snapshot "${namespace}/${name}"; a volume is made next to its snapshot: leave it out`,
-      },
-    ]);
+  const into = textOf(target, 'namespace') || namespace;
   if (snapshot.status !== 'Ready')
     throw failedPrecondition(
       'SnapshotNotReady',
@@ -58,15 +57,21 @@ async function restore(
   const source = await parts.store.get(volumes, { namespace, name: snapshot.source.volume });
   const volume = {
     name: wanted,
-    source: { snapshot: name },
+    source: { snapshot: into === namespace ? name : `${name}.${namespace}.svc` },
     storageClassName: textOf(target, 'storageClassName') || snapshot.storageClassName || '',
     size: textOf(target, 'size') || readable(snapshot.restoreSize ?? '0'),
     accessMode: source?.accessMode ?? 'ReadWriteOnce',
     ...(source?.parameters ? { parameters: source.parameters } : {}),
     ...(isJsonObject(target.labels) ? { labels: target.labels } : {}),
   };
+  // The path speaks for the snapshot's namespace only.
+  await parts.authorizer.demand(context.identity, {
+    resource: 'volumes',
+    verb: 'create',
+    namespace: into,
+  });
   return parts.resources.unary('Create', served, context, {
-    namespace,
+    namespace: into,
     volume,
     dryRun: request.dryRun === true,
   });
@@ -99,9 +104,10 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   const { store } = parts;
   const { namespace, name } = snapshot;
   const source = await store.get(volumes, { namespace, name: snapshot.source.volume });
-  const made = (await store.list(volumes, { namespace })).items.filter(
-    (volume) => volume.source?.snapshot === name,
-  );
+  const made = (await store.list(volumes)).items.filter((volume) => {
+    const key = sourceSnapshot(volume);
+    return key?.namespace === namespace && key.name === name;
+  });
   const storageClass = snapshot.storageClassName
     ? await store.get(storageClasses, { name: snapshot.storageClassName })
     : undefined;

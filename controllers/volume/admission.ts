@@ -1,7 +1,7 @@
 import { failedPrecondition, type FieldViolation, invalid, notFound, parseQuantity } from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
 import type { Driver, DriverRegistry } from '@kedge/driver-sdk';
-import { snapshots, type StorageClass, type Volume } from '../kinds/index.js';
+import { snapshots, sourceSnapshot, type StorageClass, type Volume } from '../kinds/index.js';
 import {
   maskParameters,
   referenceViolations,
@@ -92,10 +92,15 @@ async function sourceViolations(
   object: Volume,
   driver: Driver,
 ): Promise<readonly FieldViolation[]> {
-  if (!object.source) return [];
-  const key = { namespace: object.namespace, name: object.source.snapshot };
-  if (!(await context.can('snapshots', 'get', object.namespace)))
-    return [{ field: 'source.snapshot', description: 'you may not read snapshots here' }];
+  const key = sourceSnapshot(object);
+  if (!key) return [];
+  if (!(await context.can('snapshots', 'get', key.namespace)))
+    return [
+      {
+        field: 'source.snapshot',
+        description: `you may not read snapshots in namespace ${key.namespace}`,
+      },
+    ];
   const snapshot = await context.lookup(snapshots, key);
   if (!snapshot) throw notFound({ kind: 'Snapshot', ...key });
   const violations: FieldViolation[] = [];

@@ -7,6 +7,7 @@ import {
   storageClasses,
   type Volume,
   volumes,
+  sourceSnapshot,
 } from '../kinds/index.js';
 import { backoff, keyOfVolume, type VolumeControllerOptions } from './effects.js';
 import { nextPhase } from './phases.js';
@@ -20,9 +21,10 @@ export function volumeController(options: VolumeControllerOptions): Controller {
   volumeInformer.addIndex('class', (volume) => [volume.storageClassName]);
   volumeInformer.addIndex('owner', (volume) => (volume.ownerService ? [volume.ownerService] : []));
   const { lister } = volumeInformer;
-  volumeInformer.addIndex('source', (volume) =>
-    volume.source ? [`${volume.namespace}/${volume.source.snapshot}`] : [],
-  );
+  volumeInformer.addIndex('source', (volume) => {
+    const key = sourceSnapshot(volume);
+    return key ? [keyString(key)] : [];
+  });
   const pending = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Pending');
   const failed = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Failed');
   return newController({

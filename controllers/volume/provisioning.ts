@@ -3,6 +3,7 @@ import {
   done,
   fail,
   isDeleting,
+  keyString,
   parseQuantity,
   type Request,
   requeueAfter,
@@ -11,7 +12,14 @@ import {
   StatusError,
 } from 'kedge';
 import { DriverError, type ProvisionResult, type SnapshotIdentity } from '@kedge/driver-sdk';
-import { nodes, type Snapshot, snapshots, type Volume, volumes } from '../kinds/index.js';
+import {
+  nodes,
+  type Snapshot,
+  snapshots,
+  sourceSnapshot,
+  type Volume,
+  volumes,
+} from '../kinds/index.js';
 import { chooseTopology } from '../storage-class/topology.js';
 import { classMissing } from './driver-call.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
@@ -67,7 +75,7 @@ export class Provisioning {
   /** The Ready snapshot a volume is made from; undefined for none, a message while there is none yet. */
   #sourceOf(volume: Volume): Snapshot | undefined | string {
     if (!volume.source) return undefined;
-    const key = `${volume.namespace}/${volume.source.snapshot}`;
+    const key = keyString(sourceSnapshot(volume) ?? { name: volume.source.snapshot });
     const snapshot = this.#effects.options.manager.informer(snapshots).lister.get(key);
     if (!snapshot) return `snapshot "${key}" does not exist; create it, or delete this volume`;
     if (snapshot.metadata.deletionRequestedAt !== undefined)
@@ -167,7 +175,7 @@ export class Provisioning {
   }
 
   #restored(volume: Volume): SnapshotIdentity & { readonly handle: string } {
-    const key = `${volume.namespace}/${volume.source?.snapshot ?? ''}`;
+    const key = keyString(sourceSnapshot(volume) ?? { name: '' });
     const snapshot = this.#effects.options.manager.informer(snapshots).lister.get(key);
     const inFlight = snapshot?.restoresInFlight?.includes(volume.metadata.uid) === true;
     if (!snapshot?.handle || !inFlight)

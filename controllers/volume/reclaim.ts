@@ -10,7 +10,7 @@ import {
   StatusError,
 } from 'kedge';
 import { DriverError, errorClasses } from '@kedge/driver-sdk';
-import { type Snapshot, snapshots, type Volume, volumes } from '../kinds/index.js';
+import { type Snapshot, snapshots, sourceSnapshot, type Volume, volumes } from '../kinds/index.js';
 import { volumeFinalizer } from './admission.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { nextPhase } from './phases.js';
@@ -80,10 +80,10 @@ export class Reclaim {
 
   /** The snapshot a volume was made from may be deleted again. Idempotent. */
   async letGoOfSource(volume: Volume): Promise<void> {
-    if (!volume.source) return;
+    const key = sourceSnapshot(volume);
+    if (!key) return;
     const { uid } = volume.metadata;
     const { store, manager } = this.#effects.options;
-    const key = { namespace: volume.namespace, name: volume.source.snapshot };
     const cached = manager.informer(snapshots).lister.get(`${key.namespace}/${key.name}`);
     if (!cached?.restoresInFlight?.includes(uid)) return;
     const { metadata, restoresInFlight }: Snapshot = cached;

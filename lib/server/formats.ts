@@ -19,6 +19,13 @@ export const formats: Readonly<Record<string, Format>> = {
       /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(value),
     rule: 'must be a DNS-1123 subdomain: at most 253 characters a-z, 0-9, - and ., each part starting and ending with a letter or digit',
   },
+  'object-reference': {
+    test: (value) =>
+      /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.svc)?$/.test(
+        value,
+      ),
+    rule: 'must be a name, or <name>.<namespace>.svc for an object in another namespace',
+  },
   'registry-host': {
     test: (value) =>
       value.length <= 253 &&

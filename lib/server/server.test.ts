@@ -201,6 +201,7 @@ describe('request parsing', () => {
       'dns-label': 'a-1',
       'dns-subdomain': 'a-1.b',
       'registry-host': '*.example.com:5000',
+      'object-reference': 'a.b.svc',
       quantity: '10Gi',
       'absolute-path': '/a/b',
     };
@@ -208,6 +209,7 @@ describe('request parsing', () => {
       'dns-label': 'A',
       'dns-subdomain': 'a..b',
       'registry-host': 'https://example.com',
+      'object-reference': 'a.b',
       quantity: '10Gx',
       'absolute-path': '/a/../b',
     };

@@ -278,7 +278,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.Volume.Operation": "One call of the driver: what was asked, what came of it.",
   "api.Volume.Operation.next_try_at": "Empty when it is not tried again by itself.",
   "api.Volume.Operation.outcome": "Succeeded, or the class of the error.",
-  "api.Volume.Source.snapshot": "A Ready snapshot in the same namespace, of the same driver.",
+  "api.Volume.Source.snapshot": "A Ready snapshot of the same driver: its name, or <name>.<namespace>.svc in another namespace.",
   "api.Volume.formatted": "A block device was formatted once; it never is again.",
   "api.Volume.reclaim_policy": "Default: the class's policy.",
   "api.Volume.snapshots_in_flight": "Uids of snapshots that are being made of it.",

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import { type JsonObject, textOf } from 'kedge/rpc';
 import { eventually } from 'kedge/testing';
+import { kedgeClient } from '@kedge/api/client';
 import { finish, type SseEvent, TestDaemon, workload } from './daemon.js';
 
 const base = '/v1/namespaces/default';
@@ -114,6 +116,66 @@ describe('workloads through the API of a running daemon', function () {
     expect(terminal.stdout).to.match(/^\/dev\/pts\/\d+\r\n24 80\r\n$/);
     const signalled = await daemon.cli('exec', 'busy-0', '--', 'sh', '-c', 'kill -TERM $$');
     expect(signalled.code).to.equal(143);
+  });
+
+  it('the bidirectional stream carries input, sizes of the terminal and signals', async () => {
+    using client = kedgeClient({ server: daemon.grpcAddress, token: daemon.token });
+    const { signal } = new AbortController();
+    const talk = async (
+      start: JsonObject,
+      ...steps: readonly (readonly [until: string, then: readonly JsonObject[]])[]
+    ) => {
+      const waiting: JsonObject[] = [{ start: { namespace: 'default', name: 'busy-0', ...start } }];
+      let wake: () => void = () => undefined;
+      let over = false;
+      const requests = (async function* () {
+        while (!over) {
+          const next = waiting.shift();
+          if (next) yield next;
+          else await new Promise<void>((resolve) => (wake = resolve));
+        }
+      })();
+      let text = '';
+      let exit: unknown;
+      const left = [...steps];
+      for await (const answer of client.api.duplex('ExecService.Exec', requests, signal)) {
+        text += Buffer.from(textOf(answer, 'stdout'), 'base64').toString();
+        exit = answer.exit ?? exit;
+        while (left[0] && text.includes(left[0][0])) {
+          waiting.push(...left[0][1]);
+          left.shift();
+          wake();
+        }
+      }
+      over = true;
+      wake();
+      return { text, exit };
+    };
+    const stdin = (line: string) => ({ stdin: Buffer.from(line).toString('base64') });
+    const shell = await talk(
+      { command: ['sh', '-c', 'stty -echo; echo ready; exec sh'], tty: true },
+      ['ready', [stdin('stty size\n')]],
+      ['24 80', [{ resize: { columns: 101, rows: 41 } }, stdin('stty size\n')]],
+      ['41 101', [stdin('exit 6\n')]],
+    );
+    expect(shell.exit).to.deep.include({ code: 6 });
+    const script = 'trap "echo caught; exit 5" INT; echo ready; while :; do sleep 0.1; done';
+    const trapped = await talk({ command: ['sh', '-c', script] }, [
+      'ready',
+      [{ signal: 'SIGINT' }],
+    ]);
+    expect(trapped.text).to.contain('caught');
+    expect(trapped.exit).to.deep.include({ code: 5 });
+    const cat = await talk({ command: ['sh', '-c', 'echo ready; cat'] }, [
+      'ready',
+      [stdin('one '), stdin('two'), { stdinClosed: true }],
+    ]);
+    expect(cat.text).to.equal('ready\none two');
+    const wrong = await talk({ command: ['sh', '-c', 'echo ready; sleep 60'] }, [
+      'ready',
+      [{ signal: 'SIGNONE' }],
+    ]).catch((error: unknown) => error);
+    expect(String(wrong)).to.contain('SIGNONE');
   });
 
   it('a command ends with whoever asked for it', async () => {

@@ -29,6 +29,7 @@ export function addSnapshot(program: Command): void {
     .requiredOption('--to <volume>', 'name of the new volume')
     .description('make a new volume with the content of a snapshot')
     .option('-n, --namespace <name>', 'namespace', 'default')
+    .option('--to-namespace <name>', "namespace of the new volume; default: the snapshot's")
     .option('--size <quantity>', "size of the new volume; default: the snapshot's")
     .option('--storage-class <name>', "class of the new volume; default: the source's")
     .action(
@@ -38,6 +39,7 @@ export function addSnapshot(program: Command): void {
           readonly to: string;
           readonly size?: string;
           readonly storageClass?: string;
+          readonly toNamespace?: string;
         },
       ) =>
         callAndSay(
@@ -47,6 +49,7 @@ export function addSnapshot(program: Command): void {
             name,
             volume: {
               name: options.to,
+              namespace: options.toNamespace ?? '',
               size: options.size ?? '',
               storageClassName: options.storageClass ?? '',
             },

@@ -333,7 +333,7 @@ export function volume_Attachment_StateToNumber(object: Volume_Attachment_State)
 }
 
 export interface Volume_Source {
-  /** A Ready snapshot in the same namespace, of the same driver. */
+  /** A Ready snapshot of the same driver: its name, or <name>.<namespace>.svc in another namespace. */
   snapshot: string;
 }
 
