@@ -231,48 +231,6 @@ describe('storage through the API of a running daemon', function () {
     expect(daemon.log).to.contain('an instance that is gone');
   });
 
-  it('a snapshot is restored into another namespace by who may read it here and create there', async () => {
-    await daemon.ok('POST', '/v1/namespaces', { name: 'other' });
-    await volume('v', { size: '2Mi', labels: { a: 'b' } });
-    await until('volumes/v', 'Available');
-    const source = await handleOf('volumes/v');
-    await writeFile(join(source, 'file'), 'bytes');
-    await daemon.ok('POST', `${base}/snapshots`, { name: 's', source: { volume: 'v' } });
-    await until('snapshots/s', 'Ready');
-    const rules = [
-      { resources: ['snapshots'], verbs: ['get'], namespaces: ['default'] },
-      { resources: ['volumes'], verbs: ['create', 'update'], namespaces: ['default'] },
-      { resources: ['volumes'], verbs: ['create'], namespaces: ['other'] },
-    ];
-    await daemon.ok('POST', '/v1/admin/policies', { name: 'here', rules: rules.slice(0, 2) });
-    await daemon.ok('POST', '/v1/admin/policies', { name: 'both', rules });
-    await daemon.ok('POST', '/v1/admin/policies', { name: 'there', rules: rules.slice(1) });
-    const restore = async (policy: string) => {
-      await daemon.ok('POST', '/v1/admin/users', { name: policy, policies: [policy] });
-      const { token } = await daemon.ok('POST', '/v1/auth/tokens', { subject: policy });
-      const target = { name: 'copy', namespace: 'other', labels: { c: 'd' } };
-      const path = `${base}/snapshots/s:restore`;
-      return daemon.rest('POST', path, { volume: target }, String(token));
-    };
-    expect((await restore('here')).status).to.equal(403);
-    expect((await restore('there')).status).to.equal(400);
-    const made = await restore('both');
-    expect(made.status, JSON.stringify(made.body)).to.equal(200);
-    expect(made.body).to.deep.include({
-      namespace: 'other',
-      source: { snapshot: 's.default.svc' },
-      labels: { c: 'd' },
-    });
-    const copy = await eventually('the copy', async () => {
-      const { body } = await daemon.rest('GET', '/v1/namespaces/other/volumes/copy');
-      return body.status === 'Available' ? String(body.handle) : undefined;
-    });
-    expect(await readFile(join(copy, 'file'), 'utf8')).to.equal('bytes');
-    expect((await daemon.ok('GET', `${base}/snapshots/s:describe`)).references).to.be.an('array');
-    await daemon.ok('DELETE', `${base}/snapshots/s`);
-    await gone('snapshots/s');
-  });
-
   it('retry-provision refuses a volume that was provisioned: there is nothing to make anew', async () => {
     await volume('v');
     await until('volumes/v', 'Available');
