@@ -19,6 +19,8 @@ export class TimeSlice {
   constructor(clock: Clock, options: { readonly everyStep?: boolean } = {}) {
     this.#clock = clock;
     this.#stride = options.everyStep ? 1 : stride;
+    // A turn's age counts from when it is first asked for: what is done before the first step counts too.
+    clock.turnAgeMs();
   }
 
   /** Counts one item; true when the slice is used up. */

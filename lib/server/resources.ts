@@ -175,11 +175,11 @@ export class Resources {
       ...(limit > 0 ? { limit } : {}),
       ...(pageToken === '' ? {} : { pageToken }),
     };
+    // Tens of thousands are shown in slices, so that other calls get their turns.
+    const slice = new TimeSlice(this.#options.clock, { everyStep: true });
     const list = await this.#options.store.list(served.kind as unknown as Kind, options);
     const filter = this.#options.objectAccess?.filterFor(context.identity);
     const items: JsonObject[] = [];
-    // Tens of thousands are shown in slices, so that other calls get their turns.
-    const slice = new TimeSlice(this.#options.clock, { everyStep: true });
     for (const item of list.items) {
       if (slice.due()) await slice.pause();
       if (!filter || (await filter.allows(served.kind.plural, 'list', item)))
