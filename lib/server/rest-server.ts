@@ -182,17 +182,39 @@ export class RestServer {
     );
     const context = this.#context(request, reply);
     const answer = await this.#options.dispatcher.unary(method, context, message);
-    void reply.header('x-request-id', request.id);
-    if (method.standard?.verb === 'List') return this.#sendList(method, request, reply, answer);
+    const verb = method.standard?.verb;
+    if (verb === 'List') {
+      void reply.header('x-request-id', request.id);
+      return this.#sendList(method, request, reply, answer);
+    }
     const tag = entityTag(answer);
-    if (tag !== undefined) void reply.header('etag', tag);
-    if (method.standard?.verb === 'Get' && isKnown(request.headers['if-none-match'], tag))
-      return reply.code(304).send();
-    // Not left to the framework: it would look for a serializer of each answer.
+    const known = verb === 'Get' && isKnown(request.headers['if-none-match'], tag);
     // Revealed values are not kept.
-    const kept = method.standard?.verb === 'Get' && message.reveal !== true;
-    const text = kept ? this.#text(answer) : JSON.stringify(answer);
-    return reply.type('application/json; charset=utf-8').send(text);
+    const kept = verb === 'Get' && message.reveal !== true;
+    const text = known ? undefined : kept ? this.#text(answer) : JSON.stringify(answer);
+    this.#sendText(request, reply, tag, text);
+    return reply;
+  }
+
+  /** Past the framework's own sending, which looks for hooks and serializers at each answer; 304 without a text. */
+  #sendText(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    tag: string | undefined,
+    text: string | undefined,
+  ): void {
+    const headers: Record<string, string | number> = {
+      'x-request-id': request.id,
+      ...this.#crossOrigin.headersFor(request),
+    };
+    if (tag !== undefined) headers.etag = tag;
+    if (text !== undefined) {
+      headers['content-type'] = 'application/json; charset=utf-8';
+      headers['content-length'] = Buffer.byteLength(text);
+    }
+    reply.hijack();
+    reply.raw.writeHead(text === undefined ? 304 : 200, headers);
+    reply.raw.end(text);
   }
 
   #text(answer: JsonObject): string {
