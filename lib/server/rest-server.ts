@@ -1,5 +1,3 @@
-import { pipeline, Readable } from 'node:stream';
-import { createGzip } from 'node:zlib';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { limits, StatusError } from '../base/index.js';
 import type { JsonObject, MethodInfo } from '../rpc/index.js';
@@ -7,13 +5,12 @@ import type { Identity } from './auth/index.js';
 import type { CallContext } from './call.js';
 import { publicError } from './error-body.js';
 import type { TransportOptions } from './grpc-server.js';
-import { listText, longItems } from './list-encoding.js';
 import { type Comments, openApiDocument, openApiPath } from './openapi.js';
 import { peerOfSocket } from './peer.js';
-import { RecentCache } from './recent-cache.js';
 import { RequestCaller } from './request-context.js';
+import { RestAnswers } from './rest-answers.js';
 import { discardBody, sendError, transportError } from './rest-errors.js';
-import { acceptsGzip, CrossOrigin, entityTag, isKnown, withPrecondition } from './rest-headers.js';
+import { CrossOrigin, entityTag, isKnown, withPrecondition } from './rest-headers.js';
 import { parseBody, requestFromHttp } from './rest-request.js';
 import { sendStream } from './rest-stream.js';
 import { RouteMatcher } from './route-matcher.js';
@@ -25,8 +22,6 @@ const headersTimeoutMs = 10_000;
 const overdueMs = 5_000;
 /** Names may be this long in paths. */
 const parameterCharactersMax = 1_024;
-/** Smaller answers are not worth the packing. */
-const gzipItemsMin = 8;
 
 /** Ports of the REST gateway. */
 export interface RestOptions extends TransportOptions {
@@ -38,9 +33,6 @@ export interface RestOptions extends TransportOptions {
 
 const callers = new WeakMap<FastifyRequest, RequestCaller>();
 const identities = new WeakMap<FastifyRequest, Identity>();
-/** Answers whose text is kept: what many ask for is written once. */
-const textsMax = 1_024;
-const textCharactersMax = 32 * 1024;
 
 /** google.api.http's path in fastify's syntax; a name stops at the colon, for custom verbs. */
 export function fastifyPath(path: string): string {
@@ -57,14 +49,15 @@ export class RestServer {
   readonly #app: FastifyInstance;
   readonly #closing = new AbortController();
   readonly #crossOrigin: CrossOrigin;
+  readonly #answers: RestAnswers;
   readonly #watchOf: ReadonlyMap<MethodInfo, MethodInfo>;
   readonly #matcher: RouteMatcher;
-  readonly #texts = new RecentCache<JsonObject, string>(textsMax);
   #document: string | undefined;
 
   constructor(options: RestOptions) {
     this.#options = options;
     this.#crossOrigin = new CrossOrigin(options.corsOrigins);
+    this.#answers = new RestAnswers(this.#crossOrigin, options.clock);
     this.#app = this.#make();
     const { methods } = options.dispatcher;
     this.#matcher = new RouteMatcher(methods, [{ method: 'GET', path: openApiPath }]);
@@ -185,73 +178,15 @@ export class RestServer {
     const verb = method.standard?.verb;
     if (verb === 'List') {
       void reply.header('x-request-id', request.id);
-      return this.#sendList(method, request, reply, answer);
+      return this.#answers.sendList(method, request, reply, answer);
     }
     const tag = entityTag(answer);
     const known = verb === 'Get' && isKnown(request.headers['if-none-match'], tag);
     // Revealed values are not kept.
     const kept = verb === 'Get' && message.reveal !== true;
-    const text = known ? undefined : kept ? this.#text(answer) : JSON.stringify(answer);
-    this.#sendText(request, reply, tag, text);
+    const text = known ? undefined : kept ? this.#answers.text(answer) : JSON.stringify(answer);
+    this.#answers.sendText(request, reply, tag, text);
     return reply;
-  }
-
-  /** Past the framework's own sending, which looks for hooks and serializers at each answer; 304 without a text. */
-  #sendText(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    tag: string | undefined,
-    text: string | undefined,
-  ): void {
-    const headers: Record<string, string | number> = {
-      'x-request-id': request.id,
-      ...this.#crossOrigin.headersFor(request),
-    };
-    if (tag !== undefined) headers.etag = tag;
-    if (text !== undefined) {
-      headers['content-type'] = 'application/json; charset=utf-8';
-      headers['content-length'] = Buffer.byteLength(text);
-    }
-    reply.hijack();
-    reply.raw.writeHead(text === undefined ? 304 : 200, headers);
-    reply.raw.end(text);
-  }
-
-  #text(answer: JsonObject): string {
-    let large: string | undefined;
-    const kept = this.#texts.of(answer, () => {
-      const text = JSON.stringify(answer);
-      if (text.length <= textCharactersMax) return text;
-      large = text;
-      return '';
-    });
-    return kept === '' ? (large ?? JSON.stringify(answer)) : kept;
-  }
-
-  /** Lists are sent in pieces, and packed where the client takes that. */
-  #sendList(
-    method: MethodInfo,
-    request: FastifyRequest,
-    reply: FastifyReply,
-    answer: JsonObject,
-  ): FastifyReply {
-    const items = longItems(method, answer);
-    const count = Array.isArray(answer.items) ? answer.items.length : 0;
-    const packed = count >= gzipItemsMin && acceptsGzip(request.headers['accept-encoding']);
-    void reply.type('application/json; charset=utf-8');
-    const vary = reply.getHeader('vary');
-    void reply.header(
-      'vary',
-      vary === undefined ? 'accept-encoding' : `${String(vary)}, accept-encoding`,
-    );
-    if (packed) void reply.header('content-encoding', 'gzip');
-    if (!items && !packed) return reply.send(JSON.stringify(answer));
-    const text = items
-      ? Readable.from(listText(answer, items, this.#options.clock))
-      : Readable.from([JSON.stringify(answer)]);
-    if (!packed) return reply.send(text);
-    // Whichever side ends first ends the other; a client that went away is no failure.
-    return reply.send(pipeline(text, createGzip(), () => undefined));
   }
 
   #message(
