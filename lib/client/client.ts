@@ -13,6 +13,7 @@ import type { ApiObject, Kind } from '../object/index.js';
 import {
   decodeStatus,
   type DescMethod,
+  httpRoute,
   type JsonObject,
   methodTable,
   present,
@@ -116,7 +117,8 @@ export class ApiClient {
   callBytes(id: string, request: JsonObject, options: CallOptions = {}): Promise<Buffer> {
     const { attempts = 1, signal } = { ...this.#options.retry, ...options };
     const attempt = (): Promise<Buffer> => this.#renewed(id, request, options);
-    return retried(attempt, { attempts, idempotent: isIdempotent(id, request), signal });
+    const route = httpRoute(this.#options.schemas.registry, this.#method(id).desc);
+    return retried(attempt, { attempts, idempotent: isIdempotent(route, request), signal });
   }
 
   async #renewed(id: string, request: JsonObject, options: CallOptions): Promise<Buffer> {

@@ -1,8 +1,14 @@
-import { hasCode, sleep, StatusError, systemClock, systemRandom } from '../base/index.js';
-import { isJsonObject, type JsonObject } from '../rpc/index.js';
+import {
+  backoffDelayMs,
+  hasCode,
+  sleep,
+  StatusError,
+  systemClock,
+  systemRandom,
+} from '../base/index.js';
+import { type HttpRoute, isJsonObject, type JsonObject } from '../rpc/index.js';
 
-const firstDelayMs = 100;
-const delayMaxMs = 5_000;
+const backoff = { baseMs: 100, maxMs: 5_000, jitter: 0.25 };
 
 /** How a call is tried again. */
 export interface RetryOptions {
@@ -12,9 +18,6 @@ export interface RetryOptions {
   readonly idempotent: boolean;
   readonly signal: AbortSignal | undefined;
 }
-
-const reads = /\.(Get|List|WhoAmI|CanI|Check|Describe)\w*$/;
-const replaces = /\.(Update|UpdateStatus)\w*$/;
 
 function versioned(request: JsonObject): boolean {
   return Object.values(request).some(
@@ -27,12 +30,12 @@ function versioned(request: JsonObject): boolean {
 }
 
 /**
- * Whether repeating a call whose answer was lost changes nothing more: reads, dry runs, and replacing
+ * Whether repeating a call whose answer was lost changes nothing more, as its route tells: reads, dry runs, and replacing
  * without a version. With a version the repeat would be refused although the first one was done.
  */
-export function isIdempotent(id: string, request: JsonObject): boolean {
-  if (reads.test(id) || request.dryRun === true) return true;
-  return replaces.test(id) && !versioned(request);
+export function isIdempotent(route: HttpRoute | undefined, request: JsonObject): boolean {
+  if (route?.method === 'GET' || request.dryRun === true) return true;
+  return route?.method === 'PUT' && !versioned(request);
 }
 
 /** True for a failure that went away by itself: nothing was done, or doing it again is no harm. */
@@ -52,10 +55,9 @@ export async function retried<T>(
       return await attempt();
     } catch (error) {
       if (tries >= attempts || signal?.aborted || !isPassing(error, idempotent)) throw error;
-      const backoffMs = Math.min(delayMaxMs, firstDelayMs * 2 ** (tries - 1));
       const askedMs = error instanceof StatusError ? (error.retryAfterMs ?? 0) : 0;
-      const jitter = 0.5 + systemRandom.next() / 2;
-      await sleep(systemClock, Math.max(askedMs, backoffMs * jitter), signal);
+      const delayMs = backoffDelayMs(backoff, tries - 1, systemRandom);
+      await sleep(systemClock, Math.max(askedMs, delayMs), signal);
       if (signal?.aborted) throw error;
     }
   }
