@@ -37,7 +37,7 @@ export function authMethods(parts: ApiParts): readonly CustomMethod[] {
     },
     {
       id: 'AuthService.WhoAmI',
-      access: { type: 'authenticated' },
+      access: { type: 'authenticated', reads: true },
       handler: {
         type: 'unary',
         call: ({ identity }) => Promise.resolve({ ...identity }),
@@ -45,7 +45,7 @@ export function authMethods(parts: ApiParts): readonly CustomMethod[] {
     },
     {
       id: 'AuthService.CanI',
-      access: { type: 'authenticated' },
+      access: { type: 'authenticated', reads: true },
       handler: {
         type: 'unary',
         call: (context, request) => {

@@ -27,7 +27,11 @@ export type MethodAccess =
       readonly scope: 'Namespaced' | 'Cluster';
     }
   /** Anyone with a valid token; the handler checks further. */
-  | { readonly type: 'authenticated' }
+  | {
+      readonly type: 'authenticated';
+      /** True: it changes nothing, and is recorded like other reads. */
+      readonly reads?: boolean;
+    }
   /** No token needed. */
   | { readonly type: 'anonymous' };
 

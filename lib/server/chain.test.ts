@@ -134,6 +134,15 @@ describe('sessions', () => {
     const denied = { ...ann, subject: 'denied' };
     const none = sessions.run(denied, access, never, late.source);
     expect(await reasonOf(none)).to.equal('PermissionDenied');
+    valid = true;
+    const moved = new Sessions({
+      authenticator: { ...authenticator, recheck: () => Promise.resolve({ ...ann, node: 'b' }) },
+      authorizer: accessControl(() => true),
+      clock,
+      logger: silentLogger,
+    });
+    const elsewhere = moved.run({ ...ann, node: 'a' }, access, never, late.source);
+    expect(await reasonOf(elsewhere)).to.equal('PermissionDenied');
   });
 });
 

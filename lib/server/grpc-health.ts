@@ -32,7 +32,7 @@ export function healthMethods(options: HealthOptions): readonly CustomMethod[] {
   return [
     {
       id: 'Health.Check',
-      access: { type: 'authenticated' },
+      access: { type: 'authenticated', reads: true },
       handler: {
         type: 'unary',
         call: (_context, request) => {
@@ -50,7 +50,7 @@ export function healthMethods(options: HealthOptions): readonly CustomMethod[] {
     },
     {
       id: 'Health.Watch',
-      access: { type: 'authenticated' },
+      access: { type: 'authenticated', reads: true },
       handler: {
         type: 'stream',
         call: ({ signal }, request) => watch(request, signal),

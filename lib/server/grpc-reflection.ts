@@ -80,7 +80,7 @@ export function reflectionMethod(reflected: readonly ReflectedSchemas[]): Custom
   }
   return {
     id: 'ServerReflection.ServerReflectionInfo',
-    access: { type: 'authenticated' },
+    access: { type: 'authenticated', reads: true },
     handler: {
       type: 'bidi',
       opening: (first) => first,

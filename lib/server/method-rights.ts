@@ -9,7 +9,7 @@ import {
 } from '../rpc/index.js';
 import type { ServedKind } from './admission.js';
 import type { Access } from './auth/index.js';
-import type { CustomMethod } from './call.js';
+import type { CustomMethod, MethodAccess } from './call.js';
 import { requestNamespace } from './resources.js';
 
 const verbs: Readonly<Record<StandardVerb, string>> = {
@@ -58,7 +58,7 @@ export class MethodRights {
     const custom = this.#custom.get(method.id);
     if (custom) {
       const { access } = custom;
-      if (access.type !== 'policy') return { resource: '', verb: verbOf(method) };
+      if (access.type !== 'policy') return { resource: '', verb: verbOf(method, access) };
       return { resource: access.resource, verb: access.verb };
     }
     const { served, verb } = this.standard(method);
@@ -85,9 +85,9 @@ export class MethodRights {
 }
 
 /** What a method without a right of its own does: it reads, or its name says it. */
-function verbOf(method: MethodInfo): string {
-  const name = method.id.split('.')[1] ?? '';
-  return /^(WhoAmI|CanI|Check|Watch|ServerReflectionInfo)$/.test(name) ? 'get' : name.toLowerCase();
+function verbOf(method: MethodInfo, access: MethodAccess): string {
+  if (access.type === 'authenticated' && access.reads) return 'get';
+  return (method.id.split('.')[1] ?? '').toLowerCase();
 }
 
 const namesMax = 20;

@@ -37,6 +37,14 @@ function expired(): StatusError {
   });
 }
 
+function renarrowed(): StatusError {
+  return new StatusError({
+    code: 'PermissionDenied',
+    reason: 'PermissionDenied',
+    message: 'the objects that this account may touch have changed; resume the stream',
+  });
+}
+
 /**
  * Streams that are open, each with the right it lives by: it ends with an error as soon as its token
  * expires or is revoked, its user goes, or no policy allows it any more.
@@ -98,6 +106,8 @@ export class Sessions {
     try {
       const identity = await authenticator.recheck(session.identity);
       if (session.access) await authorizer.demand(identity, session.access);
+      // Objects are filtered by the node that the stream began with.
+      if (identity.node !== session.identity.node) throw renarrowed();
     } catch (error) {
       session.end.abort(error);
     }
