@@ -29,7 +29,7 @@ import {
 } from '../kinds/index.js';
 import { RetryGate } from '../retry-gate.js';
 import type { Sealer } from '../secret/index.js';
-import { volumeOfMount } from '../service/index.js';
+import { mountedVolumes } from '../service/index.js';
 import { environmentOf } from './environment.js';
 import { InstanceNotes, told } from './instance-notes.js';
 import { decideRestart, wasHealthy } from './restart.js';
@@ -80,13 +80,7 @@ export class Agent implements Runnable {
     this.#gate = new RetryGate(clock, random, backoff);
     this.#notes = new InstanceNotes(options);
     const informer = manager.informer(instances);
-    const mounted = (instance: Instance): readonly string[] =>
-      (instance.template.volumes ?? []).flatMap((mount) => {
-        const { namespace, service, ordinal } = instance;
-        const key = volumeOfMount(mount, namespace, service, ordinal);
-        return key ? [`${key.namespace}/${key.name}`] : [];
-      });
-    informer.addIndex('volume', mounted);
+    informer.addIndex('volume', mountedVolumes);
     informer.addIndex('environment', ({ namespace, template }) =>
       (template.envFrom ?? []).map((from) =>
         from.secret

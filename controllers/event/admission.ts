@@ -1,7 +1,8 @@
 import { type Clock, type Event, timestamp } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
 
-const ttlMs = 24 * 3_600_000;
+/** Events are kept for a day (design.md section 7). */
+export const eventTtlMs = 24 * 3_600_000;
 
 /** Rules of events that clients write: times and the count are filled in, and they expire too. */
 export function eventRules(clock: Clock): AdmissionRules<Event> {
@@ -24,7 +25,7 @@ export function eventRules(clock: Clock): AdmissionRules<Event> {
         message: event.message ?? '',
         metadata: {
           ...event.metadata,
-          expiresAt: new Date(clock.now() + ttlMs).toISOString(),
+          expiresAt: new Date(clock.now() + eventTtlMs).toISOString(),
         },
       });
     },

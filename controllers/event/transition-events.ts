@@ -19,6 +19,7 @@ import {
   snapshots,
   volumes,
 } from '../kinds/index.js';
+import { eventTtlMs } from './admission.js';
 import { type Observed, transitionsOf } from './transitions.js';
 
 /** Ports of the writer of events. */
@@ -29,8 +30,6 @@ export interface TransitionEventsOptions {
 }
 
 const observed = [volumes, snapshots, services, instances, nodes, namespaces] as const;
-/** Events are kept for a day (design.md section 7). */
-const ttlMs = 24 * 3_600_000;
 const retryMs = 1_000;
 
 /** The part of an object's state that its next transition is seen against. */
@@ -57,7 +56,12 @@ export class TransitionEvents implements Runnable {
 
   constructor(options: TransitionEventsOptions) {
     this.#options = options;
-    this.#recorder = new EventRecorder({ ...options, kind: events, source: 'kedged', ttlMs });
+    this.#recorder = new EventRecorder({
+      ...options,
+      kind: events,
+      source: 'kedged',
+      ttlMs: eventTtlMs,
+    });
   }
 
   start(): Promise<void> {

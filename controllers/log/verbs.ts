@@ -4,7 +4,7 @@ import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import type { Runtime } from '../agent/index.js';
 import { type Instance, instances, services } from '../kinds/index.js';
 import { type LogPosition, readLines } from './log-reader.js';
-import { merge } from './merge.js';
+import { merge } from '../merge.js';
 
 /** What the log service reads from. */
 export interface LogVerbOptions {

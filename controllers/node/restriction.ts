@@ -2,15 +2,7 @@ import { type ApiObject, keyString, type Lister, type Manager } from 'kedge';
 import type { Identity, ObjectAccess, ObjectFilter } from 'kedge/server';
 import { type Instance, instances, type Volume, volumes } from '../kinds/index.js';
 import { parseReference } from '../secret/index.js';
-import { volumeOfMount } from '../service/index.js';
-
-/** Volumes that an instance claims, as `<namespace>/<name>`. */
-function claimed({ namespace, service, ordinal, template }: Instance): readonly string[] {
-  return (template.volumes ?? []).flatMap((mount) => {
-    const key = volumeOfMount(mount, namespace, service, ordinal);
-    return key ? [keyString(key)] : [];
-  });
-}
+import { mountedVolumes } from '../service/index.js';
 
 /** Secrets or configmaps that an instance takes its environment from. */
 function environment(instance: Instance, kind: 'secret' | 'configmap'): readonly string[] {
@@ -84,7 +76,7 @@ class NodeFilter implements ObjectFilter {
     const attached = (volume.attachments ?? []).some(({ node }) => node === this.#node);
     if (attached || volume.boundNode === this.#node) return true;
     const key = keyString(volume);
-    return this.#mine().some((instance) => claimed(instance).includes(key));
+    return this.#mine().some((instance) => mountedVolumes(instance).includes(key));
   }
 }
 

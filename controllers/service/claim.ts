@@ -1,5 +1,10 @@
-import { type ObjectKey } from 'kedge';
-import { referredKey, templateVolumeName, type VolumeMount } from '../kinds/index.js';
+import { keyString, type ObjectKey } from 'kedge';
+import {
+  type Instance,
+  referredKey,
+  templateVolumeName,
+  type VolumeMount,
+} from '../kinds/index.js';
 
 /** A key that certainly has a namespace. */
 export type NamespacedKey = Required<ObjectKey>;
@@ -10,6 +15,19 @@ export type NamespacedKey = Required<ObjectKey>;
  */
 export function claimedVolume(claim: string, namespace: string): NamespacedKey | undefined {
   return referredKey(claim, namespace);
+}
+
+/** Volumes that an instance mounts, as `<namespace>/<name>`. */
+export function mountedVolumes({
+  namespace,
+  service,
+  ordinal,
+  template,
+}: Instance): readonly string[] {
+  return (template.volumes ?? []).flatMap((mount) => {
+    const key = volumeOfMount(mount, namespace, service, ordinal);
+    return key ? [keyString(key)] : [];
+  });
 }
 
 /** The volume that an instance mounts for an entry. Undefined for a claim that can't be read. */

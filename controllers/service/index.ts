@@ -5,7 +5,7 @@ export {
   type ServiceRuleOptions,
   serviceRules,
 } from './admission.js';
-export { claimedVolume, type NamespacedKey, volumeOfMount } from './claim.js';
+export { claimedVolume, mountedVolumes, type NamespacedKey, volumeOfMount } from './claim.js';
 export { serviceController, type ServiceControllerOptions } from './controller.js';
 export { isReady, planService, type ServicePlan, type ServiceSituation } from './plan.js';
 export { serviceVerbs } from './verbs.js';

@@ -4,6 +4,7 @@ import { readFile, readlink } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
+import { merge } from '../../merge.js';
 import type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from '../exec.js';
 
 const run = promisify(execFile);
@@ -147,10 +148,7 @@ class PipedCommand implements ExecProcess {
     });
     // Nobody reads the command's input any more: what it has read is its own affair.
     child.stdin?.on('error', () => undefined);
-    this.output = merged([
-      ['stdout', child.stdout],
-      ['stderr', child.stderr],
-    ]);
+    this.output = merge([tagged('stdout', child.stdout), tagged('stderr', child.stderr)]);
   }
 
   async write(data: Buffer): Promise<void> {
@@ -244,27 +242,9 @@ function drained(stream: Writable): Promise<void> {
   });
 }
 
-type Source = readonly [ExecOutput['stream'], Readable | null];
-
-/** Both streams as they come; neither is read on before what was read is taken. */
-async function* merged(sources: readonly Source[]): AsyncIterable<ExecOutput> {
-  type Step = { readonly at: number; readonly result: IteratorResult<Buffer> };
-  const iterators = sources.map(
-    ([, stream]) => stream?.[Symbol.asyncIterator]() as AsyncIterator<Buffer> | undefined,
-  );
-  const step = async (at: number): Promise<Step> => {
-    const ended: IteratorResult<Buffer> = { done: true, value: undefined };
-    return { at, result: (await iterators[at]?.next()) ?? ended };
-  };
-  const pending = new Map(iterators.map((_, at) => [at, step(at)]));
-  while (pending.size > 0) {
-    const { at, result } = await Promise.race(pending.values());
-    if (result.done) {
-      pending.delete(at);
-      continue;
-    }
-    pending.set(at, step(at));
-    const [stream] = sources[at] ?? ['stdout'];
-    yield { stream, data: result.value };
-  }
+async function* tagged(
+  stream: ExecOutput['stream'],
+  source: Readable | null,
+): AsyncIterable<ExecOutput> {
+  for await (const data of source ?? []) yield { stream, data: data as Buffer };
 }
