@@ -8,14 +8,20 @@ export interface Timer {
   cancel(): void;
 }
 
+/** How a timer is set. */
+export interface TimerOptions {
+  /** Someone awaits it, so that the process goes on for it; by default a pending timer does not keep it. */
+  readonly keepsProcess?: boolean;
+}
+
 /** Where time comes from. */
 export interface Clock {
   /** Wall-clock time, milliseconds since the epoch. May jump. */
   now(): number;
   /** Milliseconds that never go back; only differences mean something. */
   monotonic(): number;
-  /** Runs `callback` once after `delayMs` (0 or more). A pending timer does not keep the process alive. */
-  setTimer(callback: () => void, delayMs: number): Timer;
+  /** Runs `callback` once after `delayMs` (0 or more). */
+  setTimer(callback: () => void, delayMs: number, options?: TimerOptions): Timer;
   /**
    * Milliseconds that the present turn of the event loop has lasted, counted from the first time
    * it was asked: long work of many parts shares this budget (see TimeSlice).
@@ -47,7 +53,7 @@ function turnClock(): () => number {
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  setTimer(callback, delayMs) {
+  setTimer(callback, delayMs, options) {
     // Node turns a delay beyond 2^31-1 ms into 1 ms: re-arm instead.
     let handle: NodeJS.Timeout;
     const arm = (leftMs: number): void => {
@@ -56,7 +62,7 @@ export const systemClock: Clock = {
         if (leftMs > stepMs) arm(leftMs - stepMs);
         else callback();
       }, stepMs);
-      handle.unref();
+      if (!options?.keepsProcess) handle.unref();
     };
     arm(Math.max(0, delayMs));
     return { cancel: () => clearTimeout(handle) };
@@ -66,7 +72,12 @@ export const systemClock: Clock = {
 };
 
 /** Resolves after `delayMs`, or at once when `signal` aborts (it does not reject: callers look at the signal). */
-export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+export function sleep(
+  clock: Clock,
+  delayMs: number,
+  signal?: AbortSignal,
+  options?: TimerOptions,
+): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const finish = (): void => {
@@ -74,7 +85,7 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
       signal?.removeEventListener('abort', finish);
       resolve();
     };
-    const timer = clock.setTimer(finish, delayMs);
+    const timer = clock.setTimer(finish, delayMs, options);
     signal?.addEventListener('abort', finish, { once: true });
   });
 }

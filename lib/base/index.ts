@@ -5,6 +5,7 @@
 export * from './errors.js';
 export * from './clock.js';
 export * from './time-slice.js';
+export * from './time-share.js';
 export * from './random.js';
 export * from './logger.js';
 export * from './backoff.js';

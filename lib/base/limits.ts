@@ -21,6 +21,8 @@ export const limits = {
   historyBytesMax: 1_073_741_824,
   /** Records between two durable compaction marks. */
   compactionStepRecords: 5_000,
+  /** Share of the time that a compaction works while the history is not over its bytes. */
+  compactionTimeShare: 0.5,
   /** Free bytes below which the store takes deletions only. */
   freeBytesFloor: 67_108_864,
   /** Objects in one list page: default and maximum. */

@@ -1,4 +1,4 @@
-import { limits } from '../base/index.js';
+import { limits, type TimeShare } from '../base/index.js';
 import { type Checkpoint, countRecord, type Engine, type RecordAddress } from './engine.js';
 import { type DecodedRecord, decodeRecord } from './record-codec.js';
 
@@ -15,6 +15,8 @@ export interface CompactionOptions {
   /** Encoded bytes above the mark, and how many may stay whatever their age. */
   readonly historyBytes: number;
   readonly historyBytesMax: number;
+  /** Compaction is in no hurry until the history is over its bytes. */
+  readonly share: TimeShare;
   /** Stops between two steps; what was done stays done. */
   readonly signal: AbortSignal;
   /** Runs when a mark is durable, before anything is dropped below it, with the bytes it passed. */
@@ -33,10 +35,11 @@ export async function compactLog(options: CompactionOptions): Promise<void> {
   let mark = options.from;
   let step: DecodedRecord[] = [];
   let passedBytes = 0;
+  const tooMuch = (): boolean => options.historyBytes - passedBytes > options.historyBytesMax;
+  const rest = (): Promise<void> => (tooMuch() ? Promise.resolve() : options.share.rest());
   const due = ({ revision, at }: DecodedRecord): boolean =>
     revision <= options.to &&
-    ((revision <= options.to - options.keepEvents && at < options.olderThan) ||
-      options.historyBytes - passedBytes > options.historyBytesMax);
+    ((revision <= options.to - options.keepEvents && at < options.olderThan) || tooMuch());
   const flush = async (): Promise<void> => {
     const last = step.at(-1);
     if (!last) return;
@@ -50,8 +53,12 @@ export async function compactLog(options: CompactionOptions): Promise<void> {
       await options.engine.drop(drops.slice(at, at + limits.watchBatchEvents));
     mark = checkpoint;
     step = [];
+    await rest();
   };
-  for await (const chunk of options.engine.scan(mark.revision)) {
+  // Nothing is read that can't be due.
+  const through = tooMuch() ? options.to : options.to - options.keepEvents;
+  if (through <= mark.revision) return;
+  for await (const chunk of options.engine.scan(mark.revision, { through })) {
     for (const raw of chunk) {
       const record = decodeRecord(raw);
       // Decided at the first record of a revision only: a mark never splits one.
@@ -62,6 +69,7 @@ export async function compactLog(options: CompactionOptions): Promise<void> {
       step.push(record);
       passedBytes += record.size;
     }
+    await rest();
   }
   await flush();
 }

@@ -30,6 +30,12 @@ export interface EngineState {
   readonly highWater: number;
 }
 
+/** What a reader of the log can do without. */
+export interface ScanOptions {
+  /** Last revision of interest, default all; an engine may give later ones all the same. */
+  readonly through?: number;
+}
+
 /**
  * Where the log lives. An engine stores bytes durably and gives them back; all semantics (versions,
  * conflicts, visibility, watch, checksums) sit above it and are the same for every engine.
@@ -38,7 +44,7 @@ export interface Engine {
   /** Opens or creates. @throws StatusError FailedPrecondition when another process holds it, DataLoss on damage. */
   open(newStoreId: () => string): Promise<EngineState>;
   /** Records after `revision` in order of revision and index, in chunks of at most some hundreds. */
-  scan(revision: number): AsyncIterable<readonly EngineRecord[]>;
+  scan(revision: number, options?: ScanOptions): AsyncIterable<readonly EngineRecord[]>;
   /** Makes the records durable, all or none. After a rejection the outcome is unknown. */
   append(records: readonly EngineRecord[]): Promise<void>;
   get(address: RecordAddress): Promise<Buffer | undefined>;

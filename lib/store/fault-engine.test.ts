@@ -43,8 +43,8 @@ function faulty(
       return calls;
     },
     open: (newId) => call(() => inner.open(newId)),
-    async *scan(revision) {
-      for await (const chunk of inner.scan(revision)) yield await call(async () => chunk);
+    async *scan(revision, options) {
+      for await (const chunk of inner.scan(revision, options)) yield await call(async () => chunk);
     },
     append: (records) => call(() => inner.append(records)),
     get: (address) => call(() => inner.get(address)),

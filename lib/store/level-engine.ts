@@ -11,6 +11,7 @@ import {
   type EngineRecord,
   type EngineState,
   type RecordAddress,
+  type ScanOptions,
 } from './engine.js';
 import { HighWaterMark } from './high-water.js';
 import { checkTables } from './table-check.js';
@@ -199,9 +200,13 @@ export class LevelEngine implements Engine {
     });
   }
 
-  async *scan(revision: number): AsyncIterable<readonly EngineRecord[]> {
+  async *scan(
+    revision: number,
+    { through }: ScanOptions = {},
+  ): AsyncIterable<readonly EngineRecord[]> {
     const from = encodeKey({ revision: revision + 1, index: 0 });
-    const range = { gte: from, lt: logEnd, highWaterMarkBytes: chunkBytes };
+    const to = through === undefined ? logEnd : encodeKey({ revision: through + 1, index: 0 });
+    const range = { gte: from, lt: to, highWaterMarkBytes: chunkBytes };
     const iterator = this.#db.iterator(range);
     // The next chunk is read while this one is worked on; it may fail before anyone waits for it.
     const ahead = (): ReturnType<typeof iterator.nextv> => {

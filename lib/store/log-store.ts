@@ -8,6 +8,7 @@ import {
   StatusError,
   systemClock,
   systemRandom,
+  TimeShare,
 } from '../base/index.js';
 import {
   type AnyKind,
@@ -297,6 +298,7 @@ class LogStore extends TransactionalWrites implements ObjectStore {
         olderThan: this.#clock.now() - (options.historyAgeMs ?? limits.historyAgeMs),
         historyBytes: this.#historyBytes,
         historyBytesMax: options.historyBytesMax ?? limits.historyBytesMax,
+        share: new TimeShare(this.#clock, limits.compactionTimeShare, this.#closing.signal),
         signal: this.#closing.signal,
         onMark: (mark, bytes) => {
           this.#checkpoint = mark;

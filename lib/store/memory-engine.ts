@@ -5,6 +5,7 @@ import {
   type EngineRecord,
   type EngineState,
   type RecordAddress,
+  type ScanOptions,
 } from './engine.js';
 
 const chunkRecords = 500;
@@ -19,14 +20,17 @@ export class MemoryEngine implements Engine {
     return Promise.resolve(this.#state);
   }
 
-  async *scan(revision: number): AsyncIterable<readonly EngineRecord[]> {
+  async *scan(
+    revision: number,
+    { through = Infinity }: ScanOptions = {},
+  ): AsyncIterable<readonly EngineRecord[]> {
     // By address, not by position: records may be dropped between two chunks.
     let after: RecordAddress = { revision, index: Number.MAX_SAFE_INTEGER };
     for (;;) {
       const start = this.#after(after);
       const chunk = this.#records.slice(start, start + chunkRecords);
       const last = chunk.at(-1);
-      if (!last) return;
+      if (!last || (chunk[0]?.revision ?? 0) > through) return;
       after = last;
       await Promise.resolve();
       yield chunk;

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { LevelEngine, openStore } from 'kedge';
 import { type BenchOptions, type Measurement, percentile } from './measurement.js';
 import { item, items, withDirectory } from './objects.js';
@@ -42,7 +43,11 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
       quiet.get.push(...calm.get);
       let running = true;
       const compacting = (async () => {
-        while (running) await store.compact();
+        while (running) {
+          await store.compact();
+          // Also when there is nothing to do.
+          await setImmediate();
+        }
       })();
       const loaded = await load(ms);
       busy.put.push(...loaded.put);
