@@ -28,6 +28,8 @@ export const limits = {
   /** Objects in one list page: default and maximum. */
   pageSizeDefault: 500,
   pageSizeMax: 10_000,
+  /** Encoded bytes of a list answer in one gRPC message: most clients take 4 MiB, and no turn gets long. */
+  listMessageBytes: 524_288,
   /** Paged lists that can be under way at once, and how long one may pause between pages. */
   pagedListsMax: 64,
   pagedListIdleMs: 300_000,

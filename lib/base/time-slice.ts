@@ -1,7 +1,7 @@
 import type { Clock } from './clock.js';
 
 /** Below the 20 ms that a synchronous slice may take, with room for the step that crosses it. */
-const sliceMs = 6;
+const sliceMs = 4;
 /** Small steps between looks at the clock. */
 const stride = 32;
 

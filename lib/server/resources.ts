@@ -1,4 +1,12 @@
-import { type Clock, conflict, hasCode, invalid, notFound, TimeSlice } from '../base/index.js';
+import {
+  type Clock,
+  conflict,
+  hasCode,
+  invalid,
+  limits,
+  notFound,
+  TimeSlice,
+} from '../base/index.js';
 import {
   type AnyKind,
   type ApiObject,
@@ -173,6 +181,7 @@ export class Resources {
       ...(fields ? { fields } : {}),
       ...(namespace === undefined || namespace === '-' ? {} : { namespace }),
       ...(limit > 0 ? { limit } : {}),
+      ...(context.transport === 'grpc' ? { pageBytes: limits.listMessageBytes } : {}),
       ...(pageToken === '' ? {} : { pageToken }),
     };
     // Tens of thousands are shown in slices, so that other calls get their turns.

@@ -1,20 +1,24 @@
 import { type ApiObject, deepFreeze, type Stored } from '../object/index.js';
-import type { RecordAddress } from './engine.js';
+import type { EncodedRecord } from './record-codec.js';
+
+/** The record an object came from, as far as it is kept. */
+export type RecordOrigin = Omit<EncodedRecord, 'bytes'>;
 
 /** A living object as the store holds it: its JSON until somebody looks, then the frozen object. */
-export class LazyObject<T extends ApiObject = ApiObject> implements Stored<T>, RecordAddress {
+export class LazyObject<T extends ApiObject = ApiObject> implements Stored<T>, RecordOrigin {
   readonly key: string;
-  /** Address and checksum of the record it came from. */
   readonly revision: number;
   readonly index: number;
   readonly checksum: number;
+  readonly size: number;
   #form: string | T;
 
-  constructor(key: string, address: RecordAddress, checksum: number, form: string | T) {
+  constructor(key: string, origin: RecordOrigin, form: string | T) {
     this.key = key;
-    this.revision = address.revision;
-    this.index = address.index;
-    this.checksum = checksum;
+    this.revision = origin.revision;
+    this.index = origin.index;
+    this.checksum = origin.checksum;
+    this.size = origin.size;
     this.#form = form;
   }
 

@@ -131,11 +131,11 @@ class LogStore extends TransactionalWrites implements ObjectStore {
   }
 
   list<T extends ApiObject>(kind: Kind<T>, options: ListOptions = {}): Promise<ListResult<T>> {
-    const { limit, pageToken } = options;
-    if (pageToken) return this.#pages.next<T>(pageToken, kind.kind, limit);
+    const { pageToken } = options;
+    if (pageToken) return this.#pages.next<T>(pageToken, kind.kind, options);
     const chunks = this.#index.snapshot(kind.kind, options.namespace);
     const snapshot = { kind: kind.kind, revision: this.revision, chunks };
-    return this.#pages.first<T>(snapshot, options, limit);
+    return this.#pages.first<T>(snapshot, options, options);
   }
 
   async *watch<T extends ApiObject>(

@@ -2,7 +2,7 @@ import { type Clock, invalid, limits, type Random, StatusError, TimeSlice } from
 import type { ApiObject } from '../object/index.js';
 import { type LazyObject } from './lazy-object.js';
 import { Selection, type SelectionOptions } from './selection.js';
-import type { ListResult } from './store.js';
+import type { ListOptions, ListResult } from './store.js';
 
 /** A kind's entries at one revision. */
 export interface ListSnapshot {
@@ -15,6 +15,9 @@ interface Kept extends ListSnapshot {
   readonly selection: Selection;
   usedAt: number;
 }
+
+/** How much a page may hold. */
+type PageSize = Pick<ListOptions, 'limit' | 'pageBytes'>;
 
 /** Where a page begins. */
 interface Position {
@@ -36,16 +39,18 @@ export class PagedLists {
     this.#random = random;
   }
 
-  /** The first page, or everything without a limit. */
+  /** The first page, or everything without a bound. */
   async first<T extends ApiObject>(
     snapshot: ListSnapshot,
     options: SelectionOptions,
-    limit: number | undefined,
+    page: PageSize,
   ): Promise<ListResult<T>> {
     const selection = new Selection(options);
     const kept = { ...snapshot, selection, usedAt: this.#clock.monotonic() };
-    const size = limit === undefined ? Infinity : Math.min(limit, limits.pageSizeMax);
-    const { items, next } = await this.#take<T>(kept, { chunk: 0, offset: 0 }, size);
+    const bounded = page.limit !== undefined || page.pageBytes !== undefined;
+    const limit = Math.min(page.limit ?? Infinity, bounded ? limits.pageSizeMax : Infinity);
+    const start = { chunk: 0, offset: 0 };
+    const { items, next } = await this.#take<T>(kept, start, { ...page, limit });
     if (!next) return { items, revision: snapshot.revision, nextPageToken: '' };
     this.#expire();
     const id = this.#random.uuid();
@@ -57,7 +62,7 @@ export class PagedLists {
   async next<T extends ApiObject>(
     text: string,
     kind: string,
-    limit: number | undefined,
+    page: PageSize,
   ): Promise<ListResult<T>> {
     const [, id, chunk, offset] =
       /^([0-9a-f-]{36}):(\d{1,9}):(\d{1,9})$/.exec(Buffer.from(text, 'base64url').toString()) ?? [];
@@ -73,27 +78,31 @@ export class PagedLists {
         message: 'pageToken is no longer valid; start the list again without one',
       });
     kept.usedAt = this.#clock.monotonic();
-    const size = Math.min(limit ?? limits.pageSizeDefault, limits.pageSizeMax);
+    const sizeDefault = page.pageBytes === undefined ? limits.pageSizeDefault : Infinity;
+    const limit = Math.min(page.limit ?? sizeDefault, limits.pageSizeMax);
     const start = { chunk: Number(chunk), offset: Number(offset) };
-    const { items, next } = await this.#take<T>(kept, start, size);
+    const { items, next } = await this.#take<T>(kept, start, { ...page, limit });
     return { items, revision: kept.revision, nextPageToken: next ? token(id, next) : '' };
   }
 
-  /** Up to `size` chosen objects, and where the next chosen one stands. */
+  /** As many chosen objects as the page holds, and where the next chosen one stands. */
   async #take<T extends ApiObject>(
     { chunks, selection }: Kept,
     start: Position,
-    size: number,
+    { limit = Infinity, pageBytes = Infinity }: PageSize,
   ): Promise<{ readonly items: readonly T[]; readonly next: Position | undefined }> {
     const slice = new TimeSlice(this.#clock);
     const items: T[] = [];
     let offset = start.offset;
+    let bytes = 0;
     for (let chunk = start.chunk; chunk < chunks.length; chunk += 1) {
       const entries = chunks[chunk] ?? [];
       for (; offset < entries.length; offset += 1) {
         const entry = entries[offset];
         if (entry && selection.has(entry)) {
-          if (items.length >= size) return { items, next: { chunk, offset } };
+          bytes += entry.size;
+          const full = items.length >= limit || (bytes > pageBytes && items.length > 0);
+          if (full) return { items, next: { chunk, offset } };
           items.push(entry.object as unknown as T);
         }
         if (slice.due()) await slice.pause();

@@ -37,6 +37,8 @@ export interface DecodedRecord extends LogRecord {
 /** A record ready for an engine. */
 export interface EncodedRecord extends EngineRecord {
   readonly checksum: number;
+  /** Encoded bytes. */
+  readonly size: number;
 }
 
 /*
@@ -98,7 +100,7 @@ export function encodeRecord(record: LogRecord): EncodedRecord {
   bytes.write(record.json, headerBytes + kindBytes + keyBytes);
   const checksum = crc32(bytes.subarray(4), addressChecksum(record));
   bytes.writeUInt32BE(checksum, 0);
-  return { revision: record.revision, index: record.index, bytes, checksum: checksum | 0 };
+  return { revision: record.revision, index: record.index, bytes, size, checksum: checksum | 0 };
 }
 
 function damaged(address: RecordAddress, detail: string): StatusError {

@@ -14,7 +14,7 @@ export function changesOf(
   for (const record of records) {
     const { kind, type, key, size, revision } = record;
     const id = `${kind} ${key}`;
-    const entry = new LazyObject(key, record, record.checksum, record.json);
+    const entry = new LazyObject(key, record, record.json);
     const before = latest.get(id) ?? index.get(kind, key);
     latest.set(id, entry);
     const changes = sets.get(revision) ?? [];

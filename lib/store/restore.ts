@@ -129,7 +129,7 @@ export async function restoreIndex(engine: Engine, state: EngineState): Promise<
         else found = countRecord(found, checksum, 1);
       }
       if (record.type === 'DELETED') table.delete(key);
-      else table.set(new LazyObject(key, record, checksum, record.json));
+      else table.set(new LazyObject(key, record, record.json));
       noteExpiry(expiring, record);
     }
   }

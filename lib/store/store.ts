@@ -18,6 +18,8 @@ export interface ListOptions {
   readonly fields?: FieldSelector;
   /** Objects a page, 1 to `limits.pageSizeMax`. Absent: everything in one page. */
   readonly limit?: number;
+  /** Encoded bytes a page may hold, so that it fits a message; one object is given in any case. */
+  readonly pageBytes?: number;
   /** From the page before; the other options must be the same. */
   readonly pageToken?: string;
 }

@@ -124,7 +124,7 @@ export class WatchHub {
         events += 1;
         bytes += record.size;
         const { kind, type, size } = record;
-        const entry = new LazyObject(record.key, record, record.checksum, record.json);
+        const entry = new LazyObject(record.key, record, record.json);
         const predecessor = record.previous;
         found.at(-1)?.changes.push({ kind, type, entry, before: undefined, predecessor, size });
       }
@@ -199,7 +199,7 @@ export class WatchHub {
     // Gone means that compaction passed this change: the watcher's cursor is checked next.
     if (!bytes) return this.#check(entry.revision - 1) as undefined;
     const record = decodeRecord({ ...predecessor, bytes });
-    return new LazyObject(record.key, record, record.checksum, record.json);
+    return new LazyObject(record.key, record, record.json);
   }
 
   /** Resolves at the next publication, after `delayMs`, or when the signal aborts. */

@@ -129,7 +129,7 @@ function encode(
       expiresAt: expiresAt === undefined ? 0 : Date.parse(expiresAt),
       previous: before,
     });
-    const size = encoded.bytes.length;
+    const { size } = encoded;
     if (size > limits.objectBytesMax)
       throw new StatusError({
         code: 'InvalidArgument',
@@ -138,7 +138,7 @@ function encode(
       });
     bytes += size;
     records.push(encoded);
-    const entry = new LazyObject(key, encoded, encoded.checksum, object);
+    const entry = new LazyObject(key, encoded, object);
     changes.push({ kind, type, entry, before, predecessor: before, size });
   }
   return { revision, results, records, changes, bytes };

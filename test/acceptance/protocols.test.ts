@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { hasCode, type StatusCode, StatusError } from 'kedge';
 import { ApiClient } from 'kedge/client';
-import { baseDescriptors, isJsonObject, type JsonObject, SchemaRegistry } from 'kedge/rpc';
-import { type KedgeClient, kedgeClient } from '@kedge/api/client';
+import { baseDescriptors, isJsonObject, type JsonObject, SchemaRegistry, textOf } from 'kedge/rpc';
+import { apiSchemas, type KedgeClient, kedgeClient } from '@kedge/api/client';
 import { allKinds } from '@kedge/controllers/kinds';
 import { TestDaemon } from './daemon.js';
 
@@ -12,6 +12,55 @@ async function codeOf(promise: Promise<unknown>): Promise<StatusCode | 'OK'> {
     (error: unknown) => StatusError.from(error).code,
   );
 }
+
+describe('lists', () => {
+  it('come over gRPC in pages that every client takes, without being asked for a limit, and whole over REST', async () => {
+    const daemon = await TestDaemon.start();
+    try {
+      using client = kedgeClient({ server: daemon.grpcAddress, token: daemon.token });
+      const names = Array.from({ length: 60 }, (_, n) => `large-${String(n).padStart(2, '0')}`);
+      for (const name of names)
+        await client.configmaps.create({
+          name,
+          namespace: 'default',
+          labels: {},
+          data: { text: 'x'.repeat(100_000) },
+          version: 0,
+        });
+      using raw = new ApiClient({
+        server: daemon.grpcAddress,
+        token: daemon.token,
+        schemas: apiSchemas(),
+        packageName: 'api',
+      });
+      const page = async (pageToken: string): Promise<{ size: number; answer: JsonObject }> => {
+        const request = { namespace: 'default', pageToken };
+        const bytes = await raw.callBytes('ConfigmapService.List', request);
+        const message = apiSchemas().message('api.ListConfigmapsResponse');
+        return { size: bytes.length, answer: apiSchemas().decode(message, bytes) };
+      };
+      const seen: string[] = [];
+      const revisions = new Set<unknown>();
+      let pages = 0;
+      let token = '';
+      do {
+        const { size, answer } = await page(token);
+        expect(size).to.be.below(2 * 1_048_576);
+        pages += 1;
+        revisions.add(answer.resourceVersion);
+        for (const { name } of answer.items as readonly { name: string }[]) seen.push(name);
+        token = textOf(answer, 'nextPageToken');
+      } while (token !== '');
+      expect(seen).to.deep.equal(names);
+      expect(pages).to.be.above(3);
+      expect(revisions.size).to.equal(1);
+      const whole = await daemon.ok('GET', '/v1/namespaces/default/configmaps');
+      expect((whole as { items: unknown[] }).items).to.have.length(names.length);
+    } finally {
+      await daemon.dispose();
+    }
+  });
+});
 
 describe('gRPC health and reflection', () => {
   let daemon: TestDaemon;

@@ -228,6 +228,29 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
+    name: 'a page ends before the object that makes it too large, and holds one in any case',
+    body: async (store) => {
+      const size = 400;
+      for (const n of ['a', 'b', 'c', 'd'])
+        await store.create(things, { ...thing(n), labels: { text: 'x'.repeat(size) } });
+      for (const [pageBytes, sizes] of [
+        [1, [1, 1, 1, 1]],
+        [3 * size, [1, 1, 1, 1]],
+        [6 * size, [3, 1]],
+        [100 * size, [4]],
+      ] as const) {
+        const seen: number[] = [];
+        let pageToken = '';
+        do {
+          const page = await store.list(things, { pageBytes, pageToken });
+          seen.push(page.items.length);
+          ({ nextPageToken: pageToken } = page);
+        } while (pageToken !== '');
+        assert.deepEqual(seen, sizes, `pages of ${pageBytes} bytes`);
+      }
+    },
+  },
+  {
     name: 'answers with frozen objects',
     body: async (store) => {
       await store.create(things, { ...thing('a'), labels: { x: 'y' } });

@@ -4830,7 +4830,7 @@ export const AdminServiceService = {
     responseSerialize: (value: User): Buffer => Buffer.from(User.encode(value).finish()),
     responseDeserialize: (value: Buffer): User => User.decode(value),
   },
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   listUsers: {
     path: "/api.AdminService/ListUsers" as const,
     requestStream: false as const,
@@ -4890,7 +4890,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Policy): Buffer => Buffer.from(Policy.encode(value).finish()),
     responseDeserialize: (value: Buffer): Policy => Policy.decode(value),
   },
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   listPolicies: {
     path: "/api.AdminService/ListPolicies" as const,
     requestStream: false as const,
@@ -4972,7 +4972,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Registry): Buffer => Buffer.from(Registry.encode(value).finish()),
     responseDeserialize: (value: Buffer): Registry => Registry.decode(value),
   },
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   listRegistries: {
     path: "/api.AdminService/ListRegistries" as const,
     requestStream: false as const,
@@ -5046,7 +5046,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   bootstrap: handleUnaryCall<BootstrapRequest, BootstrapResponse>;
   /** Reads one by name. */
   getUser: handleUnaryCall<GetUserRequest, User>;
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   listUsers: handleUnaryCall<ListUsersRequest, ListUsersResponse>;
   /** Creates one. Status fields are ignored. */
   createUser: handleUnaryCall<CreateUserRequest, User>;
@@ -5058,7 +5058,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   watchUsers: handleServerStreamingCall<WatchUsersRequest, WatchUsersResponse>;
   /** Reads one by name. */
   getPolicy: handleUnaryCall<GetPolicyRequest, Policy>;
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   listPolicies: handleUnaryCall<ListPoliciesRequest, ListPoliciesResponse>;
   /** Creates one. Status fields are ignored. */
   createPolicy: handleUnaryCall<CreatePolicyRequest, Policy>;
@@ -5074,7 +5074,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   detachPolicy: handleUnaryCall<DetachPolicyRequest, User>;
   /** Reads one by name. */
   getRegistry: handleUnaryCall<GetRegistryRequest, Registry>;
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   listRegistries: handleUnaryCall<ListRegistriesRequest, ListRegistriesResponse>;
   /** Creates one. Status fields are ignored. */
   createRegistry: handleUnaryCall<CreateRegistryRequest, Registry>;
@@ -5118,7 +5118,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: User) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   listUsers(
     request: ListUsersRequest,
     callback: (error: ServiceError | null, response: ListUsersResponse) => void,
@@ -5205,7 +5205,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Policy) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   listPolicies(
     request: ListPoliciesRequest,
     callback: (error: ServiceError | null, response: ListPoliciesResponse) => void,
@@ -5327,7 +5327,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Registry) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   listRegistries(
     request: ListRegistriesRequest,
     callback: (error: ServiceError | null, response: ListRegistriesResponse) => void,

@@ -1732,7 +1732,7 @@ export const AuthServiceService = {
     responseSerialize: (value: Token): Buffer => Buffer.from(Token.encode(value).finish()),
     responseDeserialize: (value: Buffer): Token => Token.decode(value),
   },
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   listTokens: {
     path: "/api.AuthService/ListTokens" as const,
     requestStream: false as const,
@@ -1781,7 +1781,7 @@ export interface AuthServiceServer extends UntypedServiceImplementation {
   canI: handleUnaryCall<CanIRequest, CanIResponse>;
   /** Reads one by name. */
   getToken: handleUnaryCall<GetTokenRequest, Token>;
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   listTokens: handleUnaryCall<ListTokensRequest, ListTokensResponse>;
   /** Creates one. Status fields are ignored. */
   createToken: handleUnaryCall<CreateTokenRequest, Token>;
@@ -1834,7 +1834,7 @@ export interface AuthServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Token) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   listTokens(
     request: ListTokensRequest,
     callback: (error: ServiceError | null, response: ListTokensResponse) => void,

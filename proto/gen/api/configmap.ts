@@ -1596,7 +1596,7 @@ export const ConfigmapServiceService = {
     responseSerialize: (value: Configmap): Buffer => Buffer.from(Configmap.encode(value).finish()),
     responseDeserialize: (value: Buffer): Configmap => Configmap.decode(value),
   },
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list: {
     path: "/api.ConfigmapService/List" as const,
     requestStream: false as const,
@@ -1658,7 +1658,7 @@ export const ConfigmapServiceService = {
 export interface ConfigmapServiceServer extends UntypedServiceImplementation {
   /** Reads one by name. */
   get: handleUnaryCall<GetConfigmapRequest, Configmap>;
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list: handleUnaryCall<ListConfigmapsRequest, ListConfigmapsResponse>;
   /** Creates one. Status fields are ignored. */
   create: handleUnaryCall<CreateConfigmapRequest, Configmap>;
@@ -1687,7 +1687,7 @@ export interface ConfigmapServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Configmap) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list(
     request: ListConfigmapsRequest,
     callback: (error: ServiceError | null, response: ListConfigmapsResponse) => void,

@@ -1789,7 +1789,7 @@ export const EventServiceService = {
     responseSerialize: (value: Event): Buffer => Buffer.from(Event.encode(value).finish()),
     responseDeserialize: (value: Buffer): Event => Event.decode(value),
   },
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list: {
     path: "/api.EventService/List" as const,
     requestStream: false as const,
@@ -1844,7 +1844,7 @@ export const EventServiceService = {
 export interface EventServiceServer extends UntypedServiceImplementation {
   /** Reads one by name. */
   get: handleUnaryCall<GetEventRequest, Event>;
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list: handleUnaryCall<ListEventsRequest, ListEventsResponse>;
   /** Creates one. Status fields are ignored. */
   create: handleUnaryCall<CreateEventRequest, Event>;
@@ -1870,7 +1870,7 @@ export interface EventServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Event) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list(
     request: ListEventsRequest,
     callback: (error: ServiceError | null, response: ListEventsResponse) => void,

@@ -2391,7 +2391,7 @@ export const InstanceServiceService = {
     responseSerialize: (value: Instance): Buffer => Buffer.from(Instance.encode(value).finish()),
     responseDeserialize: (value: Buffer): Instance => Instance.decode(value),
   },
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list: {
     path: "/api.InstanceService/List" as const,
     requestStream: false as const,
@@ -2462,7 +2462,7 @@ export const InstanceServiceService = {
 export interface InstanceServiceServer extends UntypedServiceImplementation {
   /** Reads one by name. */
   get: handleUnaryCall<GetInstanceRequest, Instance>;
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list: handleUnaryCall<ListInstancesRequest, ListInstancesResponse>;
   /** Replaces the status fields; for controllers and agents. */
   updateStatus: handleUnaryCall<UpdateInstanceStatusRequest, Instance>;
@@ -2490,7 +2490,7 @@ export interface InstanceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Instance) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list(
     request: ListInstancesRequest,
     callback: (error: ServiceError | null, response: ListInstancesResponse) => void,

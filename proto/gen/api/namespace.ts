@@ -1396,7 +1396,7 @@ export const NamespaceServiceService = {
     responseSerialize: (value: Namespace): Buffer => Buffer.from(Namespace.encode(value).finish()),
     responseDeserialize: (value: Buffer): Namespace => Namespace.decode(value),
   },
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   list: {
     path: "/api.NamespaceService/List" as const,
     requestStream: false as const,
@@ -1458,7 +1458,7 @@ export const NamespaceServiceService = {
 export interface NamespaceServiceServer extends UntypedServiceImplementation {
   /** Reads one by name. */
   get: handleUnaryCall<GetNamespaceRequest, Namespace>;
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   list: handleUnaryCall<ListNamespacesRequest, ListNamespacesResponse>;
   /** Creates one. Status fields are ignored. */
   create: handleUnaryCall<CreateNamespaceRequest, Namespace>;
@@ -1487,7 +1487,7 @@ export interface NamespaceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Namespace) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   list(
     request: ListNamespacesRequest,
     callback: (error: ServiceError | null, response: ListNamespacesResponse) => void,

@@ -1579,7 +1579,7 @@ export const NodeServiceService = {
     responseSerialize: (value: Node): Buffer => Buffer.from(Node.encode(value).finish()),
     responseDeserialize: (value: Buffer): Node => Node.decode(value),
   },
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   list: {
     path: "/api.NodeService/List" as const,
     requestStream: false as const,
@@ -1655,7 +1655,7 @@ export const NodeServiceService = {
 export interface NodeServiceServer extends UntypedServiceImplementation {
   /** Reads one by name. */
   get: handleUnaryCall<GetNodeRequest, Node>;
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   list: handleUnaryCall<ListNodesRequest, ListNodesResponse>;
   /** Creates one, as an agent does that joins. Status fields are ignored. */
   create: handleUnaryCall<CreateNodeRequest, Node>;
@@ -1685,7 +1685,7 @@ export interface NodeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Node) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   list(
     request: ListNodesRequest,
     callback: (error: ServiceError | null, response: ListNodesResponse) => void,

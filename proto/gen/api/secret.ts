@@ -1608,7 +1608,7 @@ export const SecretServiceService = {
     responseSerialize: (value: Secret): Buffer => Buffer.from(Secret.encode(value).finish()),
     responseDeserialize: (value: Buffer): Secret => Secret.decode(value),
   },
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list: {
     path: "/api.SecretService/List" as const,
     requestStream: false as const,
@@ -1664,7 +1664,7 @@ export const SecretServiceService = {
 export interface SecretServiceServer extends UntypedServiceImplementation {
   /** Reads one by name. */
   get: handleUnaryCall<GetSecretRequest, Secret>;
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list: handleUnaryCall<ListSecretsRequest, ListSecretsResponse>;
   /** Creates one. Status fields are ignored. */
   create: handleUnaryCall<CreateSecretRequest, Secret>;
@@ -1690,7 +1690,7 @@ export interface SecretServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Secret) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list(
     request: ListSecretsRequest,
     callback: (error: ServiceError | null, response: ListSecretsResponse) => void,

@@ -3337,7 +3337,7 @@ export const ServiceServiceService = {
     responseSerialize: (value: Service): Buffer => Buffer.from(Service.encode(value).finish()),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list: {
     path: "/api.ServiceService/List" as const,
     requestStream: false as const,
@@ -3436,7 +3436,7 @@ export const ServiceServiceService = {
 export interface ServiceServiceServer extends UntypedServiceImplementation {
   /** Reads one by name. */
   get: handleUnaryCall<GetServiceRequest, Service>;
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list: handleUnaryCall<ListServicesRequest, ListServicesResponse>;
   /** Creates one. Status fields are ignored. */
   create: handleUnaryCall<CreateServiceRequest, Service>;
@@ -3470,7 +3470,7 @@ export interface ServiceServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Service) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list(
     request: ListServicesRequest,
     callback: (error: ServiceError | null, response: ListServicesResponse) => void,

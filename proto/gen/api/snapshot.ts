@@ -2640,7 +2640,7 @@ export const SnapshotServiceService = {
     responseSerialize: (value: Snapshot): Buffer => Buffer.from(Snapshot.encode(value).finish()),
     responseDeserialize: (value: Buffer): Snapshot => Snapshot.decode(value),
   },
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list: {
     path: "/api.SnapshotService/List" as const,
     requestStream: false as const,
@@ -2743,7 +2743,7 @@ export const SnapshotServiceService = {
 export interface SnapshotServiceServer extends UntypedServiceImplementation {
   /** Reads one by name. */
   get: handleUnaryCall<GetSnapshotRequest, Snapshot>;
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list: handleUnaryCall<ListSnapshotsRequest, ListSnapshotsResponse>;
   /** Creates one. Status fields are ignored. */
   create: handleUnaryCall<CreateSnapshotRequest, Snapshot>;
@@ -2777,7 +2777,7 @@ export interface SnapshotServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Snapshot) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list(
     request: ListSnapshotsRequest,
     callback: (error: ServiceError | null, response: ListSnapshotsResponse) => void,

@@ -2045,7 +2045,7 @@ export const StorageClassServiceService = {
     responseSerialize: (value: StorageClass): Buffer => Buffer.from(StorageClass.encode(value).finish()),
     responseDeserialize: (value: Buffer): StorageClass => StorageClass.decode(value),
   },
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   list: {
     path: "/api.StorageClassService/List" as const,
     requestStream: false as const,
@@ -2118,7 +2118,7 @@ export const StorageClassServiceService = {
 export interface StorageClassServiceServer extends UntypedServiceImplementation {
   /** Reads one by name. */
   get: handleUnaryCall<GetStorageClassRequest, StorageClass>;
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   list: handleUnaryCall<ListStorageClassesRequest, ListStorageClassesResponse>;
   /** Creates one. Status fields are ignored. */
   create: handleUnaryCall<CreateStorageClassRequest, StorageClass>;
@@ -2149,7 +2149,7 @@ export interface StorageClassServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: StorageClass) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages when limit is given. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
   list(
     request: ListStorageClassesRequest,
     callback: (error: ServiceError | null, response: ListStorageClassesResponse) => void,

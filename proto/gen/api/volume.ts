@@ -3446,7 +3446,7 @@ export const VolumeServiceService = {
     responseSerialize: (value: Volume): Buffer => Buffer.from(Volume.encode(value).finish()),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list: {
     path: "/api.VolumeService/List" as const,
     requestStream: false as const,
@@ -3567,7 +3567,7 @@ export const VolumeServiceService = {
 export interface VolumeServiceServer extends UntypedServiceImplementation {
   /** Reads one by name. */
   get: handleUnaryCall<GetVolumeRequest, Volume>;
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list: handleUnaryCall<ListVolumesRequest, ListVolumesResponse>;
   /** Creates one. Status fields are ignored. */
   create: handleUnaryCall<CreateVolumeRequest, Volume>;
@@ -3608,7 +3608,7 @@ export interface VolumeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Volume) => void,
   ): ClientUnaryCall;
-  /** Lists at one revision, in pages when limit is given. Namespace "-" means all. */
+  /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. Namespace "-" means all. */
   list(
     request: ListVolumesRequest,
     callback: (error: ServiceError | null, response: ListVolumesResponse) => void,
