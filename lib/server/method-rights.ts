@@ -22,10 +22,14 @@ const verbs: Readonly<Record<StandardVerb, string>> = {
   Watch: 'watch',
 };
 
+type Named = Pick<Access, 'resource' | 'verb'>;
+
 /** Which right each method needs, from its declaration. */
 export class MethodRights {
   readonly #served: ReadonlyMap<string, ServedKind>;
   readonly #custom: ReadonlyMap<string, CustomMethod>;
+  /** Asked for at every call, twice. */
+  readonly #named = new Map<MethodInfo, Named>();
 
   constructor(served: ReadonlyMap<string, ServedKind>, custom: ReadonlyMap<string, CustomMethod>) {
     this.#served = served;
@@ -50,11 +54,18 @@ export class MethodRights {
     }
     const { served } = this.standard(method);
     const namespace = requestNamespace(served.kind, request);
-    return { ...this.named(method), namespace: namespace && everywhere(namespace) };
+    const { resource, verb } = this.named(method);
+    return { resource, verb, namespace: namespace && everywhere(namespace) };
   }
 
   /** Resource and verb, for rights and records. */
-  named(method: MethodInfo): { readonly resource: string; readonly verb: string } {
+  named(method: MethodInfo): Named {
+    let named = this.#named.get(method);
+    if (!named) this.#named.set(method, (named = this.#nameOf(method)));
+    return named;
+  }
+
+  #nameOf(method: MethodInfo): Named {
     const custom = this.#custom.get(method.id);
     if (custom) {
       const { access } = custom;

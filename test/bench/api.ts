@@ -7,7 +7,7 @@ import { apiSchemas, kedgeClient } from '@kedge/api/client';
 import { ApiClient } from 'kedge/client';
 import { TestDaemon } from '../acceptance/daemon.js';
 import { notes, notesApi } from './notes.js';
-import { type BenchOptions, compared, type Measurement } from './measurement.js';
+import { type BenchOptions, compared, type Measurement, median } from './measurement.js';
 
 const concurrency = 32;
 const base = '/v1/namespaces/default/configmaps';
@@ -93,12 +93,12 @@ async function ratio(
   };
 }
 
-/** The longest slice of a server while a client lists many objects, over one transport. */
-async function listSlice(
+/** The longest slice of a fresh server while a client lists many objects, over one transport. */
+async function longestListSlice(
   transport: 'gRPC' | 'REST',
   count: number,
   times: number,
-): Promise<Measurement> {
+): Promise<number> {
   const file = fileURLToPath(new URL('./api-list-child.js', import.meta.url));
   const args = ['--expose-gc', file, String(count)];
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -112,12 +112,25 @@ async function listSlice(
   const list: Call = transport === 'REST' ? rest : () => pages.list({ namespace: 'default' });
   for (let n = 0; n < times; n += 1) await list();
   child.stdin.end();
-  const { longestMs } = await next<{ longestMs: number }>();
+  return (await next<{ longestMs: number }>()).longestMs;
+}
+
+/** Of several servers the median: what a neighbour on the machine takes is no slice of ours. */
+async function listSlice(
+  transport: 'gRPC' | 'REST',
+  count: number,
+  quick: boolean,
+): Promise<Measurement> {
+  const found: number[] = [];
+  for (let round = 0; round < (quick ? 1 : 5); round += 1)
+    found.push(await longestListSlice(transport, count, quick ? 1 : 10));
+  const longestMs = median(found);
   return {
     name: `longest slice while ${count} objects are listed over ${transport}`,
     value: longestMs,
     unit: 'ms',
     ratio: longestMs,
+    spread: [Math.min(...found), Math.max(...found)],
     better: 'lower',
     gate: 20,
   };
@@ -167,8 +180,8 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
           restCall(bare.rest, '/v1/echo/object-0', daemon.token),
           quick,
         ),
-        await listSlice('REST', count, quick ? 1 : 10),
-        await listSlice('gRPC', count, quick ? 1 : 10),
+        await listSlice('REST', count, quick),
+        await listSlice('gRPC', count, quick),
       ];
     } finally {
       bare.stop();
