@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { mkdir } from 'node:fs/promises';
 import {
@@ -18,6 +19,7 @@ import {
   Agent,
   allKinds,
   customMethods,
+  DataFiles,
   KeyRotation,
   namespaceController,
   NodeRegistration,
@@ -133,9 +135,12 @@ async function assemble(
   const manager = new Manager({ store, clock, random, logger, metrics });
   const drivers = builtinDrivers(config);
   const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
+  // In memory, and of this daemon alone.
+  const ownId = createHash('sha256').update(dataDirectory).digest('hex').slice(0, 16);
+  const dataFiles = new DataFiles(join('/dev/shm', `kedge-${ownId}`));
   const processes = new ProcessRuntime({
     directory: join(dataDirectory, 'instances'),
-    hiddenDirectory: dataDirectory,
+    hiddenDirectories: [dataDirectory, dataFiles.directory],
     clock,
   });
   const runtimes = [processes];
@@ -153,7 +158,7 @@ async function assemble(
     }),
     logger: logger.child({ part: 'agent' }),
   });
-  const agent = new Agent({ ...common, node, runtimes, volumeManager, sealer });
+  const agent = new Agent({ ...common, node, runtimes, volumeManager, sealer, dataFiles });
   const rotation = new KeyRotation({ store, sealer, keys, kinds: allKinds, logger });
   const options = {
     rotation,

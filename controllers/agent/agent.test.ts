@@ -172,7 +172,7 @@ describe('process runtime', function () {
   const make = () =>
     new ProcessRuntime({
       directory: join(base, 'data/instances'),
-      hiddenDirectory: join(base, 'data'),
+      hiddenDirectories: [join(base, 'data')],
       clock: systemClock,
     });
   const spec = (script: string, mounts: WorkloadSpec['mounts'] = []): WorkloadSpec => ({

@@ -29,12 +29,13 @@ import {
 } from '../kinds/index.js';
 import { RetryGate } from '../retry-gate.js';
 import type { Sealer } from '../secret/index.js';
-import { mountedVolumes } from '../service/index.js';
-import { environmentOf } from './environment.js';
+import { mountedVolumes, usedData } from '../service/index.js';
+import type { DataFiles } from './data-files.js';
 import { InstanceNotes, told } from './instance-notes.js';
 import { decideRestart, wasHealthy } from './restart.js';
 import type { Runtime, WorkloadSpec, WorkloadState } from './runtime.js';
 import { claimOf, type VolumeManager } from './volume-manager.js';
+import { WorkloadInputs } from './workload-inputs.js';
 
 /** Ports of the agent. */
 export interface AgentOptions {
@@ -44,6 +45,8 @@ export interface AgentOptions {
   readonly runtimes: readonly Runtime[];
   readonly volumeManager: VolumeManager;
   readonly sealer: Sealer;
+  /** For the files of secretMounts and configmapMounts. */
+  readonly dataFiles: DataFiles;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -71,6 +74,7 @@ export class Agent implements Runnable {
   readonly #controller: Controller;
   readonly #gate: RetryGate;
   readonly #notes: InstanceNotes;
+  readonly #inputs: WorkloadInputs;
   /** Short runs in a row by instance uid. */
   readonly #crashes = new Map<string, { readonly run: number; readonly count: number }>();
 
@@ -79,14 +83,16 @@ export class Agent implements Runnable {
     const { manager, clock, random, logger } = options;
     this.#gate = new RetryGate(clock, random, backoff);
     this.#notes = new InstanceNotes(options);
+    const sources = {
+      secrets: manager.informer(secrets).lister,
+      configmaps: manager.informer(configmaps).lister,
+      sealer: options.sealer,
+    };
+    this.#inputs = new WorkloadInputs(sources, options.dataFiles);
     const informer = manager.informer(instances);
     informer.addIndex('volume', mountedVolumes);
-    informer.addIndex('environment', ({ namespace, template }) =>
-      (template.envFrom ?? []).map((from) =>
-        from.secret
-          ? `secret ${namespace}/${from.secret}`
-          : `configmap ${namespace}/${from.configmap ?? ''}`,
-      ),
+    informer.addIndex('data', ({ namespace, template }) =>
+      usedData(template).map((used) => `${used.kind} ${namespace}/${used.name}`),
     );
     informer.addIndex('uid', (instance) => [instance.metadata.uid]);
     const keysOf = (found: readonly Instance[]) =>
@@ -106,10 +112,10 @@ export class Agent implements Runnable {
         ...holdersOf(volume, options.node),
       ])
       .watches(manager.informer(secrets), ({ namespace, name }) =>
-        keysOf(informer.lister.byIndex('environment', `secret ${namespace}/${name}`)),
+        keysOf(informer.lister.byIndex('data', `secret ${namespace}/${name}`)),
       )
       .watches(manager.informer(configmaps), ({ namespace, name }) =>
-        keysOf(informer.lister.byIndex('environment', `configmap ${namespace}/${name}`)),
+        keysOf(informer.lister.byIndex('data', `configmap ${namespace}/${name}`)),
       );
     options.volumeManager.onChange((claim) => {
       const [namespace = '', name = ''] = claim.split('/');
@@ -123,7 +129,10 @@ export class Agent implements Runnable {
 
   /** What earlier lives left mounted is sorted out before anything is started or stopped. */
   async start(): Promise<void> {
-    await this.#options.volumeManager.adopt();
+    const { store, volumeManager } = this.#options;
+    await volumeManager.adopt();
+    const { items } = await store.list(instances);
+    await this.#inputs.open(new Set(items.map(({ metadata }) => metadata.uid)));
     await this.#controller.start();
   }
 
@@ -142,6 +151,7 @@ export class Agent implements Runnable {
       mine.map(async (instance) => {
         try {
           await this.#stopWorkload(instance, left());
+          await this.#inputs.remove(instance);
           await this.#notes.note(instance, 'Stopped', [
             told('ContainersReady', false, 'DaemonStopped', 'stopped with the daemon'),
             told('Ready', false, 'DaemonStopped', 'stopped with the daemon'),
@@ -156,6 +166,7 @@ export class Agent implements Runnable {
       }),
     );
     await volumeManager.tearDown(left(), busy);
+    await this.#inputs.close();
     for (const runtime of this.#options.runtimes) runtime.close();
   }
 
@@ -274,15 +285,10 @@ export class Agent implements Runnable {
       if (!outcome.retry) return done();
       return requeueAfter(this.#gate.failed(uid, String(generation)));
     }
-    const { manager, sealer } = this.#options;
-    const environment = environmentOf(instance, {
-      secrets: manager.informer(secrets).lister,
-      configmaps: manager.informer(configmaps).lister,
-      sealer,
-    });
+    const inputs = await this.#inputs.of(instance);
     const volumesReady = told('VolumesReady', true, 'Mounted', `${mounts.length} volumes mounted`);
-    if (environment.type === 'missing') {
-      const { message } = environment;
+    if (inputs.type === 'missing') {
+      const { message } = inputs;
       await this.#notes.note(instance, 'Pending', [
         volumesReady,
         told('ContainersReady', false, 'InvalidParameters', message),
@@ -296,13 +302,12 @@ export class Agent implements Runnable {
     const spec: WorkloadSpec = {
       id: uid,
       command: [...(template.command ?? []), ...(template.args ?? [])],
-      env: environment.env,
+      env: inputs.env,
       workingDir: template.workingDir || '/',
-      mounts: mounts.map((m) => ({
-        source: m.source,
-        target: m.mountPath,
-        readOnly: m.readOnly,
-      })),
+      mounts: [
+        ...mounts.map((m) => ({ source: m.source, target: m.mountPath, readOnly: m.readOnly })),
+        ...inputs.mounts,
+      ],
     };
     try {
       await runtime.start(spec);
@@ -330,22 +335,7 @@ export class Agent implements Runnable {
     state: Extract<WorkloadState, { state: 'running' }>,
     mounts: readonly InstanceMount[],
   ): Promise<void> {
-    await this.#notes.note(
-      instance,
-      'Running',
-      [
-        told('VolumesReady', true, 'Mounted', `${mounts.length} volumes mounted`),
-        told('ContainersReady', true, 'Running', `process ${state.pid}`),
-        told('Ready', true, 'Running', `process ${state.pid}`),
-      ],
-      {
-        pid: state.pid,
-        startedAt: new Date(state.startedAt).toISOString(),
-        restartCount: state.run - 1,
-        failureMessage: '',
-        mounts,
-      },
-    );
+    await this.#notes.running(instance, state, mounts, await this.#inputs.follow(instance));
   }
 
   /** Stop, unmount, detach, forget; the finalizer goes last. */
@@ -367,6 +357,7 @@ export class Agent implements Runnable {
       return retry(error);
     }
     await this.#runtimeOf(instance)?.remove(uid);
+    await this.#inputs.remove(instance);
     this.#crashes.delete(uid);
     this.#gate.clear(uid);
     const key = { namespace: instance.namespace, name: instance.name };

@@ -6,11 +6,18 @@ import {
   setCondition,
   timestamp,
 } from 'kedge';
-import { type Instance, type InstancePhase, instances } from '../kinds/index.js';
+import {
+  type Instance,
+  type InstanceMount,
+  type InstancePhase,
+  instances,
+} from '../kinds/index.js';
+import type { DataMountsOutcome } from './data-mounts.js';
+import type { WorkloadState } from './runtime.js';
 
 /** A condition to set. */
 export interface Told {
-  readonly type: 'VolumesReady' | 'ContainersReady' | 'Ready';
+  readonly type: 'VolumesReady' | 'FilesReady' | 'ContainersReady' | 'Ready';
   readonly status: ConditionStatus;
   readonly reason: string;
   readonly message: string;
@@ -43,6 +50,33 @@ export class InstanceNotes {
       let all = current.conditions;
       for (const condition of conditions) all = setCondition(all, condition, now);
       return { ...more, status, ...(all ? { conditions: all } : {}) };
+    });
+  }
+
+  /** @param files undefined when the workload mounts no secrets and configmaps */
+  running(
+    instance: Instance,
+    state: Extract<WorkloadState, { state: 'running' }>,
+    mounts: readonly InstanceMount[],
+    files: DataMountsOutcome | undefined,
+  ): Promise<void> {
+    const conditions = [
+      told('VolumesReady', true, 'Mounted', `${mounts.length} volumes mounted`),
+      told('ContainersReady', true, 'Running', `process ${state.pid}`),
+      told('Ready', true, 'Running', `process ${state.pid}`),
+    ];
+    if (files?.type === 'ready')
+      conditions.push(told('FilesReady', true, 'Written', 'as the secrets and configmaps are'));
+    if (files?.type === 'missing')
+      conditions.push(
+        told('FilesReady', false, 'InvalidParameters', `kept as they were: ${files.message}`),
+      );
+    return this.note(instance, 'Running', conditions, {
+      pid: state.pid,
+      startedAt: new Date(state.startedAt).toISOString(),
+      restartCount: state.run - 1,
+      failureMessage: '',
+      mounts,
     });
   }
 }

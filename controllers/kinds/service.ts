@@ -40,6 +40,22 @@ export interface EnvironmentSource {
   readonly prefix?: string;
 }
 
+/** Keys of a secret or of a configmap as read-only files in a directory. */
+export interface DataMount {
+  /** Of the secret or configmap, in the service's namespace. */
+  readonly name: string;
+  readonly mountPath: string;
+  /** Which keys, and as which files; absent or empty: every key, as the file of its name. */
+  readonly items?: readonly DataMountItem[];
+}
+
+/** One file of a {@link DataMount}. */
+export interface DataMountItem {
+  readonly key: string;
+  /** Relative to the mount path, without `..`. */
+  readonly path: string;
+}
+
 /** What an instance is made from. */
 export interface InstanceTemplate {
   readonly runtime?: RuntimeName;
@@ -52,6 +68,8 @@ export interface InstanceTemplate {
   readonly restartPolicy?: 'Always' | 'OnFailure' | 'Never';
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly volumes?: readonly VolumeMount[];
+  readonly secretMounts?: readonly DataMount[];
+  readonly configmapMounts?: readonly DataMount[];
   readonly terminationGracePeriodSeconds?: number;
   /** Another time makes another template, so its instances are replaced. */
   readonly restartedAt?: string;
@@ -81,6 +99,8 @@ const templateFields = [
   'restartPolicy',
   'nodeSelector',
   'volumes',
+  'secretMounts',
+  'configmapMounts',
   'terminationGracePeriodSeconds',
   'restartedAt',
 ] as const satisfies readonly (keyof InstanceTemplate)[];

@@ -2,14 +2,13 @@ import { type ApiObject, keyString, type Lister, type Manager } from 'kedge';
 import type { Identity, ObjectAccess, ObjectFilter } from 'kedge/server';
 import { type Instance, instances, type Volume, volumes } from '../kinds/index.js';
 import { parseReference } from '../secret/index.js';
-import { mountedVolumes } from '../service/index.js';
+import { mountedVolumes, type UsedData, usedData } from '../service/index.js';
 
-/** Secrets or configmaps that an instance takes its environment from. */
-function environment(instance: Instance, kind: 'secret' | 'configmap'): readonly string[] {
-  return (instance.template.envFrom ?? []).flatMap((from) => {
-    const name = from[kind];
-    return name ? [`${instance.namespace}/${name}`] : [];
-  });
+/** Whether an instance takes variables or files from a secret or configmap. */
+function uses({ namespace, template }: Instance, kind: UsedData['kind'], key: string): boolean {
+  return usedData(template).some(
+    (used) => used.kind === kind && `${namespace}/${used.name}` === key,
+  );
 }
 
 /** Secrets that the parameters of a volume refer to. */
@@ -48,11 +47,11 @@ class NodeFilter implements ObjectFilter {
         return this.#uses(object as Volume);
       case 'secrets':
         return (
-          this.#mine().some((i) => environment(i, 'secret').includes(key)) ||
+          this.#mine().some((i) => uses(i, 'secret', key)) ||
           this.#myVolumes().some((volume) => referred(volume).includes(key))
         );
       case 'configmaps':
-        return this.#mine().some((i) => environment(i, 'configmap').includes(key));
+        return this.#mine().some((i) => uses(i, 'configmap', key));
       case 'events':
         return verb === 'create' || verb === 'update';
       case 'services':

@@ -18,7 +18,7 @@ import {
 import { classNamed } from '../storage-class/index.js';
 import { classNameOf, shapeViolations } from '../volume/index.js';
 import { claimedVolume } from './claim.js';
-import { mountPathProblem, normalMountPath, subPathProblem } from './mount-path.js';
+import { mountViolations } from './mount-rules.js';
 
 /** Held until no instance of the service is left. */
 export const serviceFinalizer = 'svc.io/service';
@@ -76,45 +76,6 @@ function runtimeViolations(service: Service): FieldViolation[] {
   return violations;
 }
 
-/** Rules 1 and 2: what an entry says by itself and next to the others. */
-function mountViolations(mounts: readonly VolumeMount[]): FieldViolation[] {
-  const violations: FieldViolation[] = [];
-  const names = new Set<string>();
-  const paths = new Map<string, number>();
-  for (const [index, mount] of mounts.entries()) {
-    const at = `volumes[${index}]`;
-    if ((mount.claim === undefined) === (mount.claimTemplate === undefined))
-      violations.push({
-        field: at,
-        description: 'must have exactly one of claim and claimTemplate',
-      });
-    if (names.has(mount.name))
-      violations.push({ field: `${at}.name`, description: `"${mount.name}" is used twice` });
-    names.add(mount.name);
-    const problem = mountPathProblem(mount.mountPath);
-    if (problem !== undefined)
-      violations.push({
-        field: `${at}.mountPath`,
-        description: `${JSON.stringify(mount.mountPath)} ${problem}`,
-      });
-    const normal = normalMountPath(mount.mountPath);
-    const other = paths.get(normal);
-    if (other !== undefined)
-      violations.push({
-        field: `${at}.mountPath`,
-        description: `${JSON.stringify(mount.mountPath)} is the path of volumes[${other}] too; each needs its own`,
-      });
-    paths.set(normal, index);
-    const sub = subPathProblem(mount.subPath ?? '');
-    if (sub !== undefined)
-      violations.push({
-        field: `${at}.subPath`,
-        description: `${JSON.stringify(mount.subPath)} ${sub}`,
-      });
-  }
-  return violations;
-}
-
 /** Rules of services: names, runtime, and everything volumes[] must hold to. */
 class ServiceRules {
   readonly #options: ServiceRuleOptions;
@@ -163,7 +124,7 @@ class ServiceRules {
 
   async validate(context: AdmissionContext, service: Service): Promise<readonly FieldViolation[]> {
     const mounts = service.volumes ?? [];
-    const violations = [...runtimeViolations(service), ...mountViolations(mounts)];
+    const violations = [...runtimeViolations(service), ...mountViolations(service)];
     for (const [index, mount] of mounts.entries()) {
       const at = `volumes[${index}]`;
       if (mount.claimTemplate)

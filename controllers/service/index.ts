@@ -8,4 +8,6 @@ export {
 export { claimedVolume, mountedVolumes, type NamespacedKey, volumeOfMount } from './claim.js';
 export { serviceController, type ServiceControllerOptions } from './controller.js';
 export { isReady, planService, type ServicePlan, type ServiceSituation } from './plan.js';
+export { type UsedData, usedData } from './used-data.js';
+export { filePathProblem } from './mount-rules.js';
 export { serviceVerbs } from './verbs.js';

@@ -1,7 +1,14 @@
 import { expect } from 'chai';
-import { type Instance, type Service, templateOf, type Volume } from '../kinds/index.js';
+import {
+  type Instance,
+  type Service,
+  templateOf,
+  type Volume,
+  type VolumeMount,
+} from '../kinds/index.js';
 import { claimedVolume } from './claim.js';
 import { mountPathProblem, normalMountPath, subPathProblem } from './mount-path.js';
+import { mountViolations } from './mount-rules.js';
 import { planService, type ServiceSituation } from './plan.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
@@ -173,6 +180,60 @@ describe('mount paths (rule 2)', () => {
     expect(subPathProblem('/a')).to.be.a('string');
     expect(subPathProblem('a/../b')).to.be.a('string');
     expect(subPathProblem('a/b')).to.equal(undefined);
+  });
+});
+
+describe('mounts of a service (rules 1 and 2)', () => {
+  const volume = (mountPath: string, name = 'v'): VolumeMount => ({
+    name,
+    mountPath,
+    claim: { name: 'c' },
+  });
+  const fields = (mounts: Pick<Service, 'volumes' | 'secretMounts' | 'configmapMounts'>) =>
+    mountViolations({ ...service, ...mounts }).map(({ field }) => field);
+
+  it('volumes may lie in each other, but nothing in or around files that can not be written to', () => {
+    expect(fields({ volumes: [volume('/data'), volume('/data/sub', 'w')] })).to.deep.equal([]);
+    for (const [path, other, overlap] of [
+      ['/data', '/data/sub', true],
+      ['/data/sub', '/data', true],
+      ['/data', '//data/', true],
+      ['/data', '/database', false],
+      ['/data/a', '/data/b', false],
+    ] as const) {
+      const secret = { name: 's', mountPath: other };
+      const found = overlap ? ['secretMounts[0].mountPath'] : [];
+      expect(fields({ volumes: [volume(path)], secretMounts: [secret] }), path).to.deep.equal(
+        found,
+      );
+      const both = { secretMounts: [secret], configmapMounts: [{ name: 'c', mountPath: path }] };
+      expect(fields(both), path).to.deep.equal(overlap ? ['configmapMounts[0].mountPath'] : []);
+    }
+  });
+
+  it('says every violation of every list at once', () => {
+    const found = fields({
+      volumes: [volume('data'), volume('/proc/x')],
+      secretMounts: [{ name: 's', mountPath: '/etc' }],
+      configmapMounts: [
+        {
+          name: 'c',
+          mountPath: '/c',
+          items: ['a', 'a', 'a/b', 'd/e', 'd', '/x', 'x/../y', '..x', ''].map((path) => ({
+            key: 'k',
+            path,
+          })),
+        },
+      ],
+    });
+    const item = (n: number) => `configmapMounts[0].items[${n}].path`;
+    expect(found).to.have.members([
+      'volumes[0].mountPath',
+      'volumes[1].name',
+      'volumes[1].mountPath',
+      'secretMounts[0].mountPath',
+      ...[1, 2, 4, 5, 6, 7, 8].map(item),
+    ]);
   });
 });
 

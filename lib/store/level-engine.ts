@@ -233,10 +233,16 @@ export class LevelEngine implements Engine {
   }
 
   async append(records: readonly EngineRecord[]): Promise<void> {
-    const batch = this.#db.batch();
-    for (const record of records) batch.put(encodeKey(record), record.bytes);
-    await batch.write(this.#options.unsafeNoSync ? unsynced : synced);
+    const options = this.#options.unsafeNoSync ? unsynced : synced;
     const last = records.at(-1);
+    if (last && records.length === 1) {
+      // What a lone writer waits for: no batch to make and to close.
+      await this.#db.put(encodeKey(last), last.bytes, options);
+    } else {
+      const batch = this.#db.batch();
+      for (const record of records) batch.put(encodeKey(record), record.bytes);
+      await batch.write(options);
+    }
     if (last) this.#highWater?.note(last.revision);
   }
 

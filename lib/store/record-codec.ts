@@ -54,7 +54,9 @@ const layout = 2;
 const headerBytes = 46;
 const types: readonly ChangeType[] = ['ADDED', 'MODIFIED', 'DELETED'];
 
-const addressBytes = Buffer.alloc(12);
+const addressBytes = 12;
+const checksumBytes = 4;
+const addressBuffer = Buffer.alloc(addressBytes);
 
 /** Few kinds come over and over: their names need not be made again for each record. */
 let lastKindBytes: Buffer = Buffer.alloc(0);
@@ -72,10 +74,15 @@ function kindOf(bytes: Buffer, end: number): string {
   return lastKind;
 }
 
+function writeAddress(target: Buffer, address: RecordAddress): void {
+  target.writeUIntBE(address.revision, 0, 6);
+  target.writeUInt32BE(address.index, 6);
+  target.writeUInt16BE(0, 10);
+}
+
 function addressChecksum(address: RecordAddress): number {
-  addressBytes.writeUIntBE(address.revision, 0, 6);
-  addressBytes.writeUInt32BE(address.index, 6);
-  return crc32(addressBytes);
+  writeAddress(addressBuffer, address);
+  return crc32(addressBuffer);
 }
 
 /** The bytes a record is stored as. */
@@ -84,7 +91,11 @@ export function encodeRecord(record: LogRecord): EncodedRecord {
   const kindBytes = Buffer.byteLength(kind);
   const keyBytes = Buffer.byteLength(key);
   const size = headerBytes + kindBytes + keyBytes + Buffer.byteLength(record.json);
-  const bytes = Buffer.allocUnsafe(size);
+  // The address stands before the record until both are summed up, so that one call does it; the sum
+  // then takes the address's last bytes.
+  const summed = Buffer.allocUnsafe(addressBytes - checksumBytes + size);
+  writeAddress(summed, record);
+  const bytes = summed.subarray(addressBytes - checksumBytes);
   bytes[4] = layout;
   bytes[5] = types.indexOf(record.type);
   bytes.writeUInt16BE(kindBytes, 6);
@@ -98,7 +109,7 @@ export function encodeRecord(record: LogRecord): EncodedRecord {
   bytes.write(kind, headerBytes);
   bytes.write(key, headerBytes + kindBytes);
   bytes.write(record.json, headerBytes + kindBytes + keyBytes);
-  const checksum = crc32(bytes.subarray(4), addressChecksum(record));
+  const checksum = crc32(summed);
   bytes.writeUInt32BE(checksum, 0);
   return { revision: record.revision, index: record.index, bytes, size, checksum: checksum | 0 };
 }

@@ -240,10 +240,17 @@ describe('without root', function () {
         parameters: { hostPath: join(home, 'host/j'), createIfMissing: 'true' },
       };
       await daemon.ok('POST', '/v1/namespaces/default/volumes', volume);
+      const data = { password: 'tide' };
+      await daemon.ok('POST', '/v1/namespaces/default/secrets', { name: 'login', data });
       await daemon.ok('POST', '/v1/namespaces/default/services', {
         name: 'j',
         runtime: 'process',
-        command: ['/bin/sh', '-c', 'id -u > /journal/uid; sleep 1000'],
+        command: [
+          '/bin/sh',
+          '-c',
+          'id -u > /journal/uid; cat /login/password >> /journal/uid; touch /login/x || sleep 1000',
+        ],
+        secretMounts: [{ name: 'login', mountPath: '/login' }],
         terminationGracePeriodSeconds: 1,
         volumes: [{ name: 'j', mountPath: '/journal', claim: { name: 'j' } }],
       });
@@ -256,13 +263,13 @@ describe('without root', function () {
       if (instance.status === 'Running') {
         const uid = await eventually('its file', () =>
           readFile(join(home, 'host/j/uid'), 'utf8').then(
-            (text) => text || undefined,
+            (text) => (text.endsWith('tide') ? text : undefined),
             () => undefined,
           ),
         );
         const ran = await daemon.cli('exec', 'j-0', '--', 'sh', '-c', 'id -u; cat /journal/uid');
-        expect(ran.stdout, ran.stderr).to.equal(`${id}\n${id}\n`);
-        expect(uid.trim()).to.equal(String(id));
+        expect(ran.stdout, ran.stderr).to.equal(`${id}\n${id}\ntide`);
+        expect(uid).to.equal(`${id}\ntide`);
         console.log('      ran in a user namespace');
       } else {
         expect(JSON.stringify(instance.conditions)).to.contain('run kedged as root');

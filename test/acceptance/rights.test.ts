@@ -164,12 +164,16 @@ describe('rights in a running daemon', function () {
       kind: 'serviceAccount',
       node: 'elsewhere',
     });
-    for (const name of ['used', 'unused'])
+    for (const name of ['used', 'mounted', 'unused'])
       await daemon.ok('POST', `${base}/secrets`, { name, data: { k: 'v' } });
     const { volume, service } = workload(daemon, 'bound', 'sleep 600');
     await daemon.ok('POST', `${base}/volumes`, volume);
     await daemon.ok('POST', `${base}/volumes`, { ...volume, name: 'foreign' });
-    await daemon.ok('POST', `${base}/services`, { ...service, envFrom: [{ secret: 'used' }] });
+    await daemon.ok('POST', `${base}/services`, {
+      ...service,
+      envFrom: [{ secret: 'used' }],
+      secretMounts: [{ name: 'mounted', mountPath: '/srv/mounted' }],
+    });
     await eventually('the instance', async () => {
       const { body } = await daemon.rest('GET', `${base}/instances/bound-0`);
       return body.status === 'Running';
@@ -182,6 +186,7 @@ describe('rights in a running daemon', function () {
       `${base}/instances/bound-0`,
       `${base}/volumes/bound`,
       `${base}/secrets/used?reveal=true`,
+      `${base}/secrets/mounted?reveal=true`,
       `${base}/services/bound`,
     ];
     for (const path of mine) {

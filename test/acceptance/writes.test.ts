@@ -166,6 +166,21 @@ describe('writes to a running daemon', () => {
       /volumes\[1\]\.mountPath/,
     ],
     [
+      'rule 2: a volume in the way of a mounted secret',
+      {
+        volumes: [{ name: 'a', mountPath: '/a', claim: { name: 'w' } }],
+        secretMounts: [{ name: 's', mountPath: '/a/b' }],
+      },
+      /secretMounts\[0\]\.mountPath.*overlaps \\?"\/a\\?" of volumes\[0\]/,
+    ],
+    [
+      'rule 2: a mounted configmap at a blocked path, and a file that leads out',
+      {
+        configmapMounts: [{ name: 'c', mountPath: '/sys/x', items: [{ key: 'k', path: '../k' }] }],
+      },
+      /configmapMounts\[0\]\.items\[0\]\.path.*configmapMounts\[0\]\.mountPath.*\/sys/s,
+    ],
+    [
       'rule 3: a ReadWriteOnce claim at scale 2',
       { scale: 2, volumes: [{ name: 'a', mountPath: '/a', claim: { name: 'v' } }] },
       /ReadWriteOnce.*scale/,

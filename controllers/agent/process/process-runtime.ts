@@ -25,8 +25,8 @@ const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 export interface ProcessRuntimeOptions {
   /** One folder a workload, below this one. */
   readonly directory: string;
-  /** The daemon's data directory, which workloads do not see. */
-  readonly hiddenDirectory: string;
+  /** The daemon's own, which workloads do not see. */
+  readonly hiddenDirectories: readonly string[];
   readonly clock: Clock;
 }
 
@@ -126,6 +126,8 @@ export class ProcessRuntime implements Runtime {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const binds = spec.mounts.map((m) => `${m.readOnly ? 'ro' : 'rw'}\t${m.source}\t${m.target}\n`);
     await writeFile(join(directory, 'binds'), binds.join(''));
+    const hidden = this.#options.hiddenDirectories.map((path) => `${path}\n`);
+    await writeFile(join(directory, 'hidden'), hidden.join(''));
     this.#watch(spec.id, directory);
     this.#spawning.add(directory);
     try {
@@ -138,10 +140,9 @@ export class ProcessRuntime implements Runtime {
 
   /** @throws Error when no process can be made of the command, such as one with a NUL character. */
   async #spawn(spec: WorkloadSpec, directory: string, mode: 'root' | 'user'): Promise<void> {
-    const { hiddenDirectory } = this.#options;
     const log = await open(this.logFile(spec.id), 'a', 0o600);
     try {
-      const args = [directory, mode, hiddenDirectory, spec.workingDir, ...spec.command];
+      const args = [directory, mode, spec.workingDir, ...spec.command];
       const child = spawn('/bin/sh', [supervisor, ...args], {
         detached: true,
         stdio: ['ignore', log.fd, log.fd],

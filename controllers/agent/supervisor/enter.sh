@@ -2,12 +2,11 @@
 # Runs inside the new mount namespace: builds a root of its own, binds the volumes into it, and
 # becomes the workload. Nothing it creates is on the host: mount points live on tmpfs.
 #
-# usage: enter.sh RUN_DIRECTORY HIDDEN_DIRECTORY WORKING_DIRECTORY COMMAND [ARGUMENT...]
+# usage: enter.sh RUN_DIRECTORY WORKING_DIRECTORY COMMAND [ARGUMENT...]
 set -eu
 directory=$1
-hidden=$2
-workdir=$3
-shift 3
+workdir=$2
+shift 2
 fail() {
   echo "kedge: can't set up the workload's mounts: $*" >&2
   exit 125
@@ -67,10 +66,11 @@ while IFS=$tab read -r mode source target; do
   fi
 done <"/.host$directory/binds"
 
-# The daemon's own files (keys, database) are no business of a workload.
-if [ -d "$hidden" ]; then
+# The daemon's own files (keys, database, other workloads' secrets) are no business of a workload.
+while IFS= read -r hidden; do
+  [ -d "$hidden" ] || continue
   mount -t tmpfs -o ro,mode=0555,size=4k kedge "$hidden" || fail "hiding $hidden"
-fi
+done <"/.host$directory/hidden"
 umount -l /.host
 rmdir /.host
 

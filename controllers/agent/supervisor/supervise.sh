@@ -2,9 +2,9 @@
 # Starts one workload in a mount namespace of its own and records how it ends. It is no part of the
 # daemon, so a killed daemon takes neither the workload nor the record of its end with it.
 #
-# usage: supervise.sh RUN_DIRECTORY root|user HIDDEN_DIRECTORY WORKING_DIRECTORY COMMAND [ARGUMENT...]
+# usage: supervise.sh RUN_DIRECTORY root|user WORKING_DIRECTORY COMMAND [ARGUMENT...]
 #
-# RUN_DIRECTORY holds: binds (in), claimed/ and pid and exit (out). Standard output is the log.
+# RUN_DIRECTORY holds: binds and hidden (in), claimed/ and pid and exit (out). Standard output is the log.
 set -u
 directory=$1
 mode=$2

@@ -22,6 +22,7 @@ import {
 } from "@grpc/grpc-js";
 import { Condition, DescribeRequest, Description, ObjectMeta } from "./common.js";
 import {
+  DataMount,
   Service_EnvFrom,
   Service_RestartPolicy,
   service_RestartPolicyFromJSON,
@@ -157,6 +158,9 @@ export interface Instance_Template {
   nodeSelector: { [key: string]: string };
   volumes: VolumeMount[];
   terminationGracePeriodSeconds?: number | undefined;
+  restartedAt: string;
+  secretMounts: DataMount[];
+  configmapMounts: DataMount[];
 }
 
 export interface Instance_Template_EnvEntry {
@@ -698,6 +702,9 @@ function createBaseInstance_Template(): Instance_Template {
     nodeSelector: {},
     volumes: [],
     terminationGracePeriodSeconds: undefined,
+    restartedAt: "",
+    secretMounts: [],
+    configmapMounts: [],
   };
 }
 
@@ -735,6 +742,15 @@ export const Instance_Template: MessageFns<Instance_Template> = {
     }
     if (message.terminationGracePeriodSeconds !== undefined) {
       writer.uint32(120).int32(message.terminationGracePeriodSeconds);
+    }
+    if (message.restartedAt !== "") {
+      writer.uint32(138).string(message.restartedAt);
+    }
+    for (const v of message.secretMounts) {
+      DataMount.encode(v!, writer.uint32(146).fork()).join();
+    }
+    for (const v of message.configmapMounts) {
+      DataMount.encode(v!, writer.uint32(154).fork()).join();
     }
     return writer;
   },
@@ -846,6 +862,30 @@ export const Instance_Template: MessageFns<Instance_Template> = {
             message.terminationGracePeriodSeconds = reader.int32();
             continue;
           }
+          case 17: {
+            if (tag !== 138) {
+              break;
+            }
+
+            message.restartedAt = reader.string();
+            continue;
+          }
+          case 18: {
+            if (tag !== 146) {
+              break;
+            }
+
+            message.secretMounts.push(DataMount.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 19: {
+            if (tag !== 154) {
+              break;
+            }
+
+            message.configmapMounts.push(DataMount.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -928,6 +968,21 @@ export const Instance_Template: MessageFns<Instance_Template> = {
         : isSet(object.termination_grace_period_seconds)
         ? globalThis.Number(object.termination_grace_period_seconds)
         : undefined,
+      restartedAt: isSet(object.restartedAt)
+        ? globalThis.String(object.restartedAt)
+        : isSet(object.restarted_at)
+        ? globalThis.String(object.restarted_at)
+        : "",
+      secretMounts: globalThis.Array.isArray(object?.secretMounts)
+        ? object.secretMounts.map((e: any) => DataMount.fromJSON(e))
+        : globalThis.Array.isArray(object?.secret_mounts)
+        ? object.secret_mounts.map((e: any) => DataMount.fromJSON(e))
+        : [],
+      configmapMounts: globalThis.Array.isArray(object?.configmapMounts)
+        ? object.configmapMounts.map((e: any) => DataMount.fromJSON(e))
+        : globalThis.Array.isArray(object?.configmap_mounts)
+        ? object.configmap_mounts.map((e: any) => DataMount.fromJSON(e))
+        : [],
     };
   },
 
@@ -978,6 +1033,15 @@ export const Instance_Template: MessageFns<Instance_Template> = {
     if (message.terminationGracePeriodSeconds !== undefined) {
       obj.terminationGracePeriodSeconds = Math.round(message.terminationGracePeriodSeconds);
     }
+    if (message.restartedAt !== "") {
+      obj.restartedAt = message.restartedAt;
+    }
+    if (message.secretMounts?.length) {
+      obj.secretMounts = message.secretMounts.map((e) => DataMount.toJSON(e));
+    }
+    if (message.configmapMounts?.length) {
+      obj.configmapMounts = message.configmapMounts.map((e) => DataMount.toJSON(e));
+    }
     return obj;
   },
 
@@ -1013,6 +1077,9 @@ export const Instance_Template: MessageFns<Instance_Template> = {
     );
     message.volumes = object.volumes?.map((e) => VolumeMount.fromPartial(e)) || [];
     message.terminationGracePeriodSeconds = object.terminationGracePeriodSeconds ?? undefined;
+    message.restartedAt = object.restartedAt ?? "";
+    message.secretMounts = object.secretMounts?.map((e) => DataMount.fromPartial(e)) || [];
+    message.configmapMounts = object.configmapMounts?.map((e) => DataMount.fromPartial(e)) || [];
     return message;
   },
 };

@@ -57,6 +57,10 @@ export interface Service {
     | undefined;
   /** Set by Restart; left out it stays as it is. RFC 3339, UTC. */
   restartedAt: string;
+  /** Keys of secrets as files, which follow the secret while the workload runs. */
+  secretMounts: DataMount[];
+  /** Keys of configmaps as files, which follow the configmap while the workload runs. */
+  configmapMounts: DataMount[];
   status: Service_Status;
   readyInstances: number;
   currentInstances: number;
@@ -318,6 +322,21 @@ export interface VolumeMount_ClaimTemplate_Retention {
   whenDeleted?: Volume_ReclaimPolicy | undefined;
 }
 
+/** Keys of a secret or configmap of the service's namespace as read-only files in a directory. */
+export interface DataMount {
+  name: string;
+  mountPath: string;
+  /** Which keys; none named: every key, as the file of its name. */
+  items: DataMount_Item[];
+}
+
+/** One key as a file. */
+export interface DataMount_Item {
+  key: string;
+  /** Relative to the mount path, without "..". */
+  path: string;
+}
+
 export interface GetServiceRequest {
   namespace: string;
   name: string;
@@ -484,6 +503,8 @@ function createBaseService(): Service {
     terminationGracePeriodSeconds: undefined,
     scale: undefined,
     restartedAt: "",
+    secretMounts: [],
+    configmapMounts: [],
     status: Service_Status.STATUS_UNSPECIFIED,
     readyInstances: 0,
     currentInstances: 0,
@@ -544,6 +565,12 @@ export const Service: MessageFns<Service> = {
     }
     if (message.restartedAt !== "") {
       writer.uint32(138).string(message.restartedAt);
+    }
+    for (const v of message.secretMounts) {
+      DataMount.encode(v!, writer.uint32(146).fork()).join();
+    }
+    for (const v of message.configmapMounts) {
+      DataMount.encode(v!, writer.uint32(154).fork()).join();
     }
     if (message.status !== Service_Status.STATUS_UNSPECIFIED) {
       writer.uint32(240).int32(service_StatusToNumber(message.status));
@@ -721,6 +748,22 @@ export const Service: MessageFns<Service> = {
             message.restartedAt = reader.string();
             continue;
           }
+          case 18: {
+            if (tag !== 146) {
+              break;
+            }
+
+            message.secretMounts.push(DataMount.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 19: {
+            if (tag !== 154) {
+              break;
+            }
+
+            message.configmapMounts.push(DataMount.decode(reader, reader.uint32()));
+            continue;
+          }
           case 30: {
             if (tag !== 240) {
               break;
@@ -866,6 +909,16 @@ export const Service: MessageFns<Service> = {
         : isSet(object.restarted_at)
         ? globalThis.String(object.restarted_at)
         : "",
+      secretMounts: globalThis.Array.isArray(object?.secretMounts)
+        ? object.secretMounts.map((e: any) => DataMount.fromJSON(e))
+        : globalThis.Array.isArray(object?.secret_mounts)
+        ? object.secret_mounts.map((e: any) => DataMount.fromJSON(e))
+        : [],
+      configmapMounts: globalThis.Array.isArray(object?.configmapMounts)
+        ? object.configmapMounts.map((e: any) => DataMount.fromJSON(e))
+        : globalThis.Array.isArray(object?.configmap_mounts)
+        ? object.configmap_mounts.map((e: any) => DataMount.fromJSON(e))
+        : [],
       status: isSet(object.status) ? service_StatusFromJSON(object.status) : Service_Status.STATUS_UNSPECIFIED,
       readyInstances: isSet(object.readyInstances)
         ? globalThis.Number(object.readyInstances)
@@ -959,6 +1012,12 @@ export const Service: MessageFns<Service> = {
     if (message.restartedAt !== "") {
       obj.restartedAt = message.restartedAt;
     }
+    if (message.secretMounts?.length) {
+      obj.secretMounts = message.secretMounts.map((e) => DataMount.toJSON(e));
+    }
+    if (message.configmapMounts?.length) {
+      obj.configmapMounts = message.configmapMounts.map((e) => DataMount.toJSON(e));
+    }
     if (message.status !== Service_Status.STATUS_UNSPECIFIED) {
       obj.status = service_StatusToJSON(message.status);
     }
@@ -1025,6 +1084,8 @@ export const Service: MessageFns<Service> = {
     message.terminationGracePeriodSeconds = object.terminationGracePeriodSeconds ?? undefined;
     message.scale = object.scale ?? undefined;
     message.restartedAt = object.restartedAt ?? "";
+    message.secretMounts = object.secretMounts?.map((e) => DataMount.fromPartial(e)) || [];
+    message.configmapMounts = object.configmapMounts?.map((e) => DataMount.fromPartial(e)) || [];
     message.status = object.status ?? Service_Status.STATUS_UNSPECIFIED;
     message.readyInstances = object.readyInstances ?? 0;
     message.currentInstances = object.currentInstances ?? 0;
@@ -2008,6 +2069,196 @@ export const VolumeMount_ClaimTemplate_Retention: MessageFns<VolumeMount_ClaimTe
     const message = createBaseVolumeMount_ClaimTemplate_Retention();
     message.whenScaled = object.whenScaled ?? undefined;
     message.whenDeleted = object.whenDeleted ?? undefined;
+    return message;
+  },
+};
+
+function createBaseDataMount(): DataMount {
+  return { name: "", mountPath: "", items: [] };
+}
+
+export const DataMount: MessageFns<DataMount> = {
+  encode(message: DataMount, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.mountPath !== "") {
+      writer.uint32(18).string(message.mountPath);
+    }
+    for (const v of message.items) {
+      DataMount_Item.encode(v!, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DataMount {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDataMount();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.mountPath = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.items.push(DataMount_Item.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): DataMount {
+    return {
+      name: isSet(object.name) ? globalThis.String(object.name) : "",
+      mountPath: isSet(object.mountPath)
+        ? globalThis.String(object.mountPath)
+        : isSet(object.mount_path)
+        ? globalThis.String(object.mount_path)
+        : "",
+      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => DataMount_Item.fromJSON(e)) : [],
+    };
+  },
+
+  toJSON(message: DataMount): unknown {
+    const obj: any = {};
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    if (message.mountPath !== "") {
+      obj.mountPath = message.mountPath;
+    }
+    if (message.items?.length) {
+      obj.items = message.items.map((e) => DataMount_Item.toJSON(e));
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<DataMount>, I>>(base?: I): DataMount {
+    return DataMount.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<DataMount>, I>>(object: I): DataMount {
+    const message = createBaseDataMount();
+    message.name = object.name ?? "";
+    message.mountPath = object.mountPath ?? "";
+    message.items = object.items?.map((e) => DataMount_Item.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseDataMount_Item(): DataMount_Item {
+  return { key: "", path: "" };
+}
+
+export const DataMount_Item: MessageFns<DataMount_Item> = {
+  encode(message: DataMount_Item, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.path !== "") {
+      writer.uint32(18).string(message.path);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DataMount_Item {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDataMount_Item();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): DataMount_Item {
+    return {
+      key: isSet(object.key) ? globalThis.String(object.key) : "",
+      path: isSet(object.path) ? globalThis.String(object.path) : "",
+    };
+  },
+
+  toJSON(message: DataMount_Item): unknown {
+    const obj: any = {};
+    if (message.key !== "") {
+      obj.key = message.key;
+    }
+    if (message.path !== "") {
+      obj.path = message.path;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<DataMount_Item>, I>>(base?: I): DataMount_Item {
+    return DataMount_Item.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<DataMount_Item>, I>>(object: I): DataMount_Item {
+    const message = createBaseDataMount_Item();
+    message.key = object.key ?? "";
+    message.path = object.path ?? "";
     return message;
   },
 };

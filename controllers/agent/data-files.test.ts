@@ -1,0 +1,90 @@
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { DataFiles } from './data-files.js';
+
+async function refusal(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => '',
+    (error: unknown) => String(error),
+  );
+}
+
+describe('data files', () => {
+  let base: string;
+  let files: DataFiles;
+  before(function () {
+    if (existsSync('/dev/shm')) return;
+    console.log('    skipped: there is no /dev/shm here, where files are in memory');
+    this.skip();
+  });
+  beforeEach(async () => {
+    base = await mkdtemp('/dev/shm/kedge-test-');
+    files = new DataFiles(join(base, 'own'));
+    await files.open();
+  });
+  afterEach(() => rm(base, { recursive: true, force: true }));
+
+  /** What a workload sees: by name, through links. */
+  async function seen(directory: string, below = ''): Promise<Record<string, string>> {
+    const found: Record<string, string> = {};
+    for (const name of await readdir(join(directory, below))) {
+      if (below === '' && name.startsWith('..')) continue;
+      const path = join(below, name);
+      if ((await stat(join(directory, path))).isDirectory())
+        Object.assign(found, await seen(directory, path));
+      else found[path] = await readFile(join(directory, path), 'utf8');
+    }
+    return found;
+  }
+
+  it('are after any number of changes exactly what was written last, and nothing of before is left', async () => {
+    const paths = ['a', 'b.c', 'd/e', 'd/f/g', '_'];
+    const version = fc.dictionary(fc.constantFrom(...paths), fc.string());
+    await fc.assert(
+      fc.asyncProperty(fc.array(version, { minLength: 1, maxLength: 4 }), async (versions) => {
+        const at = files.at('owner', 'set');
+        for (const content of versions) {
+          await files.write('owner', 'set', new Map(Object.entries(content)));
+          expect(await seen(at)).to.deep.equal({ ...content });
+        }
+        const hidden = (await readdir(at)).filter((name) => name.startsWith('..'));
+        expect(hidden).to.have.length(2);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('are readable for their user only, and go with their owner', async () => {
+    await files.write('owner', 'set', new Map([['key', 'value']]));
+    const file = await stat(join(files.at('owner', 'set'), 'key'));
+    expect(file.mode & 0o777).to.equal(0o400);
+    expect((await stat(files.directory)).mode & 0o777).to.equal(0o700);
+    expect(await files.owners()).to.deep.equal(['owner']);
+    await files.close();
+    expect(await files.owners()).to.deep.equal(['owner']);
+    await files.remove('owner');
+    await files.close();
+    expect(await readdir(base)).to.deep.equal([]);
+  });
+
+  it('refuse a place that is not in memory, or that is not their own', async () => {
+    const disk = await mkdtemp(join(tmpdir(), 'kedge-test-'));
+    try {
+      const onDisk = (await stat(disk)).dev !== (await stat(base)).dev;
+      const told = await refusal(new DataFiles(join(disk, 'own')).open());
+      if (onDisk) expect(told).to.contain('is not in memory; mount a tmpfs at');
+    } finally {
+      await rm(disk, { recursive: true, force: true });
+    }
+    await mkdir(join(base, 'open'), { mode: 0o755 });
+    await symlink(files.directory, join(base, 'link'));
+    for (const name of ['open', 'link'])
+      expect(await refusal(new DataFiles(join(base, name)).open()), name).to.contain(
+        'not a directory of kedged',
+      );
+  });
+});

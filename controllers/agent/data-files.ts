@@ -1,0 +1,107 @@
+import {
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  rename,
+  rm,
+  statfs,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+
+/** File systems that live in memory: what statfs(2) calls tmpfs and ramfs. */
+const inMemory: readonly number[] = [0x01021994, 0x858458f6];
+/** The link that makes all files of one version appear at once. */
+const current = '..data';
+
+/**
+ * Directories of small files in memory, for workloads to see: values of secrets are never written to
+ * a disk. A change appears at once and whole, behind a link, as Kubernetes' volumes of this sort do it.
+ */
+export class DataFiles {
+  readonly #directory: string;
+
+  /** @param directory made when {@link open} is called, readable for the daemon's user only */
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  get directory(): string {
+    return this.#directory;
+  }
+
+  /** @throws Error when the place is not in memory, or is somebody else's. */
+  async open(): Promise<void> {
+    await mkdir(this.#directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+    const found = await lstat(this.#directory);
+    const ours = found.uid === process.getuid?.() && (found.mode & 0o077) === 0;
+    if (!found.isDirectory() || !ours)
+      throw new Error(
+        `${this.#directory} is not a directory of kedged's own (mode 0700); remove it and start kedged again`,
+      );
+    const { type } = await statfs(this.#directory);
+    if (!inMemory.includes(type))
+      throw new Error(
+        `${this.#directory} is not in memory; mount a tmpfs at ${dirname(this.#directory)}`,
+      );
+  }
+
+  /** Where a set of files is. */
+  at(owner: string, set: string): string {
+    return join(this.#directory, owner, set);
+  }
+
+  /** Makes the files of a set be exactly these, by relative path; all of them change at one moment. */
+  async write(owner: string, set: string, files: ReadonlyMap<string, string>): Promise<void> {
+    const directory = this.at(owner, set);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const version = await mkdtemp(join(directory, '..version-'));
+    for (const [path, content] of files) {
+      const file = join(version, path);
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      await writeFile(file, content, { mode: 0o400, flag: 'wx' });
+    }
+    const link = join(directory, `${current}.new`);
+    await rm(link, { force: true });
+    await symlink(basename(version), link);
+    await rename(link, join(directory, current));
+    await this.#link(directory, new Set([...files.keys()].map((path) => path.split('/')[0] ?? '')));
+    await this.#drop(directory, basename(version));
+  }
+
+  /** The names that are seen: links through the current version. */
+  async #link(directory: string, names: ReadonlySet<string>): Promise<void> {
+    const there = new Set(await readdir(directory));
+    for (const name of names)
+      if (!there.has(name)) await symlink(join(current, name), join(directory, name));
+    for (const name of there)
+      if (!name.startsWith('..') && !names.has(name)) await rm(join(directory, name));
+  }
+
+  async #drop(directory: string, kept: string): Promise<void> {
+    for (const name of await readdir(directory)) {
+      if (name.startsWith('..version-') && name !== kept)
+        await rm(join(directory, name), { recursive: true, force: true });
+    }
+  }
+
+  /** Owners that have files. */
+  async owners(): Promise<readonly string[]> {
+    return readdir(this.#directory);
+  }
+
+  /** Takes everything of an owner away. */
+  async remove(owner: string): Promise<void> {
+    await rm(join(this.#directory, owner), { recursive: true, force: true });
+  }
+
+  /** Takes the place away when nobody has files in it. */
+  async close(): Promise<void> {
+    const left = await readdir(this.#directory).catch(() => []);
+    if (left.length === 0) await rm(this.#directory, { recursive: true, force: true });
+  }
+}

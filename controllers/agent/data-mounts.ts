@@ -1,0 +1,135 @@
+import { messageOf } from 'kedge';
+import type { Configmap, DataMount, Instance, Secret } from '../kinds/index.js';
+import { openSecret } from '../secret/index.js';
+import { filePathProblem } from '../service/index.js';
+import type { DataFiles } from './data-files.js';
+import type { EnvironmentSources } from './environment.js';
+import type { WorkloadMount } from './runtime.js';
+
+/** What a workload sees of secrets and configmaps as files, or what is still lacking for that. */
+export type DataMountsOutcome =
+  | { readonly type: 'ready'; readonly mounts: readonly WorkloadMount[] }
+  | { readonly type: 'missing'; readonly message: string };
+
+/** One entry of secretMounts or configmapMounts. */
+interface Entry {
+  readonly kind: 'secret' | 'configmap';
+  /** `secretMounts[0]` */
+  readonly field: string;
+  /** Folder of its files. */
+  readonly set: string;
+  readonly mount: DataMount;
+}
+
+/** Its files, and what tells them from other ones. */
+type Content =
+  | { readonly version: string; readonly files: () => ReadonlyMap<string, string> }
+  | { readonly problem: string };
+
+function entriesOf({ template }: Instance): readonly Entry[] {
+  const entry =
+    (kind: Entry['kind']) =>
+    (mount: DataMount, index: number): Entry => ({
+      kind,
+      field: `${kind}Mounts[${index}]`,
+      set: `${kind}-${index}`,
+      mount,
+    });
+  return [
+    ...(template.secretMounts ?? []).map(entry('secret')),
+    ...(template.configmapMounts ?? []).map(entry('configmap')),
+  ];
+}
+
+/** Keeps the files of secretMounts and configmapMounts, by instance uid. */
+export class DataMounts {
+  readonly #files: DataFiles;
+  readonly #sources: EnvironmentSources;
+  /** What was written last, by directory; forgotten with the process, and then written once more. */
+  readonly #written = new Map<string, string>();
+  #problem: string | undefined;
+
+  constructor(files: DataFiles, sources: EnvironmentSources) {
+    this.#files = files;
+    this.#sources = sources;
+  }
+
+  /** Makes the place ready and takes away what instances left that are gone. */
+  async open(living: ReadonlySet<string>): Promise<void> {
+    try {
+      await this.#files.open();
+      for (const uid of await this.#files.owners())
+        if (!living.has(uid)) await this.#files.remove(uid);
+    } catch (error) {
+      // Only workloads that mount such files need the place.
+      this.#problem = messageOf(error);
+    }
+  }
+
+  /**
+   * Writes what an instance mounts, where that has changed. What is missing leaves the files of before:
+   * a workload that runs does not lose them.
+   */
+  async write(instance: Instance): Promise<DataMountsOutcome> {
+    const entries = entriesOf(instance);
+    if (entries.length > 0 && this.#problem !== undefined)
+      return { type: 'missing', message: `there is no place for mounted files: ${this.#problem}` };
+    const { uid } = instance.metadata;
+    const mounts: WorkloadMount[] = [];
+    for (const entry of entries) {
+      const content = this.#contentOf(entry, instance.namespace);
+      if ('problem' in content)
+        return { type: 'missing', message: `${entry.field}: ${content.problem}` };
+      const source = this.#files.at(uid, entry.set);
+      if (this.#written.get(source) !== content.version) {
+        await this.#files.write(uid, entry.set, content.files());
+        this.#written.set(source, content.version);
+      }
+      mounts.push({ source, target: entry.mount.mountPath, readOnly: true });
+    }
+    return { type: 'ready', mounts };
+  }
+
+  async remove({ template, metadata }: Instance): Promise<void> {
+    if (!template.secretMounts?.length && !template.configmapMounts?.length) return;
+    for (const source of this.#written.keys())
+      if (source.startsWith(`${this.#files.at(metadata.uid, '')}`)) this.#written.delete(source);
+    await this.#files.remove(metadata.uid);
+  }
+
+  close(): Promise<void> {
+    return this.#files.close();
+  }
+
+  #contentOf({ kind, mount }: Entry, namespace: string): Content {
+    const what = `${kind} ${namespace}/${mount.name}`;
+    const { secrets, configmaps, sealer } = this.#sources;
+    const key = `${namespace}/${mount.name}`;
+    const object: Secret | Configmap | undefined =
+      kind === 'secret' ? secrets.get(key) : configmaps.get(key);
+    if (!object)
+      return { problem: `${what} does not exist; create it and the instance goes on by itself` };
+    const names = Object.keys(object.data ?? {});
+    const items = mount.items?.length
+      ? mount.items
+      : names.map((name) => ({ key: name, path: name }));
+    const lacking = items.find((item) => !names.includes(item.key));
+    if (lacking)
+      return {
+        problem: `${what} has no key "${lacking.key}"; add it and the instance goes on by itself`,
+      };
+    const odd = items.find((item) => filePathProblem(item.path) !== undefined);
+    if (odd)
+      return {
+        problem: `key "${odd.key}" of ${what} can't be a file of that name; give it a path in items`,
+      };
+    const { uid, resourceVersion } = object.metadata;
+    return {
+      version: JSON.stringify([uid, resourceVersion, items]),
+      files: () => {
+        const data = kind === 'secret' ? openSecret(sealer, object) : object.data;
+        return new Map(items.map((item) => [item.path, data?.[item.key] ?? '']));
+      },
+    };
+  }
+}

@@ -1,0 +1,118 @@
+import type { FieldViolation } from 'kedge';
+import type { DataMount, Service, VolumeMount } from '../kinds/index.js';
+import { isAtOrBelow, mountPathProblem, normalMountPath, subPathProblem } from './mount-path.js';
+
+/** Where something is mounted, and which field says so. */
+interface MountedAt {
+  readonly field: string;
+  readonly path: string;
+  /** Of volumes, one may lie in another; of files that can't be written to, nothing can. */
+  readonly alone: boolean;
+}
+
+/** Rules 1 and 2: what the entries of all three lists say by themselves and next to each other. */
+export function mountViolations(service: Service): FieldViolation[] {
+  const { volumes = [], secretMounts = [], configmapMounts = [] } = service;
+  const at =
+    (field: string, alone: boolean) => (mount: { readonly mountPath: string }, n: number) => ({
+      field: `${field}[${n}]`,
+      path: mount.mountPath,
+      alone,
+    });
+  return [
+    ...volumeViolations(volumes),
+    ...dataViolations('secretMounts', secretMounts),
+    ...dataViolations('configmapMounts', configmapMounts),
+    ...pathViolations([
+      ...volumes.map(at('volumes', false)),
+      ...secretMounts.map(at('secretMounts', true)),
+      ...configmapMounts.map(at('configmapMounts', true)),
+    ]),
+  ];
+}
+
+/** Rule 2: absolute, not blocked, each its own, and none in the way of files that are mounted. */
+function pathViolations(mounts: readonly MountedAt[]): FieldViolation[] {
+  const violations: FieldViolation[] = [];
+  for (const [index, { field, path, alone }] of mounts.entries()) {
+    const problem = mountPathProblem(path);
+    const violation = (description: string): FieldViolation => ({
+      field: `${field}.mountPath`,
+      description: `${JSON.stringify(path)} ${description}`,
+    });
+    if (problem !== undefined) violations.push(violation(problem));
+    const normal = normalMountPath(path);
+    for (const other of mounts.slice(0, index)) {
+      const taken = normalMountPath(other.path);
+      if (taken === normal) {
+        violations.push(violation(`is the path of ${other.field} too; each needs its own`));
+        break;
+      }
+      const overlaps = isAtOrBelow(normal, taken) || isAtOrBelow(taken, normal);
+      if (!overlaps || !(alone || other.alone)) continue;
+      violations.push(
+        violation(
+          `overlaps ${JSON.stringify(other.path)} of ${other.field}; choose paths that do not lie in each other`,
+        ),
+      );
+      break;
+    }
+  }
+  return violations;
+}
+
+function volumeViolations(mounts: readonly VolumeMount[]): FieldViolation[] {
+  const violations: FieldViolation[] = [];
+  const names = new Set<string>();
+  for (const [index, mount] of mounts.entries()) {
+    const at = `volumes[${index}]`;
+    if ((mount.claim === undefined) === (mount.claimTemplate === undefined))
+      violations.push({
+        field: at,
+        description: 'must have exactly one of claim and claimTemplate',
+      });
+    if (names.has(mount.name))
+      violations.push({ field: `${at}.name`, description: `"${mount.name}" is used twice` });
+    names.add(mount.name);
+    const sub = subPathProblem(mount.subPath ?? '');
+    if (sub !== undefined)
+      violations.push({
+        field: `${at}.subPath`,
+        description: `${JSON.stringify(mount.subPath)} ${sub}`,
+      });
+  }
+  return violations;
+}
+
+/** What `items` of a secret or configmap say: files that can all be there. */
+function dataViolations(list: string, mounts: readonly DataMount[]): FieldViolation[] {
+  return mounts.flatMap((mount, index) => {
+    const paths: string[] = [];
+    return (mount.items ?? []).flatMap(({ path }, n): FieldViolation[] => {
+      const problem = filePathProblem(path) ?? clash(path, paths);
+      paths.push(path);
+      if (problem === undefined) return [];
+      const field = `${list}[${index}].items[${n}].path`;
+      return [{ field, description: `${JSON.stringify(path)} ${problem}` }];
+    });
+  });
+}
+
+/** Why a file of a mounted secret or configmap can't have a path, or undefined. */
+export function filePathProblem(path: string): string | undefined {
+  if (path === '' || path.startsWith('/') || /[\n\t\0]/.test(path))
+    return 'must be a relative path without tabs, line breaks and NUL characters';
+  const parts = path.split('/');
+  if (parts.some((part) => part === '' || part === '.' || part === '..'))
+    return 'must not hold an empty, "." or ".." segment';
+  // Such names are how a new version takes the place of the old one at once.
+  return parts[0]?.startsWith('..') ? 'must not begin with ".."' : undefined;
+}
+
+function clash(path: string, earlier: readonly string[]): string | undefined {
+  const other = earlier.find((e) => isAtOrBelow(path, e) || isAtOrBelow(e, path));
+  if (other === undefined) return undefined;
+  return other === path
+    ? 'is used twice'
+    : `can't be there beside the file ${JSON.stringify(other)}`;
+}

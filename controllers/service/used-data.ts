@@ -1,0 +1,27 @@
+import type { InstanceTemplate } from '../kinds/index.js';
+
+/** A secret or configmap of the service's namespace. */
+export interface UsedData {
+  readonly kind: 'secret' | 'configmap';
+  readonly name: string;
+}
+
+/** Everything that a template takes variables or files from. */
+export function usedData(template: InstanceTemplate): readonly UsedData[] {
+  const { envFrom = [], secretMounts = [], configmapMounts = [] } = template;
+  return [
+    ...envFrom.map(({ secret, configmap = '' }) =>
+      secret ? inSecret(secret) : inConfigmap(configmap),
+    ),
+    ...secretMounts.map(({ name }) => inSecret(name)),
+    ...configmapMounts.map(({ name }) => inConfigmap(name)),
+  ];
+}
+
+function inSecret(name: string): UsedData {
+  return { kind: 'secret', name };
+}
+
+function inConfigmap(name: string): UsedData {
+  return { kind: 'configmap', name };
+}
