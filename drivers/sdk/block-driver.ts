@@ -18,6 +18,7 @@ import type {
   SnapshotResult,
 } from './driver.js';
 import { DriverError } from './errors.js';
+import { demandInstance, findInstance, type NodeInstances } from './node-instance.js';
 import { noSnapshots } from './no-snapshots.js';
 import { fsTypeRule, type ParameterRule, sensitiveKeys, validateByRules } from './parameters.js';
 import { type RunCommand, runCommand } from './run-command.js';
@@ -39,6 +40,18 @@ export interface BlockExpansion {
   grow(request: ExpandRequest): Promise<bigint>;
 }
 
+/** What a provider attaches to. */
+export interface BlockAttachRequest extends HandleRequest {
+  /** The provider's id of the node; the node's name where {@link BlockProvider.instances} is absent. */
+  readonly instance: string;
+}
+
+/** What a provider detaches from. */
+export interface BlockDetachRequest extends HandleRequest {
+  /** As for {@link BlockAttachRequest}; undefined when the provider has no such instance any more. */
+  readonly instance: string | undefined;
+}
+
 /** All that differs between drivers of block devices: the provider's calls, and what they promise. */
 export interface BlockProvider {
   readonly name: string;
@@ -57,10 +70,12 @@ export interface BlockProvider {
   /** @throws DriverError NotFound. */
   observe(request: DeleteRequest): Promise<Observation>;
   delete(request: DeleteRequest): Promise<void>;
-  /** Attaches to `request.node`; gives the by-id link where the device appears. */
-  attach(request: HandleRequest): Promise<AttachResult>;
+  /** How nodes are found among the provider's instances; one rule for all drivers (rule 11). */
+  readonly instances?: NodeInstances;
+  /** Attaches to `request.instance`; gives the by-id link where the device appears. */
+  attach(request: BlockAttachRequest): Promise<AttachResult>;
   /** Called only when nothing of the device is mounted on this node. */
-  detach(request: HandleRequest): Promise<void>;
+  detach(request: BlockDetachRequest): Promise<void>;
   /** Where the device is on this node, without a provider call; undefined when it is not attached here. */
   devicePath(request: HandleRequest): Promise<string | undefined>;
   /** Whether a device is the volume's, by its serial; absent: the provider sets none. */
@@ -84,7 +99,7 @@ export function createBlockDriver(
   provider: BlockProvider,
   options: BlockDriverOptions = {},
 ): Driver {
-  const { name, expansion, snapshots } = provider;
+  const { name, expansion, instances, snapshots } = provider;
   const rules = [...provider.parameters, fsTypeRule];
   const run = options.run ?? runCommand;
   return {
@@ -107,7 +122,10 @@ export function createBlockDriver(
     provision: (request) => provider.create(request),
     observe: (request) => provider.observe(request),
     delete: (request) => provider.delete(request),
-    attach: (request) => provider.attach(request),
+    async attach(request) {
+      const instance = instances ? await demandInstance(request, instances) : request.node;
+      return provider.attach({ ...request, instance });
+    },
     async detach(request) {
       const device = await provider.devicePath(request);
       if (device !== undefined) {
@@ -115,7 +133,8 @@ export function createBlockDriver(
         await run('blockdev', ['--flushbufs', device], request.signal);
         await demandUnused(device);
       }
-      await provider.detach(request);
+      const instance = instances ? await findInstance(request, instances) : request.node;
+      await provider.detach({ ...request, instance });
     },
     mount: (request) => {
       const { identify } = provider;

@@ -37,7 +37,10 @@ export {
   mountBlockDevice,
   unmountTarget,
 } from './block-mount.js';
+export { type InstanceLookup, type NodeInstances } from './node-instance.js';
 export {
+  type BlockDetachRequest,
+  type BlockAttachRequest,
   type BlockDriverOptions,
   type BlockExpansion,
   type BlockProvider,

@@ -87,6 +87,36 @@ describe('block volumes on real devices', function () {
       await node.release('a');
     });
 
+  it('rule 11: a node whose name fits no instance or two attaches nothing, says so, and heals with the names', async () => {
+    const instances = new Map<string, readonly string[]>([['other', ['i-3']]]);
+    const named = new LoopBlock({ directory: folder, deviceWaitMs: 300, instances });
+    await node.stop();
+    node = await new TestNode({
+      store: node.store,
+      driver: named.driver,
+      directory: folder,
+    }).start();
+    await node.make('v', '16Mi');
+    const refused = await reason(node.mount('a', 'v'));
+    expect(refused).to.match(
+      /no instance in zone "here" is node "n1" \(looked at: instance id, Name tag\)/,
+    );
+    instances.set('n1', ['i-2', 'i-1', 'i-1']);
+    const several = await reason(node.mount('a', 'v'));
+    expect(several).to.match(/the Name tag of 2 instances in zone "here" fits node "n1": i-1, i-2/);
+    expect(await node.volume('v')).to.include({ status: 'Available' });
+    expect(await named.inventory()).to.have.length(1);
+    // An id decides before any name is looked at.
+    instances.set('other', ['n1']);
+    await writeFile(join(await node.mount('a', 'v'), 'x'), 'kept');
+    await node.release('a');
+    // An instance that is gone takes nothing along: detaching goes on without it.
+    await node.mount('a', 'v');
+    instances.clear();
+    await node.release('a');
+    expect(await node.volume('v')).to.include({ status: 'Available', boundClaim: '' });
+  });
+
   it('lesson 6: a device with foreign data, a partition table or without a readable head is refused, never formatted', async () => {
     const contents: Record<string, (image: string) => Promise<unknown>> = {
       'data without a known format': async (image) => {

@@ -7,6 +7,7 @@ import {
   type Driver,
   DriverError,
   runCommand,
+  type NodeInstances,
   type RunCommand,
 } from '@kedge/driver-sdk';
 
@@ -16,6 +17,8 @@ export interface LoopBlockOptions {
   readonly directory: string;
   readonly run?: RunCommand;
   readonly deviceWaitMs?: number;
+  /** Ids of the instances by a node's name, as a provider's name tags; absent: nodes need none. */
+  readonly instances?: ReadonlyMap<string, readonly string[]>;
 }
 
 async function present(path: string): Promise<boolean> {
@@ -39,7 +42,23 @@ export class LoopBlock {
     this.#directory = options.directory;
     this.#run = options.run ?? runCommand;
     const { deviceWaitMs = 2_000 } = options;
-    this.driver = createBlockDriver(this.#provider(), { run: this.#run, deviceWaitMs });
+    const { instances } = options;
+    const found: NodeInstances = {
+      lookups: [
+        { by: 'instance id', find: ({ node }) => this.#instances(instances, (id) => id === node) },
+        { by: 'Name tag', find: ({ node }) => Promise.resolve(instances?.get(node) ?? []) },
+      ],
+      place: () => 'zone "here"',
+    };
+    const provider = { ...this.#provider(), ...(instances ? { instances: found } : {}) };
+    this.driver = createBlockDriver(provider, { run: this.#run, deviceWaitMs });
+  }
+
+  #instances(
+    all: LoopBlockOptions['instances'],
+    fits: (id: string) => boolean,
+  ): Promise<readonly string[]> {
+    return Promise.resolve([...(all?.values() ?? [])].flat().filter(fits));
   }
 
   image(uid: string): string {
