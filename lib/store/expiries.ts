@@ -30,9 +30,11 @@ export class Expiries {
 
   /** Notes the state of an object after a change; `at` undefined for one that does not expire. */
   note(kind: string, key: string, at: number | undefined): void {
+    // Most objects never expire, and most stores hold none that do.
+    if (at === undefined && this.#waiting.size === 0) return;
     const id = `${kind} ${key}`;
     if (at === undefined) {
-      if (this.#waiting.size > 0) this.#waiting.delete(id);
+      this.#waiting.delete(id);
       return;
     }
     if (this.#closed) return;

@@ -27,8 +27,10 @@ const chunkRecords = 400;
 /** LevelDB hands over at most this much at a time; its default of 16 KiB is sixteen records. */
 const chunkBytes = 1024 * 1024;
 /** `sync` is LevelDB's own option, which the universal package's types leave out. */
-const synced = { sync: true } as object;
-const unsynced = { sync: false } as object;
+// With the encodings of the database: options that differ from them are copied at each write.
+const encodings = { keyEncoding: 'buffer', valueEncoding: 'buffer' };
+const synced = { ...encodings, sync: true } as object;
+const unsynced = { ...encodings, sync: false } as object;
 
 interface Meta {
   readonly schemaVersion: number;

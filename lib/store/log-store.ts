@@ -48,6 +48,7 @@ import { changesOf } from './replay.js';
 import { TransactionalWrites } from './transactional-writes.js';
 import { verifyLog } from './verify.js';
 import { WatchHub } from './watch-hub.js';
+import type { Published } from './watch-ring.js';
 import { stageWrites, type WriteSet } from './write-set.js';
 
 /** A transaction on its way, with what to do when it is durable. */
@@ -216,7 +217,10 @@ class LogStore extends TransactionalWrites implements ObjectStore {
 
   #publish(batch: readonly WriteSet[]): void {
     let bytes = 0;
-    for (const { changes } of batch) {
+    const published: Published[] = [];
+    for (const { revision, changes } of batch) {
+      // No more than watchers need: they keep it long, and a write set holds its encoded records.
+      if (changes.length > 0) published.push({ revision, changes });
       for (const change of changes) {
         const { kind, type, entry } = change;
         const table = this.#index.table(kind);
@@ -230,7 +234,7 @@ class LogStore extends TransactionalWrites implements ObjectStore {
     }
     this.#historyBytes += bytes;
     this.#space.noteWritten(bytes);
-    this.#hub.publish(batch.filter(({ changes }) => changes.length > 0));
+    this.#hub.publish(published);
   }
 
   async #expire({ kind, key, at }: Expiry): Promise<void> {
