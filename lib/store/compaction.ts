@@ -1,6 +1,6 @@
 import { limits, type TimeShare } from '../base/index.js';
 import { type Checkpoint, countRecord, type Engine, type RecordAddress } from './engine.js';
-import { type DecodedRecord, decodeRecord } from './record-codec.js';
+import { decodeHead, type RecordHead } from './record-codec.js';
 
 /** What a compaction may touch. */
 export interface CompactionOptions {
@@ -33,11 +33,11 @@ export interface CompactionOptions {
  */
 export async function compactLog(options: CompactionOptions): Promise<void> {
   let mark = options.from;
-  let step: DecodedRecord[] = [];
+  let step: RecordHead[] = [];
   let passedBytes = 0;
   const tooMuch = (): boolean => options.historyBytes - passedBytes > options.historyBytesMax;
   const rest = (): Promise<void> => (tooMuch() ? Promise.resolve() : options.share.rest());
-  const due = ({ revision, at }: DecodedRecord): boolean =>
+  const due = ({ revision, at }: RecordHead): boolean =>
     revision <= options.to &&
     ((revision <= options.to - options.keepEvents && at < options.olderThan) || tooMuch());
   const flush = async (): Promise<void> => {
@@ -60,7 +60,7 @@ export async function compactLog(options: CompactionOptions): Promise<void> {
   if (through <= mark.revision) return;
   for await (const chunk of options.engine.scan(mark.revision, { through })) {
     for (const raw of chunk) {
-      const record = decodeRecord(raw);
+      const record = decodeHead(raw);
       // Decided at the first record of a revision only: a mark never splits one.
       if (record.index === 0) {
         if (options.signal.aborted || !due(record)) return flush();
@@ -77,7 +77,7 @@ export async function compactLog(options: CompactionOptions): Promise<void> {
 /** The checkpoint after these records, and what is superseded then. */
 function pass(
   from: Checkpoint,
-  records: readonly DecodedRecord[],
+  records: readonly RecordHead[],
 ): { readonly checkpoint: Checkpoint; readonly drops: readonly RecordAddress[] } {
   const drops: RecordAddress[] = [];
   let mark = from;

@@ -122,16 +122,31 @@ function damaged(address: RecordAddress, detail: string): StatusError {
   });
 }
 
+/** What a record says without its texts: all that compaction looks at. */
+export type RecordHead = Omit<DecodedRecord, 'kind' | 'key' | 'json' | 'expiresAt'>;
+
+/** Reads a record's head. @throws StatusError DataLoss when a byte of the record differs from what was written. */
+export function decodeHead({ revision, index, bytes }: EngineRecord): RecordHead {
+  const checksum = verified({ revision, index, bytes });
+  const previous = previousOf(bytes);
+  return {
+    revision,
+    index,
+    count: bytes.readUInt32BE(10),
+    type: types[bytes[5] ?? 0] ?? 'ADDED',
+    at: bytes.readDoubleBE(14),
+    ...(previous ? { previous } : {}),
+    checksum,
+    size: bytes.length,
+  };
+}
+
 /** Reads a record back. @throws StatusError DataLoss when a byte differs from what was written. */
 export function decodeRecord({ revision, index, bytes }: EngineRecord): DecodedRecord {
-  const address = { revision, index };
-  if (bytes.length < headerBytes) throw damaged(address, 'wrong length');
-  const checksum = crc32(bytes.subarray(4), addressChecksum(address));
-  if (checksum !== bytes.readUInt32BE(0)) throw damaged(address, 'wrong checksum');
-  if (bytes[4] !== layout) throw damaged(address, `unknown layout ${bytes[4]}`);
+  const checksum = verified({ revision, index, bytes });
   const keyStart = headerBytes + bytes.readUInt16BE(6);
   const jsonStart = keyStart + bytes.readUInt16BE(8);
-  const previous = bytes.readDoubleBE(30);
+  const previous = previousOf(bytes);
   return {
     revision,
     index,
@@ -142,16 +157,24 @@ export function decodeRecord({ revision, index, bytes }: EngineRecord): DecodedR
     json: bytes.toString('utf8', jsonStart),
     at: bytes.readDoubleBE(14),
     expiresAt: bytes.readDoubleBE(22),
-    ...(previous === 0
-      ? {}
-      : {
-          previous: {
-            revision: previous,
-            index: bytes.readUInt32BE(38),
-            checksum: bytes.readInt32BE(42),
-          },
-        }),
-    checksum: checksum | 0,
+    ...(previous ? { previous } : {}),
+    checksum,
     size: bytes.length,
   };
+}
+
+/** The checksum, once it is certain. */
+function verified({ revision, index, bytes }: EngineRecord): number {
+  const address = { revision, index };
+  if (bytes.length < headerBytes) throw damaged(address, 'wrong length');
+  const checksum = crc32(bytes.subarray(4), addressChecksum(address));
+  if (checksum !== bytes.readUInt32BE(0)) throw damaged(address, 'wrong checksum');
+  if (bytes[4] !== layout) throw damaged(address, `unknown layout ${bytes[4]}`);
+  return checksum | 0;
+}
+
+function previousOf(bytes: Buffer): Predecessor | undefined {
+  const revision = bytes.readDoubleBE(30);
+  if (revision === 0) return undefined;
+  return { revision, index: bytes.readUInt32BE(38), checksum: bytes.readInt32BE(42) };
 }
