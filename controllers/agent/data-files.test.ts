@@ -64,6 +64,10 @@ describe('data files', () => {
     expect(file.mode & 0o777).to.equal(0o400);
     expect((await stat(files.directory)).mode & 0o777).to.equal(0o700);
     expect(await files.owners()).to.deep.equal(['owner']);
+    expect([await files.has('owner', 'set'), await files.has('owner', 'x')]).to.deep.equal([
+      true,
+      false,
+    ]);
     await files.close();
     expect(await files.owners()).to.deep.equal(['owner']);
     await files.remove('owner');

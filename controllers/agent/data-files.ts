@@ -89,6 +89,14 @@ export class DataFiles {
     }
   }
 
+  /** Whether a set is there; others may clean up in memory, such as a session that ends. */
+  async has(owner: string, set: string): Promise<boolean> {
+    return lstat(join(this.at(owner, set), current)).then(
+      () => true,
+      () => false,
+    );
+  }
+
   /** Owners that have files. */
   async owners(): Promise<readonly string[]> {
     return readdir(this.#directory);

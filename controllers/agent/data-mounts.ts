@@ -81,7 +81,8 @@ export class DataMounts {
       if ('problem' in content)
         return { type: 'missing', message: `${entry.field}: ${content.problem}` };
       const source = this.#files.at(uid, entry.set);
-      if (this.#written.get(source) !== content.version) {
+      const same = this.#written.get(source) === content.version;
+      if (!same || !(await this.#files.has(uid, entry.set))) {
         await this.#files.write(uid, entry.set, content.files());
         this.#written.set(source, content.version);
       }
