@@ -31,7 +31,7 @@ import { RetryGate } from '../retry-gate.js';
 import type { Sealer } from '../secret/index.js';
 import { mountedVolumes, usedData } from '../service/index.js';
 import type { DataFiles } from './data-files.js';
-import { InstanceNotes, told } from './instance-notes.js';
+import { InstanceNotes, inputsReason, told } from './instance-notes.js';
 import { decideRestart, wasHealthy } from './restart.js';
 import type { Runtime, WorkloadSpec, WorkloadState } from './runtime.js';
 import { claimOf, type VolumeManager } from './volume-manager.js';
@@ -88,7 +88,7 @@ export class Agent implements Runnable {
       configmaps: manager.informer(configmaps).lister,
       sealer: options.sealer,
     };
-    this.#inputs = new WorkloadInputs(sources, options.dataFiles);
+    this.#inputs = new WorkloadInputs(sources, options.dataFiles, logger);
     const informer = manager.informer(instances);
     informer.addIndex('volume', mountedVolumes);
     informer.addIndex('data', ({ namespace, template }) =>
@@ -287,14 +287,14 @@ export class Agent implements Runnable {
     }
     const inputs = await this.#inputs.of(instance);
     const volumesReady = told('VolumesReady', true, 'Mounted', `${mounts.length} volumes mounted`);
-    if (inputs.type === 'missing') {
-      const { message } = inputs;
+    if (inputs.type !== 'ready') {
+      const { type, message } = inputs;
       await this.#notes.note(instance, 'Pending', [
         volumesReady,
-        told('ContainersReady', false, 'InvalidParameters', message),
-        told('Ready', false, 'InvalidParameters', message),
+        told('ContainersReady', false, inputsReason[type], message),
+        told('Ready', false, inputsReason[type], message),
       ]);
-      return done();
+      return type === 'missing' ? done() : requeueAfter(this.#gate.failed(uid, String(generation)));
     }
     const starting = told('Ready', false, 'Starting', 'the workload is being started');
     await this.#notes.note(instance, 'Starting', [volumesReady, starting], { mounts });

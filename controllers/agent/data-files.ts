@@ -5,6 +5,7 @@ import {
   readdir,
   rename,
   rm,
+  rmdir,
   statfs,
   symlink,
   writeFile,
@@ -41,7 +42,7 @@ export class DataFiles {
     const ours = found.uid === process.getuid?.() && (found.mode & 0o077) === 0;
     if (!found.isDirectory() || !ours)
       throw new Error(
-        `${this.#directory} is not a directory of kedged's own (mode 0700); remove it and start kedged again`,
+        `${this.#directory} is not a directory of kedged's own (mode 0700); remove it`,
       );
     const { type } = await statfs(this.#directory);
     if (!inMemory.includes(type))
@@ -60,10 +61,16 @@ export class DataFiles {
     const directory = this.at(owner, set);
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const version = await mkdtemp(join(directory, '..version-'));
-    for (const [path, content] of files) {
-      const file = join(version, path);
-      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-      await writeFile(file, content, { mode: 0o400, flag: 'wx' });
+    try {
+      for (const [path, content] of files) {
+        const file = join(version, path);
+        await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+        await writeFile(file, content, { mode: 0o400, flag: 'wx' });
+      }
+    } catch (error) {
+      // Each try would leave its part behind where memory is short already.
+      await rm(version, { recursive: true, force: true });
+      throw error;
     }
     const link = join(directory, `${current}.new`);
     await rm(link, { force: true });
@@ -109,7 +116,10 @@ export class DataFiles {
 
   /** Takes the place away when nobody has files in it. */
   async close(): Promise<void> {
-    const left = await readdir(this.#directory).catch(() => []);
-    if (left.length === 0) await rm(this.#directory, { recursive: true, force: true });
+    await rmdir(this.#directory).catch((error: NodeJS.ErrnoException) => {
+      // Not there, or still in use; nothing but a folder of ours is ever taken away.
+      if (!['ENOENT', 'ENOTEMPTY', 'ENOTDIR', 'EPERM', 'EACCES'].includes(error.code ?? ''))
+        throw error;
+    });
   }
 }

@@ -1,4 +1,4 @@
-import { messageOf } from 'kedge';
+import { type Logger, messageOf } from 'kedge';
 import type { Configmap, DataMount, Instance, Secret } from '../kinds/index.js';
 import { openSecret } from '../secret/index.js';
 import { filePathProblem } from '../service/index.js';
@@ -9,7 +9,10 @@ import type { WorkloadMount } from './runtime.js';
 /** What a workload sees of secrets and configmaps as files, or what is still lacking for that. */
 export type DataMountsOutcome =
   | { readonly type: 'ready'; readonly mounts: readonly WorkloadMount[] }
-  | { readonly type: 'missing'; readonly message: string };
+  /** Waits for a secret or configmap. */
+  | { readonly type: 'missing'; readonly message: string }
+  /** Worth another try. */
+  | { readonly type: 'failed'; readonly message: string };
 
 /** One entry of secretMounts or configmapMounts. */
 interface Entry {
@@ -45,11 +48,13 @@ function entriesOf({ template }: Instance): readonly Entry[] {
 export class DataMounts {
   readonly #files: DataFiles;
   readonly #sources: EnvironmentSources;
+  readonly #logger: Logger;
   /** What was written last, by directory; forgotten with the process, and then written once more. */
   readonly #written = new Map<string, string>();
-  #problem: string | undefined;
+  #opened = false;
 
-  constructor(files: DataFiles, sources: EnvironmentSources) {
+  constructor(files: DataFiles, sources: EnvironmentSources, logger: Logger) {
+    this.#logger = logger;
     this.#files = files;
     this.#sources = sources;
   }
@@ -58,11 +63,12 @@ export class DataMounts {
   async open(living: ReadonlySet<string>): Promise<void> {
     try {
       await this.#files.open();
+      this.#opened = true;
       for (const uid of await this.#files.owners())
         if (!living.has(uid)) await this.#files.remove(uid);
     } catch (error) {
-      // Only workloads that mount such files need the place.
-      this.#problem = messageOf(error);
+      // Only workloads that mount such files need the place: they try again, and say what is wrong.
+      this.#logger.warn('the place of mounted files is not ready', { error: messageOf(error) });
     }
   }
 
@@ -71,9 +77,18 @@ export class DataMounts {
    * a workload that runs does not lose them.
    */
   async write(instance: Instance): Promise<DataMountsOutcome> {
-    const entries = entriesOf(instance);
-    if (entries.length > 0 && this.#problem !== undefined)
-      return { type: 'missing', message: `there is no place for mounted files: ${this.#problem}` };
+    try {
+      return await this.#write(instance, entriesOf(instance));
+    } catch (error) {
+      return { type: 'failed', message: `mounted files can't be written: ${messageOf(error)}` };
+    }
+  }
+
+  async #write(instance: Instance, entries: readonly Entry[]): Promise<DataMountsOutcome> {
+    if (entries.length > 0 && !this.#opened) {
+      await this.#files.open();
+      this.#opened = true;
+    }
     const { uid } = instance.metadata;
     const mounts: WorkloadMount[] = [];
     for (const entry of entries) {
@@ -92,14 +107,15 @@ export class DataMounts {
   }
 
   async remove({ template, metadata }: Instance): Promise<void> {
+    if (!this.#opened) return;
     if (!template.secretMounts?.length && !template.configmapMounts?.length) return;
     for (const source of this.#written.keys())
       if (source.startsWith(`${this.#files.at(metadata.uid, '')}`)) this.#written.delete(source);
     await this.#files.remove(metadata.uid);
   }
 
-  close(): Promise<void> {
-    return this.#files.close();
+  async close(): Promise<void> {
+    if (this.#opened) await this.#files.close();
   }
 
   #contentOf({ kind, mount }: Entry, namespace: string): Content {

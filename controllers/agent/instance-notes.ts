@@ -23,6 +23,9 @@ export interface Told {
   readonly message: string;
 }
 
+/** Why a workload does not have what it is to be given. */
+export const inputsReason = { missing: 'InvalidParameters', failed: 'WriteFailed' } as const;
+
 /** A condition that holds, or does not. */
 export function told(type: Told['type'], ok: boolean, reason: string, message: string): Told {
   return { type, status: ok ? 'True' : 'False', reason, message };
@@ -67,9 +70,9 @@ export class InstanceNotes {
     ];
     if (files?.type === 'ready')
       conditions.push(told('FilesReady', true, 'Written', 'as the secrets and configmaps are'));
-    if (files?.type === 'missing')
+    else if (files)
       conditions.push(
-        told('FilesReady', false, 'InvalidParameters', `kept as they were: ${files.message}`),
+        told('FilesReady', false, inputsReason[files.type], `kept as they were: ${files.message}`),
       );
     return this.note(instance, 'Running', conditions, {
       pid: state.pid,

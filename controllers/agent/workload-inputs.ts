@@ -1,3 +1,4 @@
+import type { Logger } from 'kedge';
 import type { Instance } from '../kinds/index.js';
 import type { DataFiles } from './data-files.js';
 import { DataMounts, type DataMountsOutcome } from './data-mounts.js';
@@ -11,16 +12,16 @@ export type WorkloadInputsOutcome =
       readonly env: Readonly<Record<string, string>>;
       readonly mounts: readonly WorkloadMount[];
     }
-  | { readonly type: 'missing'; readonly message: string };
+  | Exclude<DataMountsOutcome, { readonly type: 'ready' }>;
 
 /** Variables and files that workloads get from secrets and configmaps. */
 export class WorkloadInputs {
   readonly #sources: EnvironmentSources;
   readonly #mounts: DataMounts;
 
-  constructor(sources: EnvironmentSources, files: DataFiles) {
+  constructor(sources: EnvironmentSources, files: DataFiles, logger: Logger) {
     this.#sources = sources;
-    this.#mounts = new DataMounts(files, sources);
+    this.#mounts = new DataMounts(files, sources, logger);
   }
 
   /** Before the first workload. @param living uids of all instances */
@@ -33,7 +34,7 @@ export class WorkloadInputs {
     const environment = environmentOf(instance, this.#sources);
     if (environment.type === 'missing') return environment;
     const data = await this.#mounts.write(instance);
-    return data.type === 'missing' ? data : { ...environment, mounts: data.mounts };
+    return data.type === 'ready' ? { ...environment, mounts: data.mounts } : data;
   }
 
   /**
