@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { mkdir } from 'node:fs/promises';
 import {
@@ -20,6 +19,7 @@ import {
   allKinds,
   customMethods,
   DataFiles,
+  dataFilesDirectory,
   KeyRotation,
   namespaceController,
   NodeRegistration,
@@ -135,9 +135,7 @@ async function assemble(
   const manager = new Manager({ store, clock, random, logger, metrics });
   const drivers = builtinDrivers(config);
   const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
-  // In memory, and of this daemon alone.
-  const ownId = createHash('sha256').update(dataDirectory).digest('hex').slice(0, 16);
-  const dataFiles = new DataFiles(join('/dev/shm', `kedge-${ownId}`));
+  const dataFiles = new DataFiles(dataFilesDirectory(dataDirectory), dataDirectory);
   const processes = new ProcessRuntime({
     directory: join(dataDirectory, 'instances'),
     hiddenDirectories: [dataDirectory, dataFiles.directory],

@@ -23,7 +23,7 @@ describe('data files', () => {
   });
   beforeEach(async () => {
     base = await mkdtemp('/dev/shm/kedge-test-');
-    files = new DataFiles(join(base, 'own'));
+    files = new DataFiles(join(base, 'own'), join(base, 'data'));
     await files.open();
   });
   afterEach(() => rm(base, { recursive: true, force: true }));
@@ -93,7 +93,7 @@ describe('data files', () => {
     const disk = await mkdtemp(join(tmpdir(), 'kedge-test-'));
     try {
       const onDisk = (await stat(disk)).dev !== (await stat(base)).dev;
-      const told = await refusal(new DataFiles(join(disk, 'own')).open());
+      const told = await refusal(new DataFiles(join(disk, 'own'), disk).open());
       if (!onDisk) console.log('    not checked: the temporary directory is in memory too');
       else expect(told).to.contain('is not in memory; mount a tmpfs at');
     } finally {
@@ -102,7 +102,7 @@ describe('data files', () => {
     await mkdir(join(base, 'open'), { mode: 0o755 });
     await symlink(files.directory, join(base, 'link'));
     for (const name of ['open', 'link'])
-      expect(await refusal(new DataFiles(join(base, name)).open()), name).to.contain(
+      expect(await refusal(new DataFiles(join(base, name), base).open()), name).to.contain(
         'not a directory of kedged',
       );
   });

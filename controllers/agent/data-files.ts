@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   lstat,
   mkdir,
@@ -5,17 +6,28 @@ import {
   readdir,
   rename,
   rm,
-  rmdir,
   statfs,
   symlink,
   writeFile,
 } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import {
+  ownerFile,
+  ownerOf,
+  removeUnusedFolder,
+  sweepAbandonedDataFiles,
+} from './abandoned-data-files.js';
 
 /** File systems that live in memory: what statfs(2) calls tmpfs and ramfs. */
 const inMemory: readonly number[] = [0x01021994, 0x858458f6];
 /** The link that makes all files of one version appear at once. */
 const current = '..data';
+
+/** Where the daemon of a data directory keeps files in memory: a place of this daemon alone. */
+export function dataFilesDirectory(dataDirectory: string): string {
+  const id = createHash('sha256').update(dataDirectory).digest('hex').slice(0, 16);
+  return join('/dev/shm', `kedge-${id}`);
+}
 
 /**
  * Directories of small files in memory, for workloads to see: values of secrets are never written to
@@ -23,10 +35,15 @@ const current = '..data';
  */
 export class DataFiles {
   readonly #directory: string;
+  readonly #dataDirectory: string;
 
-  /** @param directory made when {@link open} is called, readable for the daemon's user only */
-  constructor(directory: string) {
+  /**
+   * @param directory made when {@link open} is called, readable for the daemon's user only
+   * @param dataDirectory the files belong to its daemon; once it is gone, other daemons remove them
+   */
+  constructor(directory: string, dataDirectory: string) {
     this.#directory = directory;
+    this.#dataDirectory = dataDirectory;
   }
 
   get directory(): string {
@@ -49,6 +66,13 @@ export class DataFiles {
       throw new Error(
         `${this.#directory} is not in memory; mount a tmpfs at ${dirname(this.#directory)}`,
       );
+    const owner = JSON.stringify(await ownerOf(this.#dataDirectory));
+    await writeFile(join(this.#directory, ownerFile), owner, { mode: 0o600 });
+  }
+
+  /** Removes what daemons left whose data directory is gone. @returns the folders that were removed */
+  sweep(): Promise<readonly string[]> {
+    return sweepAbandonedDataFiles(this.#directory);
   }
 
   /** Where a set of files is. */
@@ -106,7 +130,7 @@ export class DataFiles {
 
   /** Owners that have files. */
   async owners(): Promise<readonly string[]> {
-    return readdir(this.#directory);
+    return (await readdir(this.#directory)).filter((name) => name !== ownerFile);
   }
 
   /** Takes everything of an owner away. */
@@ -114,12 +138,8 @@ export class DataFiles {
     await rm(join(this.#directory, owner), { recursive: true, force: true });
   }
 
-  /** Takes the place away when nobody has files in it. */
+  /** Removes the place when no owner has files in it. */
   async close(): Promise<void> {
-    await rmdir(this.#directory).catch((error: NodeJS.ErrnoException) => {
-      // Not there, or still in use; nothing but a folder of ours is ever taken away.
-      if (!['ENOENT', 'ENOTEMPTY', 'ENOTDIR', 'EPERM', 'EACCES'].includes(error.code ?? ''))
-        throw error;
-    });
+    await removeUnusedFolder(this.#directory);
   }
 }

@@ -32,11 +32,14 @@ class Place extends DataFiles {
   override owners(): Promise<readonly string[]> {
     return Promise.resolve([]);
   }
+  override sweep(): Promise<readonly string[]> {
+    return Promise.resolve([]);
+  }
 }
 
 describe('data mounts', () => {
   it('a place that is not ready, or full, is told of, and used once it is', async () => {
-    const place = new Place('/nowhere');
+    const place = new Place('/nowhere', '/nowhere/data');
     const found = { name: 'c', namespace: 'default', data: { k: 'v' }, metadata };
     const configmaps = { get: () => found } as unknown as Lister<Configmap>;
     const secrets = { get: () => undefined } as unknown as Lister<Secret>;

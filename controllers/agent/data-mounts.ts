@@ -66,6 +66,9 @@ export class DataMounts {
       this.#opened = true;
       for (const uid of await this.#files.owners())
         if (!living.has(uid)) await this.#files.remove(uid);
+      const swept = await this.#files.sweep();
+      if (swept.length > 0)
+        this.#logger.info('removed mounted files of data directories that are gone', { swept });
     } catch (error) {
       // Only workloads that mount such files need the place: they try again, and say what is wrong.
       this.#logger.warn('the place of mounted files is not ready', { error: messageOf(error) });

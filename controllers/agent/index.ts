@@ -4,7 +4,7 @@
  * volumes by their attachments.
  */
 export { Agent, type AgentOptions } from './agent.js';
-export { DataFiles } from './data-files.js';
+export { DataFiles, dataFilesDirectory } from './data-files.js';
 export type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from './exec.js';
 export { ProcessRuntime, type ProcessRuntimeOptions } from './process/process-runtime.js';
 export type { Availability, Runtime, WorkloadSpec, WorkloadState } from './runtime.js';

@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect } from 'chai';
+import { dataFilesDirectory } from '@kedge/controllers';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from './daemon.js';
 
@@ -60,7 +61,8 @@ describe('secretMounts and configmapMounts', function () {
     );
     expect(await inside('cat', '/srv/look/a.css')).to.equal('red');
     expect(await inside('sh', '-c', 'echo x >/run/login/y')).to.match(/[Rr]ead-only/);
-    expect(await inside('sh', '-c', 'ls -A /dev/shm/kedge-*/')).to.equal('');
+    const own = dataFilesDirectory(daemon.data);
+    expect(await inside('ls', '-A', own)).to.equal('');
     await daemon.ok('PUT', `${base}/secrets/login`, secret('two'));
     await daemon.ok('PUT', `${base}/configmaps/look`, { name: 'look', data: { c: 'new' } });
     await eventually('the files to follow', async () => {
@@ -78,16 +80,35 @@ describe('secretMounts and configmapMounts', function () {
     await eventually('the file to follow a new daemon', async () => {
       return (await inside('cat', '/run/login/deep/password')) === 'three';
     });
-    const kept = (await readdir('/dev/shm')).filter((name) => name.startsWith('kedge-'));
-    const held = await Promise.all(kept.map((name) => readdir(join('/dev/shm', name))));
+    const held = await readdir(own);
     const { body } = await daemon.rest('GET', `${base}/instances/files-0`);
     const { uid } = body.metadata as { uid: string };
-    expect(held.flat()).to.include(uid);
+    expect(held).to.include(uid);
     await daemon.ok('DELETE', `${base}/services/files`);
     await eventually('the files to go', async () => {
-      const left = await Promise.all(kept.map((name) => readdir(join('/dev/shm', name))));
-      return !left.flat().includes(uid);
+      return !(await readdir(own)).includes(uid);
     });
+  });
+
+  it('the next daemon removes what a killed one left once its data directory is gone', async () => {
+    const folders: string[] = [];
+    const killed = async (): Promise<TestDaemon> => {
+      const other = await TestDaemon.start();
+      folders.push(dataFilesDirectory(other.data));
+      await other.end('SIGKILL');
+      return other;
+    };
+    const kept = await killed();
+    const gone = await killed();
+    await gone.dispose();
+    expect(folders.map((folder) => existsSync(folder))).to.deep.equal([true, true]);
+    await daemon.crash();
+    // The daemon that can come back keeps its place, and so do those that run.
+    expect(folders.map((folder) => existsSync(folder))).to.deep.equal([true, false]);
+    expect(existsSync(dataFilesDirectory(daemon.data))).to.equal(true);
+    await kept.run();
+    await kept.dispose();
+    expect(existsSync(folders[0] ?? '')).to.equal(false);
   });
 
   it('the example of the guide runs as it is written there', async () => {

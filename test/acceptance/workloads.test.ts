@@ -220,19 +220,21 @@ describe('workloads through the API of a running daemon', function () {
     };
     const runs = async (seconds: number): Promise<boolean> =>
       (await finish('pgrep', ['-xf', `sleep ${seconds}`])).code === 0;
-    await begin(5_151);
-    expect(await runs(5_151)).to.equal(true);
+    // Other suites of the machine may run the same command.
+    const [first, second] = [1_000_000 + process.pid, 6_000_000 + process.pid];
+    await begin(first);
+    expect(await runs(first)).to.equal(true);
     const uidOf = (body: Record<string, unknown>) => (body.metadata as { uid: string }).uid;
     const before = uidOf(await daemon.ok('POST', `${base}/instances/held-0:restart`, {}));
-    await eventually('the command to end', async () => !(await runs(5_151)));
+    await eventually('the command to end', async () => !(await runs(first)));
     await eventually('the next instance', async () => {
       const { status, body } = await daemon.rest('GET', `${base}/instances/held-0`);
       return status === 200 && uidOf(body) !== before && body.status === 'Running';
     });
-    await begin(5_252);
-    expect(await runs(5_252)).to.equal(true);
+    await begin(second);
+    expect(await runs(second)).to.equal(true);
     await daemon.crash();
-    await eventually('the command to end', async () => !(await runs(5_252)));
+    await eventually('the command to end', async () => !(await runs(second)));
     await running('held-0');
   });
 

@@ -1,0 +1,90 @@
+import { lstat, readdir, readFile, readlink, rm, rmdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+/** The file of a folder that names its owner. It is hidden, so that no instance's uid equals it. */
+export const ownerFile = '.owner';
+
+/** Which daemon a folder belongs to. */
+export interface FolderOwner {
+  readonly dataDirectory: string;
+  /** The path of the data directory means something in this mount namespace only. */
+  readonly mountNamespace: string;
+}
+
+/** The owner that this process is, for a data directory. */
+export async function ownerOf(dataDirectory: string): Promise<FolderOwner> {
+  return { dataDirectory, mountNamespace: await readlink('/proc/self/ns/mnt') };
+}
+
+async function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    // An unreadable parent does not prove that the directory is gone.
+    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT' && error.code !== 'ENOTDIR',
+  );
+}
+
+async function readOwner(folder: string): Promise<FolderOwner | undefined> {
+  try {
+    const file = join(folder, ownerFile);
+    if (!(await lstat(file)).isFile()) return undefined;
+    const found = JSON.parse(await readFile(file, 'utf8')) as Partial<FolderOwner>;
+    const { dataDirectory, mountNamespace } = found;
+    if (typeof dataDirectory !== 'string' || typeof mountNamespace !== 'string') return undefined;
+    return { dataDirectory, mountNamespace };
+  } catch {
+    // A folder without a readable owner may belong to a running daemon: it is kept.
+    return undefined;
+  }
+}
+
+/** Whether any process that we may look at has something below `folder` mounted. */
+async function isMounted(folder: string): Promise<boolean> {
+  // The fourth field of a mount is its root inside the file system: the path below its mount point.
+  const suffix = `/${folder.split('/').at(-1) ?? ''}/`;
+  for (const pid of await readdir('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    // A process that ended meanwhile, or that belongs to another user, tells nothing.
+    const table = await readFile(join('/proc', pid, 'mountinfo'), 'utf8').catch(() => '');
+    const roots = table.split('\n').map((line) => line.split(' ')[3] ?? '');
+    if (roots.some((root) => `${root}/`.includes(suffix))) return true;
+  }
+  return false;
+}
+
+/**
+ * Removes the folders beside `own` whose owner is dead: its data directory no longer exists, so no
+ * daemon adopts its workloads, and no process has a file of the folder mounted. Folders of other
+ * users, of other mount namespaces and of unknown owners are kept.
+ *
+ * @returns the paths that were removed
+ */
+export async function sweepAbandonedDataFiles(own: string): Promise<readonly string[]> {
+  const parent = dirname(own);
+  const mountNamespace = await readlink('/proc/self/ns/mnt');
+  const removed: string[] = [];
+  for (const name of await readdir(parent)) {
+    const folder = join(parent, name);
+    if (!/^kedge-[0-9a-f]{16}$/.test(name) || folder === own) continue;
+    const found = await lstat(folder).catch(() => undefined);
+    if (!found?.isDirectory() || found.uid !== process.getuid?.()) continue;
+    const owner = await readOwner(folder);
+    if (owner?.mountNamespace !== mountNamespace) continue;
+    if ((await exists(owner.dataDirectory)) || (await isMounted(folder))) continue;
+    await rm(folder, { recursive: true, force: true });
+    removed.push(folder);
+  }
+  return removed;
+}
+
+/** Removes a folder that holds nothing but the name of its owner; keeps any other. */
+export async function removeUnusedFolder(folder: string): Promise<void> {
+  const expected = ['ENOENT', 'ENOTEMPTY', 'ENOTDIR', 'EPERM', 'EACCES'];
+  try {
+    if ((await readdir(folder)).some((name) => name !== ownerFile)) return;
+    await rm(join(folder, ownerFile), { force: true });
+    await rmdir(folder);
+  } catch (error) {
+    if (!expected.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
+}
