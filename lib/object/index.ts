@@ -11,4 +11,5 @@ export * from './selector.js';
 export * from './equality.js';
 export * from './stored.js';
 export * from './watch-event.js';
+export * from './cursor.js';
 export * from './quantity.js';

@@ -23,6 +23,8 @@ export type WatchEvent<T extends ApiObject> = {
  */
 export interface WatchBatch<T extends ApiObject> {
   readonly revision: number;
+  /** See {@link StoredBatch.cursor}. */
+  readonly cursor?: string;
   readonly events: readonly WatchEvent<T>[];
   /**
    * Only in a watch that streams the initial list: `more` while ADDED events of the list are sent,
@@ -39,6 +41,11 @@ export type StoredEvent<T extends ApiObject> =
 /** {@link WatchBatch} for informers. */
 export interface StoredBatch<T extends ApiObject> {
   readonly revision: number;
+  /**
+   * The position behind this batch as its source tells it, where `revision` alone does not say whose
+   * history it is. Whoever resumes hands it back as it came.
+   */
+  readonly cursor?: string;
   readonly events: readonly StoredEvent<T>[];
 }
 
@@ -50,22 +57,31 @@ export function storedBatch<T extends ApiObject>(batch: WatchBatch<T>): StoredBa
       entry: stored(object),
     }),
   );
-  return { revision: batch.revision, events };
+  const { revision, cursor } = batch;
+  return { revision, events, ...(cursor === undefined ? {} : { cursor }) };
+}
+
+/** All objects of a kind at one revision, as a source lists them. */
+export interface StoredList<T extends ApiObject> {
+  readonly items: readonly Stored<T>[];
+  readonly revision: number;
+  /** See {@link StoredBatch.cursor}. */
+  readonly cursor?: string;
 }
 
 /** Where an informer gets its objects: the store in process, or a remote server. */
 export interface ListWatch<T extends ApiObject> {
   /** All objects at one revision. */
-  list(
-    signal: AbortSignal,
-  ): Promise<{ readonly items: readonly Stored<T>[]; readonly revision: number }>;
+  list(signal: AbortSignal): Promise<StoredList<T>>;
   /**
    * Hands every batch after `revision` to `sink`, in order, each once. Resolves when the stream
    * ends or `signal` aborts; rejects with a StatusError (`OutOfRange`: list again).
+   * @param cursor what the list or batch of `revision` told as its cursor, if it did
    */
   watch(
     revision: number,
     sink: (batch: StoredBatch<T>) => void,
     signal: AbortSignal,
+    cursor?: string,
   ): Promise<void>;
 }

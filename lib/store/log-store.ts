@@ -17,6 +17,7 @@ import {
   type Kind,
   type ListWatch,
   type ObjectKey,
+  revisionIn,
   type StoredBatch,
   type WatchBatch,
 } from '../object/index.js';
@@ -148,6 +149,8 @@ class LogStore extends TransactionalWrites implements ObjectStore {
     let fromRevision: number;
     if ('fromRevision' in options) {
       ({ fromRevision } = options);
+    } else if ('cursor' in options) {
+      fromRevision = revisionIn(this.storeId, options.cursor);
     } else {
       fromRevision = this.revision;
       const chunks = this.#index.snapshot(kind.kind, options.namespace);
@@ -169,10 +172,11 @@ class LogStore extends TransactionalWrites implements ObjectStore {
         const items = ([] as LazyObject[]).concat(...chunks) as unknown as LazyObject<T>[];
         return Promise.resolve({ items, revision: this.revision });
       },
-      watch: async (revision, sink, signal) => {
+      watch: async (revision, sink, signal, cursor) => {
+        const from = cursor === undefined ? revision : revisionIn(this.storeId, cursor);
         using link = linkSignals(signal, this.#closing.signal);
         const told = sink as unknown as (batch: StoredBatch<ApiObject>) => void;
-        await this.#hub.subscribe(kind.kind, revision, told, link.signal);
+        await this.#hub.subscribe(kind.kind, from, told, link.signal);
       },
     };
   }

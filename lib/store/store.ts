@@ -28,6 +28,8 @@ export interface ListOptions {
 export interface ListResult<T extends ApiObject> {
   readonly items: readonly T[];
   readonly revision: number;
+  /** The same position, where `revision` alone does not say whose history it is; see {@link WatchStart}. */
+  readonly cursor?: string;
   /** Empty on the last page. */
   readonly nextPageToken: string;
 }
@@ -36,6 +38,8 @@ export interface ListResult<T extends ApiObject> {
 export type WatchStart =
   /** After this revision, the last one already seen; 0 means from the start of history. */
   | { readonly fromRevision: number }
+  /** After the position that a list or batch told as its `cursor`, of this store or one before it. */
+  | { readonly cursor: string }
   /** With the objects there are, as ADDED events in batches marked `initial`, then live. */
   | { readonly sendInitialEvents: true };
 
@@ -110,7 +114,11 @@ export interface StoreReader {
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined>;
   /** @throws StatusError OutOfRange for a page token that is too old, InvalidArgument for a bad one. */
   list<T extends ApiObject>(kind: Kind<T>, options?: ListOptions): Promise<ListResult<T>>;
-  /** @throws StatusError OutOfRange when `fromRevision` is compacted or in the future. */
+  /**
+   * @throws StatusError OutOfRange when the start is compacted (Compacted), has not happened yet
+   * (Ahead) or is of another store's history (OtherStore); InvalidArgument for a text that is no
+   * cursor (InvalidCursor).
+   */
   watch<T extends ApiObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchBatch<T>>;
   /** The kind as an informer's source; in process its sink runs before the write's promise resolves. */
   source<T extends ApiObject>(kind: Kind<T>): ListWatch<T>;

@@ -102,7 +102,7 @@ export class WatchHub {
     if (fromRevision > this.#revision)
       throw new StatusError({
         code: 'OutOfRange',
-        reason: 'FutureRevision',
+        reason: 'Ahead',
         message: `revision ${fromRevision} has not happened yet, the store is at ${this.#revision}; list again and watch from the list's revision`,
       });
   }

@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { StatusError } from '../base/index.js';
+import { demandObjectVersion, formatCursor, parseCursor, revisionIn } from './index.js';
+
+const storeId = '6f6b2a3e-1d0c-4f5a-9b7e-2c1d0e9f8a7b';
+
+function refusal(work: () => unknown): StatusError {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof StatusError) return error;
+  }
+  throw new Error('it was not refused with a StatusError');
+}
+
+describe('watch cursors', () => {
+  it('name a revision and the store whose history it is, and are read back as written', () => {
+    fc.assert(
+      fc.property(fc.maxSafeNat(), fc.uuid(), (revision, id) => {
+        const text = formatCursor(revision, id);
+        expect(parseCursor(text)).to.deep.equal({ revision, storeId: id });
+        expect(revisionIn(id, text)).to.equal(revision);
+      }),
+    );
+  });
+
+  it('given as a bare decimal mean the store that is asked', () => {
+    expect(parseCursor('42')).to.deep.equal({ revision: 42, storeId: undefined });
+    expect(revisionIn(storeId, '42')).to.equal(42);
+  });
+
+  it('of another store are OutOfRange, reason OtherStore', () => {
+    const error = refusal(() => revisionIn(storeId, formatCursor(42, 'other')));
+    expect([error.code, error.reason]).to.deep.equal(['OutOfRange', 'OtherStore']);
+  });
+
+  it('of neither form are InvalidArgument, reason InvalidCursor, which names the field and the value', () => {
+    const bad = ['', 'x', '-1', '1e3', ' 1', '1.', '.x', '1.a.b', '1.a b', '9007199254740993'];
+    for (const text of bad) {
+      const error = refusal(() => parseCursor(text));
+      expect([error.code, error.reason], text).to.deep.equal(['InvalidArgument', 'InvalidCursor']);
+      expect(error.violations.map(({ field }) => field)).to.deep.equal(['resourceVersion']);
+      expect(error.message).to.contain(JSON.stringify(text));
+    }
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        fc.pre(!/^\d{1,16}(\.[\w-]{1,64})?$/.test(text));
+        expect(refusal(() => parseCursor(text)).reason).to.equal('InvalidCursor');
+      }),
+    );
+  });
+
+  it("are refused where an object's own version belongs, with the way out", () => {
+    const error = refusal(() => demandObjectVersion(formatCursor(42, storeId)));
+    expect(error.code).to.equal('InvalidArgument');
+    expect(error.message).to.contain('watch cursor').and.to.contain('metadata.resourceVersion');
+    for (const version of ['42', '', 'x']) expect(demandObjectVersion(version)).to.equal(version);
+  });
+});

@@ -1,0 +1,65 @@
+import { invalid, StatusError } from '../base/index.js';
+
+/** A position in the history of a store. */
+export interface Cursor {
+  /** The last revision that was seen. */
+  readonly revision: number;
+  /** The store whose history it is; undefined in a bare decimal, which means the store that is asked. */
+  readonly storeId: string | undefined;
+}
+
+const form = /^(\d{1,16})(?:\.([\w-]{1,64}))?$/;
+
+function read(text: string): Cursor | undefined {
+  const [, digits, storeId] = form.exec(text) ?? [];
+  const revision = Number(digits);
+  return digits !== undefined && Number.isSafeInteger(revision) ? { revision, storeId } : undefined;
+}
+
+/** The text of a position in the history of the store with this id: `<revision>.<store id>`. */
+export function formatCursor(revision: number, storeId: string): string {
+  return `${revision}.${storeId}`;
+}
+
+/**
+ * Reads a watch cursor in either form: `<revision>.<store id>`, or the revision alone.
+ * @param field what the error names
+ * @throws StatusError InvalidArgument (InvalidCursor) for anything else
+ */
+export function parseCursor(text: string, field = 'resourceVersion'): Cursor {
+  const cursor = read(text);
+  if (cursor) return cursor;
+  const description = `${JSON.stringify(text)} is not a position that this API told; give the resourceVersion of a list or of a watch message as it came, or leave it out`;
+  throw new StatusError({
+    code: 'InvalidArgument',
+    reason: 'InvalidCursor',
+    message: `${field}: ${description}`,
+    violations: [{ field, description }],
+  });
+}
+
+/**
+ * The revision of a cursor that belongs to the history of the store with this id. A bare revision does.
+ * @throws StatusError InvalidArgument (InvalidCursor), OutOfRange (OtherStore)
+ */
+export function revisionIn(storeId: string, text: string, field?: string): number {
+  const cursor = parseCursor(text, field);
+  if (cursor.storeId === undefined || cursor.storeId === storeId) return cursor.revision;
+  throw new StatusError({
+    code: 'OutOfRange',
+    reason: 'OtherStore',
+    message: `${JSON.stringify(text)} is a position in the history of another store than this one, which has id ${storeId}: the store was restored or replaced; list again and watch from the list's resourceVersion`,
+  });
+}
+
+/**
+ * The version, unless it is a watch cursor: that tells a position in the history of a whole store and
+ * guards no object.
+ * @param field what the error names
+ * @throws StatusError InvalidArgument for a watch cursor
+ */
+export function demandObjectVersion(version: string, field = 'metadata.resourceVersion'): string {
+  if (read(version)?.storeId === undefined) return version;
+  const description = `${JSON.stringify(version)} is a watch cursor, not the version of an object; give the metadata.resourceVersion of the object that was read`;
+  throw invalid([{ field, description }]);
+}
