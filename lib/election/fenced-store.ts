@@ -1,14 +1,12 @@
 import { hasCode, StatusError } from '../base/index.js';
 import type { ApiObject, Kind, ListWatch, ObjectKey, WatchBatch } from '../object/index.js';
 import {
-  type BackupReport,
   type ListOptions,
   type ListResult,
   type ObjectStore,
   type Operation,
   type OperationResult,
   type StoreHealth,
-  type VerifyReport,
   type WatchOptions,
   TransactionalWrites,
 } from '../store/index.js';
@@ -88,18 +86,6 @@ export class FencedStore extends TransactionalWrites implements ObjectStore {
 
   health(): StoreHealth {
     return this.#store.health();
-  }
-
-  compact(): Promise<void> {
-    return this.#store.compact();
-  }
-
-  backup(sink: (bytes: Buffer) => Promise<void>): Promise<BackupReport> {
-    return this.#store.backup(sink);
-  }
-
-  verify(): Promise<VerifyReport> {
-    return this.#store.verify();
   }
 
   /** The store belongs to whoever opened it: closing the fenced one does nothing. */

@@ -14,7 +14,7 @@ import { CauseRegistry, type Controller } from '../controller/index.js';
 import type { LeaderElector } from '../election/index.js';
 import { SharedInformer } from '../informer/index.js';
 import type { ApiObject, Kind } from '../object/index.js';
-import type { ObjectStore } from '../store/index.js';
+import { isEmbedded, type ObjectStore } from '../store/index.js';
 import { Candidacy, type LeaderElection } from './candidacy.js';
 import type { HealthCheck } from './health.js';
 
@@ -267,13 +267,16 @@ export class Manager {
   }
 
   async #compact(): Promise<void> {
+    const { store } = this.#options;
+    // A store in another process is compacted there.
+    if (!isEmbedded(store)) return;
     const { signal } = this.#housekeeping;
     const pauseMs = this.#options.compactionIntervalMs ?? 60_000;
     for (;;) {
       await sleep(this.#clock, pauseMs, signal);
       if (signal.aborted) return;
       try {
-        await this.#options.store.compact();
+        await store.compact();
       } catch (error) {
         this.#logger.warn('compaction failed, will retry', { error: messageOf(error) });
       }

@@ -3,7 +3,14 @@ import fc from 'fast-check';
 import { hasCode } from '../base/index.js';
 import { type ApiObject, defineKind } from '../object/index.js';
 import { FakeClock, settle } from '../testing/index.js';
-import { type Engine, MemoryEngine, type ObjectStore, openStore, type Operation } from './index.js';
+import {
+  type EmbeddedStore,
+  type Engine,
+  MemoryEngine,
+  type ObjectStore,
+  openStore,
+  type Operation,
+} from './index.js';
 
 interface Thing extends ApiObject {
   readonly value?: number;
@@ -171,7 +178,7 @@ describe('store under faults', () => {
   });
 
   /** Creates, changes, deletes and compacts; every acknowledged write goes into `acked`. */
-  async function scenario(store: ObjectStore, acked: Map<string, number>): Promise<void> {
+  async function scenario(store: EmbeddedStore, acked: Map<string, number>): Promise<void> {
     for (let n = 0; n < 12; n += 1) {
       const name = `t${n % 5}`;
       const value = n;
@@ -200,7 +207,7 @@ describe('store under faults', () => {
         const inner = new MemoryEngine();
         const clock = new FakeClock();
         const options = { clock, historyEvents: 2, historyAgeMs: 0 };
-        let store: ObjectStore;
+        let store: EmbeddedStore;
         try {
           store = await openStore({ ...options, engine: faulty(inner, n, fault, 3) });
         } catch {

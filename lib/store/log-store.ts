@@ -36,9 +36,9 @@ import { SpaceGuard } from './space-guard.js';
 import type { StoreOptions } from './store-options.js';
 import type {
   BackupReport,
+  EmbeddedStore,
   ListOptions,
   ListResult,
-  ObjectStore,
   Operation,
   OperationResult,
   StoreHealth,
@@ -60,7 +60,7 @@ function unavailable(reason: string, message: string): StatusError {
 }
 
 /** The object store over a log engine. Open it with {@link openStore}. */
-class LogStore extends TransactionalWrites implements ObjectStore {
+class LogStore extends TransactionalWrites implements EmbeddedStore {
   readonly storeId: string;
   readonly #options: StoreOptions;
   readonly #clock: Clock;
@@ -358,7 +358,7 @@ class LogStore extends TransactionalWrites implements ObjectStore {
  * @throws StatusError FailedPrecondition when another process holds the directory, DataLoss when the
  * log is damaged or has a hole: nothing is repaired silently.
  */
-export async function openStore(options: StoreOptions): Promise<ObjectStore> {
+export async function openStore(options: StoreOptions): Promise<EmbeddedStore> {
   const { engine } = options;
   const random = options.random ?? systemRandom;
   const state = await engine.open(() => random.uuid());

@@ -19,7 +19,7 @@ import {
 } from './backup.js';
 import { type Checkpoint, countRecord, type Engine, type EngineRecord } from './engine.js';
 import { decodeRecord } from './record-codec.js';
-import type { BackupReport, ObjectStore } from './store.js';
+import type { BackupReport, EmbeddedStore } from './store.js';
 
 /** Larger than any record with its frame. */
 const frameBytesMax = limits.objectBytesMax + 64;
@@ -37,7 +37,10 @@ function damaged(path: string, detail: string): StatusError {
  * Writes a backup of a running store to a file: complete and synced, or not there at all.
  * The file is made with mode 0600; an existing one is replaced.
  */
-export async function backupToFile(store: ObjectStore, path: string): Promise<BackupReport> {
+export async function backupToFile(
+  store: Pick<EmbeddedStore, 'backup'>,
+  path: string,
+): Promise<BackupReport> {
   const partial = `${path}.partial`;
   const file = await open(partial, 'w', 0o600);
   try {

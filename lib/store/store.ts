@@ -172,11 +172,22 @@ export interface VerifyReport {
   readonly objects: number;
 }
 
-/** An object store: reads, writes, life cycle. */
+/** An object store, wherever it is: reads, writes, life cycle. */
 export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
-  /** Names the history that revisions belong to; a restored backup gets another. */
+  /**
+   * Names the history that revisions belong to; a restored backup gets another. A store in another
+   * process changes it when it meets another history there.
+   */
   readonly storeId: string;
   health(): StoreHealth;
+  close(): Promise<void>;
+}
+
+/**
+ * An object store whose data this process holds: what needs the disk itself is possible here only. A
+ * store in another process is an {@link ObjectStore} without these.
+ */
+export interface EmbeddedStore extends ObjectStore {
   /** Drops history older than the limits allow; called by the manager's housekeeping. */
   compact(): Promise<void>;
   /**
@@ -186,5 +197,9 @@ export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
   backup(sink: (bytes: Buffer) => Promise<void>): Promise<BackupReport>;
   /** Reads everything back from the disk while writes go on. @throws StatusError DataLoss naming what is wrong. */
   verify(): Promise<VerifyReport>;
-  close(): Promise<void>;
+}
+
+/** Whether the data of a store is held by this process, so that it can be compacted, backed up and verified here. */
+export function isEmbedded(store: ObjectStore): store is EmbeddedStore {
+  return 'compact' in store && typeof store.compact === 'function';
 }

@@ -8,7 +8,7 @@ import {
   hasCode,
   kindOf,
   LevelEngine,
-  type ObjectStore,
+  type EmbeddedStore,
   openStore,
   seededRandom,
 } from 'kedge';
@@ -50,7 +50,7 @@ describe('a watch over the wire, against the log of the store', function () {
   this.timeout(120_000);
   const seed = Number(process.env.KEDGE_WATCH_SEED ?? 20_26);
   let folder: string;
-  let store: ObjectStore;
+  let store: EmbeddedStore;
   let server: ApiServer;
   let ports: { grpc: number; rest: number };
 

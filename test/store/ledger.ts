@@ -1,4 +1,11 @@
-import { type ApiObject, defineKind, LevelEngine, type ObjectStore, openStore } from 'kedge';
+import {
+  type ApiObject,
+  defineKind,
+  type EmbeddedStore,
+  LevelEngine,
+  type ObjectStore,
+  openStore,
+} from 'kedge';
 
 /** An object whose content says which write made it. */
 export interface Entry extends ApiObject {
@@ -18,7 +25,7 @@ export const entries = defineKind<Entry>({
 export function openLedger(
   directory: string,
   options: { readonly noSync?: boolean; readonly writeBufferBytes?: number } = {},
-): Promise<ObjectStore> {
+): Promise<EmbeddedStore> {
   const engine = new LevelEngine({
     directory,
     writeBufferBytes: options.writeBufferBytes ?? 64 * 1024,

@@ -23,6 +23,11 @@ export interface StoreCapabilities {
   readonly durable: boolean;
   /** Each transaction that changes something takes the next integer. */
   readonly denseRevisions: boolean;
+  /**
+   * The store is an `EmbeddedStore`: it verifies its data, and a write shows to reads when its
+   * promise resolves, not while the answer is still on its way. Default true.
+   */
+  readonly embedded?: boolean;
 }
 
 /** What {@link storeConformance} runs on. */
