@@ -1,0 +1,96 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { root } from '../acceptance/daemon.js';
+import { applyArguments, type KeptDefect } from './kept-defects.js';
+
+/** Totals of one run of mocha. */
+export interface Totals {
+  readonly passes: number;
+  readonly failures: number;
+}
+
+/** A copy of the project's sources that can be changed and built without touching the project. */
+export class SourceCopy {
+  readonly folder: string;
+
+  private constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  static async make(): Promise<SourceCopy> {
+    const folder = await mkdtemp(join(tmpdir(), 'kedge-copy-'));
+    const listed = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
+    const files = execFileSync('git', listed, { cwd: root, maxBuffer: 2 ** 26 }).toString();
+    for (const file of files.split('\0').filter((name) => name !== '')) {
+      await mkdir(dirname(join(folder, file)), { recursive: true });
+      // A file may be listed though it was just removed.
+      await cp(join(root, file), join(folder, file)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+      });
+    }
+    const copy = new SourceCopy(folder);
+    await copy.#linkPackages('node_modules');
+    for (const workspace of [
+      'lib',
+      'proto',
+      'drivers',
+      'drivers/sdk',
+      'controllers',
+      'cmd',
+      'test',
+    ]) {
+      // What is built already makes the first build short.
+      const dist = join(workspace, 'dist');
+      await cp(join(root, dist), join(folder, dist), { recursive: true, preserveTimestamps: true });
+    }
+    return copy;
+  }
+
+  /** Packages by links; those of the workspace lead into the copy, as their own links are relative. */
+  async #linkPackages(below: string): Promise<void> {
+    await mkdir(join(this.folder, below), { recursive: true });
+    for (const entry of await readdir(join(root, below), { withFileTypes: true })) {
+      const path = join(below, entry.name);
+      if (entry.isSymbolicLink())
+        await symlink(await readlink(join(root, path)), join(this.folder, path));
+      else if (entry.name.startsWith('@') || entry.name === '.bin') await this.#linkPackages(path);
+      else await symlink(join(root, path), join(this.folder, path));
+    }
+  }
+
+  /** Applies a defect, or takes it back. */
+  apply(defect: KeptDefect, reverse = false): void {
+    const args = [...applyArguments, ...(reverse ? ['--reverse'] : []), defect.file];
+    execFileSync('git', args, { cwd: this.folder, stdio: ['ignore', 'inherit', 'inherit'] });
+  }
+
+  /** Builds, and gives what the compiler says against it. */
+  problemOfBuilding(): string | undefined {
+    const { status, stdout } = spawnSync('node_modules/.bin/tsc', ['-b'], {
+      cwd: this.folder,
+      encoding: 'utf8',
+    });
+    return status === 0 ? undefined : `the copy does not build:\n${stdout}`;
+  }
+
+  async test({ spec, grep }: KeptDefect): Promise<Totals> {
+    const file = join(this.folder, 'totals.json');
+    await rm(file, { force: true });
+    spawnSync('node_modules/.bin/mocha', [spec, '-g', grep], {
+      cwd: this.folder,
+      env: { ...process.env, KEDGE_TOTALS_FILE: file },
+      stdio: 'ignore',
+      // A defect may hang its test: mocha's own limits end it, this one ends mocha.
+      timeout: 300_000,
+    });
+    const ended = await readFile(file, 'utf8').catch(() => undefined);
+    // A run that was ended, or that ended itself, noticed the defect.
+    return ended === undefined ? { passes: 0, failures: 1 } : (JSON.parse(ended) as Totals);
+  }
+
+  async dispose(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,23 @@
+/** A suite that CI runs in part, and how it runs whole. */
+export interface Soak {
+  /** What it proves, in one line of the usage text. */
+  readonly summary: string;
+  /** Built test files, from the project's root. */
+  readonly specs: readonly string[];
+  /** Variables that make the suite run at its full length. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Suites by the name that `npm run soak -- NAME` takes. */
+export const soaks: Readonly<Record<string, Soak>> = {
+  findings: {
+    summary: 'each kept defect is put back into a copy, and its tests are expected to fail',
+    specs: ['test/dist/soak/findings.test.js'],
+    environment: { KEDGE_FINDINGS: 'all' },
+  },
+  'power-loss': {
+    summary: 'power is lost at random moments under load; no acknowledged write is lost',
+    specs: ['test/dist/store/power-loss.test.js'],
+    environment: { KEDGE_POWER_LOSS_CYCLES: '1000' },
+  },
+};
