@@ -38,6 +38,8 @@ export interface DaemonOptions {
   readonly prefix?: readonly string[];
   /** False: nobody has a token yet. */
   readonly bootstrap?: boolean;
+  /** Runs before the first start, with the data directory's path; nothing is there yet. */
+  readonly prepare?: (data: string) => Promise<void>;
 }
 
 /** Runs a program to its end. */
@@ -76,6 +78,7 @@ export class TestDaemon {
   /** Starts one and bootstraps it. */
   static async start(options: DaemonOptions = {}): Promise<TestDaemon> {
     const daemon = new TestDaemon(await mkdtemp(join(tmpdir(), 'kedge-test-')), options);
+    await options.prepare?.(daemon.data);
     await daemon.run();
     if (options.arguments?.includes('--local') || options.bootstrap === false) return daemon;
     const answer = await daemon.rest('POST', '/v1/admin/bootstrap');
