@@ -8,7 +8,7 @@ import {
   hasCode,
   type Kind,
   LevelEngine,
-  type ObjectStore,
+  type EmbeddedStore,
   openStore,
 } from 'kedge';
 import { fixtureManifest, type LibraryManifest, unpackFixture } from '../fixtures/unpack.js';
@@ -28,7 +28,7 @@ const sites = defineKind<ApiObject>({
 const kinds = [widgets, sites];
 
 async function eventsAfter(
-  store: ObjectStore,
+  store: EmbeddedStore,
   kind: Kind<ApiObject>,
   revision: number,
 ): Promise<unknown> {
@@ -77,7 +77,7 @@ describe('a data directory of schema version 2', () => {
     it(`goes on as any other: writes, compactions and another opening, ${name}`, async () => {
       await unpackFixture(name, directory);
       const manifest = await fixtureManifest<LibraryManifest>(name);
-      const open = (): Promise<ObjectStore> =>
+      const open = (): Promise<EmbeddedStore> =>
         openStore({
           engine: new LevelEngine({ directory }),
           historyEvents: 0,
