@@ -9,6 +9,7 @@ import {
   MemoryEngine,
   newController,
   type ObjectOf,
+  type ObjectStore,
   type ReconcileContext,
   openStore,
   reconcileObject,
@@ -16,6 +17,7 @@ import {
   stateMachine,
   type StatusOf,
   type Tombstone,
+  type Transaction,
   type WatchEvent,
 } from './index.js';
 
@@ -85,6 +87,30 @@ describe('types from one kind', () => {
     expect(items).to.have.length(1);
     await manager.stop(100);
     await store.close();
+  });
+
+  it('an update without a version and a deletion by name do not compile as the guarded calls', () => {
+    const wrong = (store: ObjectStore, txn: Transaction): void => {
+      // @ts-expect-error an object that was not read
+      void store.update(lamps, { ...key, room: 'hall' });
+      // @ts-expect-error a name is not the object that was read
+      void store.delete(lamps, key);
+      // @ts-expect-error an object that was not read
+      txn.update(lamps, { ...key, room: 'hall' });
+      // @ts-expect-error a name is not the object that was read
+      txn.delete(lamps, key);
+      // @ts-expect-error an update in a transaction has a guard
+      void store.transact([{ op: 'update', kind: lamps, object: key }]);
+      // @ts-expect-error a deletion has a uid
+      void store.transact([{ op: 'delete', kind: lamps, key, precondition: { fields: {} } }]);
+      void store.overwrite(lamps, { ...key, room: 'hall' });
+      void store.deleteByName(lamps, key);
+      void store.transact([
+        { op: 'overwrite', kind: lamps, object: key },
+        { op: 'deleteByName', kind: lamps, key },
+      ]);
+    };
+    expect(wrong).to.be.a('function');
   });
 
   it('illegal moves do not compile, and are refused at commit where types were got round', async () => {

@@ -360,8 +360,7 @@ export class Agent implements Runnable {
     await this.#inputs.remove(instance);
     this.#crashes.delete(uid);
     this.#gate.clear(uid);
-    const key = { namespace: instance.namespace, name: instance.name };
-    await removeFinalizer(this.#options.store, instances, key, agentFinalizer, uid);
+    await removeFinalizer(this.#options.store, instances, instance, agentFinalizer);
     return done();
   }
 

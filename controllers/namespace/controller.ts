@@ -50,7 +50,7 @@ async function clear<T extends ApiObject>(
   for (const item of items) {
     if (isDeleting(item)) continue;
     try {
-      await store.delete(kind, { namespace, name: item.name }, { uid: item.metadata.uid });
+      await store.delete(kind, item);
     } catch (error) {
       if (!hasCode(error, 'NotFound') && !hasCode(error, 'Aborted')) throw error;
     }
@@ -61,8 +61,9 @@ async function clear<T extends ApiObject>(
 async function reconcile(store: ObjectStore, request: Request): Promise<Result> {
   const namespace = await store.get(namespaces, request.key);
   if (!namespace || !isDeleting(namespace)) return done();
+  const { uid } = namespace.metadata;
   if (namespace.status !== 'Terminating')
-    await store.updateStatus(namespaces, request.key, { status: 'Terminating' });
+    await store.updateStatus(namespaces, request.key, { status: 'Terminating' }, { uid });
   // Workloads first: volumes and secrets are in use until they are gone.
   let left = await clear(store, services, namespace.name);
   left += (await store.list(instances, { namespace: namespace.name })).items.length;
@@ -73,7 +74,7 @@ async function reconcile(store: ObjectStore, request: Request): Promise<Result> 
   // Last: what happened to all of them can be read while they go.
   if (left === 0) left = await clear(store, events, namespace.name);
   if (left > 0) return requeueAfter(recheckMs);
-  await removeFinalizer(store, namespaces, request.key, namespaceFinalizer);
+  await removeFinalizer(store, namespaces, namespace, namespaceFinalizer);
   return done();
 }
 

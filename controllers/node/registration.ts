@@ -3,6 +3,7 @@ import {
   hasCode,
   type Logger,
   messageOf,
+  modify,
   modifyStatus,
   type ObjectStore,
   type Runnable,
@@ -27,6 +28,8 @@ export interface NodeRegistrationOptions {
 
 /** A node that has not told of itself for a few of these is not ready. */
 const heartbeatMs = 10_000;
+/** A node that is deleted again and again while it registers is given up after this many tries. */
+const registrationTriesMax = 5;
 
 /** Makes this node known and keeps it so. */
 export class NodeRegistration implements Runnable {
@@ -40,15 +43,7 @@ export class NodeRegistration implements Runnable {
   }
 
   async start(): Promise<void> {
-    const { store, name, labels, address } = this.#options;
-    try {
-      await store.create(nodes, { name, labels, address });
-    } catch (error) {
-      if (!hasCode(error, 'AlreadyExists')) throw error;
-      const known = await store.get(nodes, { name });
-      if (known)
-        await store.update(nodes, { ...known, address, labels: { ...known.labels, ...labels } });
-    }
+    await this.#register();
     await this.#beat('Ready');
     this.#beating = this.#keepBeating();
   }
@@ -57,6 +52,26 @@ export class NodeRegistration implements Runnable {
     this.#stop.abort();
     await this.#beating;
     await this.#beat('NotReady');
+  }
+
+  /** Adds what this node knows of itself; labels of others stay, also those written at this moment. */
+  async #register(): Promise<void> {
+    const { store, name, labels, address } = this.#options;
+    for (let tries = 1; ; tries += 1) {
+      const known = await modify(store, nodes, { name }, (current) => ({
+        ...current,
+        address,
+        labels: { ...current.labels, ...labels },
+      }));
+      if (known) return;
+      try {
+        await store.create(nodes, { name, labels, address });
+        return;
+      } catch (error) {
+        // Somebody created it since it was looked for.
+        if (!hasCode(error, 'AlreadyExists') || tries >= registrationTriesMax) throw error;
+      }
+    }
   }
 
   async #beat(status: NonNullable<Node['status']>): Promise<void> {

@@ -118,9 +118,8 @@ class ServiceReconciler {
   }
 
   async #deleteInstance(instance: Instance): Promise<void> {
-    const key = { namespace: instance.namespace, name: instance.name };
     try {
-      await this.#options.store.delete(instances, key, { uid: instance.metadata.uid });
+      await this.#options.store.delete(instances, instance);
     } catch (error) {
       if (!hasCode(error, 'NotFound') && !hasCode(error, 'Aborted')) throw error;
     }
@@ -137,17 +136,15 @@ class ServiceReconciler {
   }
 
   async #deleteVolume(volume: Volume): Promise<void> {
-    const key = { namespace: volume.namespace, name: volume.name };
     try {
-      await this.#options.store.delete(volumes, key, { uid: volume.metadata.uid });
+      await this.#options.store.delete(volumes, volume);
     } catch (error) {
       if (!hasCode(error, 'NotFound') && !hasCode(error, 'Aborted')) throw error;
     }
   }
 
   async #finish(service: Service): Promise<void> {
-    const key = { namespace: service.namespace, name: service.name };
-    await removeFinalizer(this.#options.store, services, key, serviceFinalizer);
+    await removeFinalizer(this.#options.store, services, service, serviceFinalizer);
   }
 
   async #writeStatus(service: Service, plan: ServicePlan): Promise<void> {

@@ -297,7 +297,7 @@ export class SnapshotReconciler {
     this.#gate.clear(uid);
     this.#looks.delete(uid);
     const { store } = this.#options;
-    await removeFinalizer(store, snapshots, keyOfSnapshot(snapshot), snapshotFinalizer, uid);
+    await removeFinalizer(store, snapshots, snapshot, snapshotFinalizer);
     return done();
   }
 

@@ -174,7 +174,7 @@ describe('volume controller', () => {
 
   it('V24: a failing deletion backs off too, keeps the object, and ends when the driver can', async () => {
     await create();
-    await store.delete(volumes, key);
+    await store.deleteByName(volumes, key);
     driver.fails = 'InUse';
     await settle();
     await clock.advance(60_000);
@@ -276,7 +276,7 @@ describe('volume controller', () => {
     await mine.releaseAll('default/i-0');
     expect(driver.tokens.at(-1)).to.deep.equal(['detach', 'rotated']);
     await mine.ensure(instance, mount);
-    await store.delete(secrets, { namespace, name: 'token' });
+    await store.deleteByName(secrets, { namespace, name: 'token' });
     await settle();
     await mine.releaseAll('default/i-0');
     expect(driver.tokens.at(-1)).to.deep.equal(['detach', 'rotated']);
@@ -287,7 +287,7 @@ describe('volume controller', () => {
     await mine.ensure(instance, mount);
     const [file = ''] = await readdir(directory);
     expect(await readFile(join(directory, file), 'utf8')).to.not.contain('last');
-    await store.delete(secrets, { namespace, name: 'token' });
+    await store.deleteByName(secrets, { namespace, name: 'token' });
     await settle();
     const after = new VolumeManager({ ...parts, logger, mayMount: false, used: used() });
     await after.releaseAll('default/i-0');

@@ -12,7 +12,7 @@ import {
 import { DriverError, errorClasses } from '@kedge/driver-sdk';
 import { type Snapshot, snapshots, sourceSnapshot, type Volume, volumes } from '../kinds/index.js';
 import { volumeFinalizer } from './admission.js';
-import { keyOfVolume, type VolumeEffects } from './effects.js';
+import type { VolumeEffects } from './effects.js';
 import { nextPhase } from './phases.js';
 import type { VolumeSituation } from './plan.js';
 
@@ -33,8 +33,8 @@ export class Reclaim {
     const { store } = this.#effects.options;
     if (!isDeleting(volume)) {
       // V23 for an owned volume whose service is gone: the object goes with its data.
-      const { uid, resourceVersion } = volume.metadata;
-      await store.delete(volumes, keyOfVolume(volume), { uid, resourceVersion });
+      const { resourceVersion } = volume.metadata;
+      await store.delete(volumes, volume, { resourceVersion });
       return done();
     }
     const startedAt = this.#effects.now;
@@ -74,7 +74,7 @@ export class Reclaim {
     const { store } = this.#effects.options;
     this.#effects.gate.clear(uid);
     await this.letGoOfSource(volume);
-    await removeFinalizer(store, volumes, keyOfVolume(volume), volumeFinalizer, uid);
+    await removeFinalizer(store, volumes, volume, volumeFinalizer);
     return done();
   }
 

@@ -136,6 +136,16 @@ export function conflict(resource: ResourceInfo, given: string, stored: string):
   });
 }
 
+/** The object that a write was decided on is gone, and another one has its name. */
+export function recreated(resource: ResourceInfo, given: string, stored: string): StatusError {
+  return new StatusError({
+    code: 'Aborted',
+    reason: 'Conflict',
+    message: `${label(resource)} was deleted and created anew since it was read: uid ${given} given, ${stored} stored; read it again and decide anew`,
+    resource,
+  });
+}
+
 /** All broken rules of one write at once. */
 export function invalid(
   violations: readonly FieldViolation[],

@@ -161,7 +161,7 @@ describe('controller with a store', () => {
     expect(remembered.items.map((r) => [r.controller, r.key])).to.deep.equal([['lamp', 'hall']]);
     // The one that comes back is not asked to run for the object itself: only its timer counts.
     await manager.stop(0);
-    await store.delete(lamps, lamp);
+    await store.deleteByName(lamps, lamp);
     await crash(async () => done());
     expect(runs).to.deep.equal([]);
     await clock.advance(1_799_000);

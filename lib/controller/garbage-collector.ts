@@ -74,9 +74,10 @@ export function newGarbageCollector(options: GarbageCollectorOptions): Controlle
     const owners = object?.metadata.ownerReferences ?? [];
     if (!object || owners.length === 0) return done();
     for (const owner of owners) if (await ownerLives(object, owner)) return done();
-    const { uid, resourceVersion } = object.metadata;
+    const { resourceVersion } = object.metadata;
     try {
-      await store.delete(kind, key, { uid, resourceVersion });
+      // With the version too: owners may have been added meanwhile.
+      await store.delete(kind, object, { resourceVersion });
     } catch (error) {
       // Gone already; a conflict on the other hand is looked at again.
       if (!hasCode(error, 'NotFound')) throw error;

@@ -111,7 +111,7 @@ describe('garbage collector', () => {
     await store.create(bulbs, inDefault('free'));
     await settle();
     expect(await left(bulbs)).to.deep.equal(['bulb', 'free']);
-    await store.delete(houses, { name: 'home' });
+    await store.deleteByName(houses, { name: 'home' });
     await settle();
     await settle();
     expect(await left(lamps)).to.deep.equal([]);
@@ -127,17 +127,17 @@ describe('garbage collector', () => {
     await store.create(bulbs, { ...inDefault('shared'), metadata: { ownerReferences } });
     const unknown = [{ kind: 'Dragon', name: 'x', uid: 'y' }];
     await store.create(bulbs, { ...inDefault('odd'), metadata: { ownerReferences: unknown } });
-    await store.delete(lamps, inDefault('a'));
+    await store.deleteByName(lamps, inDefault('a'));
     await settle();
     expect(await left(bulbs)).to.deep.equal(['odd', 'shared']);
-    await store.delete(lamps, inDefault('b'));
+    await store.deleteByName(lamps, inDefault('b'));
     await settle();
     expect(await left(bulbs)).to.deep.equal(['odd']);
   });
 
   it('an owner of the same name but another uid is not the owner', async () => {
     const a = await store.create(lamps, inDefault('a'));
-    await store.delete(lamps, inDefault('a'));
+    await store.deleteByName(lamps, inDefault('a'));
     await store.create(lamps, inDefault('a'));
     const ownerReferences = [ownerReference('Lamp', a)];
     await store.create(bulbs, { ...inDefault('orphan'), metadata: { ownerReferences } });

@@ -173,9 +173,10 @@ export class Journal {
     if (jsonEqual(before, wanted)) return [];
     const name = this.#name(key);
     const kind = reconcileRecords as AnyKind;
-    if (isEmpty(wanted)) return [{ op: 'delete', kind, key: { name } }];
+    // Unguarded: nobody else writes the controller's own records, and no version of them is kept.
+    if (isEmpty(wanted)) return [{ op: 'deleteByName', kind, key: { name } }];
     const object = { name, controller: this.#controller, key, ...wanted };
-    return [{ op: isEmpty(before) ? 'create' : 'update', kind, object }];
+    return [{ op: isEmpty(before) ? 'create' : 'overwrite', kind, object }];
   }
 }
 

@@ -2,13 +2,22 @@ import { hasCode } from '../base/index.js';
 import {
   type AnyKind,
   type ApiObject,
-  keyFor,
+  keyOf,
   keyString,
   type Kind,
   type NewObject,
   type ObjectKey,
 } from '../object/index.js';
-import type { ObjectStore, Operation, OperationResult, Precondition } from '../store/index.js';
+import {
+  keyOfOperation,
+  type ObjectStore,
+  type ObjectVersion,
+  type Operation,
+  type OperationResult,
+  type Precondition,
+  requiredUid,
+  requiredVersion,
+} from '../store/index.js';
 
 /** Times that conflicting work is done again before the conflict is given back. */
 const triesMax = 16;
@@ -18,15 +27,23 @@ export interface Transaction {
   /** The object as the store has it; committing fails when it is another by then. */
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined>;
   create<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): void;
-  /** Replaces everything but status. */
+  /**
+   * Replaces everything but status. Committing fails when the stored object is not in the version of
+   * `object` any more, also when this transaction read a newer one.
+   */
   update<T extends ApiObject>(kind: Kind<T>, object: T): void;
+  /** As `update`, over whatever version is stored. */
+  overwrite<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): void;
   /** Sets these status fields, keeps the others. */
   updateStatus<T extends ApiObject, S extends keyof T & string>(
     kind: Kind<T, S>,
     key: ObjectKey,
     status: Partial<Pick<T, S>>,
   ): void;
-  delete<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): void;
+  /** Deletes this object; committing fails when another one has its name by then. */
+  delete<T extends ApiObject>(kind: Kind<T>, object: T): void;
+  /** Deletes whatever object has this name. */
+  deleteByName<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): void;
 }
 
 /** What a commit wrote: version by version. */
@@ -68,9 +85,12 @@ class Attempt implements Transaction {
   }
 
   update<T extends ApiObject>(kind: Kind<T>, object: T): void {
-    const { resourceVersion, uid } = object.metadata;
-    const precondition = { resourceVersion, uid };
+    const precondition = requiredVersion(kind, object);
     this.#writes.push({ op: 'update', kind, object, precondition });
+  }
+
+  overwrite<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): void {
+    this.#writes.push({ op: 'overwrite', kind, object } as Operation);
   }
 
   updateStatus<T extends ApiObject, S extends keyof T & string>(
@@ -81,35 +101,51 @@ class Attempt implements Transaction {
     this.#writes.push({ op: 'updateStatus', kind, key, status });
   }
 
-  delete<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): void {
-    this.#writes.push({ op: 'delete', kind, key });
+  delete<T extends ApiObject>(kind: Kind<T>, object: T): void {
+    const precondition = { uid: requiredUid(kind, object) };
+    this.#writes.push({ op: 'delete', kind, key: keyOf(object), precondition });
+  }
+
+  deleteByName<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): void {
+    this.#writes.push({ op: 'deleteByName', kind, key });
   }
 
   /** Everything at once: what was read is still so, then the writes. */
   async commit(more: readonly Operation[]): Promise<readonly Written[]> {
-    const checks = [...this.#reads.values()].map(({ kind, key, object }): Operation => {
-      const precondition: Precondition = object
-        ? { resourceVersion: object.metadata.resourceVersion, uid: object.metadata.uid }
-        : { exists: false };
+    const reads = [...this.#reads.values()].map(({ kind, key, object }): Operation => {
+      const precondition: Precondition = object ? versionOf(object) : { exists: false };
       return { op: 'check', kind, key, precondition };
     });
-    const writes = this.#writes.map((write) => this.#unguarded(write));
+    const { checks, writes } = this.#guarded();
     if (writes.length + more.length === 0) return [];
-    const results = await this.#store.transact([...checks, ...writes, ...more]);
-    return writes.flatMap((write, i) => this.#written(write, results[checks.length + i]));
+    const before = [...reads, ...checks];
+    const results = await this.#store.transact([...before, ...writes, ...more]);
+    return this.#writes.flatMap((write, i) => this.#written(write, results[before.length + i]));
   }
 
-  /** A second write to an object that was read is judged by the check, not by a version again. */
-  #unguarded(write: Operation): Operation {
-    if (write.op !== 'update' || !this.#reads.has(this.#id(write))) return write;
-    const { op, kind, object } = write;
-    return { op, kind, object };
+  /**
+   * The guards of the writes mean the state before the transaction: a write to an object that an
+   * earlier one has changed is guarded by a check before all writes, not by the version in between.
+   */
+  #guarded(): { readonly checks: readonly Operation[]; readonly writes: readonly Operation[] } {
+    const checks: Operation[] = [];
+    const written = new Set<string>();
+    const writes = this.#writes.map((write): Operation => {
+      const id = this.#id(write);
+      const isFirst = !written.has(id);
+      written.add(id);
+      if (isFirst || (write.op !== 'update' && write.op !== 'delete')) return write;
+      const { kind, precondition } = write;
+      const read = this.#reads.get(id)?.object;
+      if (!read || !isAt(read, precondition))
+        checks.push({ op: 'check', kind, key: keyOfOperation(write), precondition });
+      return unguarded(write);
+    });
+    return { checks, writes };
   }
 
   #id(write: Operation): string {
-    const key =
-      'key' in write ? write.key : keyFor(write.kind, write.object.namespace, write.object.name);
-    return `${write.kind.kind} ${keyString(key)}`;
+    return `${write.kind.kind} ${keyString(keyOfOperation(write))}`;
   }
 
   #written(write: Operation, result: OperationResult | undefined): readonly Written[] {
@@ -120,6 +156,22 @@ class Attempt implements Transaction {
     const key = id.slice(write.kind.kind.length + 1);
     return [{ kind: write.kind.kind, key, before, after: result.object.metadata.resourceVersion }];
   }
+}
+
+function versionOf({ metadata }: ApiObject): ObjectVersion {
+  return { uid: metadata.uid, resourceVersion: metadata.resourceVersion };
+}
+
+function isAt({ metadata }: ApiObject, { uid, resourceVersion }: Precondition): boolean {
+  const sameVersion = resourceVersion === undefined || resourceVersion === metadata.resourceVersion;
+  return uid === metadata.uid && sameVersion;
+}
+
+function unguarded(write: Operation & { op: 'update' | 'delete' }): Operation {
+  const { kind } = write;
+  return write.op === 'update'
+    ? { op: 'overwrite', kind, object: write.object }
+    : { op: 'deleteByName', kind, key: write.key };
 }
 
 /**

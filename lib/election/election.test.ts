@@ -109,7 +109,7 @@ describe('leader election', () => {
     );
     const update = fenced.update(marks, (await store.get(marks, { name: 'one' }))!);
     expect(await refusal(update)).to.equal('LeadershipLost');
-    expect(await refusal(fenced.delete(marks, { name: 'one' }))).to.equal('LeadershipLost');
+    expect(await refusal(fenced.deleteByName(marks, { name: 'one' }))).to.equal('LeadershipLost');
     const mine = b.elector.fence().create(marks, { name: 'two', by: 'b' });
     expect(await refusal(mine)).to.equal('written');
     await together([a], 3_000);
@@ -124,8 +124,8 @@ describe('leader election', () => {
     await fenced.create(marks, { name: 'one' });
     expect(await refusal(fenced.create(marks, { name: 'one' }))).to.equal('AlreadyExists');
     const stale = { resourceVersion: '1' };
-    expect(await refusal(fenced.delete(marks, { name: 'one' }, stale))).to.equal('Conflict');
-    expect(await refusal(fenced.delete(marks, { name: 'none' }))).to.equal('NotFound');
+    expect(await refusal(fenced.deleteByName(marks, { name: 'one' }, stale))).to.equal('Conflict');
+    expect(await refusal(fenced.deleteByName(marks, { name: 'none' }))).to.equal('NotFound');
   });
 
   it('who comes back under its old name waits as any other', async () => {

@@ -10,7 +10,7 @@ import {
   systemRandom,
   timestamp,
 } from '../base/index.js';
-import type { ObjectStore, Operation, Precondition } from '../store/index.js';
+import type { ObjectStore, Operation } from '../store/index.js';
 import { FencedStore, leadershipLost } from './fenced-store.js';
 import { type Lease, leases } from './lease.js';
 
@@ -230,7 +230,7 @@ export class LeaderElector {
       leaseTransitions: epoch,
     };
     const written = held
-      ? await store.update(leases, { ...held, ...next }, guard(held))
+      ? await store.update(leases, { ...held, ...next })
       : await store.create(leases, next);
     if (attempt !== this.#attempt) return false;
     this.#observe(written);
@@ -249,7 +249,7 @@ export class LeaderElector {
       const held = await store.get(leases, { name });
       if (held?.holderIdentity !== identity || held.leaseTransitions !== epoch) return;
       const next = { ...held, holderIdentity: '', leaseDurationSeconds: 1 };
-      await store.update(leases, next, guard(held));
+      await store.update(leases, next);
       this.#leader = '';
     } catch (error) {
       this.#logger.warn('lease could not be given back, it will expire', {
@@ -257,9 +257,4 @@ export class LeaderElector {
       });
     }
   }
-}
-
-function guard(lease: Lease): Precondition {
-  const { resourceVersion, uid } = lease.metadata;
-  return { resourceVersion, uid };
 }

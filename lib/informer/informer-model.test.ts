@@ -147,7 +147,7 @@ describe('informer against its store', () => {
             if (found) await store.update(lamps, { ...found, room });
             else await store.create(lamps, { name, room });
           } else if (op === 'delete' || op === 'recreate') {
-            await store.delete(lamps, { name }).catch(() => undefined);
+            await store.deleteByName(lamps, { name }).catch(() => undefined);
             await note();
             if (op === 'recreate') await store.create(lamps, { name, room });
           } else if (op === 'hold') source.hold();

@@ -95,7 +95,7 @@ describe('shared informer', () => {
     await settle();
     await store.update(lamps, { ...made, room: 'hall' });
     await settle();
-    await store.delete(lamps, { name: 'b' });
+    await store.deleteByName(lamps, { name: 'b' });
     await settle();
     expect(told).to.deep.equal(['add a initial', 'add b', 'update b hall', 'delete b true']);
     await store.close();

@@ -296,11 +296,10 @@ export class Resources {
       const rules: AdmissionRules = served.rules;
       await rules.validateDelete?.(admission.context(context.identity), object, request);
       if (request.dryRun === true) return this.show(served, object);
-      const { uid, resourceVersion } = object.metadata;
-      const key = keyFor(served.kind, object.namespace, object.name);
+      const { resourceVersion } = object.metadata;
       try {
         const kind = served.kind as unknown as Kind;
-        const gone = await store.delete(kind, key, { uid, resourceVersion });
+        const gone = await store.delete(kind, object, { resourceVersion });
         return this.show(served, gone);
       } catch (error) {
         // The deletion was judged against a state that changed meanwhile: judge again.

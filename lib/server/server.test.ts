@@ -81,7 +81,7 @@ describe('authenticator', () => {
     expect(await codeOf(authenticator.authenticate(`Bearer ${brief.text}`))).to.equal(
       'Unauthenticated',
     );
-    await store.delete(users, { name: 'ann' });
+    await store.deleteByName(users, { name: 'ann' });
     expect(await codeOf(authenticator.authenticate(`Bearer ${lasting.text}`))).to.equal(
       'Unauthenticated',
     );
@@ -89,7 +89,7 @@ describe('authenticator', () => {
 
   it('bootstraps once, also when the root user is deleted', async () => {
     await bootstrap(store);
-    await store.delete(users, { name: 'root' });
+    await store.deleteByName(users, { name: 'root' });
     expect(await codeOf(bootstrap(store))).to.equal('FailedPrecondition');
   });
 });

@@ -34,7 +34,7 @@ describe('backup', () => {
 
   it('of a running store holds one revision, and restores under a new store id with revisions going on', async () => {
     await using store = await filled(1_200);
-    await store.delete(things, { name: 't7' });
+    await store.deleteByName(things, { name: 't7' });
     const { revision } = store;
     const backup = backupToFile(store, path);
     const later = Promise.all(

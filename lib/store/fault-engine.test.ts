@@ -96,11 +96,11 @@ const operation = fc.record({
 const transaction = fc.array(operation, { minLength: 1, maxLength: 4 });
 
 function toOperation({ op, name, value }: { op: string; name: string; value: number }): Operation {
-  if (op === 'delete') return { op: 'delete', kind: things, key: key(name) };
+  if (op === 'delete') return { op: 'deleteByName', kind: things, key: key(name) };
   const object = thing(name, value);
   return op === 'create'
     ? { op: 'create', kind: things, object }
-    : { op: 'update', kind: things, object };
+    : { op: 'overwrite', kind: things, object };
 }
 
 /** What a transaction leaves of a map; undefined when it is refused. */

@@ -21,5 +21,7 @@ export { openStore } from './log-store.js';
 export type { StoreOptions } from './store-options.js';
 export { backupToFile, restoreBackup } from './restore-backup.js';
 export { TransactionalWrites } from './transactional-writes.js';
-export { removeFinalizer } from './finalizers.js';
+export { addFinalizer, removeFinalizer } from './finalizers.js';
+export { keyOfOperation } from './operations.js';
+export { requiredUid, requiredVersion } from './object-version.js';
 export { type ModifiableStore, modify, modifyStatus } from './modify.js';

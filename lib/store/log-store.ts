@@ -249,7 +249,12 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     const objectKey = namespace === undefined ? { name } : { namespace, name };
     const precondition = { resourceVersion: resourceVersion ?? '' };
     // Deleting needs the kind's name only.
-    const operation = { op: 'delete', kind: { kind } as AnyKind, key: objectKey, precondition };
+    const operation = {
+      op: 'deleteByName',
+      kind: { kind } as AnyKind,
+      key: objectKey,
+      precondition,
+    };
     await this.transact([operation as Operation]).catch((error: unknown) => {
       if (!(error instanceof StatusError) || error.code === 'Unavailable') throw error;
     });

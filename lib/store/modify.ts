@@ -22,8 +22,8 @@ async function retryOnConflict<R>(store: ModifiableStore, attempt: () => Promise
 }
 
 /**
- * Read, change, write with the version read; again on conflict. `change` must be pure and gives back
- * undefined for nothing to do. Resolves to undefined when the object does not exist.
+ * Read, change, write with the version read; again on conflict. `change` must be pure and returns a
+ * changed copy of what it is given, or undefined for nothing to do. Resolves to undefined when the object does not exist.
  */
 export function modify<T extends ApiObject>(
   store: ModifiableStore,
@@ -35,8 +35,7 @@ export function modify<T extends ApiObject>(
     const current = await store.get(kind, key);
     const next = current && change(current);
     if (!current || !next) return current;
-    const { resourceVersion, uid } = current.metadata;
-    return store.update(kind, next, { resourceVersion, uid });
+    return store.update(kind, next);
   });
 }
 

@@ -4,6 +4,7 @@ import {
   failedPrecondition,
   invalid,
   notFound,
+  recreated,
   type ResourceInfo,
 } from '../base/index.js';
 import {
@@ -18,7 +19,8 @@ import {
   type ObjectMeta,
   valueAt,
 } from '../object/index.js';
-import type { Operation, Precondition } from './store.js';
+import { requiredUid, requiredVersion } from './object-version.js';
+import type { ObjectVersion, Operation, Precondition } from './store.js';
 
 /** What the store stamps on a write. */
 export interface Stamp {
@@ -53,12 +55,12 @@ function demand(
 ): ApiObject {
   const resource = info(operation.kind, keyOfOperation(operation));
   if (current === undefined) throw notFound(resource);
+  // Another uid is another object that happens to have the name.
+  if (precondition?.uid !== undefined && precondition.uid !== current.metadata.uid)
+    throw recreated(resource, precondition.uid, current.metadata.uid);
   const version = precondition?.resourceVersion;
   if (version !== undefined && version !== current.metadata.resourceVersion)
     throw conflict(resource, version, current.metadata.resourceVersion);
-  // Another uid is another object that happens to have the name.
-  if (precondition?.uid !== undefined && precondition.uid !== current.metadata.uid)
-    throw conflict(resource, `uid ${precondition.uid}`, `uid ${current.metadata.uid}`);
   for (const [path, value] of Object.entries(precondition?.fields ?? {})) {
     if (!jsonEqual(valueAt(current, path), value))
       throw conflict(
@@ -68,6 +70,16 @@ function demand(
       );
   }
   return current;
+}
+
+/** @throws StatusError InvalidArgument for an operation whose guard is missing, although the types demand it. */
+function demandGuard(operation: Operation & { op: 'update' | 'delete' }): void {
+  const given = operation.precondition as Partial<ObjectVersion> | undefined;
+  const complete = given?.uid && (operation.op === 'delete' || given.resourceVersion);
+  if (complete) return;
+  const guarded = { ...keyOfOperation(operation), metadata: given };
+  if (operation.op === 'delete') requiredUid(operation.kind, guarded);
+  else requiredVersion(operation.kind, guarded);
 }
 
 /** Copies what is set of an object's spec or status fields, in their order; never its metadata. */
@@ -175,7 +187,7 @@ function create(operation: Operation & { op: 'create' }, stamp: Stamp): Applied 
 }
 
 function update(
-  operation: Operation & { op: 'update' },
+  operation: Operation & { op: 'update' | 'overwrite' },
   current: ApiObject,
   stamp: Stamp,
 ): Applied {
@@ -257,7 +269,7 @@ function remove(current: ApiObject, stamp: Stamp): Applied {
 
 /**
  * Applies one operation to the current state of its object. Pure.
- * @throws StatusError AlreadyExists, NotFound, Aborted (Conflict), FailedPrecondition.
+ * @throws StatusError AlreadyExists, NotFound, Aborted (Conflict), FailedPrecondition, InvalidArgument.
  */
 export function applyOperation(
   operation: Operation,
@@ -270,10 +282,16 @@ export function applyOperation(
         throw alreadyExists(info(operation.kind, keyOfOperation(operation)));
       return create(operation, stamp);
     case 'update':
+      demandGuard(operation);
       return update(operation, demand(operation, current, operation.precondition), stamp);
+    case 'overwrite':
+      return update(operation, demand(operation, current, undefined), stamp);
     case 'updateStatus':
       return updateStatus(operation, demand(operation, current, operation.precondition), stamp);
     case 'delete':
+      demandGuard(operation);
+      return remove(demand(operation, current, operation.precondition), stamp);
+    case 'deleteByName':
       return remove(demand(operation, current, operation.precondition), stamp);
     case 'check': {
       if (operation.precondition.exists === false) return demandAbsent(operation, current);

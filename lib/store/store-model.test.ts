@@ -46,7 +46,7 @@ describe('store against a model', () => {
             await modify(store, things, key(name), (o) => ({ ...o, value }));
             if (model.has(name)) model.set(name, value);
           } else if (op === 'delete') {
-            const done = await store.delete(things, key(name)).then(
+            const done = await store.deleteByName(things, key(name)).then(
               () => true,
               () => false,
             );

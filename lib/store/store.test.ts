@@ -58,7 +58,7 @@ describe('store history', () => {
     let store = await openStore(options);
     await store.create(things, thing('old'));
     await store.create(things, thing('dead'));
-    await store.delete(things, key('dead'));
+    await store.deleteByName(things, key('dead'));
     for (let n = 0; n < 3; n += 1) await store.create(things, thing(`new${n}`));
     await clock.advance(2_000);
     await store.compact();

@@ -56,6 +56,12 @@ export type WatchOptions = WatchStart & {
   readonly bookmarkMs?: number;
 };
 
+/** One object in one version: what a guarded write was decided on. */
+export interface ObjectVersion {
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
 /** Guards of a write; a mismatch is Aborted, reason Conflict. */
 export interface Precondition {
   readonly resourceVersion?: string;
@@ -70,11 +76,20 @@ export interface Precondition {
 export type Operation =
   | { readonly op: 'create'; readonly kind: AnyKind; readonly object: NewObject<ApiObject> }
   | {
-      /** Replaces everything but status and what the store stamps. */
+      /**
+       * Replaces everything but status and what the store stamps, if the stored object is still the
+       * one, and in the version, that the update was decided on.
+       */
       readonly op: 'update';
       readonly kind: AnyKind;
       readonly object: NewObject<ApiObject>;
-      readonly precondition?: Precondition;
+      readonly precondition: Precondition & ObjectVersion;
+    }
+  | {
+      /** As `update`, whatever object of this name is stored, in whatever version. */
+      readonly op: 'overwrite';
+      readonly kind: AnyKind;
+      readonly object: NewObject<ApiObject>;
     }
   | {
       /** Replaces status fields only; `status` holds those to set. */
@@ -85,7 +100,15 @@ export type Operation =
       readonly precondition?: Precondition;
     }
   | {
+      /** Deletes the object with this uid; another one of the same name is left alone. */
       readonly op: 'delete';
+      readonly kind: AnyKind;
+      readonly key: ObjectKey;
+      readonly precondition: Precondition & Pick<ObjectVersion, 'uid'>;
+    }
+  | {
+      /** Deletes whatever object has this name. */
+      readonly op: 'deleteByName';
       readonly kind: AnyKind;
       readonly key: ObjectKey;
       readonly precondition?: Precondition;
@@ -126,16 +149,38 @@ export interface StoreReader {
 
 /** Writes. A resolved promise means durable. */
 export interface StoreWriter {
+  /** @throws StatusError AlreadyExists */
   create<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T>;
-  update<T extends ApiObject>(kind: Kind<T>, object: T, precondition?: Precondition): Promise<T>;
+  /**
+   * Replaces everything but status, if the stored object still has the uid and the version of
+   * `object`: pass a changed copy of the object that was read.
+   * @throws StatusError Aborted (Conflict) when somebody else wrote it meanwhile, or it was deleted
+   * and created anew; NotFound when it is gone; InvalidArgument for an object without uid or version.
+   */
+  update<T extends ApiObject>(kind: Kind<T>, object: T): Promise<T>;
+  /**
+   * Replaces everything but status of whatever object has this name; what others wrote meanwhile is
+   * lost. The uid and version of `object` are not looked at.
+   * @throws StatusError NotFound when there is none.
+   */
+  overwrite<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T>;
+  /** Replaces the status fields given, keeps the others. Unguarded without `precondition`. */
   updateStatus<T extends ApiObject, S extends keyof T & string>(
     kind: Kind<T, S>,
     key: ObjectKey,
     status: Partial<Pick<T, S>>,
     precondition?: Precondition,
   ): Promise<T>;
-  /** The object with its deletion marked, or its last state when it is gone. */
-  delete<T extends ApiObject>(
+  /**
+   * Deletes the object that was read, whatever its version is by now; not another one that was
+   * created under its name. Resolves to the object with its deletion marked, or to its last state
+   * when it is gone. `precondition` may demand more, such as the version.
+   * @throws StatusError NotFound; Aborted (Conflict) for another uid or where `precondition` does not
+   * hold; InvalidArgument for an object without uid.
+   */
+  delete<T extends ApiObject>(kind: Kind<T>, object: T, precondition?: Precondition): Promise<T>;
+  /** As `delete`, whatever object has this name. */
+  deleteByName<T extends ApiObject>(
     kind: Kind<T>,
     key: ObjectKey,
     precondition?: Precondition,

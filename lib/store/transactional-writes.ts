@@ -1,4 +1,11 @@
-import type { ApiObject, Kind, NewObject, ObjectKey } from '../object/index.js';
+import {
+  type ApiObject,
+  type Kind,
+  keyOf,
+  type NewObject,
+  type ObjectKey,
+} from '../object/index.js';
+import { requiredUid, requiredVersion } from './object-version.js';
 import type { Operation, OperationResult, Precondition, StoreWriter } from './store.js';
 
 /** The single writes of a store, each a transaction of one operation; for stores that have `transact`. */
@@ -9,8 +16,13 @@ export abstract class TransactionalWrites implements StoreWriter {
     return this.#single<T>({ op: 'create', kind: kind, object } as Operation);
   }
 
-  update<T extends ApiObject>(kind: Kind<T>, object: T, guard?: Precondition): Promise<T> {
-    return this.#single<T>({ op: 'update', kind, object, ...guarded(guard) });
+  async update<T extends ApiObject>(kind: Kind<T>, object: T): Promise<T> {
+    const precondition = requiredVersion(kind, object);
+    return this.#single<T>({ op: 'update', kind, object, precondition });
+  }
+
+  overwrite<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T> {
+    return this.#single<T>({ op: 'overwrite', kind, object } as Operation);
   }
 
   updateStatus<T extends ApiObject, S extends keyof T & string>(
@@ -22,8 +34,17 @@ export abstract class TransactionalWrites implements StoreWriter {
     return this.#single<T>({ op: 'updateStatus', kind, key, status, ...guarded(guard) });
   }
 
-  delete<T extends ApiObject>(kind: Kind<T>, key: ObjectKey, guard?: Precondition): Promise<T> {
-    return this.#single<T>({ op: 'delete', kind, key, ...guarded(guard) });
+  async delete<T extends ApiObject>(kind: Kind<T>, object: T, guard?: Precondition): Promise<T> {
+    const precondition = { ...guard, uid: requiredUid(kind, object) };
+    return this.#single<T>({ op: 'delete', kind, key: keyOf(object), precondition });
+  }
+
+  deleteByName<T extends ApiObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    guard?: Precondition,
+  ): Promise<T> {
+    return this.#single<T>({ op: 'deleteByName', kind, key, ...guarded(guard) });
   }
 
   #single<T extends ApiObject>(operation: Operation): Promise<T> {

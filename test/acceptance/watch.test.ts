@@ -92,7 +92,7 @@ describe('a watch over the wire, against the log of the store', function () {
         else if (dice < 0.8) {
           const known = await store.get(notes, { name, namespace });
           if (known) await store.update(notes, { ...known, text });
-        } else await store.delete(notes, { name, namespace });
+        } else await store.deleteByName(notes, { name, namespace });
       } catch (error) {
         // Another writer was first.
         if (!['AlreadyExists', 'NotFound', 'Aborted'].some((c) => hasCode(error, c as never)))

@@ -60,14 +60,14 @@ describe('driver local under random use and kill -9, on real devices', function 
     expect(all.length, 'it must have done something').to.be.greaterThan(0);
     for (const instance of ['i0', 'i1', 'i2']) await node.release(instance);
     for (const { name } of (await store.list(snapshots)).items)
-      await store.delete(snapshots, { namespace, name }).catch(() => undefined);
+      await store.deleteByName(snapshots, { namespace, name }).catch(() => undefined);
     await eventually(
       'everything to be deleted',
       async () => {
         const left = (await store.list(volumes)).items;
         for (const { name, metadata } of left)
           if (!metadata.deletionRequestedAt)
-            await store.delete(volumes, { namespace, name }).catch(() => undefined);
+            await store.deleteByName(volumes, { namespace, name }).catch(() => undefined);
         return left.length === 0 && (await store.list(snapshots)).items.length === 0;
       },
       120_000,

@@ -2,7 +2,7 @@
 // Arguments: directory of store, volumes and mounts; seed. Prints a line for everything that is wrong.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LevelEngine, openStore, seededRandom } from 'kedge';
+import { LevelEngine, modify, openStore, seededRandom } from 'kedge';
 import {
   snapshotFinalizer,
   snapshots,
@@ -65,8 +65,10 @@ async function mount(): Promise<void> {
   if (written && found === undefined) console.log(`WRONG ${volume.name} lost its file`);
   if (found !== undefined) return;
   await writeFile(file, volume.metadata.uid, { flush: true });
-  const current = await store.get(volumes, { namespace, name: volume.name });
-  if (current) await store.update(volumes, { ...current, labels: { written: 'yes' } });
+  await modify(store, volumes, { namespace, name: volume.name }, (current) => ({
+    ...current,
+    labels: { written: 'yes' },
+  }));
 }
 
 const actions: readonly (() => Promise<unknown>)[] = [
@@ -92,12 +94,12 @@ const actions: readonly (() => Promise<unknown>)[] = [
   async () => {
     const volume = pick((await store.list(volumes)).items);
     if (!volume || (volume.attachments?.length ?? 0) > 0) return;
-    const { uid, resourceVersion } = volume.metadata;
-    await store.delete(volumes, { namespace, name: volume.name }, { uid, resourceVersion });
+    const { resourceVersion } = volume.metadata;
+    await store.delete(volumes, volume, { resourceVersion });
   },
   async () => {
     const snapshot = pick((await store.list(snapshots)).items);
-    if (snapshot) await store.delete(snapshots, { namespace, name: snapshot.name });
+    if (snapshot) await store.delete(snapshots, snapshot);
   },
 ];
 console.log('ready');

@@ -5,6 +5,7 @@ import {
   done,
   Manager,
   MemoryEngine,
+  modify,
   newController,
   openStore,
   requeueAfter,
@@ -68,12 +69,11 @@ describe('an hour of churn on a simulated clock', function () {
         for (let i = 0; i < 20; i += 1) {
           const name = `lamp-${n}-${second}-${i}`;
           await store.create(lamps, { name, on: true });
-          const found = await store.get(lamps, { name });
-          if (found) await store.update(lamps, { ...found, on: false });
+          await modify(store, lamps, { name }, (found) => ({ ...found, on: false }));
         }
         await clock.advance(5_000);
         const { items } = await store.list(lamps);
-        await Promise.all(items.map((lamp) => store.delete(lamps, { name: lamp.name })));
+        await Promise.all(items.map((lamp) => store.deleteByName(lamps, { name: lamp.name })));
         stop.abort();
         await watch;
         handler.remove();

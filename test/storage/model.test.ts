@@ -131,9 +131,8 @@ class World {
   async #resize(): Promise<void> {
     const volume = this.#pick(await this.volumes());
     if (!volume) return;
-    const { uid, resourceVersion } = volume.metadata;
     const size = `${Number.parseInt(volume.size, 10) + 1}Gi`;
-    await this.#store.update(volumes, { ...volume, size }, { uid, resourceVersion });
+    await this.#store.update(volumes, { ...volume, size });
   }
 
   async #snapshot(): Promise<void> {
@@ -180,8 +179,7 @@ class World {
   async #delete(volume: Volume): Promise<void> {
     if (volume.status === 'Bound' || (volume.attachments?.length ?? 0) > 0) return;
     const { uid, resourceVersion } = volume.metadata;
-    const key = { namespace, name: volume.name };
-    await this.#store.delete(volumes, key, { uid, resourceVersion });
+    await this.#store.delete(volumes, volume, { resourceVersion });
     if (volume.storageClassName === 'retain' && volume.handle) this.#retained.add(uid);
   }
 
@@ -200,7 +198,7 @@ class World {
     if (!snapshot) return;
     await this.#create(snapshot);
     await this.clock.advance(this.#random.next() * 4_000);
-    await this.#store.delete(snapshots, { namespace, name: snapshot.name });
+    await this.#store.deleteByName(snapshots, { namespace, name: snapshot.name });
   }
 
   async #wipe(): Promise<void> {
@@ -210,7 +208,7 @@ class World {
 
   async #deleteSnapshot(): Promise<void> {
     const snapshot = this.#pick(await this.snapshots());
-    if (snapshot) await this.#store.delete(snapshots, { namespace, name: snapshot.name });
+    if (snapshot) await this.#store.deleteByName(snapshots, { namespace, name: snapshot.name });
   }
 
   async #changeClass(): Promise<void> {
@@ -223,7 +221,7 @@ class World {
   async #changeSecret(): Promise<void> {
     const key = { namespace, name: 'token' };
     const there = await this.#store.get(secrets, key);
-    if (there) await this.#store.delete(secrets, key);
+    if (there) await this.#store.deleteByName(secrets, key);
     else await this.#createSecret();
   }
 
@@ -295,7 +293,7 @@ class World {
   async end(): Promise<void> {
     for (const snapshot of await this.snapshots())
       await this.#store
-        .delete(snapshots, { namespace, name: snapshot.name })
+        .deleteByName(snapshots, { namespace, name: snapshot.name })
         .catch(() => undefined);
     for (const volume of await this.volumes()) await this.#delete(volume).catch(() => undefined);
     await this.clock.advance(40 * 60_000);

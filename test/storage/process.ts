@@ -11,7 +11,15 @@ import type { Caller, UnreliableProvider } from './unreliable-provider.js';
 
 /** Seals the secrets of the model. */
 export const modelSealer = new Sealer(Buffer.alloc(32));
-const writes = ['transact', 'create', 'update', 'updateStatus', 'delete'];
+const writes = [
+  'transact',
+  'create',
+  'update',
+  'overwrite',
+  'updateStatus',
+  'delete',
+  'deleteByName',
+];
 
 /**
  * One life of a daemon over a store that outlives it: after `kill`, or once it has made its last

@@ -22,7 +22,7 @@ describe('damage', function () {
     for (const round of [0, 1]) {
       const store = await openLedger(origin);
       for (let n = 0; n < 600; n += 1) await put(store, `e${n % 150}`, round * 1_000 + n);
-      for (let n = 0; n < 150; n += 7) await store.delete(entries, { name: `e${n}` });
+      for (let n = 0; n < 150; n += 7) await store.deleteByName(entries, { name: `e${n}` });
       await store.compact();
       await writeFile(join(folder, 'content.json'), JSON.stringify([...(await content(store))]));
       ({ revision } = store);

@@ -68,15 +68,16 @@ async function writer(
     const choice = random.next();
     const found = await store.get(registers, { name });
     const expected = choice < 0.5 ? found?.metadata.resourceVersion : undefined;
-    const guard = expected === undefined ? {} : { precondition: { resourceVersion: expected } };
     const object = { name, value };
     try {
       const [result] = await store.transact([
         !found
           ? { op: 'create', kind: registers, object }
           : choice > 0.9
-            ? { op: 'delete', kind: registers, key: { name } }
-            : { op: 'update', kind: registers, object, ...guard },
+            ? { op: 'deleteByName', kind: registers, key: { name } }
+            : expected === undefined
+              ? { op: 'overwrite', kind: registers, object }
+              : { op: 'update', kind: registers, object, precondition: found.metadata },
       ]);
       const revision = Number(result?.object.metadata.resourceVersion);
       const gone = result?.exists === false;

@@ -53,7 +53,7 @@ export function pad(value: number): string {
 export async function put(store: ObjectStore, name: string, value: number): Promise<void> {
   const object = { name, value, pad: pad(value) };
   if (await store.get(entries, { name })) {
-    await store.transact([{ op: 'update', kind: entries, object }]);
+    await store.overwrite(entries, object);
   } else {
     await store.create(entries, object);
   }

@@ -140,7 +140,7 @@ describe('a weakness of LevelDB', () => {
     const options = { historyEvents: 0, historyAgeMs: -1_000 };
     const store = await openStore({ engine: engine(), ...options });
     for (let n = 1; n <= 20; n += 1) await put(store, `e${n}`, n);
-    await store.delete(entries, { name: 'e3' });
+    await store.deleteByName(entries, { name: 'e3' });
     await store.compact();
     await store.close();
     const removed = await rawly(db(), async (level) => {
@@ -272,7 +272,7 @@ describe('a weakness of LevelDB', () => {
       });
       expect(error.message).to.contain('deletions');
       expect(store.health().state).to.equal('full');
-      await store.delete(entries, { name: 'a' });
+      await store.deleteByName(entries, { name: 'a' });
       await rm(filler());
       await eventually('room', async () => {
         await put(store, 'b', 2).catch(() => undefined);

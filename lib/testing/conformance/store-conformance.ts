@@ -1,3 +1,4 @@
+import { guardedWriteTests } from './guarded-writes.js';
 import { readAndWriteTests } from './read-and-write.js';
 import type { StoreConformanceOptions } from './subject.js';
 import { watchTests } from './watch.js';
@@ -20,7 +21,7 @@ import { watchTests } from './watch.js';
 export function storeConformance(options: StoreConformanceOptions): void {
   const { name, capabilities, subject, runner } = options;
   runner.describe(`store conformance: ${name}`, () => {
-    for (const test of [...readAndWriteTests, ...watchTests]) {
+    for (const test of [...readAndWriteTests, ...guardedWriteTests, ...watchTests]) {
       const claimed = { embedded: true, ...capabilities };
       if (test.needs?.some((capability) => !claimed[capability])) continue;
       runner.it(test.name, async () => {

@@ -37,7 +37,7 @@ export const watchTests: readonly ConformanceTest[] = [
       await store.create(things, thing('a'));
       await store.updateStatus(things, key('a'), { seen: 1 });
       const again = await reopen();
-      await again.delete(things, key('a'));
+      await again.deleteByName(things, key('a'));
       const batches = await collect(again, { fromRevision: from }, events(3));
       assert.deepEqual(told(batches), ['ADDED a', 'MODIFIED a', 'DELETED a']);
     },
@@ -69,7 +69,7 @@ export const watchTests: readonly ConformanceTest[] = [
     body: async (store) => {
       const from = store.revision;
       const first = await store.create(things, thing('a', 1));
-      await store.delete(things, key('a'));
+      await store.deleteByName(things, key('a'));
       const second = await store.create(things, thing('a', 2));
       const batches = await collect(store, { fromRevision: from }, events(3));
       const objects = batches.flatMap((b) => b.events.map((e) => e.object));
@@ -110,7 +110,7 @@ export const watchTests: readonly ConformanceTest[] = [
       await store.update(things, { ...quiet, value: 2 });
       const back = await store.update(things, { ...away, labels: { tier: 'web' }, value: 3 });
       await store.update(things, { ...back, value: 4 });
-      await store.delete(things, key('a'));
+      await store.deleteByName(things, key('a'));
       const expected = ['ADDED a', 'DELETED a', 'ADDED a', 'MODIFIED a', 'DELETED a'];
       const labels = parseLabelSelector('tier=web');
       const live = await collect(store, { fromRevision: from, labels }, events(5));

@@ -1,0 +1,74 @@
+import { expect } from 'chai';
+import { MemoryEngine, modify, type ObjectStore, openStore, silentLogger } from 'kedge';
+import { FakeClock } from 'kedge/testing';
+import { nodes } from '../kinds/index.js';
+import { NodeRegistration } from './registration.js';
+
+const name = 'n1';
+
+function registration(store: ObjectStore): NodeRegistration {
+  return new NodeRegistration({
+    store,
+    name,
+    labels: { zone: 'a' },
+    address: '10.0.0.1',
+    version: '1',
+    drivers: ['local'],
+    runtimes: () => Promise.resolve(['process']),
+    clock: new FakeClock(),
+    logger: silentLogger,
+  });
+}
+
+/** The store, with something else done behind the first read of the registration. */
+function withRace(store: ObjectStore, race: () => Promise<unknown>): ObjectStore {
+  let raced = false;
+  const get: ObjectStore['get'] = async (kind, key) => {
+    const found = await store.get(kind, key);
+    if (!raced) {
+      raced = true;
+      await race();
+    }
+    return found;
+  };
+  return new Proxy(store, {
+    get: (target, property) => {
+      if (property === 'get') return get;
+      const value: unknown = Reflect.get(target, property, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+describe('node registration', () => {
+  it('keeps a label and a cordon that are written at the same moment', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    await store.create(nodes, { name, address: '10.0.0.9', labels: { rack: '7' } });
+    const cordon = () =>
+      modify(store, nodes, { name }, (node) => ({
+        ...node,
+        unschedulable: true,
+        labels: { ...node.labels, rack: '8' },
+      }));
+    const registered = registration(withRace(store, cordon));
+    await registered.start();
+    await registered.stop();
+    const node = await store.get(nodes, { name });
+    expect(node).to.include({ address: '10.0.0.1', unschedulable: true, status: 'NotReady' });
+    expect(node?.labels).to.deep.equal({ rack: '8', zone: 'a' });
+  });
+
+  it('registers a node that is not there, also when somebody creates it at the same moment', async () => {
+    for (const race of [false, true]) {
+      await using store = await openStore({ engine: new MemoryEngine() });
+      const create = () =>
+        store.create(nodes, { name, address: '10.0.0.9', labels: { rack: '7' } });
+      const registered = registration(race ? withRace(store, create) : store);
+      await registered.start();
+      await registered.stop();
+      const node = await store.get(nodes, { name });
+      expect(node?.address).to.equal('10.0.0.1');
+      expect(node?.labels).to.deep.equal({ zone: 'a', ...(race ? { rack: '7' } : {}) });
+    }
+  });
+});

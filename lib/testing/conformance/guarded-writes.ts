@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { hasCode } from '../../base/index.js';
+import type { Operation } from '../../store/index.js';
+import { type ConformanceTest, key, refused, thing, things } from './subject.js';
+
+/** What guards an update and a deletion, and the calls that go without. */
+export const guardedWriteTests: readonly ConformanceTest[] = [
+  {
+    name: 'an update with a stale object is refused, and what others wrote stays',
+    body: async (store) => {
+      const made = await store.create(things, thing('a', 1));
+      const told = await store.updateStatus(things, key('a'), { seen: 5 });
+      await refused('Aborted', store.update(things, { ...made, value: 2 }));
+      const changed = await store.update(things, { ...told, value: 3 });
+      await refused('Aborted', store.update(things, { ...told, value: 4 }));
+      assert.deepEqual(await store.get(things, key('a')), changed);
+      await store.deleteByName(things, key('a'));
+      await refused('NotFound', store.update(things, { ...changed, value: 5 }));
+    },
+  },
+  {
+    name: 'an update or deletion of an object never reaches another one of its name',
+    body: async (store) => {
+      const first = await store.create(things, thing('a', 1));
+      await store.deleteByName(things, key('a'));
+      const second = await store.create(things, thing('a', 2));
+      const { uid } = first.metadata;
+      const metadata = { ...second.metadata, uid };
+      await refused('Aborted', store.update(things, { ...second, value: 3, metadata }));
+      await refused('Aborted', store.delete(things, first));
+      await refused('Aborted', store.delete(things, { ...second, metadata }));
+      assert.deepEqual(await store.get(things, key('a')), second);
+      assert.equal((await store.delete(things, second)).metadata.uid, second.metadata.uid);
+      assert.equal(await store.get(things, key('a')), undefined);
+      await refused('NotFound', store.delete(things, second));
+    },
+  },
+  {
+    name: 'a deletion of the object read happens whatever was written to it since, unless it asks for more',
+    body: async (store) => {
+      const made = await store.create(things, thing('a', 1));
+      await store.update(things, { ...made, value: 2 });
+      const { resourceVersion } = made.metadata;
+      await refused('Aborted', store.delete(things, made, { resourceVersion }));
+      await refused('Aborted', store.deleteByName(things, key('a'), { resourceVersion }));
+      await store.delete(things, made);
+      assert.equal(await store.get(things, key('a')), undefined);
+    },
+  },
+  {
+    name: 'overwrite replaces whatever is stored, and makes nothing',
+    body: async (store) => {
+      const made = await store.create(things, thing('a', 1));
+      await store.update(things, { ...made, value: 2 });
+      assert.equal((await store.overwrite(things, { ...made, value: 3 })).value, 3);
+      assert.equal((await store.overwrite(things, thing('a', 4))).value, 4);
+      await store.deleteByName(things, key('a'));
+      const again = await store.create(things, thing('a', 5));
+      const last = await store.overwrite(things, { ...made, value: 6 });
+      assert.equal(last.value, 6);
+      assert.equal(last.metadata.uid, again.metadata.uid);
+      await refused('NotFound', store.overwrite(things, thing('b')));
+    },
+  },
+  {
+    name: 'an update or deletion without what guards it is refused, and the way out is named',
+    body: async (store) => {
+      const made = await store.create(things, thing('a', 1));
+      const without = (...fields: readonly string[]): typeof made => {
+        const kept = Object.entries(made.metadata).filter(([field]) => !fields.includes(field));
+        return { ...made, metadata: Object.fromEntries(kept) as unknown as typeof made.metadata };
+      };
+      const bare = thing('a', 2) as typeof made;
+      for (const [attempt, field, wayOut] of [
+        [store.update(things, bare), 'metadata.uid', /call overwrite/],
+        [store.update(things, without('uid')), 'metadata.uid', /call overwrite/],
+        [
+          store.update(things, without('resourceVersion')),
+          'metadata.resourceVersion',
+          /call overwrite/,
+        ],
+        [store.delete(things, bare), 'metadata.uid', /call deleteByName/],
+        [
+          store.transact([{ op: 'update', kind: things, object: bare } as unknown as Operation]),
+          'metadata.uid',
+          /call overwrite/,
+        ],
+        [
+          store.transact([{ op: 'delete', kind: things, key: key('a') } as unknown as Operation]),
+          'metadata.uid',
+          /call deleteByName/,
+        ],
+      ] as const) {
+        const error = await attempt.then(
+          () => undefined,
+          (e: unknown) => e,
+        );
+        assert.ok(hasCode(error, 'InvalidArgument'), String(error));
+        assert.deepEqual(
+          error.violations.map((violation) => violation.field),
+          [field],
+        );
+        assert.match(error.message, wayOut);
+      }
+      assert.deepEqual(await store.get(things, key('a')), made);
+    },
+  },
+];
