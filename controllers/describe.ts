@@ -1,4 +1,4 @@
-import { type AnyKind, keyFor, type Kind } from 'kedge';
+import { type AnyKind, keyFor } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CustomMethod } from 'kedge/server';
 import { recentEvents } from './event/recent.js';
@@ -34,7 +34,7 @@ export function describeMethod(
   const describe = async (request: JsonObject): Promise<JsonObject> => {
     const description = await call(request);
     const key = keyFor(kind, textOf(request, 'namespace'), textOf(request, 'name'));
-    const object = await parts.store.get(kind as unknown as Kind, key);
+    const object = await parts.store.get(kind, key);
     return { ...description, events: object ? await recentEvents(parts, object) : [] };
   };
   return {

@@ -1,19 +1,26 @@
 import { expect } from 'chai';
 import {
+  type AnyKind,
   type ApiObject,
+  type Condition,
+  defineKind,
   done,
   type IndexOf,
+  type Kind,
   kindOf,
   Manager,
   matchFields,
   MemoryEngine,
+  modifyStatus,
   newController,
   type ObjectOf,
   type ObjectStore,
   type ReconcileContext,
   openStore,
+  ownerReference,
   reconcileObject,
   type Result,
+  SharedInformer,
   stateMachine,
   type StatusOf,
   type Tombstone,
@@ -50,6 +57,25 @@ const lamps = kindOf<Lamp>()({
   states: phases,
 });
 const key = { name: 'hall' };
+
+interface Order extends ApiObject {
+  readonly customer: string;
+  readonly conditions?: readonly Condition[];
+}
+const orders = kindOf<Order>()({
+  kind: 'Order',
+  plural: 'orders',
+  scope: 'Namespaced',
+  statusFields: ['conditions'],
+});
+const message = (work: () => unknown): string => {
+  try {
+    work();
+    return '';
+  } catch (error) {
+    return String(error);
+  }
+};
 
 describe('types from one kind', () => {
   it('infer object, status and index names', () => {
@@ -111,6 +137,118 @@ describe('types from one kind', () => {
       ]);
     };
     expect(wrong).to.be.a('function');
+  });
+
+  it('a kind of lamps is a kind: registries and functions over kinds take it as it is', async () => {
+    const table: readonly AnyKind[] = [lamps, orders];
+    const any: Kind = lamps;
+    const named: Kind<Lamp> = lamps;
+    const informers = new Map<string, SharedInformer>();
+    await using store = await openStore({ engine: new MemoryEngine() });
+    informers.set('lamps', new SharedInformer({ source: store.source(lamps), name: 'lamps' }));
+    const count = async (kind: AnyKind): Promise<number> => (await store.list(kind)).items.length;
+    expect(await Promise.all(table.map(count))).to.deep.equal([0, 0]);
+    const wrong = (): void => {
+      // @ts-expect-error a lamp is no order
+      const other: Kind<Order> = lamps;
+      // @ts-expect-error of any kind not every object is a lamp
+      const back: Kind<Lamp> = any;
+      // @ts-expect-error which fields are status is not known of it
+      const known: Kind<Lamp, 'phase'> = named;
+      expect([other, back, known]).to.have.length(3);
+    };
+    expect(wrong).to.be.a('function');
+  });
+
+  it('a status change holds status fields only, also through modifyStatus', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    await store.create(lamps, { ...key, room: 'hall' });
+    const lit = await modifyStatus(store, lamps, key, () => ({ watts: 60 }));
+    expect(lit?.watts).to.equal(60);
+    const loose = defineKind<Lamp>({
+      kind: 'Lamp',
+      plural: 'lamps',
+      scope: 'Cluster',
+      statusFields: ['watts'],
+    });
+    const wrong = (): void => {
+      // @ts-expect-error room is not status
+      void modifyStatus(store, lamps, key, () => ({ room: 'attic' }));
+      // @ts-expect-error nor beside a field that is
+      void modifyStatus(store, lamps, key, (lamp) => ({ watts: 1, room: lamp.room }));
+      // @ts-expect-error labels are no status of any kind
+      void store.updateStatus(loose, key, { labels: {} });
+      // @ts-expect-error nor is metadata
+      void modifyStatus(store, loose, key, ({ metadata }) => ({ metadata }));
+    };
+    expect(wrong).to.be.a('function');
+  });
+
+  it('conditionsOf takes a kind whose status has conditions', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    const reconcile = (): Promise<Result> => Promise.resolve(done());
+    newController({ name: 'a', store, reconcile, conditionsOf: orders });
+    const wrong = (): void => {
+      // @ts-expect-error a lamp has no conditions
+      newController({ name: 'b', store, reconcile, conditionsOf: lamps });
+    };
+    expect(wrong).to.be.a('function');
+    const specified = kindOf<Order>()({
+      kind: 'Order',
+      plural: 'orders',
+      scope: 'Namespaced',
+      statusFields: [],
+    });
+    expect(
+      message(() => newController({ name: 'c', store, reconcile, conditionsOf: specified })),
+    ).to.contain('"conditions" is not a status field of Order');
+  });
+
+  it('an object of a namespaced kind is not created without a namespace', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    const made = await store.create(orders, { namespace: 'default', name: 'one', customer: 'ann' });
+    expect(ownerReference(orders, made)).to.deep.include({ kind: 'Order', name: 'one' });
+    const declared = defineKind<Order>({
+      kind: 'Order',
+      plural: 'orders',
+      scope: 'Namespaced',
+      statusFields: [],
+    });
+    const wrong = (): void => {
+      // @ts-expect-error no namespace
+      void store.create(orders, { name: 'one', customer: 'ann' });
+      // @ts-expect-error no namespace
+      void store.create(declared, { name: 'one', customer: 'ann' });
+      newController({
+        name: 'a',
+        store,
+        reconcile: (context) =>
+          context.txn((txn) => {
+            // @ts-expect-error no namespace
+            txn.create(orders, { name: 'one', customer: 'ann' });
+            return done();
+          }),
+      });
+      // @ts-expect-error an owner's kind is a kind, no text
+      ownerReference('Order', made);
+      // @ts-expect-error an order is no lamp
+      ownerReference(lamps, made);
+    };
+    expect(wrong).to.be.a('function');
+  });
+
+  it('two kinds of one name do not share an informer', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    const manager = new Manager({ store });
+    const informer = manager.informer(lamps);
+    expect(manager.informer(lamps)).to.equal(informer);
+    const twin = defineKind<Order>({
+      kind: 'Lamp',
+      plural: 'lamps',
+      scope: 'Cluster',
+      statusFields: [],
+    });
+    expect(message(() => manager.informer(twin))).to.contain('two kinds are named "Lamp"');
   });
 
   it('illegal moves do not compile, and are refused at commit where types were got round', async () => {

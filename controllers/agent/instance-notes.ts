@@ -5,6 +5,7 @@ import {
   type ObjectStore,
   setCondition,
   timestamp,
+  type StatusUpdate,
 } from 'kedge';
 import {
   type Instance,
@@ -43,7 +44,7 @@ export class InstanceNotes {
     instance: Instance,
     status: InstancePhase,
     conditions: readonly Told[],
-    more: Partial<Instance> = {},
+    more: StatusUpdate<Instance> = {},
   ): Promise<void> {
     const now = timestamp(this.#options.clock);
     const key = { namespace: instance.namespace, name: instance.name };

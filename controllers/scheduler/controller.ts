@@ -1,5 +1,4 @@
 import {
-  type AnyKind,
   type Clock,
   type Controller,
   done,
@@ -64,7 +63,7 @@ async function reconcile(options: SchedulerOptions, request: Request): Promise<R
   const metadata = { ...instance.metadata, finalizers };
   const bound: Instance = { ...instance, node: placement.node, metadata };
   const message = `bound to node ${placement.node}`;
-  const kind = instances as unknown as AnyKind;
+  const kind = instances;
   await store.transact([
     {
       op: 'update',

@@ -63,7 +63,7 @@ export class KeyRotation {
     if (!first) throw new TypeError('there is no key-encryption key');
     sealer.use(first, ...older);
     let resealed = 0;
-    for (const kind of kinds) resealed += await this.#reseal(kind as unknown as Kind);
+    for (const kind of kinds) resealed += await this.#reseal(kind);
     // A driver call that began before may end with parameters sealed then, and store those.
     const kept = [first, ...older.slice(0, olderKeysMax)];
     await keys.settled(kept);
@@ -130,7 +130,7 @@ export class KeyRotation {
 
 function operations(kind: Kind, object: ApiObject, fresh: ApiObject): readonly Operation[] {
   const { uid, resourceVersion } = object.metadata;
-  const known = kind as unknown as AnyKind;
+  const known = kind;
   const status = Object.fromEntries(
     Object.entries(fresh).filter(([field]) => known.statusFields.includes(field)),
   );

@@ -103,7 +103,7 @@ class ServiceReconciler {
         service: service.name,
         ordinal,
         template: templateOf(service),
-        metadata: { ownerReferences: [ownerReference('Service', service)] },
+        metadata: { ownerReferences: [ownerReference(services, service)] },
       } satisfies Omit<Instance, 'metadata'> & { metadata: object }),
     );
   }

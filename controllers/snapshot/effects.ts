@@ -1,4 +1,4 @@
-import { type AnyKind, type ConditionStatus, setCondition, timestamp } from 'kedge';
+import { type ConditionStatus, setCondition, timestamp, type StatusUpdate } from 'kedge';
 import type { Driver, DriverError, Parameters, SnapshotHandleRequest } from '@kedge/driver-sdk';
 import {
   type DriverOperation,
@@ -33,7 +33,7 @@ export class SnapshotEffects {
   }
 
   /** Status fields, unless the snapshot changed meanwhile. @throws StatusError Aborted then: look again. */
-  async write(snapshot: Snapshot, status: Partial<Snapshot>): Promise<void> {
+  async write(snapshot: Snapshot, status: StatusUpdate<Snapshot>): Promise<void> {
     const { resourceVersion, uid } = snapshot.metadata;
     const guard = { resourceVersion, uid };
     await this.options.store.updateStatus(snapshots, keyOfSnapshot(snapshot), status, guard);
@@ -54,21 +54,21 @@ export class SnapshotEffects {
   async settle(
     snapshot: Snapshot,
     source: Volume | undefined,
-    status: Partial<Snapshot>,
+    status: StatusUpdate<Snapshot>,
   ): Promise<void> {
     const { uid } = snapshot.metadata;
     if (!source?.snapshotsInFlight?.includes(uid)) return this.write(snapshot, status);
     await this.options.store.transact([
       {
         op: 'updateStatus',
-        kind: snapshots as unknown as AnyKind,
+        kind: snapshots,
         key: keyOfSnapshot(snapshot),
         status,
         precondition: { uid, resourceVersion: snapshot.metadata.resourceVersion },
       },
       {
         op: 'updateStatus',
-        kind: volumes as unknown as AnyKind,
+        kind: volumes,
         key: keyOfVolume(source),
         status: { snapshotsInFlight: source.snapshotsInFlight.filter((u) => u !== uid) },
         precondition: {

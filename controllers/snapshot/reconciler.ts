@@ -1,5 +1,4 @@
 import {
-  type AnyKind,
   done,
   fail,
   isDeleting,
@@ -146,7 +145,7 @@ export class SnapshotReconciler {
     await store.transact([
       {
         op: 'updateStatus',
-        kind: snapshots as unknown as AnyKind,
+        kind: snapshots,
         key: keyOfSnapshot(snapshot),
         status: {
           status: nextPhase('Pending', 'started'),
@@ -168,7 +167,7 @@ export class SnapshotReconciler {
       },
       {
         op: 'updateStatus',
-        kind: volumes as unknown as AnyKind,
+        kind: volumes,
         key: keyOfVolume(source),
         status: { snapshotsInFlight: inFlight },
         precondition: {

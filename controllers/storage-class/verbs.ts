@@ -1,4 +1,4 @@
-import { type AnyKind, hasCode, notFound, type Operation } from 'kedge';
+import { hasCode, notFound, type Operation } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CustomMethod } from 'kedge/server';
 import { type StorageClass, storageClasses } from '../kinds/index.js';
@@ -15,7 +15,7 @@ function withDefault(storageClass: StorageClass, value: boolean): Operation {
   };
   return {
     op: 'update',
-    kind: storageClasses as unknown as AnyKind,
+    kind: storageClasses,
     object,
     precondition: { uid, resourceVersion },
   };

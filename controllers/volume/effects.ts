@@ -9,6 +9,7 @@ import {
   type Random,
   setCondition,
   timestamp,
+  type StatusUpdate,
 } from 'kedge';
 import {
   type CallContext,
@@ -72,7 +73,7 @@ export class VolumeEffects {
   }
 
   /** Status fields, unless the volume changed meanwhile. @throws StatusError Aborted then: look again. */
-  async write(volume: Volume, status: Partial<Volume>): Promise<void> {
+  async write(volume: Volume, status: StatusUpdate<Volume>): Promise<void> {
     const { resourceVersion, uid } = volume.metadata;
     const guard = { resourceVersion, uid };
     await this.options.store.updateStatus(volumes, keyOfVolume(volume), status, guard);

@@ -1,5 +1,4 @@
 import {
-  type AnyKind,
   done,
   fail,
   isDeleting,
@@ -10,6 +9,7 @@ import {
   type Result,
   retry,
   StatusError,
+  type StatusUpdate,
 } from 'kedge';
 import { DriverError, type ProvisionResult, type SnapshotIdentity } from '@kedge/driver-sdk';
 import {
@@ -52,7 +52,7 @@ export class Provisioning {
     if (choice.type === 'none') return this.#wait(volume, 'TopologyUnsatisfied', choice.message);
     const source = this.#sourceOf(volume);
     if (typeof source === 'string') return this.#wait(volume, 'SnapshotNotReady', source);
-    const status: Partial<Volume> = {
+    const status: StatusUpdate<Volume> = {
       status: nextPhase(volume.status ?? 'Pending', event),
       driver: storageClass.driver,
       topology: choice.topology,
@@ -86,20 +86,24 @@ export class Provisioning {
   }
 
   /** The snapshot is told in the same transaction: it is not deleted under the copy. */
-  async #startRestore(volume: Volume, status: Partial<Volume>, snapshot: Snapshot): Promise<void> {
+  async #startRestore(
+    volume: Volume,
+    status: StatusUpdate<Volume>,
+    snapshot: Snapshot,
+  ): Promise<void> {
     const { uid, resourceVersion } = volume.metadata;
     const inFlight = [...(snapshot.restoresInFlight ?? []).filter((u) => u !== uid), uid];
     await this.#effects.options.store.transact([
       {
         op: 'updateStatus',
-        kind: volumes as unknown as AnyKind,
+        kind: volumes,
         key: keyOfVolume(volume),
         status,
         precondition: { uid, resourceVersion },
       },
       {
         op: 'updateStatus',
-        kind: snapshots as unknown as AnyKind,
+        kind: snapshots,
         key: { namespace: snapshot.namespace, name: snapshot.name },
         status: { restoresInFlight: inFlight },
         precondition: {
@@ -282,6 +286,6 @@ export class Provisioning {
 }
 
 /** V9: deleted before anybody could use it, so there is no data that a policy could retain. */
-function neverUsed(volume: Volume): Partial<Volume> {
+function neverUsed(volume: Volume): StatusUpdate<Volume> {
   return isDeleting(volume) && !volume.handle ? { neverUsed: true } : {};
 }

@@ -1,5 +1,4 @@
 import {
-  type AnyKind,
   done,
   isDeleting,
   type Request,
@@ -90,7 +89,7 @@ export class Reclaim {
     await store.transact([
       {
         op: 'updateStatus',
-        kind: snapshots as unknown as AnyKind,
+        kind: snapshots,
         key,
         status: { restoresInFlight: restoresInFlight.filter((other) => other !== uid) },
         precondition: { uid: metadata.uid, resourceVersion: metadata.resourceVersion },

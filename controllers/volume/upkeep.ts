@@ -8,6 +8,7 @@ import {
   retry,
   setCondition,
   StatusError,
+  type StatusUpdate,
 } from 'kedge';
 import { DriverError } from '@kedge/driver-sdk';
 import type { Attachment, Volume } from '../kinds/index.js';
@@ -165,7 +166,7 @@ export class Upkeep {
 }
 
 /** Status of a volume that lost a user: V15 when it was the last. */
-export function detached(volume: Volume, left: readonly Attachment[]): Partial<Volume> {
+export function detached(volume: Volume, left: readonly Attachment[]): StatusUpdate<Volume> {
   const [first] = left;
   if (first) return { attachments: left, boundClaim: first.claim, boundNode: first.node };
   const { status } = volume;

@@ -9,7 +9,7 @@ import {
   type ServiceError,
 } from '@grpc/grpc-js';
 import { hasCode, statusCodes, type StatusError, systemClock } from '../base/index.js';
-import type { ApiObject, Kind } from '../object/index.js';
+import type { ApiObject, Kind, Scope } from '../object/index.js';
 import {
   decodeStatus,
   type DescMethod,
@@ -241,10 +241,10 @@ export class ApiClient {
   }
 
   /** The standard methods of a kind, typed. @throws TypeError for a kind that the API does not have. */
-  resource<T extends ApiObject, S extends keyof T & string>(
-    kind: Kind<T, S>,
+  resource<T extends ApiObject, S extends string, N extends Scope>(
+    kind: Kind<T, S, string, N>,
     defaults: Partial<ResourceOptions> = {},
-  ): ResourceClient<T, S> {
+  ): ResourceClient<T, S, N> {
     const { schemas, packageName } = this.#options;
     return new ResourceClient(this, kind, methodTable(schemas, packageName, [kind]), defaults);
   }

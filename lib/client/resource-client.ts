@@ -8,11 +8,15 @@ import {
 } from '../base/index.js';
 import {
   type ApiObject,
+  asObject,
   type Kind,
   keyOf,
   keyString,
   type ListWatch,
   type ObjectKey,
+  type InScope,
+  type Scope,
+  type StatusUpdate,
   stored,
   storedBatch,
   type WatchBatch,
@@ -50,9 +54,10 @@ export interface ResourceSelection {
 }
 
 /** An object as a creator sends it. */
-export type NewRemoteObject<T extends ApiObject> = Omit<T, 'metadata'> & {
-  readonly metadata?: Partial<Pick<T['metadata'], 'annotations'>>;
-};
+export type NewRemoteObject<T extends ApiObject, N extends Scope = Scope> = Omit<T, 'metadata'> &
+  InScope<N> & {
+    readonly metadata?: Partial<Pick<T['metadata'], 'annotations'>>;
+  };
 
 /** Tells a repeated create from somebody else's object. */
 const requestAnnotation = 'kedge.dev/request';
@@ -67,15 +72,19 @@ function selectionOf({ namespace }: ObjectKey): ResourceSelection {
 const everywhere = '-';
 
 /** The objects of one kind on a server. Every method throws StatusErrors as the server sent them. */
-export class ResourceClient<T extends ApiObject, S extends keyof T & string = keyof T & string> {
+export class ResourceClient<
+  T extends ApiObject,
+  S extends string = string,
+  N extends Scope = Scope,
+> {
   readonly #caller: Caller;
-  readonly #kind: Kind<T, S>;
+  readonly #kind: Kind<T, S, string, N>;
   readonly #methods: ReadonlyMap<StandardVerb, string>;
   readonly #pageSize: number;
 
   constructor(
     caller: Caller,
-    kind: Kind<T, S>,
+    kind: Kind<T, S, string, N>,
     methods: readonly MethodInfo[],
     options: Partial<ResourceOptions>,
   ) {
@@ -207,12 +216,12 @@ export class ResourceClient<T extends ApiObject, S extends keyof T & string = ke
    * of this call in annotation `kedge.dev/request`, so that one that is there already is known as ours.
    */
   async create(
-    object: NewRemoteObject<T>,
+    object: NewRemoteObject<T, N>,
     options: { readonly attempts?: number } = {},
   ): Promise<T> {
     const { attempts = 1 } = options;
     const key = systemRandom.uuid();
-    const { metadata } = object as unknown as ApiObject;
+    const { metadata } = object as ApiObject;
     const annotations = { ...metadata?.annotations, [requestAnnotation]: key };
     const marked = attempts > 1 ? { ...object, metadata: { ...metadata, annotations } } : object;
     for (let tries = 1, lost = false; ; tries += 1) {
@@ -220,7 +229,7 @@ export class ResourceClient<T extends ApiObject, S extends keyof T & string = ke
         return await this.#create(marked);
       } catch (error) {
         if (lost && hasCode(error, 'AlreadyExists')) {
-          const found = await this.get(keyOf(object as unknown as ApiObject));
+          const found = await this.get(keyOf(object as ApiObject));
           if (found?.metadata.annotations?.[requestAnnotation] === key) return found;
         }
         const unknown = hasCode(error, 'Unavailable') || hasCode(error, 'DeadlineExceeded');
@@ -245,7 +254,7 @@ export class ResourceClient<T extends ApiObject, S extends keyof T & string = ke
   }
 
   /** Sets these status fields. With a version, only if that is the stored one. */
-  updateStatus(key: ObjectKey, status: Partial<Pick<T, S>>, resourceVersion?: string): Promise<T> {
+  updateStatus(key: ObjectKey, status: StatusUpdate<T, S>, resourceVersion?: string): Promise<T> {
     const metadata = resourceVersion === undefined ? {} : { metadata: { resourceVersion } };
     return this.#one('UpdateStatus', { ...key, ...this.#body({ ...key, ...status, ...metadata }) });
   }
@@ -267,7 +276,7 @@ export class ResourceClient<T extends ApiObject, S extends keyof T & string = ke
       const events = given.map(({ type, object }) => {
         const { metadata } = object as ApiObject;
         const at = Number(metadata.resourceVersion);
-        return { type, object, revision: at } as unknown as WatchEvent<T>;
+        return { type, object, revision: at } as WatchEvent<T>;
       });
       yield { revision, events };
     }
@@ -291,7 +300,7 @@ export class ResourceClient<T extends ApiObject, S extends keyof T & string = ke
   }
 
   async #one(verb: StandardVerb, request: JsonObject): Promise<T> {
-    return (await this.#caller.call(this.#id(verb), request)) as unknown as T;
+    return asObject<T>(await this.#caller.call(this.#id(verb), request));
   }
 
   #id(verb: StandardVerb): string {

@@ -1,5 +1,5 @@
 import type { BackoffOptions, Clock, Logger, Metrics, Random, Tracer } from '../base/index.js';
-import type { AnyKind, ObjectKey } from '../object/index.js';
+import type { KindWithConditions, ObjectKey } from '../object/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { RateLimiter } from '../workqueue/index.js';
 import type { CauseRegistry } from './causes.js';
@@ -34,9 +34,10 @@ export interface StoreControllerOptions extends ControllerOptions<ReconcileConte
   readonly store: ObjectStore;
   /**
    * The kind it is for, where that has a status field `conditions`: `fail` then sets the condition
-   * Stalled with its reason and message, and the next run that is `done` takes it back.
+   * Stalled with its reason and message, and the next run that is `done` takes it back. A kind whose
+   * `conditions` are no status field is refused with a TypeError.
    */
-  readonly conditionsOf?: AnyKind;
+  readonly conditionsOf?: KindWithConditions;
 }
 
 /** Counters of a controller. */

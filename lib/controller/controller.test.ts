@@ -77,7 +77,7 @@ describe('controller', () => {
     runs = [];
     await store.create(bulbs, {
       name: 'x',
-      metadata: { ownerReferences: [ownerReference('Lamp', lamp)] },
+      metadata: { ownerReferences: [ownerReference(lamps, lamp)] },
     });
     await settle();
     expect(runs).to.deep.equal(['a']);

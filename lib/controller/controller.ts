@@ -49,7 +49,7 @@ export class Controller {
   readonly #suspects = new Map<string, Wake[]>();
   readonly #durability: Durability | undefined;
   /** What each watch in place listens to; a removed one holds up nobody. */
-  readonly #registrations = new Map<HandlerRegistration, SharedInformer<never>>();
+  readonly #registrations = new Map<HandlerRegistration, SharedInformer>();
   readonly #runs = new Set<RunContext>();
   #workers: Promise<void>[] = [];
   readonly #stats = { reconciles: 0, errors: 0, terminalErrors: 0 };
@@ -145,11 +145,11 @@ export class Controller {
       authors: this.#authors,
       wake: (wake) => this.#wake(wake),
     });
-    this.#registrations.set(registration, informer as unknown as SharedInformer<never>);
+    this.#registrations.set(registration, informer);
     return registration;
   }
 
-  get #informers(): ReadonlySet<SharedInformer<never>> {
+  get #informers(): ReadonlySet<SharedInformer> {
     return new Set(this.#registrations.values());
   }
 

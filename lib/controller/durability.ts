@@ -1,14 +1,6 @@
 import { type Clock, type Logger, messageOf, type Random, timestamp } from '../base/index.js';
 import type { SharedInformer } from '../informer/index.js';
-import {
-  type AnyKind,
-  type ApiObject,
-  type Condition,
-  findCondition,
-  type Kind,
-  parseKey,
-  setCondition,
-} from '../object/index.js';
+import { findCondition, type KindWithConditions, parseKey, setCondition } from '../object/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { CauseRegistry } from './causes.js';
 import type { Request } from './context.js';
@@ -23,10 +15,6 @@ const keysMax = 10_000;
 /** Condition of an object whose reconcile failed for good. */
 const stalled = 'Stalled';
 
-interface Conditioned extends ApiObject {
-  readonly conditions?: readonly Condition[];
-}
-
 /** Parts of a controller with a store. */
 export interface DurabilityOptions {
   readonly store: ObjectStore;
@@ -36,7 +24,7 @@ export interface DurabilityOptions {
   readonly logger: Logger;
   readonly ownWrites: OwnWrites;
   readonly authors: CauseRegistry;
-  readonly conditionsOf: AnyKind | undefined;
+  readonly conditionsOf: KindWithConditions | undefined;
 }
 
 /** A key that was left waiting by an earlier process. */
@@ -54,6 +42,11 @@ export class Durability {
   readonly #wroteAt = new Map<string, ReadonlyMap<string, number>>();
 
   constructor(options: DurabilityOptions) {
+    const { conditionsOf } = options;
+    if (conditionsOf && !conditionsOf.statusFields.includes('conditions'))
+      throw new TypeError(
+        `conditionsOf: "conditions" is not a status field of ${conditionsOf.kind}; add it to statusFields`,
+      );
     this.#options = options;
     this.#journal = new Journal(options.store, options.controller, options.random);
   }
@@ -77,7 +70,7 @@ export class Durability {
   /** Read your own writes, also from a remote source; in process nothing is waited for. */
   async awaitOwnWrites(
     key: string,
-    informers: Iterable<SharedInformer<never>>,
+    informers: Iterable<SharedInformer>,
     signal: AbortSignal,
   ): Promise<void> {
     const revisions = this.#wroteAt.get(key);
@@ -134,13 +127,12 @@ export class Durability {
     await this.#write(key, dueAt, undefined);
     const { conditionsOf, logger } = this.#options;
     if (!conditionsOf || result.type === 'requeueAfter') return;
-    await this.#setStalled(key, conditionsOf as unknown as Kind<Conditioned>, result).catch(
-      (error: unknown) =>
-        logger.warn('condition could not be set', { key, error: messageOf(error) }),
+    await this.#setStalled(key, conditionsOf, result).catch((error: unknown) =>
+      logger.warn('condition could not be set', { key, error: messageOf(error) }),
     );
   }
 
-  async #setStalled(key: string, kind: Kind<Conditioned>, result: Result): Promise<void> {
+  async #setStalled(key: string, kind: KindWithConditions, result: Result): Promise<void> {
     const { store, clock, ownWrites } = this.#options;
     const failed = result.type === 'fail' ? result : undefined;
     const { written } = await runTransaction(

@@ -19,7 +19,7 @@ import { done, type Result } from './result.js';
 /** A kind whose objects may own others or be owned. */
 export interface CollectedKind {
   readonly kind: AnyKind;
-  readonly informer: SharedInformer<never>;
+  readonly informer: SharedInformer;
 }
 
 /** Ports of the garbage collector. */
@@ -36,7 +36,7 @@ export function collected<T extends ApiObject>(
   kind: Kind<T>,
   informer: SharedInformer<T>,
 ): CollectedKind {
-  return { kind: kind, informer: informer as unknown as SharedInformer<never> };
+  return { kind: kind, informer: informer };
 }
 
 // A key of this controller names an object of any kind: `Kind/namespace name` or `Kind/name`.
@@ -61,7 +61,7 @@ export function newGarbageCollector(options: GarbageCollectorOptions): Controlle
     const kind = byKind.get(owner.kind)?.kind;
     if (!kind) return true;
     const key = keyFor(kind, dependent.namespace, owner.name);
-    const found = await store.get(kind as unknown as Kind, key);
+    const found = await store.get(kind, key);
     return found?.metadata.uid === owner.uid;
   };
 
@@ -69,7 +69,7 @@ export function newGarbageCollector(options: GarbageCollectorOptions): Controlle
     const { kind: name, key } = decodeKey(request.key);
     const entry = byKind.get(name);
     if (!entry) return done();
-    const kind = entry.kind as unknown as Kind;
+    const kind = entry.kind;
     const object = await store.get(kind, key);
     const owners = object?.metadata.ownerReferences ?? [];
     if (!object || owners.length === 0) return done();
@@ -87,13 +87,13 @@ export function newGarbageCollector(options: GarbageCollectorOptions): Controlle
 
   const controller = newController({ ...ports, name: 'garbage-collector', reconcile });
   for (const { kind, informer: erased } of kinds) {
-    const informer = erased as unknown as SharedInformer<ApiObject>;
+    const informer = erased;
     informer.addIndex(ownerIndex, (object) =>
       (object.metadata.ownerReferences ?? []).map((owner) => owner.uid),
     );
     const dependentsOf = (owner: ApiObject): readonly ObjectKey[] =>
       kinds.flatMap((other) =>
-        (other.informer as unknown as SharedInformer<ApiObject>).lister
+        other.informer.lister
           .byIndex(ownerIndex, owner.metadata.uid)
           .map((dependent) => encodeKey(other.kind.kind, keyOf(dependent))),
       );

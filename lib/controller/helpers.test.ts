@@ -101,12 +101,12 @@ describe('garbage collector', () => {
 
   it('deletes what its owner leaves behind, down the chain, in every namespace', async () => {
     const house = await store.create(houses, { name: 'home' });
-    const ownerReferences = [ownerReference('House', house)];
+    const ownerReferences = [ownerReference(houses, house)];
     const lamp = await store.create(lamps, { ...inDefault('lamp'), metadata: { ownerReferences } });
     await store.create(lamps, { namespace: 'far', name: 'lamp', metadata: { ownerReferences } });
     await store.create(bulbs, {
       ...inDefault('bulb'),
-      metadata: { ownerReferences: [ownerReference('Lamp', lamp)] },
+      metadata: { ownerReferences: [ownerReference(lamps, lamp)] },
     });
     await store.create(bulbs, inDefault('free'));
     await settle();
@@ -123,7 +123,7 @@ describe('garbage collector', () => {
       await store.create(lamps, inDefault('a')),
       await store.create(lamps, inDefault('b')),
     ];
-    const ownerReferences = [ownerReference('Lamp', a), ownerReference('Lamp', b)];
+    const ownerReferences = [ownerReference(lamps, a), ownerReference(lamps, b)];
     await store.create(bulbs, { ...inDefault('shared'), metadata: { ownerReferences } });
     const unknown = [{ kind: 'Dragon', name: 'x', uid: 'y' }];
     await store.create(bulbs, { ...inDefault('odd'), metadata: { ownerReferences: unknown } });
@@ -139,7 +139,7 @@ describe('garbage collector', () => {
     const a = await store.create(lamps, inDefault('a'));
     await store.deleteByName(lamps, inDefault('a'));
     await store.create(lamps, inDefault('a'));
-    const ownerReferences = [ownerReference('Lamp', a)];
+    const ownerReferences = [ownerReference(lamps, a)];
     await store.create(bulbs, { ...inDefault('orphan'), metadata: { ownerReferences } });
     await settle();
     expect(await left(bulbs)).to.deep.equal([]);

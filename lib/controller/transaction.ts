@@ -7,6 +7,8 @@ import {
   type Kind,
   type NewObject,
   type ObjectKey,
+  type Scope,
+  type StatusUpdate,
 } from '../object/index.js';
 import {
   keyOfOperation,
@@ -26,7 +28,10 @@ const triesMax = 16;
 export interface Transaction {
   /** The object as the store has it; committing fails when it is another by then. */
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined>;
-  create<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): void;
+  create<T extends ApiObject, N extends Scope>(
+    kind: Kind<T, string, string, N>,
+    object: NoInfer<NewObject<T, N>>,
+  ): void;
   /**
    * Replaces everything but status. Committing fails when the stored object is not in the version of
    * `object` any more, also when this transaction read a newer one.
@@ -35,10 +40,10 @@ export interface Transaction {
   /** As `update`, over whatever version is stored. */
   overwrite<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): void;
   /** Sets these status fields, keeps the others. */
-  updateStatus<T extends ApiObject, S extends keyof T & string>(
+  updateStatus<T extends ApiObject, S extends string>(
     kind: Kind<T, S>,
     key: ObjectKey,
-    status: Partial<Pick<T, S>>,
+    status: StatusUpdate<T, S>,
   ): void;
   /** Deletes this object; committing fails when another one has its name by then. */
   delete<T extends ApiObject>(kind: Kind<T>, object: T): void;
@@ -80,8 +85,11 @@ class Attempt implements Transaction {
     return object;
   }
 
-  create<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): void {
-    this.#writes.push({ op: 'create', kind: kind, object } as Operation);
+  create<T extends ApiObject, N extends Scope>(
+    kind: Kind<T, string, string, N>,
+    object: NoInfer<NewObject<T, N>>,
+  ): void {
+    this.#writes.push({ op: 'create', kind, object } as Operation);
   }
 
   update<T extends ApiObject>(kind: Kind<T>, object: T): void {
@@ -93,10 +101,10 @@ class Attempt implements Transaction {
     this.#writes.push({ op: 'overwrite', kind, object } as Operation);
   }
 
-  updateStatus<T extends ApiObject, S extends keyof T & string>(
+  updateStatus<T extends ApiObject, S extends string>(
     kind: Kind<T, S>,
     key: ObjectKey,
-    status: Partial<Pick<T, S>>,
+    status: StatusUpdate<T, S>,
   ): void {
     this.#writes.push({ op: 'updateStatus', kind, key, status });
   }

@@ -26,10 +26,13 @@ export type Notification<T extends ApiObject> =
       readonly entry: Stored<T>;
     };
 
+/** Only the type of its member is used: it keeps {@link HandlerBuffer} covariant. */
+interface NotificationMember<T extends ApiObject> {
+  tell(notification: Notification<T>): void | Promise<void>;
+}
+
 /** Takes notifications as they are; see {@link Notification}. */
-export type NotificationHandler<T extends ApiObject> = (
-  notification: Notification<T>,
-) => void | Promise<void>;
+export type NotificationHandler<T extends ApiObject> = NotificationMember<T>['tell'];
 
 /** A handler of objects as one of notifications. */
 export function objectHandler<T extends ApiObject>(

@@ -68,7 +68,7 @@ export interface HandlerRegistration {
  *
  * Not promised: that every intermediate state is told, or any order between different objects.
  */
-export class SharedInformer<T extends ApiObject, I extends string = string> {
+export class SharedInformer<T extends ApiObject = ApiObject, I extends string = string> {
   readonly #options: InformerOptions<T>;
   readonly #clock: Clock;
   readonly #random: Random;

@@ -13,7 +13,7 @@ import {
 import { CauseRegistry, type Controller } from '../controller/index.js';
 import type { LeaderElector } from '../election/index.js';
 import { SharedInformer } from '../informer/index.js';
-import type { ApiObject, Kind } from '../object/index.js';
+import type { AnyKind, ApiObject, Kind } from '../object/index.js';
 import { isEmbedded, type ObjectStore } from '../store/index.js';
 import { Candidacy, type LeaderElection } from './candidacy.js';
 import type { HealthCheck } from './health.js';
@@ -61,7 +61,9 @@ export class Manager {
   readonly #options: ManagerOptions;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #informers = new Map<string, SharedInformer<never>>();
+  readonly #informers = new Map<string, SharedInformer>();
+  /** The kind that each informer was made for. */
+  readonly #kinds = new Map<string, AnyKind>();
   readonly #controllers: Controller[] = [];
   readonly #runnables: Runnable[] = [];
   readonly #housekeeping = new AbortController();
@@ -103,12 +105,22 @@ export class Manager {
     return this.#candidacy?.elected ?? Promise.resolve();
   }
 
-  /** The shared informer of a kind, made at first use. */
-  informer<T extends ApiObject, S extends keyof T & string, I extends string>(
+  /**
+   * The shared informer of a kind, made at first use.
+   * @throws TypeError for another kind of the same name: its objects and indexes would be others.
+   */
+  informer<T extends ApiObject, S extends string, I extends string>(
     kind: Kind<T, S, I>,
   ): SharedInformer<T, I> {
     const known = this.#informers.get(kind.kind);
-    if (known) return known as unknown as SharedInformer<T, I>;
+    if (known) {
+      if (this.#kinds.get(kind.kind) !== kind)
+        throw new TypeError(
+          `two kinds are named "${kind.kind}": declare the kind once and import it where it is used`,
+        );
+      // The informer of this very kind, so of its type.
+      return known as SharedInformer<T, I>;
+    }
     const informer = new SharedInformer<T, I>({
       source: this.#options.store.source(kind),
       name: kind.plural,
@@ -118,7 +130,8 @@ export class Manager {
       logger: this.#logger,
     });
     for (const [name, of] of Object.entries(kind.indexes)) if (of) informer.addIndex(name, of);
-    this.#informers.set(kind.kind, informer as unknown as SharedInformer<never>);
+    this.#informers.set(kind.kind, informer);
+    this.#kinds.set(kind.kind, kind);
     if (this.#state === 'started') informer.start();
     return informer;
   }

@@ -1,21 +1,28 @@
-import type { ApiObject, ObjectKey } from './object.js';
+import type { Condition } from './conditions.js';
+import type { ApiObject, ObjectKey, OwnerReference, Scope } from './object.js';
 import type { StateMachine } from './state-machine.js';
 
 /** A column of a table: `wide` ones show with `-o wide` only. */
 export interface Column<T> {
   readonly header: string;
-  readonly value: (object: T) => string | number | boolean | undefined;
+  value(object: T): string | number | boolean | undefined;
   readonly wide?: boolean;
 }
 
+/** Only the type of its member is used: a method's parameters are compared bivariantly. */
+interface IndexMember<T> {
+  index(object: T): readonly string[];
+}
+
 /** The values an object is found under in one index; none hides it, many list it under each. */
-export type IndexFunction<T> = (object: T) => readonly string[];
+export type IndexFunction<T> = IndexMember<T>['index'];
 
 /** What a kind declares; everything that differs between kinds stands here as data. */
 export interface KindInit<
   T extends ApiObject,
   S extends keyof T & string = keyof T & string,
   I extends string = string,
+  N extends Scope = Scope,
 > {
   /** Singular, PascalCase. */
   readonly kind: string;
@@ -23,7 +30,7 @@ export interface KindInit<
   readonly plural: string;
   /** Other names the CLI accepts. */
   readonly shortNames?: readonly string[];
-  readonly scope: 'Namespaced' | 'Cluster';
+  readonly scope: N;
   /** Fields that only controllers write, through the status path. */
   readonly statusFields: readonly S[];
   /** Fields fixed at creation; dots reach into nested objects. */
@@ -37,12 +44,36 @@ export interface KindInit<
   readonly columns?: readonly Column<T>[];
 }
 
-/** The one place that describes a resource. Frozen; compare by `kind`. */
+/**
+ * The one place that describes a resource. Frozen; one value per kind and process.
+ *
+ * It is covariant in all its parameters, so a `Kind<Lamp, 'lit', 'room'>` is a `Kind<Lamp>`, which
+ * is a `Kind`: functions over any kind take `Kind`, registries hold it. What looks at objects
+ * (columns, indexes) is therefore given objects of the kind it was taken from only.
+ *
+ * @typeParam S names of the status fields; `string` where they are not known
+ * @typeParam I names of the indexes; `string` where they are not known
+ * @typeParam N its scope, where that is known: then a creation must give, or leave out, a namespace
+ */
 export interface Kind<
   T extends ApiObject = ApiObject,
-  S extends keyof T & string = keyof T & string,
+  S extends string = string,
   I extends string = string,
-> extends Required<Omit<KindInit<T, S, I>, 'columns' | 'indexes' | 'states'>> {
+  N extends Scope = Scope,
+> {
+  /** Singular, PascalCase. */
+  readonly kind: string;
+  /** Lower-case plural: path segment, RBAC resource and CLI name. */
+  readonly plural: string;
+  /** Other names the CLI accepts. */
+  readonly shortNames: readonly string[];
+  readonly scope: N;
+  /** Fields that only controllers write, through the status path. */
+  readonly statusFields: readonly S[];
+  /** Fields fixed at creation; dots reach into nested objects. */
+  readonly immutableFields: readonly string[];
+  /** Status of an object just created. */
+  readonly initialStatus: Partial<T>;
   readonly columns: readonly Column<T>[];
   readonly indexes: Readonly<Partial<Record<string, IndexFunction<T>>>>;
   readonly states: StateMachine | undefined;
@@ -50,16 +81,36 @@ export interface Kind<
   readonly _type?: T;
   /** Carries the names of the indexes; never set. */
   readonly _indexes?: I;
+  /** Carries the names of all fields, so that a function can ask for a kind that has some; never set. */
+  readonly _fields?: (field: keyof T) => void;
 }
 
+/** A kind with a field `conditions` in its status. */
+export type KindWithConditions = Kind<
+  ApiObject & { readonly conditions?: readonly Condition[] }
+> & {
+  readonly _fields?: (field: 'conditions') => void;
+};
+
 /** The object type of a kind. */
-export type ObjectOf<K> = K extends Kind<infer T, infer _S, infer _I> ? T : never;
+export type ObjectOf<K> = K extends Kind<infer T> ? T : never;
+
+/** Fields of a type that are status, where `S` names those that are known to be. */
+export type StatusFields<T, S extends string = string> = Pick<
+  T,
+  S & Exclude<keyof T, keyof ApiObject>
+>;
+
+/** A change of status fields: some of them, and nothing else of the object. */
+export type StatusUpdate<T, S extends string = string> = Partial<StatusFields<T, S>> & {
+  readonly [F in Exclude<keyof T, keyof StatusFields<T, S>>]?: never;
+};
 
 /** The status fields of a kind, as an object type. */
-export type StatusOf<K> = K extends Kind<infer T, infer S, infer _I> ? Pick<T, S> : never;
+export type StatusOf<K> = K extends Kind<infer T, infer S> ? StatusFields<T, S> : never;
 
 /** The names of a kind's indexes. */
-export type IndexOf<K> = K extends Kind<infer _T, infer _S, infer I> ? I : never;
+export type IndexOf<K> = K extends Kind<ApiObject, string, infer I> ? I : never;
 
 /**
  * Declares a kind.
@@ -68,7 +119,23 @@ export type IndexOf<K> = K extends Kind<infer _T, infer _S, infer I> ? I : never
  * interface Lamp extends ApiObject { readonly on: boolean; readonly lit?: boolean }
  * const lamps = defineKind<Lamp>({ kind: 'Lamp', plural: 'lamps', scope: 'Namespaced', statusFields: ['lit'] });
  */
+export function defineKind<T extends ApiObject>(
+  init: KindInit<T> & { readonly scope: 'Namespaced' },
+): Kind<T, keyof T & string, string, 'Namespaced'>;
+export function defineKind<T extends ApiObject>(
+  init: KindInit<T> & { readonly scope: 'Cluster' },
+): Kind<T, keyof T & string, string, 'Cluster'>;
+export function defineKind<T extends ApiObject>(init: KindInit<T>): Kind<T>;
 export function defineKind<T extends ApiObject>(init: KindInit<T>): Kind<T> {
+  return freezeKind(init);
+}
+
+function freezeKind<
+  T extends ApiObject,
+  S extends keyof T & string,
+  I extends string,
+  N extends Scope,
+>(init: KindInit<T, S, I, N>): Kind<T, S, I, N> {
   return Object.freeze({
     shortNames: [],
     immutableFields: [],
@@ -92,28 +159,26 @@ export function defineKind<T extends ApiObject>(init: KindInit<T>): Kind<T> {
  */
 export function kindOf<T extends ApiObject>(): <
   const S extends keyof T & string,
+  const N extends Scope,
   const I extends string = never,
 >(
-  init: KindInit<T, S, I>,
-) => Kind<T, S, I> {
-  return <S extends keyof T & string, I extends string>(init: KindInit<T, S, I>) =>
-    defineKind<T>(init) as unknown as Kind<T, S, I>;
+  init: KindInit<T, S, I, N>,
+) => Kind<T, S, I, N> {
+  return freezeKind;
 }
 
 /** Any kind, its object type forgotten: for registries and tables. */
-// Columns and indexes take T in a parameter position, so Kind<T> is not assignable to
-// Kind<ApiObject>: erased here, once.
-export type AnyKind = Omit<
-  Kind,
-  'statusFields' | 'columns' | 'initialStatus' | 'indexes' | '_type' | '_indexes'
-> & {
-  readonly statusFields: readonly string[];
-  readonly initialStatus: object;
-  readonly columns: readonly Column<never>[];
-  readonly indexes: Readonly<Partial<Record<string, IndexFunction<never>>>>;
-};
+export type AnyKind = Kind;
 
 /** The key that addresses an object of `kind`; the namespace is dropped for cluster-scoped kinds. */
 export function keyFor(kind: AnyKind, namespace: string | undefined, name: string): ObjectKey {
   return kind.scope === 'Cluster' || namespace === undefined ? { name } : { namespace, name };
+}
+
+/** An owner reference to `owner`, an object of `kind`. */
+export function ownerReference<T extends ApiObject>(
+  kind: Kind<T>,
+  owner: NoInfer<T>,
+): OwnerReference {
+  return { kind: kind.kind, name: owner.name, uid: owner.metadata.uid };
 }

@@ -1,6 +1,6 @@
 import { jsonEqual } from './equality.js';
 import type { Kind } from './kind.js';
-import type { ApiObject } from './object.js';
+import { type ApiObject, fieldsOf } from './object.js';
 import type { FieldSelector } from './selector.js';
 
 /** A field selector whose fields and values the compiler checks: all must be equal. */
@@ -9,8 +9,5 @@ export function matchFields<T extends ApiObject>(
   fields: Partial<T>,
 ): FieldSelector {
   const entries = Object.entries(fields);
-  return (object) =>
-    entries.every(([field, value]) =>
-      jsonEqual((object as unknown as Record<string, unknown>)[field], value),
-    );
+  return (object) => entries.every(([field, value]) => jsonEqual(fieldsOf(object)[field], value));
 }

@@ -39,12 +39,31 @@ export interface ObjectKey {
   readonly name: string;
 }
 
+/** Whether objects of a kind live in a namespace. */
+export type Scope = 'Namespaced' | 'Cluster';
+
+/** A new object of a namespaced kind must say where it belongs. */
+export type InScope<N extends Scope> = [N] extends ['Namespaced']
+  ? { readonly namespace: string }
+  : unknown;
+
 /** What a creator gives: the object without what the store stamps. */
-export type NewObject<T extends ApiObject> = Omit<T, 'metadata'> & {
-  readonly metadata?: Partial<
-    Pick<ObjectMeta, 'finalizers' | 'ownerReferences' | 'annotations' | 'expiresAt'>
-  >;
-};
+export type NewObject<T extends ApiObject, N extends Scope = Scope> = Omit<T, 'metadata'> &
+  InScope<N> & {
+    readonly metadata?: Partial<
+      Pick<ObjectMeta, 'finalizers' | 'ownerReferences' | 'annotations' | 'expiresAt'>
+    >;
+  };
+
+/** The fields of an object by name: for code that a kind's declaration drives, whatever the type. */
+export function fieldsOf(object: object): Readonly<Record<string, unknown>> {
+  return object as Readonly<Record<string, unknown>>;
+}
+
+/** Fields as an object of the type that the caller's kind declares. Checks nothing. */
+export function asObject<T extends ApiObject = ApiObject>(fields: object): T {
+  return fields as T;
+}
 
 /** The key of an object. */
 export function keyOf(object: { readonly name: string; readonly namespace?: string }): ObjectKey {
@@ -69,9 +88,4 @@ export function parseKey(text: string): ObjectKey {
 /** True once deletion was asked for. */
 export function isDeleting(object: ApiObject): boolean {
   return object.metadata.deletionRequestedAt !== undefined;
-}
-
-/** An owner reference to `owner`. */
-export function ownerReference(kind: string, owner: ApiObject): OwnerReference {
-  return { kind, name: owner.name, uid: owner.metadata.uid };
 }

@@ -49,5 +49,5 @@ export function stateMachine<
     initial,
     transitions,
     move: (_from: string, to: string) => ({ [field]: to }),
-  }) as unknown as TypedStateMachine<F, M>;
+  }) as TypedStateMachine<F, M>;
 }

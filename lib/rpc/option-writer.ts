@@ -47,11 +47,7 @@ export class OptionWriter {
     { format = '', minimum, maximum, maxLength }: RulesInit,
   ): void {
     const options = create(FieldOptionsSchema);
-    setExtension(
-      options,
-      this.#extension('google.api.field_behavior'),
-      behaviours as unknown as never,
-    );
+    setExtension(options, this.#extension('google.api.field_behavior'), behaviours as never);
     const extension = this.#extension('kedge.rules');
     const schema = extension.message;
     if (!schema) throw new TypeError('kedge.rules is not a message option');

@@ -39,10 +39,7 @@ interface FieldRulesMessage {
 }
 
 // getOption is typed for extensions known at compile time.
-const readOption = getOption as unknown as (
-  element: DescMethod | DescField,
-  option: DescExtension,
-) => unknown;
+const readOption = getOption as (element: DescMethod | DescField, option: DescExtension) => unknown;
 
 function extension(registry: Registry, name: string): DescExtension {
   const found = registry.getExtension(name);

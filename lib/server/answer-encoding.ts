@@ -92,7 +92,7 @@ export class AnswerEncoder {
   #watch(output: DescMessage, answer: JsonObject): Buffer {
     let shape = this.#shapes.get(output);
     if (!shape) this.#shapes.set(output, (shape = shapeOf(output)));
-    const { events = [], resourceVersion = '' } = answer as unknown as {
+    const { events = [], resourceVersion = '' } = answer as {
       readonly events?: readonly WatchEvent[];
       readonly resourceVersion?: string;
     };

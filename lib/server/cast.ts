@@ -1,5 +1,5 @@
 import { hasCode, invalid, limits } from '../base/index.js';
-import { keyFor, type Kind } from '../object/index.js';
+import { keyFor } from '../object/index.js';
 import type { JsonObject } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { ServedKind } from './admission.js';
@@ -70,7 +70,7 @@ async function demandRights(
     const { kind } = served;
     const namespace = kind.scope === 'Cluster' ? undefined : (given ?? 'default');
     const key = keyFor(kind, namespace, String(object.name));
-    const exists = (await options.store.get(kind as unknown as Kind, key)) !== undefined;
+    const exists = (await options.store.get(kind, key)) !== undefined;
     const verb = exists ? 'update' : 'create';
     await options.authorizer.demand(identity, { resource: kind.plural, verb, namespace });
   }

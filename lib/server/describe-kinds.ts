@@ -45,7 +45,7 @@ export interface MountedKind {
 }
 
 /** Declares the fields and rules of a kind that is mounted; the compiler wants every field. */
-export function mount<T extends ApiObject, S extends keyof T & string, I extends string>(
+export function mount<T extends ApiObject, S extends string, I extends string>(
   kind: Kind<T, S, I>,
   fields: FieldsOf<T>,
   rules: AdmissionRules<T> = {},

@@ -8,10 +8,11 @@ import {
   TimeSlice,
 } from '../base/index.js';
 import {
+  asObject,
+  fieldsOf,
   type AnyKind,
   type ApiObject,
   keyFor,
-  type Kind,
   type LabelSelector,
   type FieldSelector,
   parseFieldSelector,
@@ -74,7 +75,7 @@ export class Resources {
   /** The object as this caller may see it. */
   show(served: ServedKind, object: ApiObject, reveal = false): JsonObject {
     const visible = served.rules.present?.(object, reveal) ?? object;
-    return present(this.#options.admission.message(served), visible as unknown as JsonObject);
+    return present(this.#options.admission.message(served), fieldsOf(visible));
   }
 
   async unary(
@@ -103,7 +104,7 @@ export class Resources {
     const namespace = requestNamespace(served.kind, request);
     const filter = this.#options.objectAccess?.filterFor(context.identity);
     const { plural } = served.kind;
-    return watchResource(this.#options.store, served.kind as unknown as Kind, {
+    return watchResource(this.#options.store, served.kind, {
       namespace: namespace === '-' ? undefined : namespace,
       resourceVersion: textOf(request, 'resourceVersion'),
       selector: selectorOf(request),
@@ -135,7 +136,7 @@ export class Resources {
     const text = textOf(request, 'fieldSelector');
     if (text === '') return undefined;
     const fields = parseFieldSelector(text);
-    return (object) => fields(this.show(served, object) as unknown as ApiObject);
+    return (object) => fields(asObject(this.show(served, object)));
   }
 
   #demand(context: CallContext, resource: string, verb: string, object: ApiObject): Promise<void> {
@@ -150,7 +151,7 @@ export class Resources {
       requestNamespace(served.kind, request),
       textOf(request, 'name'),
     );
-    const object = await this.#options.store.get(served.kind as unknown as Kind, key);
+    const object = await this.#options.store.get(served.kind, key);
     if (!object) throw notFound({ kind: served.kind.kind, ...key });
     return object;
   }
@@ -186,7 +187,7 @@ export class Resources {
     };
     // Tens of thousands are shown in slices, so that other calls get their turns.
     const slice = new TimeSlice(this.#options.clock, { everyStep: true });
-    const list = await this.#options.store.list(served.kind as unknown as Kind, options);
+    const list = await this.#options.store.list(served.kind, options);
     const filter = this.#options.objectAccess?.filterFor(context.identity);
     const items: JsonObject[] = [];
     for (const item of list.items) {
@@ -277,7 +278,7 @@ export class Resources {
     const metadata = isJsonObject(given.metadata) ? given.metadata : {};
     const version = textOf(metadata, 'resourceVersion');
     const key = keyFor(served.kind, current.namespace, current.name);
-    const kind = served.kind as unknown as Kind;
+    const kind = served.kind;
     const precondition = version === '' ? undefined : { resourceVersion: version };
     const stored = await this.#options.store.updateStatus(kind, key, status, precondition);
     return this.show(served, stored);
@@ -298,7 +299,7 @@ export class Resources {
       if (request.dryRun === true) return this.show(served, object);
       const { resourceVersion } = object.metadata;
       try {
-        const kind = served.kind as unknown as Kind;
+        const kind = served.kind;
         const gone = await store.delete(kind, object, { resourceVersion });
         return this.show(served, gone);
       } catch (error) {

@@ -94,7 +94,7 @@ export async function* watchEvents(
   answers: AsyncIterable<JsonObject>,
 ): AsyncIterable<ServerSentEvent> {
   for await (const raw of answers) {
-    const { events = [], resourceVersion } = raw as unknown as WatchAnswer;
+    const { events = [], resourceVersion = '' } = raw as Partial<WatchAnswer>;
     for (const [at, { type, object }] of events.entries()) {
       const revision = revisionOf(object);
       const next = events[at + 1];

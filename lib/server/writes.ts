@@ -1,5 +1,7 @@
 import { type FieldViolation, invalid, notFound, StatusError } from '../base/index.js';
 import {
+  asObject,
+  fieldsOf,
   type AnyKind,
   type ApiObject,
   jsonEqual,
@@ -139,7 +141,7 @@ export class Admission {
       differs('namespace', namespace);
       identity.namespace = namespace;
     }
-    const object = { ...cleaned, ...identity } as unknown as ApiObject;
+    const object = asObject({ ...cleaned, ...identity });
     found.push(...inputs.violations(message, { ...object }));
     return { object, found };
   }
@@ -157,7 +159,7 @@ export class Admission {
     const { kind, rules } = served;
     const key = this.#key(request, given);
     const { store } = this.#options;
-    const before = mode === 'create' ? undefined : await store.get(kind as unknown as Kind, key);
+    const before = mode === 'create' ? undefined : await store.get(kind, key);
     if (mode === 'update' && !before) throw notFound({ kind: kind.kind, ...key });
     await this.#demandNamespace(context, kind, given.namespace);
     const object = rules.prepare ? await rules.prepare(context, given, before) : given;
@@ -178,7 +180,7 @@ export class Admission {
     if (kind.scope === 'Cluster' || namespace === undefined) return;
     const spaces = this.#options.served.get(this.#options.namespaceKind);
     if (!spaces) return;
-    const space = await context.lookup(spaces.kind as unknown as Kind, { name: namespace });
+    const space = await context.lookup(spaces.kind, { name: namespace });
     if (!space)
       throw new StatusError({
         code: 'NotFound',
@@ -204,8 +206,8 @@ export class Admission {
       ...this.#options.inputs.immutableFields(this.message(served)),
       ...served.kind.immutableFields,
     ];
-    const now = object as unknown as JsonObject;
-    const then = before as unknown as JsonObject;
+    const now = fieldsOf(object);
+    const then = fieldsOf(before);
     return names
       .filter((name) => !jsonEqual(now[name], then[name]))
       .map((field) => ({
@@ -271,8 +273,8 @@ export function changedFields(
   object: ApiObject,
   before: ApiObject | undefined,
 ): readonly string[] {
-  const now = object as unknown as JsonObject;
-  const then = (before ?? {}) as unknown as JsonObject;
+  const now = fieldsOf(object);
+  const then = fieldsOf(before ?? {});
   const names = new Set([...Object.keys(now), ...Object.keys(then)]);
   return [...names].filter(
     (name) =>

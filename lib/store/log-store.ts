@@ -169,13 +169,13 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
       list: () => {
         // Not flat(): it takes many times as long, in one piece.
         const chunks = this.#index.snapshot(kind.kind);
-        const items = ([] as LazyObject[]).concat(...chunks) as unknown as LazyObject<T>[];
+        const items = ([] as LazyObject[]).concat(...chunks) as LazyObject<T>[];
         return Promise.resolve({ items, revision: this.revision });
       },
       watch: async (revision, sink, signal, cursor) => {
         const from = cursor === undefined ? revision : revisionIn(this.storeId, cursor);
         using link = linkSignals(signal, this.#closing.signal);
-        const told = sink as unknown as (batch: StoredBatch<ApiObject>) => void;
+        const told = sink as (batch: StoredBatch<ApiObject>) => void;
         await this.#hub.subscribe(kind.kind, from, told, link.signal);
       },
     };

@@ -1,5 +1,5 @@
 import { hasCode } from '../base/index.js';
-import type { ApiObject, Kind, ObjectKey } from '../object/index.js';
+import type { ApiObject, Kind, ObjectKey, StatusUpdate } from '../object/index.js';
 import type { StoreReader, StoreWriter } from './store.js';
 
 /** What reading and writing back needs of a store. */
@@ -40,11 +40,11 @@ export function modify<T extends ApiObject>(
 }
 
 /** As {@link modify}, for status fields. */
-export function modifyStatus<T extends ApiObject>(
+export function modifyStatus<T extends ApiObject, S extends string>(
   store: ModifiableStore,
-  kind: Kind<T>,
+  kind: Kind<T, S>,
   key: ObjectKey,
-  change: (current: T) => Partial<T> | undefined,
+  change: (current: T) => StatusUpdate<T, S> | undefined,
 ): Promise<T | undefined> {
   return retryOnConflict(store, async () => {
     const current = await store.get(kind, key);

@@ -66,5 +66,5 @@ export class ObjectIndex {
 
 /** Any entry as one of the type that the caller knows its kind to have. */
 export function typed<T extends ApiObject>(entry: LazyObject): LazyObject<T> {
-  return entry as unknown as LazyObject<T>;
+  return entry as LazyObject<T>;
 }

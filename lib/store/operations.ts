@@ -8,6 +8,8 @@ import {
   type ResourceInfo,
 } from '../base/index.js';
 import {
+  asObject,
+  fieldsOf,
   type AnyKind,
   type ApiObject,
   jsonEqual,
@@ -183,7 +185,7 @@ function create(operation: Operation & { op: 'create' }, stamp: Stamp): Applied 
     }
   }
   stored.metadata = metadata;
-  return { object: stored as unknown as ApiObject, exists: true, changed: true };
+  return { object: asObject(stored), exists: true, changed: true };
 }
 
 function update(
@@ -220,10 +222,10 @@ function update(
     return { object: current, exists: true, changed: false };
   const metadata = { ...next, resourceVersion: String(stamp.revision), updatedAt: stamp.now };
   copyInto(spec, current, statusFields, 'status');
-  demandMove(operation, current as unknown as Fields, spec);
+  demandMove(operation, fieldsOf(current), spec);
   spec.metadata = metadata;
   const gone = metadata.deletionRequestedAt !== undefined && !metadata.finalizers;
-  return { object: spec as unknown as ApiObject, exists: !gone, changed: true };
+  return { object: asObject(spec), exists: !gone, changed: true };
 }
 
 function updateStatus(
@@ -235,22 +237,21 @@ function updateStatus(
   const given = operation.status as Fields;
   let changed = false;
   for (const field of statusFields) {
-    if (field in given && !jsonEqual((current as unknown as Fields)[field], given[field]))
-      changed = true;
+    if (field in given && !jsonEqual(fieldsOf(current)[field], given[field])) changed = true;
   }
   if (!changed) return { object: current, exists: true, changed: false };
   const object = part(current, statusFields, 'spec');
   for (const field of statusFields) {
-    const value = field in given ? given[field] : (current as unknown as Fields)[field];
+    const value = field in given ? given[field] : fieldsOf(current)[field];
     if (value !== undefined) object[field] = value;
   }
-  demandMove(operation, current as unknown as Fields, object);
+  demandMove(operation, fieldsOf(current), object);
   object.metadata = {
     ...current.metadata,
     resourceVersion: String(stamp.revision),
     updatedAt: stamp.now,
   };
-  return { object: object as unknown as ApiObject, exists: true, changed: true };
+  return { object: asObject(object), exists: true, changed: true };
 }
 
 function remove(current: ApiObject, stamp: Stamp): Applied {

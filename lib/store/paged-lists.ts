@@ -103,7 +103,7 @@ export class PagedLists {
           bytes += entry.size;
           const full = items.length >= limit || (bytes > pageBytes && items.length > 0);
           if (full) return { items, next: { chunk, offset } };
-          items.push(entry.object as unknown as T);
+          items.push(entry.object as T);
         }
         if (slice.due()) await slice.pause();
       }

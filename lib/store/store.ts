@@ -7,6 +7,8 @@ import type {
   ListWatch,
   NewObject,
   ObjectKey,
+  Scope,
+  StatusUpdate,
   WatchBatch,
 } from '../object/index.js';
 
@@ -150,7 +152,10 @@ export interface StoreReader {
 /** Writes. A resolved promise means durable. */
 export interface StoreWriter {
   /** @throws StatusError AlreadyExists */
-  create<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T>;
+  create<T extends ApiObject, N extends Scope>(
+    kind: Kind<T, string, string, N>,
+    object: NoInfer<NewObject<T, N>>,
+  ): Promise<T>;
   /**
    * Replaces everything but status, if the stored object still has the uid and the version of
    * `object`: pass a changed copy of the object that was read.
@@ -165,10 +170,10 @@ export interface StoreWriter {
    */
   overwrite<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T>;
   /** Replaces the status fields given, keeps the others. Unguarded without `precondition`. */
-  updateStatus<T extends ApiObject, S extends keyof T & string>(
+  updateStatus<T extends ApiObject, S extends string>(
     kind: Kind<T, S>,
     key: ObjectKey,
-    status: Partial<Pick<T, S>>,
+    status: StatusUpdate<T, S>,
     precondition?: Precondition,
   ): Promise<T>;
   /**

@@ -4,6 +4,8 @@ import {
   keyOf,
   type NewObject,
   type ObjectKey,
+  type Scope,
+  type StatusUpdate,
 } from '../object/index.js';
 import { requiredUid, requiredVersion } from './object-version.js';
 import type { Operation, OperationResult, Precondition, StoreWriter } from './store.js';
@@ -12,8 +14,11 @@ import type { Operation, OperationResult, Precondition, StoreWriter } from './st
 export abstract class TransactionalWrites implements StoreWriter {
   abstract transact(operations: readonly Operation[]): Promise<readonly OperationResult[]>;
 
-  create<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T> {
-    return this.#single<T>({ op: 'create', kind: kind, object } as Operation);
+  create<T extends ApiObject, N extends Scope>(
+    kind: Kind<T, string, string, N>,
+    object: NoInfer<NewObject<T, N>>,
+  ): Promise<T> {
+    return this.#single<T>({ op: 'create', kind, object } as Operation);
   }
 
   async update<T extends ApiObject>(kind: Kind<T>, object: T): Promise<T> {
@@ -25,10 +30,10 @@ export abstract class TransactionalWrites implements StoreWriter {
     return this.#single<T>({ op: 'overwrite', kind, object } as Operation);
   }
 
-  updateStatus<T extends ApiObject, S extends keyof T & string>(
+  updateStatus<T extends ApiObject, S extends string>(
     kind: Kind<T, S>,
     key: ObjectKey,
-    status: Partial<Pick<T, S>>,
+    status: StatusUpdate<T, S>,
     guard?: Precondition,
   ): Promise<T> {
     return this.#single<T>({ op: 'updateStatus', kind, key, status, ...guarded(guard) });

@@ -57,7 +57,7 @@ function typedMethod(api: ApiClient, definition: AnyDefinition): unknown {
 /** The methods of all services over a client. */
 export function typedServices(api: ApiClient): TypedServices {
   const services = Object.entries(serviceDefinitions).map(([service, methods]) => {
-    const all = Object.entries(methods) as unknown as readonly (readonly [string, AnyDefinition])[];
+    const all = Object.entries(methods) as readonly (readonly [string, AnyDefinition])[];
     const typed = all
       .filter(([, definition]) => !definition.requestStream)
       .map(([name, definition]) => [name, typedMethod(api, definition)] as const);

@@ -29,7 +29,7 @@ const spec = Object.fromEntries(
 );
 
 /** The n-th object. */
-export function item(n: number): NewObject<Item> {
+export function item(n: number): NewObject<Item, 'Namespaced'> {
   return { namespace: 'default', name: `item-${n}`, labels: { app: 'bench' }, spec };
 }
 

@@ -1,5 +1,5 @@
 import { linkSignals, StatusError } from '../../base/index.js';
-import type { AnyKind, Kind } from '../../object/index.js';
+import type { AnyKind } from '../../object/index.js';
 import type { StoreReader } from '../../store/index.js';
 import { policies, tokens, users } from './kinds.js';
 
@@ -17,8 +17,7 @@ export async function* rightsChanges(
     pending = true;
     wake();
   };
-  const watched = (kind: AnyKind) =>
-    store.watch(kind as unknown as Kind, { fromRevision, signal: link.signal });
+  const watched = (kind: AnyKind) => store.watch(kind, { fromRevision, signal: link.signal });
   const failure: { error?: Error } = {};
   const follow = async (kind: AnyKind): Promise<void> => {
     try {
