@@ -10,8 +10,11 @@ export interface Timer {
 
 /** How a timer is set. */
 export interface TimerOptions {
-  /** Someone awaits it, so that the process goes on for it; by default a pending timer does not keep it. */
-  readonly keepsProcess?: boolean;
+  /**
+   * Housekeeping that nobody awaits, such as compaction or metrics: the process may end before it is
+   * due. Default false: a pending timer keeps the process running.
+   */
+  readonly background?: boolean;
 }
 
 /** Where time comes from. */
@@ -20,7 +23,10 @@ export interface Clock {
   now(): number;
   /** Milliseconds that never go back; only differences mean something. */
   monotonic(): number;
-  /** Runs `callback` once after `delayMs` (0 or more). */
+  /**
+   * Runs `callback` once after `delayMs` (0 or more). `Infinity` never fires, and keeps the process
+   * running until it is cancelled; see {@link holdProcess}.
+   */
   setTimer(callback: () => void, delayMs: number, options?: TimerOptions): Timer;
   /**
    * Milliseconds that the present turn of the event loop has lasted, counted from the first time
@@ -62,7 +68,7 @@ export const systemClock: Clock = {
         if (leftMs > stepMs) arm(leftMs - stepMs);
         else callback();
       }, stepMs);
-      if (!options?.keepsProcess) handle.unref();
+      if (options?.background) handle.unref();
     };
     arm(Math.max(0, delayMs));
     return { cancel: () => clearTimeout(handle) };
@@ -70,6 +76,15 @@ export const systemClock: Clock = {
   turnAgeMs: turnClock(),
   defer: (callback) => void setImmediate(callback),
 };
+
+/**
+ * Keeps the process running until it is disposed of: for what goes on without a timer or a socket of
+ * its own, such as an open watch of a store in process.
+ */
+export function holdProcess(clock: Clock): Disposable {
+  const timer = clock.setTimer(() => undefined, Infinity);
+  return { [Symbol.dispose]: () => timer.cancel() };
+}
 
 /** Resolves after `delayMs`, or at once when `signal` aborts (it does not reject: callers look at the signal). */
 export function sleep(

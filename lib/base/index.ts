@@ -13,3 +13,4 @@ export * from './limits.js';
 export * from './metrics.js';
 export * from './tracing.js';
 export * from './linked-signal.js';
+export * from './within.js';

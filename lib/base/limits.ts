@@ -35,6 +35,8 @@ export const limits = {
   pagedListIdleMs: 300_000,
   /** Bytes of a REST body or a gRPC message from a client. */
   requestBytesMax: 4_194_304,
+  /** Characters of a lease's name and of a candidate's identity; Kubernetes' bound of names. */
+  electionNameCharactersMax: 253,
   /** Nesting of a JSON body. */
   jsonDepthMax: 64,
 } as const;

@@ -22,7 +22,7 @@ export class TimeShare {
   async rest(): Promise<void> {
     const workedMs = this.#clock.monotonic() - this.#workingSince;
     const restMs = workedMs * (1 / this.#share - 1);
-    if (restMs > 0) await sleep(this.#clock, restMs, this.#signal, { keepsProcess: true });
+    if (restMs > 0) await sleep(this.#clock, restMs, this.#signal);
     this.#workingSince = this.#clock.monotonic();
   }
 }

@@ -39,6 +39,16 @@ class Candidate {
   }
 }
 
+/** The store as another process has it. */
+function handleOf(store: ObjectStore): ObjectStore {
+  return new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
 async function together(candidates: readonly Candidate[], ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 500)
     for (const { clock } of candidates) await clock.advance(500);
@@ -132,7 +142,8 @@ describe('leader election', () => {
     const a = join('a');
     await settle();
     expect(a.elector.isLeader).to.equal(true);
-    const reborn = join('a');
+    const reborn = new Candidate(handleOf(store), 'a');
+    open.push(reborn);
     await together([reborn], 10_000);
     expect(reborn.elector.isLeader).to.equal(false);
     await together([reborn], 8_000);

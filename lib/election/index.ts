@@ -7,9 +7,8 @@
  * Not promised: that two processes never both believe to lead. Guard what is not in the store by the epoch.
  */
 export { FencedStore } from './fenced-store.js';
-export {
-  type LeaderCallbacks,
-  LeaderElector,
-  type LeaderElectorOptions,
-} from './leader-elector.js';
+export type { ElectorHealth } from './elector-health.js';
+export type { LeaderCallbacks, LeaderElectorOptions } from './elector-options.js';
+export type { ElectorState } from './elector-state.js';
+export { LeaderElector } from './leader-elector.js';
 export { type Lease, leases } from './lease.js';

@@ -1,6 +1,7 @@
 import {
   type Clock,
   hasCode,
+  linkSignals,
   type Logger,
   messageOf,
   type Random,
@@ -8,45 +9,33 @@ import {
   sleep,
   systemClock,
   systemRandom,
-  timestamp,
+  within,
 } from '../base/index.js';
 import type { ObjectStore, Operation } from '../store/index.js';
+import { enrol } from './candidates.js';
+import { type ElectorHealth, electorHealth } from './elector-health.js';
+import {
+  demandElectionNames,
+  type ElectionTimes,
+  electionTimes,
+  jitterFactor,
+  type LeaderCallbacks,
+  type LeaderElectorOptions,
+} from './elector-options.js';
+import {
+  demandAtRest,
+  demandMove,
+  type ElectorState,
+  type EndReason,
+  type Phase,
+} from './elector-state.js';
 import { FencedStore, leadershipLost } from './fenced-store.js';
+import { type Hold, LeaseClient, type Term } from './lease-client.js';
 import { type Lease, leases } from './lease.js';
 
-/** Times and ports of an election. Defaults and rules are client-go's. */
-export interface LeaderElectorOptions {
-  readonly store: ObjectStore;
-  /** Name of the lease: one leader a name. */
-  readonly name: string;
-  /** This candidate; unique, also across restarts of the process. */
-  readonly identity: string;
-  /** A lease that was not renewed for this long may be taken; default 15 s. */
-  readonly leaseDurationMs?: number;
-  /** A leader that could not renew for this long gives up; less than the lease; default 10 s. */
-  readonly renewDeadlineMs?: number;
-  /** Pause between tries; default 2 s. */
-  readonly retryPeriodMs?: number;
-  readonly clock?: Clock;
-  readonly random?: Random;
-  readonly logger?: Logger;
-}
-
-/** What a candidate is told. Both may be called again and again, in turns. */
-export interface LeaderCallbacks {
-  /** This candidate leads until `signal` aborts. What it starts must be over soon after. */
-  onStartedLeading(signal: AbortSignal): void | Promise<void>;
-  /** Leading is over. Also called once when the elector stops without ever having led. */
-  onStoppedLeading(): void | Promise<void>;
-  /** Somebody leads now; may be this candidate. */
-  onNewLeader?(identity: string): void;
-}
-
-/** client-go's jitter of the pause. */
-const jitterFactor = 1.2;
-
 interface Observed {
-  readonly resourceVersion: string;
+  /** Store, uid and version of the lease: only a change of these counts. */
+  readonly version: string;
   /** When this process saw that version first: clocks of others are not looked at. */
   readonly at: number;
 }
@@ -56,44 +45,59 @@ interface Observed {
  *
  * Two candidates may believe to lead for a moment, as everywhere; but what goes through
  * {@link fence} is checked inside the commit, so only the true one writes.
+ *
+ * | State       | Means                                            | Next                                     |
+ * | ----------- | ------------------------------------------------ | ---------------------------------------- |
+ * | `idle`      | {@link run} was not called yet                   | `standby`: by `run`                      |
+ * | `standby`   | tries to take the lease                          | `leading`: took it; `stopped`: aborted   |
+ * | `leading`   | holds the lease and renews it                    | `resigning`: aborted, lost, not renewed in time, or the work failed |
+ * | `resigning` | the work is told to end; then the lease is freed | `standby`, or `stopped` when aborted     |
+ * | `stopped`   | `run` has resolved                               | `standby`: by `run`                      |
+ *
+ * - `run` is refused in `standby`, `leading` and `resigning`; everything else may be called in any state.
+ * - No call of the store is waited for without a deadline: a try to take the lease for
+ *   `renewDeadlineMs`, a renewal until that long after the last one, a release for `retryPeriodMs`.
+ *   A write that succeeds after its deadline does not make this candidate lead; its lease is given back.
+ * - Leading ends for good when the lease was deleted, made anew, or belongs to another life of the
+ *   store, even if it looks the same: others may have led in between.
  */
 export class LeaderElector {
   readonly #options: LeaderElectorOptions;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #logger: Logger;
-  readonly #leaseDurationMs: number;
-  readonly #renewDeadlineMs: number;
-  readonly #retryPeriodMs: number;
+  readonly #times: ElectionTimes;
+  readonly #lease: LeaseClient;
+  #phase: Phase = { state: 'idle' };
   #observed: Observed | undefined;
+  #epochSeen = 0;
   #leader = '';
-  #epoch: number | undefined;
   #renewedAt = 0;
+  #readAt = 0;
   /** Rises when a try is given up: what it brings later no longer counts. */
   #attempt = 0;
 
-  /** @throws RangeError unless lease > renew deadline > 1.2 x retry period > 0. */
+  /**
+   * @throws RangeError unless lease > renew deadline > 1.2 x retry period > 0
+   * @throws StatusError InvalidArgument for an empty, padded or too long `name` or `identity`
+   */
   constructor(options: LeaderElectorOptions) {
+    demandElectionNames(options);
+    this.#times = electionTimes(options);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
     this.#logger = (options.logger ?? silentLogger).child({ lease: options.name });
-    this.#leaseDurationMs = options.leaseDurationMs ?? 15_000;
-    this.#renewDeadlineMs = options.renewDeadlineMs ?? 10_000;
-    this.#retryPeriodMs = options.retryPeriodMs ?? 2_000;
-    const inOrder =
-      this.#leaseDurationMs > this.#renewDeadlineMs &&
-      this.#renewDeadlineMs > jitterFactor * this.#retryPeriodMs &&
-      this.#retryPeriodMs > 0;
-    if (!inOrder)
-      throw new RangeError(
-        `lease ${this.#leaseDurationMs} ms, renew deadline ${this.#renewDeadlineMs} ms and retry period ${this.#retryPeriodMs} ms: each must be longer than the next (the last one times ${jitterFactor})`,
-      );
+    this.#lease = new LeaseClient(options.store, options.name, this.#clock);
   }
 
-  /** True while this candidate leads, as far as it knows. */
+  get state(): ElectorState {
+    return this.#phase.state;
+  }
+
+  /** True while this candidate leads, as far as it knows: false at the latest when its renewal is overdue. */
   get isLeader(): boolean {
-    return this.#epoch !== undefined;
+    return this.state === 'leading' && this.#sinceRenewalMs() < this.#times.renewDeadlineMs;
   }
 
   /** Identity of the leader last seen; empty for none. */
@@ -101,9 +105,24 @@ export class LeaderElector {
     return this.#leader;
   }
 
-  /** For health: false when it leads and has not renewed for longer than a lease lasts. */
+  /** For a liveness probe: see {@link health}. */
   get healthy(): boolean {
-    return !this.isLeader || this.#clock.monotonic() - this.#renewedAt <= this.#leaseDurationMs;
+    return this.health().healthy;
+  }
+
+  /**
+   * Unhealthy are a leader that has not renewed for longer than a lease lasts, one that lost the
+   * lease while its work goes on, and a standby that could not read the lease for that long.
+   */
+  health(): ElectorHealth {
+    return electorHealth({
+      phase: this.#phase,
+      identity: this.#options.identity,
+      leader: this.#leader,
+      leaseDurationMs: this.#times.leaseDurationMs,
+      sinceRenewalMs: this.#sinceRenewalMs(),
+      sinceReadMs: this.#clock.monotonic() - this.#readAt,
+    });
   }
 
   /**
@@ -118,143 +137,241 @@ export class LeaderElector {
 
   #check(): Operation {
     const { name, identity } = this.#options;
-    if (this.#epoch === undefined) throw leadershipLost(name);
-    const fields = { holderIdentity: identity, leaseTransitions: this.#epoch };
-    return { op: 'check', kind: leases, key: { name }, precondition: { fields } };
+    const term = 'term' in this.#phase ? this.#phase.term : undefined;
+    if (!term || term.storeId !== this.#lease.storeId) throw leadershipLost(name);
+    const fields = { holderIdentity: identity, leaseTransitions: term.epoch };
+    const precondition = { uid: term.uid, fields };
+    return { op: 'check', kind: leases, key: { name }, precondition };
   }
 
-  /** Takes part until `signal` aborts; then gives the lease back. */
+  /**
+   * Takes part until `signal` aborts; then ends the leader's work, gives the lease back and resolves.
+   * It keeps the process running.
+   * @throws StatusError FailedPrecondition, reason ElectorRunning: it takes part already; reason
+   * IdentityInUse: another elector of this process takes part under its identity
+   */
   async run(callbacks: LeaderCallbacks, signal: AbortSignal): Promise<void> {
+    const { store, name, identity } = this.#options;
+    demandAtRest(this.state);
+    using _candidate = enrol(store, name, identity);
+    this.#readAt = this.#clock.monotonic();
+    this.#move({ state: 'standby' });
+    try {
+      const everLed = await this.#takePart(callbacks, signal);
+      if (!everLed) await this.#tell('onStoppedLeading', () => callbacks.onStoppedLeading());
+    } finally {
+      this.#move({ state: 'stopped' });
+    }
+  }
+
+  /** Gives back whether it ever led. */
+  async #takePart(callbacks: LeaderCallbacks, signal: AbortSignal): Promise<boolean> {
     let everLed = false;
     while (!signal.aborted) {
-      if (!(await this.#acquire(callbacks, signal))) break;
-      everLed = true;
-      const leading = new AbortController();
-      this.#logger.info('started leading', { epoch: this.#epoch });
-      const work = Promise.resolve()
-        .then(() => callbacks.onStartedLeading(leading.signal))
-        .catch((error: unknown) =>
-          this.#logger.error('leader failed', { error: messageOf(error) }),
-        );
-      await this.#renewUntilLost(callbacks, signal);
-      leading.abort();
-      await work;
-      // Released last: a successor starts when this one's work is over.
-      await this.#release();
-      this.#logger.info('stopped leading');
-      await callbacks.onStoppedLeading();
+      const term = await this.#acquire(callbacks, signal);
+      if (!term) break;
+      this.#move({ state: 'leading', term });
+      const led = !signal.aborted;
+      const reason = led ? await this.#lead(term, callbacks, signal) : 'withdrawn';
+      if (!led) this.#move({ state: 'resigning', term, reason });
+      everLed ||= led;
+      // Released last: a successor starts when this one's work is over. Who lost the lease is told first.
+      if (reason === 'withdrawn' || reason === 'failed') await this.#release(term);
+      if (led) await this.#tell('onStoppedLeading', () => callbacks.onStoppedLeading());
+      if (reason === 'expired') await this.#release(term);
+      this.#move({ state: 'standby' });
+      if (reason === 'failed') await this.#pause(signal);
     }
-    if (!everLed) await callbacks.onStoppedLeading();
+    return everLed;
   }
 
-  async #acquire(callbacks: LeaderCallbacks, signal: AbortSignal): Promise<boolean> {
+  /** From the first renewal to the end of the work. */
+  async #lead(term: Term, callbacks: LeaderCallbacks, signal: AbortSignal): Promise<EndReason> {
+    this.#logger.info('started leading', { epoch: term.epoch });
+    const leading = new AbortController();
+    const failed = new AbortController();
+    const work = Promise.resolve()
+      .then(() => callbacks.onStartedLeading(leading.signal))
+      .catch((error: unknown) => {
+        this.#logger.error('leader failed, it steps down', { error: messageOf(error) });
+        failed.abort();
+      });
+    using over = linkSignals(signal, failed.signal);
+    const ended = await this.#renewUntilOver(term, callbacks, over.signal);
+    const reason = failed.signal.aborted ? 'failed' : ended;
+    this.#move({ state: 'resigning', term, reason });
+    this.#logger.info('stopped leading', { epoch: term.epoch, reason });
+    leading.abort();
+    await work;
+    return reason;
+  }
+
+  async #acquire(callbacks: LeaderCallbacks, signal: AbortSignal): Promise<Term | undefined> {
     while (!signal.aborted) {
-      const acquired = await this.#tryAcquireOrRenew(callbacks);
-      if (acquired) return true;
-      const jitter = 1 + (jitterFactor - 1) * this.#random.next();
-      await sleep(this.#clock, this.#retryPeriodMs * jitter, signal);
+      const taken = await this.#attemptWithin(
+        callbacks,
+        (current) => this.#take(current),
+        (over) => this.#patience(this.#times.renewDeadlineMs, signal, over),
+      );
+      if (taken) return this.#termOf(taken);
+      await this.#pause(signal);
     }
-    return false;
+    return undefined;
   }
 
-  async #renewUntilLost(callbacks: LeaderCallbacks, signal: AbortSignal): Promise<void> {
+  #pause(signal: AbortSignal): Promise<void> {
+    const jitter = 1 + (jitterFactor - 1) * this.#random.next();
+    return sleep(this.#clock, this.#times.retryPeriodMs * jitter, signal);
+  }
+
+  async #renewUntilOver(
+    term: Term,
+    callbacks: LeaderCallbacks,
+    signal: AbortSignal,
+  ): Promise<EndReason> {
+    const { retryPeriodMs, renewDeadlineMs } = this.#times;
+    const leftMs = (): number => Math.max(0, renewDeadlineMs - this.#sinceRenewalMs());
     for (;;) {
-      await sleep(this.#clock, this.#retryPeriodMs, signal);
-      if (signal.aborted) return;
-      if (await this.#renewInTime(callbacks)) continue;
-      const lost = this.#leader !== this.#options.identity;
-      if (lost || this.#clock.monotonic() - this.#renewedAt >= this.#renewDeadlineMs) return;
+      await sleep(this.#clock, Math.min(retryPeriodMs, leftMs()), signal);
+      if (signal.aborted) return 'withdrawn';
+      if (leftMs() === 0) return 'expired';
+      const seen = { lost: false };
+      await this.#attemptWithin(
+        callbacks,
+        async (current) => {
+          const held = await this.#lease.read();
+          if (!current()) return undefined;
+          this.#observe(held);
+          seen.lost = !this.#lease.isOf(term, this.#options.identity, held);
+          if (seen.lost || !held) return undefined;
+          return this.#write(() => this.#lease.renew(held, this.#hold), current);
+        },
+        (over) => this.#patience(leftMs(), signal, over),
+      );
+      if (seen.lost) return 'lost';
     }
   }
 
-  /** One try to renew; one that hangs beyond the renew deadline has failed, and may not succeed later. */
-  async #renewInTime(callbacks: LeaderCallbacks): Promise<boolean> {
-    const leftMs = this.#renewedAt + this.#renewDeadlineMs - this.#clock.monotonic();
-    const ended = new AbortController();
-    const late = sleep(this.#clock, Math.max(0, leftMs), ended.signal).then(() => {
-      if (ended.signal.aborted) return false;
-      this.#attempt += 1;
-      return false;
-    });
-    const renewed = this.#tryAcquireOrRenew(callbacks).finally(() => ended.abort());
-    return Promise.race([renewed, late]);
+  /** How long a try is waited for: less once this candidate is to stop. */
+  async #patience(limitMs: number, signal: AbortSignal, over: AbortSignal): Promise<void> {
+    using link = linkSignals(signal, over);
+    await sleep(this.#clock, limitMs, link.signal);
+    if (!signal.aborted) return;
+    await sleep(this.#clock, Math.min(limitMs, this.#times.retryPeriodMs), over);
   }
 
-  /** One try; never throws: a store that can't be reached is a try that failed. */
-  async #tryAcquireOrRenew(callbacks: LeaderCallbacks): Promise<boolean> {
-    const { store, name, identity } = this.#options;
+  /**
+   * One try with a deadline; undefined when it brought nothing. Never throws: a store that can't be
+   * reached is a try that failed. What comes too late does not count.
+   */
+  async #attemptWithin(
+    callbacks: LeaderCallbacks,
+    attempt: (current: () => boolean) => Promise<Lease | undefined>,
+    expiry: (over: AbortSignal) => Promise<void>,
+  ): Promise<Lease | undefined> {
     const before = this.#leader;
-    const attempt = this.#attempt;
-    try {
-      const held = await store.get(leases, { name });
-      if (attempt !== this.#attempt) return false;
-      this.#observe(held);
-      const mine = held?.holderIdentity === identity;
-      const expired =
-        held !== undefined &&
-        this.#clock.monotonic() - (this.#observed?.at ?? 0) >= this.#leaseDurationMs;
-      // A lease in this name that is not ours by epoch is from an earlier life: wait for it too.
-      const renews = mine && this.#epoch === held.leaseTransitions;
-      if (held && held.holderIdentity !== '' && !renews && !expired) {
-        this.#epoch = mine ? this.#epoch : undefined;
-        return false;
-      }
-      return await this.#write(held, renews, attempt);
-    } catch (error) {
+    const number = (this.#attempt += 1);
+    const work = attempt(() => number === this.#attempt);
+    const outcome = await within(work, expiry);
+    this.#attempt += 1;
+    if (outcome.type === 'late') {
+      this.#logger.warn('lease could not be read or written in time');
+      this.#giveBackIfLate(work);
+    } else if (outcome.type === 'failed') {
+      const { error } = outcome;
       const raced = hasCode(error, 'Aborted') || hasCode(error, 'AlreadyExists');
       if (!raced) this.#logger.warn('lease could not be written', { error: messageOf(error) });
-      return false;
-    } finally {
-      if (this.#leader !== before && this.#leader !== '') callbacks.onNewLeader?.(this.#leader);
     }
+    const leader = this.#leader;
+    // Not awaited: a renewal waits for no callback.
+    if (leader !== before && leader !== '')
+      void this.#tell('onNewLeader', () => callbacks.onNewLeader?.(leader));
+    return outcome.type === 'done' ? outcome.value : undefined;
   }
 
-  #observe(held: Lease | undefined): void {
-    const resourceVersion = held?.metadata.resourceVersion ?? '';
-    if (this.#observed?.resourceVersion !== resourceVersion)
-      this.#observed = { resourceVersion, at: this.#clock.monotonic() };
-    this.#leader = held?.holderIdentity ?? '';
-  }
-
-  async #write(held: Lease | undefined, renews: boolean, attempt: number): Promise<boolean> {
-    const { store, name, identity } = this.#options;
-    const now = timestamp(this.#clock);
-    const epoch = renews ? (held?.leaseTransitions ?? 0) : (held?.leaseTransitions ?? 0) + 1;
-    const startedAt = this.#clock.monotonic();
-    const next = {
-      name,
-      holderIdentity: identity,
-      leaseDurationSeconds: Math.ceil(this.#leaseDurationMs / 1_000),
-      acquireTime: renews ? (held?.acquireTime ?? now) : now,
-      renewTime: now,
-      leaseTransitions: epoch,
+  /** A lease that was written too late names this candidate, which does not lead: nobody would. */
+  #giveBackIfLate(work: Promise<Lease | undefined>): void {
+    const giveBack = async (): Promise<void> => {
+      const written = await work;
+      if (!written || this.state !== 'standby') return;
+      await this.#lease.release(this.#termOf(written), this.#options.identity);
+      this.#logger.info('lease was written too late, and given back');
     };
-    const written = held
-      ? await store.update(leases, { ...held, ...next })
-      : await store.create(leases, next);
-    if (attempt !== this.#attempt) return false;
-    this.#observe(written);
-    this.#epoch = epoch;
-    // From before the write: that is when the others' patience may have begun.
-    this.#renewedAt = startedAt;
-    return true;
+    giveBack().catch((error: unknown) =>
+      this.#logger.debug('late write of the lease failed', { error: messageOf(error) }),
+    );
   }
 
-  /** Empties the lease, so that a successor need not wait; conflicts mean that it is gone already. */
-  async #release(): Promise<void> {
-    const { store, name, identity } = this.#options;
-    const epoch = this.#epoch;
-    this.#epoch = undefined;
-    try {
-      const held = await store.get(leases, { name });
-      if (held?.holderIdentity !== identity || held.leaseTransitions !== epoch) return;
-      const next = { ...held, holderIdentity: '', leaseDurationSeconds: 1 };
-      await store.update(leases, next);
-      this.#leader = '';
-    } catch (error) {
-      this.#logger.warn('lease could not be given back, it will expire', {
-        error: messageOf(error),
-      });
+  async #take(current: () => boolean): Promise<Lease | undefined> {
+    const held = await this.#lease.read();
+    if (!current()) return undefined;
+    const unchangedMs = this.#observe(held);
+    // Under this identity too: the lease may be of an earlier life, or of a twin in another process.
+    const free = !held || held.holderIdentity === '' || unchangedMs >= this.#times.leaseDurationMs;
+    if (!free) return undefined;
+    return this.#write(() => this.#lease.take(held, this.#hold, this.#epochSeen), current);
+  }
+
+  async #write(write: () => Promise<Lease>, current: () => boolean): Promise<Lease> {
+    const startedAt = this.#clock.monotonic();
+    const written = await write();
+    if (current()) {
+      this.#observe(written);
+      // From before the write: that is when the others' patience may have begun.
+      this.#renewedAt = startedAt;
     }
+    return written;
+  }
+
+  /** Notes what was read; gives back for how long the lease has not changed, in milliseconds. */
+  #observe(held: Lease | undefined): number {
+    const now = this.#clock.monotonic();
+    const { uid, resourceVersion } = held?.metadata ?? {};
+    const version = JSON.stringify([this.#lease.storeId, uid, resourceVersion]);
+    if (this.#observed?.version !== version) this.#observed = { version, at: now };
+    this.#leader = held?.holderIdentity ?? '';
+    this.#epochSeen = Math.max(this.#epochSeen, held?.leaseTransitions ?? 0);
+    this.#readAt = now;
+    return now - this.#observed.at;
+  }
+
+  async #release(term: Term): Promise<void> {
+    const outcome = await within(this.#lease.release(term, this.#options.identity), (over) =>
+      sleep(this.#clock, this.#times.retryPeriodMs, over),
+    );
+    if (outcome.type === 'done') {
+      if (this.#leader === this.#options.identity) this.#leader = '';
+      return;
+    }
+    const error = outcome.type === 'failed' ? messageOf(outcome.error) : 'no answer in time';
+    this.#logger.warn('lease could not be given back, it will expire', { error });
+  }
+
+  get #hold(): Hold {
+    const { identity } = this.#options;
+    return { identity, leaseDurationMs: this.#times.leaseDurationMs };
+  }
+
+  #termOf(lease: Lease): Term {
+    const { uid } = lease.metadata;
+    return { epoch: lease.leaseTransitions, uid, storeId: this.#lease.storeId };
+  }
+
+  #sinceRenewalMs(): number {
+    return this.#clock.monotonic() - this.#renewedAt;
+  }
+
+  /** What a callback throws is its own affair: the election goes on. */
+  async #tell(callback: keyof LeaderCallbacks, call: () => void | Promise<void>): Promise<void> {
+    try {
+      await call();
+    } catch (error) {
+      this.#logger.error('callback of the election threw', { callback, error: messageOf(error) });
+    }
+  }
+
+  #move(next: Phase): void {
+    demandMove(this.state, next.state);
+    this.#phase = next;
   }
 }

@@ -251,7 +251,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     const guard = (): void => {
       if (signal.aborted || silenceMs === undefined) return;
       if (this.#clock.monotonic() - heardAt >= silenceMs) stream.abort();
-      else this.#clock.setTimer(guard, silenceMs / 4);
+      else this.#clock.setTimer(guard, silenceMs / 4, { background: true });
     };
     guard();
     try {

@@ -275,7 +275,7 @@ export class Manager {
     const { signal } = this.#housekeeping;
     while (!signal.aborted) {
       for (const controller of this.#controllers) controller.refreshMetrics();
-      await sleep(this.#clock, metricsRefreshMs, signal);
+      await sleep(this.#clock, metricsRefreshMs, signal, { background: true });
     }
   }
 
@@ -286,7 +286,7 @@ export class Manager {
     const { signal } = this.#housekeeping;
     const pauseMs = this.#options.compactionIntervalMs ?? 60_000;
     for (;;) {
-      await sleep(this.#clock, pauseMs, signal);
+      await sleep(this.#clock, pauseMs, signal, { background: true });
       if (signal.aborted) return;
       try {
         await store.compact();

@@ -97,7 +97,8 @@ export class Sessions {
     const { expiresAt } = session.identity;
     if (expiresAt === undefined) return undefined;
     const leftMs = Math.max(0, Date.parse(expiresAt) - this.#options.clock.now());
-    return this.#options.clock.setTimer(() => session.end.abort(expired()), leftMs);
+    const { clock } = this.#options;
+    return clock.setTimer(() => session.end.abort(expired()), leftMs, { background: true });
   }
 
   async #recheck(session: Session): Promise<void> {
@@ -126,7 +127,7 @@ export class Sessions {
         } catch (error) {
           logger.warn('rights are watched anew', { error: messageOf(error) });
         }
-        await sleep(clock, retryMs, signal);
+        await sleep(clock, retryMs, signal, { background: true });
         await Promise.all([...this.#open].map((session) => this.#recheck(session)));
       }
     };

@@ -110,7 +110,7 @@ export class TlsSource {
   async #follow(first: string): Promise<void> {
     const { signal } = this.#stop;
     for (let seen = first; ; ) {
-      await sleep(this.#clock, lookMs, signal);
+      await sleep(this.#clock, lookMs, signal, { background: true });
       if (signal.aborted) return;
       try {
         const now = await stamp(this.#files);

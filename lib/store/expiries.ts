@@ -52,7 +52,8 @@ export class Expiries {
     if (at >= this.#timerAt || !Number.isFinite(at)) return;
     this.#timer?.cancel();
     this.#timerAt = at;
-    this.#timer = this.#clock.setTimer(() => void this.#run(), Math.max(0, at - this.#clock.now()));
+    const leftMs = Math.max(0, at - this.#clock.now());
+    this.#timer = this.#clock.setTimer(() => void this.#run(), leftMs, { background: true });
   }
 
   async #run(): Promise<void> {

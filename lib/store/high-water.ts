@@ -75,11 +75,15 @@ export class HighWaterMark {
   /** Notes a revision that is durable; the file follows within a second. */
   note(revision: number): void {
     this.#known = Math.max(this.#known, revision);
-    this.#timer ??= this.#clock.setTimer(() => {
-      this.#timer = undefined;
-      // A mark that can't be written stays behind the log, which is safe.
-      this.#writing = this.#write().catch(() => undefined);
-    }, writeMs);
+    this.#timer ??= this.#clock.setTimer(
+      () => {
+        this.#timer = undefined;
+        // A mark that can't be written stays behind the log, which is safe.
+        this.#writing = this.#write().catch(() => undefined);
+      },
+      writeMs,
+      { background: true },
+    );
   }
 
   async close(): Promise<void> {

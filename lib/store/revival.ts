@@ -40,7 +40,8 @@ export async function reviveEngine(
 ): Promise<readonly DecodedRecord[] | undefined> {
   const { engine, clock, logger, signal } = options;
   for (let failures = 0; ; failures += 1) {
-    await sleep(clock, backoffDelayMs(backoff, failures, options.random), signal);
+    const delayMs = backoffDelayMs(backoff, failures, options.random);
+    await sleep(clock, delayMs, signal, { background: true });
     if (signal.aborted) return undefined;
     try {
       const free = await engine.freeBytes?.();

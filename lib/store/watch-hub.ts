@@ -1,4 +1,11 @@
-import { type Clock, limits, type Logger, StatusError, TimeSlice } from '../base/index.js';
+import {
+  type Clock,
+  holdProcess,
+  limits,
+  type Logger,
+  StatusError,
+  TimeSlice,
+} from '../base/index.js';
 import type {
   ApiObject,
   StoredBatch,
@@ -202,13 +209,16 @@ export class WatchHub {
     return new LazyObject(record.key, record, record.json);
   }
 
-  /** Resolves at the next publication, after `delayMs`, or when the signal aborts. */
+  /**
+   * Resolves at the next publication, after `delayMs`, or when the signal aborts. Whoever waits for
+   * the next event keeps the process running.
+   */
   #sleep(signal: AbortSignal, delayMs: number | undefined): Promise<void> {
     return new Promise((resolve) => {
-      const timer = delayMs === undefined ? undefined : this.#clock.setTimer(finish, delayMs);
+      const timer = this.#clock.setTimer(finish, delayMs ?? Infinity);
       const sleepers = this.#sleepers;
       function finish(): void {
-        timer?.cancel();
+        timer.cancel();
         signal.removeEventListener('abort', finish);
         sleepers.delete(finish);
         resolve();
@@ -230,6 +240,7 @@ export class WatchHub {
     signal: AbortSignal,
   ): Promise<void> {
     this.#check(fromRevision);
+    using _hold = holdProcess(this.#clock);
     let cursor = fromRevision;
     const deliver: Subscriber = (batch) => {
       cursor = batch.at(-1)?.revision ?? cursor;

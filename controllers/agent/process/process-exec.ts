@@ -173,7 +173,9 @@ class PipedCommand implements ExecProcess {
   kill(): void {
     if (this.#over) return;
     this.end('SIGHUP');
-    void sleep(this.#clock, graceMs).then(() => {
+    const over = new AbortController();
+    void this.exited.then(() => over.abort());
+    void sleep(this.#clock, graceMs, over.signal).then(() => {
       if (!this.#over) this.end('SIGKILL');
     });
   }

@@ -1,0 +1,56 @@
+import type { Phase } from './elector-state.js';
+
+/** Whether an elector does its part, and what it does. */
+export interface ElectorHealth {
+  readonly healthy: boolean;
+  readonly message: string;
+}
+
+/** What the health of an elector is judged by. */
+export interface ElectorFacts {
+  readonly phase: Phase;
+  readonly identity: string;
+  /** Identity of the leader last seen; empty for none. */
+  readonly leader: string;
+  readonly leaseDurationMs: number;
+  readonly sinceRenewalMs: number;
+  /** Since the lease was last read, or since the candidate began. */
+  readonly sinceReadMs: number;
+}
+
+const seconds = (ms: number): number => Math.round(ms / 1_000);
+
+function standby({ leader, identity, sinceReadMs, leaseDurationMs }: ElectorFacts): ElectorHealth {
+  if (sinceReadMs > leaseDurationMs)
+    return {
+      healthy: false,
+      message: `standby, the lease could not be read for ${seconds(sinceReadMs)} s`,
+    };
+  if (leader === identity)
+    return { healthy: true, message: 'standby, waits for an earlier lease of its own to end' };
+  const who = leader === '' ? 'nobody leads' : `"${leader}" leads`;
+  return { healthy: true, message: `standby, ${who}` };
+}
+
+/** The health of an elector in any of its states. */
+export function electorHealth(facts: ElectorFacts): ElectorHealth {
+  const { phase, leaseDurationMs, sinceRenewalMs } = facts;
+  switch (phase.state) {
+    case 'idle':
+      return { healthy: true, message: 'has not begun' };
+    case 'standby':
+      return standby(facts);
+    case 'leading':
+      if (sinceRenewalMs <= leaseDurationMs) return { healthy: true, message: 'leading' };
+      return {
+        healthy: false,
+        message: `leads without having renewed its lease for ${seconds(sinceRenewalMs)} s`,
+      };
+    case 'resigning':
+      if (phase.reason === 'withdrawn')
+        return { healthy: true, message: 'steps down, its work is being stopped' };
+      return { healthy: false, message: 'no longer leads, its work is being stopped' };
+    case 'stopped':
+      return { healthy: true, message: 'stopped' };
+  }
+}

@@ -1,0 +1,101 @@
+import {
+  type Clock,
+  type FieldViolation,
+  invalid,
+  limits,
+  type Logger,
+  type Random,
+} from '../base/index.js';
+import type { ObjectStore } from '../store/index.js';
+
+/** Times and ports of an election. Defaults and rules are client-go's. */
+export interface LeaderElectorOptions {
+  readonly store: ObjectStore;
+  /** Name of the lease: one leader a name. 1 to `limits.electionNameCharactersMax` characters. */
+  readonly name: string;
+  /**
+   * This candidate, 1 to `limits.electionNameCharactersMax` characters. Unique among all candidates
+   * of the lease, also across restarts of the process: host name and a random part, for instance.
+   */
+  readonly identity: string;
+  /** A lease that was not renewed for this long may be taken, in milliseconds; default 15 s. */
+  readonly leaseDurationMs?: number;
+  /** A leader that could not renew for this long gives up; less than the lease; default 10 s. */
+  readonly renewDeadlineMs?: number;
+  /** Pause between tries, and the time a release may take; default 2 s. */
+  readonly retryPeriodMs?: number;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly logger?: Logger;
+}
+
+/**
+ * What a candidate is told. Both may be called again and again, in turns. A callback that throws is
+ * logged and does not end the election.
+ */
+export interface LeaderCallbacks {
+  /**
+   * This candidate leads until `signal` aborts. What it starts must be over soon after: the lease is
+   * not given back before the promise settles. When it rejects, the candidate steps down.
+   */
+  onStartedLeading(signal: AbortSignal): void | Promise<void>;
+  /** Leading is over. Also called once when the elector stops without ever having led. */
+  onStoppedLeading(): void | Promise<void>;
+  /** Somebody leads now; may be this candidate. */
+  onNewLeader?(identity: string): void;
+}
+
+/** client-go's jitter of the pause. */
+export const jitterFactor = 1.2;
+
+/** Times of an election, checked. */
+export interface ElectionTimes {
+  readonly leaseDurationMs: number;
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
+}
+
+/** @throws RangeError unless they are finite and lease > renew deadline > 1.2 x retry period > 0. */
+export function electionTimes(options: Partial<ElectionTimes>): ElectionTimes {
+  const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
+  const inOrder =
+    Number.isFinite(leaseDurationMs) &&
+    leaseDurationMs > renewDeadlineMs &&
+    renewDeadlineMs > jitterFactor * retryPeriodMs &&
+    retryPeriodMs > 0;
+  if (!inOrder)
+    throw new RangeError(
+      `lease ${leaseDurationMs} ms, renew deadline ${renewDeadlineMs} ms and retry period ${retryPeriodMs} ms: each must be finite and longer than the next (the last one times ${jitterFactor})`,
+    );
+  return { leaseDurationMs, renewDeadlineMs, retryPeriodMs };
+}
+
+function violation(field: string, value: unknown, example: string): FieldViolation | undefined {
+  const rule = (problem: string): FieldViolation => ({
+    field,
+    description: `${problem}; give a name such as ${example}`,
+  });
+  if (typeof value !== 'string') return rule(`is ${String(value)}, not text`);
+  if (value.trim() === '') return rule(`is ${JSON.stringify(value)}, which names nobody`);
+  const max = limits.electionNameCharactersMax;
+  if (value.length > max) return rule(`has ${value.length} characters, more than ${max}`);
+  if (value !== value.trim() || /\p{Cc}/u.test(value))
+    return rule(
+      `is ${JSON.stringify(value)}: spaces around it and control characters are not allowed`,
+    );
+  return undefined;
+}
+
+/**
+ * An empty identity is what a lease that nobody holds has: a candidate of that name would see its
+ * own lease as free, and so would its twin.
+ * @throws StatusError InvalidArgument with a violation for `name`, `identity` or both
+ */
+export function demandElectionNames({ name, identity }: { name: string; identity: string }): void {
+  const slash: FieldViolation = { field: 'name', description: `is "${name}": "/" is not allowed` };
+  const violations = [
+    violation('name', name, '"jobs"') ?? (name.includes('/') ? slash : undefined),
+    violation('identity', identity, '`${hostname()}-${randomUUID()}`'),
+  ].filter((found) => found !== undefined);
+  if (violations.length > 0) throw invalid(violations);
+}

@@ -1,0 +1,41 @@
+import { failedPrecondition } from '../base/index.js';
+import type { Term } from './lease-client.js';
+
+/**
+ * Why leading is over: `withdrawn` by the signal of `run`, `lost` to somebody else, `expired` for
+ * want of a renewal in time, `failed` as the leader's work threw.
+ */
+export type EndReason = 'withdrawn' | 'lost' | 'expired' | 'failed';
+
+/** Where an elector is in its life. */
+export type Phase =
+  | { readonly state: 'idle' }
+  | { readonly state: 'standby' }
+  | { readonly state: 'leading'; readonly term: Term }
+  | { readonly state: 'resigning'; readonly term: Term; readonly reason: EndReason }
+  | { readonly state: 'stopped' };
+
+/** See the table at `LeaderElector`. */
+export type ElectorState = Phase['state'];
+
+const moves: Readonly<Record<ElectorState, readonly ElectorState[]>> = {
+  idle: ['standby'],
+  standby: ['leading', 'stopped'],
+  leading: ['resigning'],
+  resigning: ['standby'],
+  stopped: ['standby'],
+};
+
+/** @throws StatusError FailedPrecondition, reason ElectorRunning, while a run goes on */
+export function demandAtRest(state: ElectorState): void {
+  if (state === 'idle' || state === 'stopped') return;
+  throw failedPrecondition(
+    'ElectorRunning',
+    `this elector is ${state}: it takes part already; wait for its run to end, or make another`,
+  );
+}
+
+/** @throws TypeError for a move that is not in the table: a mistake of the elector itself */
+export function demandMove(from: ElectorState, to: ElectorState): void {
+  if (!moves[from].includes(to)) throw new TypeError(`elector can't go from ${from} to ${to}`);
+}

@@ -1,0 +1,483 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { seededRandom, StatusError } from '../base/index.js';
+import { type ApiObject, defineKind } from '../object/index.js';
+import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
+import { FakeClock, settle } from '../testing/index.js';
+import {
+  type CallMode,
+  type UnreliableStore,
+  unreliableStore,
+} from '../testing/unreliable-store.js';
+import { LeaderElector, type LeaderCallbacks, leases } from './index.js';
+
+const marks = defineKind<ApiObject>({
+  kind: 'Mark',
+  plural: 'marks',
+  scope: 'Cluster',
+  statusFields: [],
+});
+
+/** One candidate over a handle of its own on the store. */
+class Candidate {
+  readonly log: string[] = [];
+  readonly handle: UnreliableStore;
+  readonly elector: LeaderElector;
+  readonly stop = new AbortController();
+  ended = false;
+  running: Promise<void> = Promise.resolve();
+
+  constructor(store: ObjectStore, identity: string, clock: FakeClock) {
+    this.handle = unreliableStore(store);
+    const random = seededRandom(identity.length);
+    const options = { name: 'lead', identity, clock, random };
+    this.elector = new LeaderElector({ store: this.handle.store, ...options });
+  }
+
+  run(callbacks: Partial<LeaderCallbacks> = {}): this {
+    const defaults: LeaderCallbacks = {
+      onStartedLeading: (signal) => {
+        this.log.push('started');
+        return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
+      },
+      onStoppedLeading: () => void this.log.push('stopped'),
+    };
+    const all = { ...defaults, ...callbacks };
+    this.running = this.elector.run(all, this.stop.signal).finally(() => (this.ended = true));
+    return this;
+  }
+}
+
+describe('an elector at its edges', () => {
+  let store: ObjectStore;
+  let clock: FakeClock;
+  let open: Candidate[];
+  beforeEach(async () => {
+    clock = new FakeClock();
+    store = await openStore({ engine: new MemoryEngine(), clock });
+    open = [];
+  });
+  afterEach(async () => {
+    for (const { stop, handle } of open) {
+      handle.mode = 'pass';
+      handle.release();
+      stop.abort();
+    }
+    await clock.advance(20_000);
+    await Promise.all(open.map((candidate) => candidate.running));
+    await store.close();
+    expect(clock.pending, 'timers left behind').to.equal(0);
+  });
+  const candidate = (identity: string): Candidate => {
+    const made = new Candidate(store, identity, clock);
+    open.push(made);
+    return made;
+  };
+  const leader = async (identity: string, callbacks?: Partial<LeaderCallbacks>) => {
+    const made = candidate(identity).run(callbacks);
+    await settle();
+    expect(made.elector.isLeader, `${identity} leads`).to.equal(true);
+    return made;
+  };
+  const lease = async () => (await store.get(leases, { name: 'lead' }))!;
+  const refusal = (write: () => Promise<unknown>): Promise<string> =>
+    write().then(
+      () => 'written',
+      (error: unknown) => (error instanceof StatusError ? error.reason : String(error)),
+    );
+
+  describe('when the store hangs', () => {
+    it('a leader gives up in time, tells it, and says the truth about itself all the while', async () => {
+      const a = await leader('a');
+      a.handle.mode = 'hang';
+      await clock.advance(9_900);
+      expect(a.elector.health()).to.deep.equal({ healthy: true, message: 'leading' });
+      expect(a.log).to.deep.equal(['started']);
+      await clock.advance(200);
+      expect(a.log, 'told within the renew deadline').to.deep.equal(['started', 'stopped']);
+      expect(a.elector.isLeader).to.equal(false);
+      await clock.advance(20_000);
+      const { healthy, message } = a.elector.health();
+      expect(healthy).to.equal(false);
+      expect(message).to.match(/^standby, the lease could not be read for \d+ s$/);
+    });
+
+    it('a stop ends within the time of a release, whether it leads or waits', async () => {
+      const a = await leader('a');
+      const b = candidate('b').run();
+      await settle();
+      for (const { handle, stop } of [a, b]) {
+        handle.mode = 'hang';
+        stop.abort();
+      }
+      await clock.advance(2_100);
+      expect([a.ended, b.ended]).to.deep.equal([true, true]);
+      expect([a.elector.state, b.elector.state]).to.deep.equal(['stopped', 'stopped']);
+      expect(a.log).to.deep.equal(['started', 'stopped']);
+      expect(b.log, 'it never led').to.deep.equal(['stopped']);
+    });
+
+    it('a stop during a renewal that hangs waits no longer', async () => {
+      const a = await leader('a');
+      a.handle.mode = 'hang';
+      await clock.advance(2_500);
+      expect(a.handle.hanging, 'a renewal hangs').to.equal(1);
+      a.stop.abort();
+      await clock.advance(4_200);
+      expect(a.ended).to.equal(true);
+    });
+
+    it('a renewal that succeeds after it was given up does not make it lead, and is given back', async () => {
+      const a = await leader('a');
+      a.handle.methods = new Set(['update']);
+      a.handle.mode = 'hang';
+      await clock.advance(11_000);
+      expect(a.log).to.deep.equal(['started', 'stopped']);
+      const { leaseTransitions, metadata } = await lease();
+      await clock.advance(2_000);
+      expect(a.elector.state, 'its release hung too').to.equal('standby');
+      a.handle.mode = 'pass';
+      a.handle.release();
+      await settle();
+      expect((await lease()).metadata.resourceVersion).not.to.equal(metadata.resourceVersion);
+      expect((await lease()).holderIdentity, 'given back').to.equal('');
+      await clock.advance(3_000);
+      expect(a.log, 'elected anew, and told').to.deep.equal(['started', 'stopped', 'started']);
+      expect((await lease()).leaseTransitions).to.equal(leaseTransitions + 1);
+    });
+
+    it('a lease that is taken too late is given back at once, so that another may lead', async () => {
+      const a = candidate('a');
+      a.handle.methods = new Set(['create']);
+      a.handle.mode = 'hang';
+      a.run();
+      await clock.advance(10_500);
+      a.handle.mode = 'fail';
+      a.handle.release();
+      await settle();
+      expect((await lease()).holderIdentity).to.equal('');
+      expect(a.log).to.deep.equal([]);
+    });
+  });
+
+  it('is truthful in each state', async () => {
+    let finish: () => void = () => undefined;
+    const work = new Promise<void>((resolve) => (finish = resolve));
+    const a = candidate('a');
+    expect(a.elector.health()).to.deep.equal({ healthy: true, message: 'has not begun' });
+    a.run({ onStartedLeading: () => work });
+    await settle();
+    const b = candidate('b').run();
+    await settle();
+    expect(b.elector.health()).to.deep.equal({ healthy: true, message: 'standby, "a" leads' });
+    await store.update(leases, { ...(await lease()), holderIdentity: 'b', leaseTransitions: 7 });
+    await clock.advance(2_500);
+    expect([a.elector.state, a.elector.isLeader]).to.deep.equal(['resigning', false]);
+    const message = 'no longer leads, its work is being stopped';
+    expect(a.elector.health()).to.deep.equal({ healthy: false, message });
+    expect(b.elector.health().message).to.equal(
+      'standby, waits for an earlier lease of its own to end',
+    );
+    finish();
+    await settle();
+    expect(a.elector.health()).to.deep.equal({ healthy: true, message: 'standby, "b" leads' });
+    a.stop.abort();
+    await a.running;
+    expect(a.elector.health()).to.deep.equal({ healthy: true, message: 'stopped' });
+  });
+
+  describe('names', () => {
+    const make = (names: { name?: unknown; identity?: unknown }) => (): unknown =>
+      new LeaderElector({ store, clock, name: 'lead', identity: 'a', ...names } as never);
+
+    it('refuses a lease name or an identity that is empty, padded, too long or no text', () => {
+      for (const bad of ['', ' ', '\t\n', ' a', 'a ', 'a\u0000b', 'x'.repeat(254), undefined, 7]) {
+        const identity = JSON.stringify(bad);
+        expect(make({ identity: bad }), identity).to.throw(StatusError, /^identity: /);
+        expect(make({ name: bad }), identity).to.throw(StatusError, /^name: /);
+      }
+      expect(make({ name: 'a/b' })).to.throw(StatusError, 'name: is "a/b"');
+      expect(make({ name: '', identity: '' })).to.throw(StatusError, /name: .*; identity: /);
+      expect(make({ name: 'x'.repeat(253), identity: 'host-1 (blue)' })).not.to.throw();
+    });
+
+    it('refuses a second candidate of one identity in this process, until the first has ended', async () => {
+      const options = { store, clock, name: 'lead', identity: 'twin' };
+      const nothing = { onStartedLeading: () => undefined, onStoppedLeading: () => undefined };
+      const stop = new AbortController();
+      const first = new LeaderElector(options).run(nothing, stop.signal);
+      await settle();
+      const second = new LeaderElector(options);
+      const refused = () => refusal(() => second.run(nothing, stop.signal));
+      expect(await refused()).to.equal('IdentityInUse');
+      expect(second.state).to.equal('idle');
+      stop.abort();
+      await first;
+      expect(await refused()).to.equal('written');
+    });
+
+    it('of two under one identity in two processes never both lead', async () => {
+      const a = await leader('same');
+      const b = candidate('same').run();
+      for (let passed = 0; passed < 60_000; passed += 500) {
+        await clock.advance(500);
+        const leading = [a, b].filter(({ elector }) => elector.isLeader);
+        expect(leading.length, `after ${passed} ms`).to.be.at.most(1);
+      }
+    });
+  });
+
+  it('takes part once at a time, and may take part again afterwards', async () => {
+    const a = await leader('a');
+    const again = () =>
+      a.elector.run(
+        { onStartedLeading: () => undefined, onStoppedLeading: () => undefined },
+        a.stop.signal,
+      );
+    expect(await refusal(again)).to.equal('ElectorRunning');
+    expect(a.elector.isLeader, 'the first run goes on').to.equal(true);
+    a.stop.abort();
+    await a.running;
+    expect(await refusal(again)).to.equal('written');
+  });
+
+  it('gives the lease back although somebody writes it at the same time', async () => {
+    const a = await leader('a');
+    const original = a.handle.store.get.bind(store);
+    let meddled = 0;
+    a.handle.methods = new Set();
+    store.get = (async (...args: Parameters<typeof original>) => {
+      const found = await original(...args);
+      if (a.stop.signal.aborted && (meddled += 1) <= 2)
+        await store.update(leases, { ...(await lease0()), labels: { n: String(meddled) } });
+      return found;
+    }) as typeof store.get;
+    const lease0 = async () => (await store.list(leases)).items[0]!;
+    a.stop.abort();
+    await a.running;
+    store.get = original;
+    expect(meddled).to.equal(3);
+    const { holderIdentity, labels } = await lease();
+    expect([holderIdentity, labels]).to.deep.equal(['', { n: '2' }]);
+  });
+
+  it('outlives every callback that throws', async () => {
+    const boom = (): never => {
+      throw new Error('boom');
+    };
+    const a = await leader('a', { onNewLeader: boom, onStoppedLeading: boom });
+    await clock.advance(30_000);
+    expect(a.elector.isLeader).to.equal(true);
+    a.stop.abort();
+    await a.running;
+    expect((await lease()).holderIdentity).to.equal('');
+    const asynchronous = async (): Promise<never> => boom();
+    const b = await leader('b', {
+      onNewLeader: asynchronous as () => never,
+      onStoppedLeading: asynchronous,
+    });
+    b.stop.abort();
+    await b.running;
+  });
+
+  it('steps down when its work fails, so that another one does it', async () => {
+    let begun = 0;
+    const a = await leader('a', {
+      onStartedLeading: () => {
+        begun += 1;
+        return begun > 1
+          ? new Promise(() => undefined)
+          : new Promise((_, fail) => setImmediate(fail));
+      },
+    }).catch(() => open[0]!);
+    const b = candidate('b').run();
+    await clock.advance(3_000);
+    expect([a.elector.isLeader, b.elector.isLeader]).to.deep.equal([false, true]);
+    expect(a.log, 'told').to.deep.equal(['stopped']);
+    expect(begun).to.equal(1);
+  });
+
+  describe('when the lease is not its own any more', () => {
+    it('a lease that was deleted ends its leading, and the next epoch is higher than all before', async () => {
+      const a = await leader('a');
+      const fenced = a.elector.fence();
+      const before = await lease();
+      await store.delete(leases, { name: 'lead' });
+      expect(await refusal(() => fenced.create(marks, { name: 'one' }))).to.equal('LeadershipLost');
+      const late = new Candidate(store, 'late', clock);
+      open.push(late);
+      late.run();
+      await settle();
+      expect(late.elector.isLeader, 'a lease that is gone is free').to.equal(true);
+      expect((await lease()).leaseTransitions).to.be.greaterThan(before.leaseTransitions);
+      await clock.advance(2_500);
+      expect(a.log).to.deep.equal(['started', 'stopped']);
+    });
+
+    it('a lease that was deleted and made anew is another one, even if it looks the same', async () => {
+      const a = await leader('a');
+      const fenced = a.elector.fence();
+      const { metadata: _, ...copy } = await lease();
+      await store.delete(leases, { name: 'lead' });
+      await store.create(leases, copy);
+      expect(await refusal(() => fenced.create(marks, { name: 'one' }))).to.equal('LeadershipLost');
+      await clock.advance(2_500);
+      expect(a.log).to.deep.equal(['started', 'stopped']);
+      await clock.advance(12_000);
+      expect(a.elector.isLeader, 'waits as any other').to.equal(false);
+      await clock.advance(6_000);
+      expect(a.elector.isLeader).to.equal(true);
+    });
+
+    it('another life of the store ends its leading, and patience with its lease begins anew', async () => {
+      const a = await leader('a');
+      const b = candidate('b').run();
+      await clock.advance(10_000);
+      // As a remote store that meets a restored one: the same objects under another id.
+      for (const { handle } of [a, b])
+        Object.defineProperty(handle.store, 'storeId', { value: 'restored', configurable: true });
+      const fenced = a.elector.fence();
+      expect(await refusal(() => fenced.create(marks, { name: 'one' }))).to.equal('LeadershipLost');
+      await clock.advance(2_500);
+      expect(a.log).to.deep.equal(['started', 'stopped']);
+      expect(b.elector.isLeader).to.equal(false);
+      await clock.advance(16_000);
+      expect([a, b].filter(({ elector }) => elector.isLeader).length, 'one leads').to.equal(1);
+    });
+
+    it('who led in between ends its leading, although the lease is free again', async () => {
+      const a = await leader('a');
+      const taken = { ...(await lease()), holderIdentity: 'b', leaseTransitions: 5 };
+      const { metadata } = await store.update(leases, taken);
+      await store.update(leases, { ...taken, metadata, holderIdentity: '' });
+      await clock.advance(2_500);
+      expect(a.log.slice(0, 2)).to.deep.equal(['started', 'stopped']);
+    });
+  });
+
+  it('does not look at the wall clock, which may jump', async () => {
+    const a = await leader('a');
+    const b = candidate('b').run();
+    await clock.advance(5_000);
+    const now = clock.now.bind(clock);
+    for (const jumpMs of [86_400_000, -86_400_000]) {
+      clock.now = () => now() + jumpMs;
+      await clock.advance(20_000);
+      expect([a.elector.isLeader, b.elector.isLeader]).to.deep.equal([true, false]);
+    }
+  });
+});
+
+/** What may happen between two moments; times in milliseconds. */
+const step = fc.oneof(
+  fc.record({
+    type: fc.constant('mode' as const),
+    who: fc.nat(2),
+    mode: fc.constantFrom<CallMode>('pass', 'hang', 'fail'),
+  }),
+  fc.record({ type: fc.constant('release' as const), who: fc.nat(2) }),
+  fc.record({ type: fc.constant('start' as const), who: fc.nat(2) }),
+  fc.record({ type: fc.constant('stop' as const), who: fc.nat(2) }),
+  fc.record({ type: fc.constant('throw' as const), who: fc.nat(2) }),
+  fc.record({ type: fc.constant('delete' as const) }),
+  fc.record({
+    type: fc.constant('wait' as const),
+    ms: fc.constantFrom(0, 500, 2_000, 11_000, 16_000),
+  }),
+);
+
+describe('an elector, whatever happens in whichever order', () => {
+  it('keeps its budgets, tells each begin and end of leading in turn, and one writes at a time', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 24 }), async (steps) => {
+        const clock = new FakeClock();
+        const store = await openStore({ engine: new MemoryEngine(), clock });
+        const members = ['a', 'b', 'c'].map((name) => ({
+          ...{ name, log: [] as string[], stop: new AbortController(), over: true, throws: false },
+          candidate: new Candidate(store, name, clock),
+          runs: 0,
+        }));
+        const start = (member: (typeof members)[number]): void => {
+          if (!member.over) return;
+          member.over = false;
+          member.runs += 1;
+          member.stop = new AbortController();
+          const callbacks: LeaderCallbacks = {
+            onStartedLeading: (signal) => {
+              member.log.push('+');
+              if (member.throws) throw new Error('work failed');
+              return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
+            },
+            onStoppedLeading: () => {
+              member.log.push('-');
+              if (member.throws) throw new Error('callback failed');
+            },
+          };
+          void member.candidate.elector
+            .run(callbacks, member.stop.signal)
+            .then(() => (member.over = true));
+        };
+        let n = 0;
+        for (const next of steps) {
+          const member = members['who' in next ? next.who : 0]!;
+          const { handle } = member.candidate;
+          switch (next.type) {
+            case 'mode':
+              handle.mode = next.mode;
+              break;
+            case 'release':
+              handle.release();
+              break;
+            case 'start':
+              start(member);
+              break;
+            case 'throw':
+              member.throws = !member.throws;
+              break;
+            case 'stop': {
+              member.stop.abort();
+              // A try under way, the release of what it brought: two retry periods.
+              await clock.advance(4_100);
+              expect(member.over, `${member.name} stops within its budget`).to.equal(true);
+              expect(member.candidate.elector.state).to.be.oneOf(['idle', 'stopped']);
+              break;
+            }
+            case 'delete':
+              await store.delete(leases, { name: 'lead' }).catch(() => undefined);
+              break;
+            case 'wait':
+              await clock.advance(next.ms);
+          }
+          await settle();
+          const leading = members.filter(({ candidate }) => candidate.elector.isLeader);
+          let writers = 0;
+          for (const { candidate, over } of members) {
+            const { elector } = candidate;
+            expect(elector.state === 'idle' || elector.state === 'stopped').to.equal(over);
+            const created = elector.fence().create(marks, { name: `m${(n += 1)}` });
+            // A write that hangs is carried out late, or never: it is not waited for.
+            created.then(() => (writers += 1)).catch(() => undefined);
+          }
+          await settle();
+          expect(writers, 'writers at one moment').to.be.at.most(1);
+          for (const { candidate, log } of members) {
+            expect(log.join(''), 'begin and end in turn').to.match(/^(-|\+-)*\+?$/);
+            if (candidate.elector.isLeader) expect(log.at(-1)).to.equal('+');
+          }
+          const deleted = steps.some(({ type }) => type === 'delete');
+          if (!deleted) expect(leading.length, 'leaders by their own word').to.be.at.most(1);
+        }
+        for (const { candidate, stop } of members) {
+          candidate.handle.mode = 'pass';
+          candidate.handle.release();
+          stop.abort();
+        }
+        await clock.advance(20_000);
+        expect(members.map(({ over }) => over)).to.deep.equal([true, true, true]);
+        expect(clock.pending, 'timers left behind').to.equal(0);
+        await store.close();
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

@@ -1,0 +1,106 @@
+import { type Clock, hasCode, timestamp } from '../base/index.js';
+import type { ObjectStore, Precondition } from '../store/index.js';
+import { type Lease, leases } from './lease.js';
+
+/** One time of leading: everything that makes a lease this candidate's own. */
+export interface Term {
+  readonly epoch: number;
+  /** Of the lease; one that was deleted and made anew is another. */
+  readonly uid: string;
+  /** Of the store; in a restored one nothing of before holds. */
+  readonly storeId: string;
+}
+
+/** Tries to release against others that write the lease. */
+const releaseTriesMax = 5;
+
+/** What a holder writes into the lease. */
+export interface Hold {
+  readonly identity: string;
+  readonly leaseDurationMs: number;
+}
+
+/** Reads and writes of one lease, each guarded by the version it was decided on. No deadlines here. */
+export class LeaseClient {
+  readonly #store: ObjectStore;
+  readonly #name: string;
+  readonly #clock: Clock;
+
+  constructor(store: ObjectStore, name: string, clock: Clock) {
+    this.#store = store;
+    this.#name = name;
+    this.#clock = clock;
+  }
+
+  get storeId(): string {
+    return this.#store.storeId;
+  }
+
+  read(): Promise<Lease | undefined> {
+    return this.#store.get(leases, { name: this.#name });
+  }
+
+  /** Whether `held` is the lease of that term, in the store there is now. */
+  isOf(term: Term, identity: string, held: Lease | undefined): held is Lease {
+    return (
+      held !== undefined &&
+      this.storeId === term.storeId &&
+      held.metadata.uid === term.uid &&
+      held.holderIdentity === identity &&
+      held.leaseTransitions === term.epoch
+    );
+  }
+
+  /** Takes the lease under a new epoch. @throws StatusError Aborted, AlreadyExists: others were faster. */
+  take(held: Lease | undefined, hold: Hold, epochSeen: number): Promise<Lease> {
+    const now = timestamp(this.#clock);
+    // No epoch is larger than the revision that wrote it: this one is larger than any there was,
+    // also when the lease was deleted in between.
+    const floor = held ? held.leaseTransitions : this.#store.revision;
+    const next = {
+      name: this.#name,
+      holderIdentity: hold.identity,
+      leaseDurationSeconds: Math.ceil(hold.leaseDurationMs / 1_000),
+      acquireTime: now,
+      renewTime: now,
+      leaseTransitions: Math.max(floor, epochSeen) + 1,
+    };
+    if (!held) return this.#store.create(leases, next);
+    return this.#store.update(leases, { ...held, ...next }, guard(held));
+  }
+
+  /** @throws StatusError Aborted: somebody wrote the lease meanwhile. */
+  renew(held: Lease, { leaseDurationMs }: Hold): Promise<Lease> {
+    const renewed = {
+      ...held,
+      leaseDurationSeconds: Math.ceil(leaseDurationMs / 1_000),
+      renewTime: timestamp(this.#clock),
+    };
+    return this.#store.update(leases, renewed, guard(held));
+  }
+
+  /**
+   * Empties the lease, so that a successor need not wait; no-op when it is not of that term any more.
+   * A conflict is tried again, as somebody may have labelled the lease.
+   */
+  async release(term: Term, identity: string): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      const held = await this.read();
+      if (!this.isOf(term, identity, held)) return;
+      const free = { ...held, holderIdentity: '', leaseDurationSeconds: 1 };
+      try {
+        await this.#store.update(leases, free, guard(held));
+        return;
+      } catch (error) {
+        if (!hasCode(error, 'Aborted') || tries >= releaseTriesMax) throw error;
+        // The winner may still be on its way to the disk: wait until reads show it.
+        await this.#store.transact([]);
+      }
+    }
+  }
+}
+
+function guard(lease: Lease): Precondition {
+  const { resourceVersion, uid } = lease.metadata;
+  return { resourceVersion, uid };
+}
