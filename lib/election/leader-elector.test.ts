@@ -1,14 +1,9 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
 import { seededRandom, StatusError } from '../base/index.js';
 import { type ApiObject, defineKind } from '../object/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
 import { FakeClock, settle } from '../testing/index.js';
-import {
-  type CallMode,
-  type UnreliableStore,
-  unreliableStore,
-} from '../testing/unreliable-store.js';
+import { type UnreliableStore, unreliableStore } from '../testing/unreliable-store.js';
 import { LeaderElector, type LeaderCallbacks, leases } from './index.js';
 
 const marks = defineKind<ApiObject>({
@@ -271,11 +266,7 @@ describe('an elector at its edges', () => {
     a.stop.abort();
     await a.running;
     expect((await lease()).holderIdentity).to.equal('');
-    const asynchronous = async (): Promise<never> => boom();
-    const b = await leader('b', {
-      onNewLeader: asynchronous as () => never,
-      onStoppedLeading: asynchronous,
-    });
+    const b = await leader('b', { onStoppedLeading: async () => boom() });
     b.stop.abort();
     await b.running;
   });
@@ -302,7 +293,7 @@ describe('an elector at its edges', () => {
       const a = await leader('a');
       const fenced = a.elector.fence();
       const before = await lease();
-      await store.delete(leases, { name: 'lead' });
+      await store.deleteByName(leases, { name: 'lead' });
       expect(await refusal(() => fenced.create(marks, { name: 'one' }))).to.equal('LeadershipLost');
       const late = new Candidate(store, 'late', clock);
       open.push(late);
@@ -318,7 +309,7 @@ describe('an elector at its edges', () => {
       const a = await leader('a');
       const fenced = a.elector.fence();
       const { metadata: _, ...copy } = await lease();
-      await store.delete(leases, { name: 'lead' });
+      await store.deleteByName(leases, { name: 'lead' });
       await store.create(leases, copy);
       expect(await refusal(() => fenced.create(marks, { name: 'one' }))).to.equal('LeadershipLost');
       await clock.advance(2_500);
@@ -365,119 +356,5 @@ describe('an elector at its edges', () => {
       await clock.advance(20_000);
       expect([a.elector.isLeader, b.elector.isLeader]).to.deep.equal([true, false]);
     }
-  });
-});
-
-/** What may happen between two moments; times in milliseconds. */
-const step = fc.oneof(
-  fc.record({
-    type: fc.constant('mode' as const),
-    who: fc.nat(2),
-    mode: fc.constantFrom<CallMode>('pass', 'hang', 'fail'),
-  }),
-  fc.record({ type: fc.constant('release' as const), who: fc.nat(2) }),
-  fc.record({ type: fc.constant('start' as const), who: fc.nat(2) }),
-  fc.record({ type: fc.constant('stop' as const), who: fc.nat(2) }),
-  fc.record({ type: fc.constant('throw' as const), who: fc.nat(2) }),
-  fc.record({ type: fc.constant('delete' as const) }),
-  fc.record({
-    type: fc.constant('wait' as const),
-    ms: fc.constantFrom(0, 500, 2_000, 11_000, 16_000),
-  }),
-);
-
-describe('an elector, whatever happens in whichever order', () => {
-  it('keeps its budgets, tells each begin and end of leading in turn, and one writes at a time', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 24 }), async (steps) => {
-        const clock = new FakeClock();
-        const store = await openStore({ engine: new MemoryEngine(), clock });
-        const members = ['a', 'b', 'c'].map((name) => ({
-          ...{ name, log: [] as string[], stop: new AbortController(), over: true, throws: false },
-          candidate: new Candidate(store, name, clock),
-          runs: 0,
-        }));
-        const start = (member: (typeof members)[number]): void => {
-          if (!member.over) return;
-          member.over = false;
-          member.runs += 1;
-          member.stop = new AbortController();
-          const callbacks: LeaderCallbacks = {
-            onStartedLeading: (signal) => {
-              member.log.push('+');
-              if (member.throws) throw new Error('work failed');
-              return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
-            },
-            onStoppedLeading: () => {
-              member.log.push('-');
-              if (member.throws) throw new Error('callback failed');
-            },
-          };
-          void member.candidate.elector
-            .run(callbacks, member.stop.signal)
-            .then(() => (member.over = true));
-        };
-        let n = 0;
-        for (const next of steps) {
-          const member = members['who' in next ? next.who : 0]!;
-          const { handle } = member.candidate;
-          switch (next.type) {
-            case 'mode':
-              handle.mode = next.mode;
-              break;
-            case 'release':
-              handle.release();
-              break;
-            case 'start':
-              start(member);
-              break;
-            case 'throw':
-              member.throws = !member.throws;
-              break;
-            case 'stop': {
-              member.stop.abort();
-              // A try under way, the release of what it brought: two retry periods.
-              await clock.advance(4_100);
-              expect(member.over, `${member.name} stops within its budget`).to.equal(true);
-              expect(member.candidate.elector.state).to.be.oneOf(['idle', 'stopped']);
-              break;
-            }
-            case 'delete':
-              await store.delete(leases, { name: 'lead' }).catch(() => undefined);
-              break;
-            case 'wait':
-              await clock.advance(next.ms);
-          }
-          await settle();
-          const leading = members.filter(({ candidate }) => candidate.elector.isLeader);
-          let writers = 0;
-          for (const { candidate, over } of members) {
-            const { elector } = candidate;
-            expect(elector.state === 'idle' || elector.state === 'stopped').to.equal(over);
-            const created = elector.fence().create(marks, { name: `m${(n += 1)}` });
-            // A write that hangs is carried out late, or never: it is not waited for.
-            created.then(() => (writers += 1)).catch(() => undefined);
-          }
-          await settle();
-          expect(writers, 'writers at one moment').to.be.at.most(1);
-          for (const { candidate, log } of members) {
-            expect(log.join(''), 'begin and end in turn').to.match(/^(-|\+-)*\+?$/);
-            if (candidate.elector.isLeader) expect(log.at(-1)).to.equal('+');
-          }
-          const deleted = steps.some(({ type }) => type === 'delete');
-          if (!deleted) expect(leading.length, 'leaders by their own word').to.be.at.most(1);
-        }
-        for (const { candidate, stop } of members) {
-          candidate.handle.mode = 'pass';
-          candidate.handle.release();
-          stop.abort();
-        }
-        await clock.advance(20_000);
-        expect(members.map(({ over }) => over)).to.deep.equal([true, true, true]);
-        expect(clock.pending, 'timers left behind').to.equal(0);
-        await store.close();
-      }),
-      { numRuns: 60 },
-    );
   });
 });

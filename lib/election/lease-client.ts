@@ -1,5 +1,5 @@
 import { type Clock, hasCode, timestamp } from '../base/index.js';
-import type { ObjectStore, Precondition } from '../store/index.js';
+import type { ObjectStore } from '../store/index.js';
 import { type Lease, leases } from './lease.js';
 
 /** One time of leading: everything that makes a lease this candidate's own. */
@@ -20,7 +20,7 @@ export interface Hold {
   readonly leaseDurationMs: number;
 }
 
-/** Reads and writes of one lease, each guarded by the version it was decided on. No deadlines here. */
+/** Reads and writes of one lease, each guarded by the version that it was decided on. No deadlines here. */
 export class LeaseClient {
   readonly #store: ObjectStore;
   readonly #name: string;
@@ -66,7 +66,7 @@ export class LeaseClient {
       leaseTransitions: Math.max(floor, epochSeen) + 1,
     };
     if (!held) return this.#store.create(leases, next);
-    return this.#store.update(leases, { ...held, ...next }, guard(held));
+    return this.#store.update(leases, { ...held, ...next });
   }
 
   /** @throws StatusError Aborted: somebody wrote the lease meanwhile. */
@@ -76,7 +76,7 @@ export class LeaseClient {
       leaseDurationSeconds: Math.ceil(leaseDurationMs / 1_000),
       renewTime: timestamp(this.#clock),
     };
-    return this.#store.update(leases, renewed, guard(held));
+    return this.#store.update(leases, renewed);
   }
 
   /**
@@ -89,7 +89,7 @@ export class LeaseClient {
       if (!this.isOf(term, identity, held)) return;
       const free = { ...held, holderIdentity: '', leaseDurationSeconds: 1 };
       try {
-        await this.#store.update(leases, free, guard(held));
+        await this.#store.update(leases, free);
         return;
       } catch (error) {
         if (!hasCode(error, 'Aborted') || tries >= releaseTriesMax) throw error;
@@ -98,9 +98,4 @@ export class LeaseClient {
       }
     }
   }
-}
-
-function guard(lease: Lease): Precondition {
-  const { resourceVersion, uid } = lease.metadata;
-  return { resourceVersion, uid };
 }
