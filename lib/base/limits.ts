@@ -2,8 +2,9 @@
 export const limits = {
   /** Encoded bytes of one object; etcd's request limit is the same order (1.5 MiB). */
   objectBytesMax: 1_572_864,
-  /** Objects in one transaction. */
+  /** Writing operations in one transaction, and checks beside them. */
   transactionOperationsMax: 1_000,
+  transactionChecksMax: 10_000,
   /** Transactions in one disk batch: bounds the latency of the last one. */
   batchTransactionsMax: 500,
   batchBytesMax: 4_194_304,
@@ -23,7 +24,7 @@ export const limits = {
   compactionStepRecords: 5_000,
   /** Share of the time that a compaction works while the history is not over its bytes. */
   compactionTimeShare: 0.5,
-  /** Free bytes below which the store takes deletions only. */
+  /** Free bytes below which the store takes only what leads to less, and below half of which only final deletions. */
   freeBytesFloor: 67_108_864,
   /** Objects in one list page: default and maximum. */
   pageSizeDefault: 500,

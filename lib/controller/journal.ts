@@ -38,6 +38,7 @@ export const reconcileRecords = defineKind<ReconcileRecord>({
   plural: 'reconcilerecords',
   scope: 'Cluster',
   statusFields: [],
+  takenWhenFull: true,
 });
 
 /** Times closer than this are one time. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { seededRandom, StatusError } from '../base/index.js';
+import { limits, seededRandom, StatusError } from '../base/index.js';
 import { type ApiObject, defineKind } from '../object/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
 import { FakeClock, settle } from '../testing/index.js';
@@ -125,6 +125,22 @@ describe('leader election', () => {
     await together([a], 3_000);
     expect(a.elector.isLeader).to.equal(false);
     expect(a.log.slice(0, 3)).to.deep.equal(['leader a', 'started', 'leader b']);
+  });
+
+  it('a fenced transaction may write as much as an unfenced one: the fence does not count', async () => {
+    const a = join('a');
+    await together(open, 3_000);
+    const { transactionOperationsMax } = limits;
+    const creations = Array.from({ length: transactionOperationsMax }, (_, n) => ({
+      op: 'create' as const,
+      kind: marks,
+      object: { name: `m${n}` },
+    }));
+    const results = await a.elector.fence().transact(creations);
+    expect(results).to.have.length(transactionOperationsMax);
+    const more = [...creations, { op: 'create' as const, kind: marks, object: { name: 'x' } }];
+    for (const writer of [a.elector.fence(), store])
+      expect(await refusal(writer.transact(more))).to.equal('TransactionTooLarge');
   });
 
   it('an ordinary conflict through the fence stays a conflict', async () => {

@@ -17,4 +17,5 @@ export const leases = defineKind<Lease>({
   plural: 'leases',
   scope: 'Cluster',
   statusFields: [],
+  takenWhenFull: true,
 });

@@ -42,6 +42,11 @@ export interface KindInit<
   /** The moves its state may make; every other is refused at commit, on every path. */
   readonly states?: StateMachine;
   readonly columns?: readonly Column<T>[];
+  /**
+   * Small records that deletions depend on, such as leases: on a nearly full disk they are still
+   * written, up to 16 KiB each, as long as half of the reserve is left. Default false.
+   */
+  readonly takenWhenFull?: boolean;
 }
 
 /**
@@ -77,6 +82,8 @@ export interface Kind<
   readonly columns: readonly Column<T>[];
   readonly indexes: Readonly<Partial<Record<string, IndexFunction<T>>>>;
   readonly states: StateMachine | undefined;
+  /** See {@link KindInit.takenWhenFull}. */
+  readonly takenWhenFull: boolean;
   /** Carries the object's type; never set. */
   readonly _type?: T;
   /** Carries the names of the indexes; never set. */
@@ -141,6 +148,7 @@ function freezeKind<
     immutableFields: [],
     initialStatus: {},
     columns: [],
+    takenWhenFull: false,
     indexes: {},
     states: undefined,
     ...init,

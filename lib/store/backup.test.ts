@@ -1,10 +1,17 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { hasCode } from '../base/index.js';
+import { hasCode, StatusError } from '../base/index.js';
 import { type ApiObject, defineKind } from '../object/index.js';
-import { backupToFile, LevelEngine, MemoryEngine, openStore, restoreBackup } from './index.js';
+import {
+  backupToFile,
+  LevelEngine,
+  MemoryEngine,
+  type ObjectStore,
+  openStore,
+  restoreBackup,
+} from './index.js';
 
 interface Thing extends ApiObject {
   readonly value?: number;
@@ -32,7 +39,7 @@ describe('backup', () => {
     return store;
   }
 
-  it('of a running store holds one revision, and restores under a new store id with revisions going on', async () => {
+  it('of a running store holds one revision, and restores under a new store id, far beyond its revisions', async () => {
     await using store = await filled(1_200);
     await store.deleteByName(things, { name: 't7' });
     const { revision } = store;
@@ -52,35 +59,148 @@ describe('backup', () => {
       const memory = new MemoryEngine();
       const open = engine ?? (() => memory);
       const restored = await restoreBackup(path, open());
-      expect(restored).to.include({ revision: at, objects });
+      expect(restored).to.include({ revision: at + 2 ** 32, objects });
       await using again = await openStore({ engine: open() });
       expect(again.storeId).to.equal(restored.storeId);
       expect(again.storeId).to.not.equal(store.storeId);
-      expect(again.revision).to.equal(at);
+      expect(again.revision).to.equal(restored.revision);
       expect((await again.list(things)).items).to.have.length(objects);
-      expect(await again.get(things, { name: 't8' })).to.deep.equal(
-        await store.get(things, { name: 't8' }),
-      );
+      const { metadata, ...before } = (await store.get(things, { name: 't8' })) as Thing;
+      expect(await again.get(things, { name: 't8' })).to.deep.equal({
+        ...before,
+        metadata: { ...metadata, resourceVersion: String(restored.revision) },
+      });
       await again.verify();
       const made = await again.create(things, { name: 'new' });
-      expect(Number(made.metadata.resourceVersion)).to.equal(at + 1);
-      const { signal } = new AbortController();
-      const old = again.watch(things, { fromRevision: at - 5, signal });
-      const error = await Promise.resolve(old[Symbol.asyncIterator]().next()).catch(
-        (e: unknown) => e,
-      );
-      expect(hasCode(error, 'OutOfRange')).to.equal(true);
+      expect(Number(made.metadata.resourceVersion)).to.equal(restored.revision + 1);
+      await again.compact();
+      await again.verify();
     }
+  });
+
+  async function watchError(store: ObjectStore, fromRevision: number): Promise<unknown> {
+    const { signal } = new AbortController();
+    const watch = store.watch(things, { fromRevision, signal });
+    return Promise.resolve(watch[Symbol.asyncIterator]().next()).catch((e: unknown) => e);
+  }
+
+  for (const kind of ['level', 'memory'] as const) {
+    it(`restored twice over one store gives neither life a cursor or version of another (${kind})`, async () => {
+      const memory = new MemoryEngine();
+      const directory = join(folder, 'data');
+      const engine = () => (kind === 'level' ? new LevelEngine({ directory }) : memory);
+      let store = await openStore({ engine: engine() });
+      for (let n = 0; n < 20; n += 1) await store.create(things, { name: `t${n}`, value: n });
+      await backupToFile(store, path);
+      const lives: { revision: number; versions: string[]; storeId: string }[] = [];
+      for (let life = 0; life < 3; life += 1) {
+        // Written after the backup: known to clients, and gone with the restore.
+        for (let n = 0; n < 30; n += 1) {
+          const { metadata } = await store.create(things, { name: `l${life}-${n}` });
+          expect(Number(metadata.resourceVersion)).to.equal(store.revision);
+        }
+        const { items } = await store.list(things);
+        const versions = items.map((o) => o.metadata.resourceVersion);
+        lives.push({ revision: store.revision, versions, storeId: store.storeId });
+        await store.close();
+        const restored = await restoreBackup(path, engine(), { replace: true });
+        expect(restored.revision).to.equal((lives.at(-1)?.revision ?? 0) + 2 ** 32);
+        expect(typeof restored.kept).to.equal(kind === 'level' ? 'string' : 'undefined');
+        store = await openStore({ engine: engine() });
+        // It goes on writing, further than the life before went beyond the backup.
+        for (let n = 0; n < 40; n += 1) {
+          await store.create(things, { name: 'more', value: n });
+          await store.deleteByName(things, { name: 'more' });
+        }
+        const object = (await store.get(things, { name: 't1' })) as Thing;
+        for (const old of lives) {
+          expect(old.storeId).to.not.equal(store.storeId);
+          expect(old.versions).to.not.include(object.metadata.resourceVersion);
+          for (const resourceVersion of old.versions) {
+            const guarded = store.deleteByName(things, { name: 't1' }, { resourceVersion });
+            const error = await guarded.catch((e: unknown) => e);
+            expect(hasCode(error, 'Aborted')).to.equal(true);
+          }
+          for (const cursor of [0, 1, old.revision - 1, old.revision, old.revision + 5])
+            expect(hasCode(await watchError(store, cursor), 'OutOfRange'), `${cursor}`).to.equal(
+              true,
+            );
+        }
+        expect((await store.list(things)).items).to.have.length(20);
+      }
+      await store.close();
+    });
+  }
+
+  it('of a store somewhere else is restored beyond the revision that is given, and refused when revisions are exhausted', async () => {
+    await using store = await filled(5);
+    await backupToFile(store, path);
+    const afterRevision = 7 * 2 ** 32 + 12;
+    const { revision } = await restoreBackup(path, new MemoryEngine(), { afterRevision });
+    expect(revision).to.equal(8 * 2 ** 32 + 12);
+    for (const last of [2 ** 48 - 1, 2 ** 48 - 2 ** 33, Number.MAX_SAFE_INTEGER]) {
+      const engine = new MemoryEngine();
+      const restore = restoreBackup(path, engine, { afterRevision: last });
+      const error = await restore.catch((e: unknown) => e);
+      expect(error).to.be.instanceOf(StatusError);
+      expect((error as StatusError).reason).to.equal('RevisionsExhausted');
+      expect((error as StatusError).message).to.contain(String(last));
+      await using empty = await openStore({ engine });
+      expect(empty.revision).to.equal(0);
+    }
+    // The last one that is possible still reads and writes.
+    const engine = new MemoryEngine();
+    const last = 2 ** 48 - 1 - 2 ** 33;
+    await restoreBackup(path, engine, { afterRevision: last });
+    await using far = await openStore({ engine });
+    await far.create(things, { name: 'far' });
+    await far.verify();
+    for (const wrong of [-1, 0.5, NaN]) {
+      const restore = restoreBackup(path, new MemoryEngine(), { afterRevision: wrong });
+      expect(hasCode(await restore.catch((e: unknown) => e), 'InvalidArgument')).to.equal(true);
+    }
+  });
+
+  it('takes the place of a damaged store, and asks for a revision when that one does not tell its own', async () => {
+    const directory = join(folder, 'data');
+    const store = await openStore({ engine: new LevelEngine({ directory }) });
+    await store.create(things, { name: 'a', value: 1 });
+    await backupToFile(store, path);
+    await store.close();
+    await rm(join(directory, 'db', 'CURRENT'));
+    const restored = await restoreBackup(path, new LevelEngine({ directory }), { replace: true });
+    expect((await readdir(restored.kept ?? '')).sort()).to.deep.equal(['db', 'high-water']);
+    await writeFile(join(directory, 'high-water'), 'nothing legible');
+    const restore = restoreBackup(path, new LevelEngine({ directory }), { replace: true });
+    const error = await restore.catch((e: unknown) => e);
+    expect((error as StatusError).reason).to.equal('RevisionUnknown');
+    const again = await restoreBackup(path, new LevelEngine({ directory }), {
+      replace: true,
+      afterRevision: restored.revision,
+    });
+    expect(again.revision).to.equal(restored.revision + 2 ** 32);
+    expect(again.kept).to.not.equal(restored.kept);
+    await using opened = await openStore({ engine: new LevelEngine({ directory }) });
+    expect((await opened.get(things, { name: 'a' }))?.value).to.equal(1);
   });
 
   it('refuses a directory that holds something', async () => {
     await using store = await filled(1);
     await backupToFile(store, path);
-    const engine = new MemoryEngine();
-    await using other = await openStore({ engine });
-    await other.create(things, { name: 'a' });
-    const error = await restoreBackup(path, engine).catch((e: unknown) => e);
-    expect(hasCode(error, 'FailedPrecondition')).to.equal(true);
+    const memory = new MemoryEngine();
+    for (const engine of [
+      () => memory,
+      () => new LevelEngine({ directory: join(folder, 'data') }),
+    ]) {
+      await using other = await openStore({ engine: engine() });
+      await other.create(things, { name: 'a' });
+      await other.close();
+      const error = await restoreBackup(path, engine()).catch((e: unknown) => e);
+      expect(hasCode(error, 'FailedPrecondition')).to.equal(true);
+      expect((error as StatusError).reason).to.equal('NotEmpty');
+      await using again = await openStore({ engine: engine() });
+      expect((await again.list(things)).items.map((o) => o.name)).to.deep.equal(['a']);
+    }
   });
 
   it('with any byte changed or its end missing is refused, and nothing is restored', async () => {

@@ -1,23 +1,43 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import {
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { createServer, connect, type Server } from 'node:net';
 import { join } from 'node:path';
-import { failedPrecondition, type StatusError } from '../base/index.js';
+import { Level } from 'level';
+import { failedPrecondition, messageOf, StatusError } from '../base/index.js';
 
 /**
- * One owner per data directory.
+ * One owner per data directory, whatever path, process or container it is reached from.
  *
- * LevelDB's own lock vanishes when its LOCK file is merely read, or when a second open fails in the
- * same process (research/reliability.md section 1). So three of ours stand before it: a registry of
- * this process, an abstract socket that the kernel frees with the process, and a pid file that says
- * who holds it (and stands in where abstract sockets do not exist or the namespace differs).
+ * Guarantees:
+ * - At most one holder, also across pid, network and mount namespaces of one kernel.
+ * - The kernel frees the lock when its process ends, however it ends.
+ * - A refused attempt changes nothing but the log of the lock's own folder.
+ *
+ * Three locks stand behind that. The kernel's lock on `lock/LOCK` is the one that holds across
+ * namespaces. It is taken by a LevelDB without content, because Node has no call for it. The kernel
+ * drops it when the process closes any handle of that file, so nothing may read `lock/LOCK`; should
+ * somebody do so, an abstract socket still refuses other processes of the same network namespace. A
+ * registry refuses this process itself, to which the kernel would grant its own lock again.
+ *
+ * Caveat: a network file system shared by several machines needs working POSIX locks (NFSv4 has them).
  */
 export interface DirectoryLock {
   release(): Promise<void>;
 }
 
+/** Directories that this process holds, by real path and by device and inode. */
 const held = new Set<string>();
 const pidFile = 'kedge.pid';
+const lockFolder = 'lock';
 
 function refused(directory: string, owner: string): StatusError {
   return failedPrecondition(
@@ -26,8 +46,17 @@ function refused(directory: string, owner: string): StatusError {
   );
 }
 
-function socketName(directory: string): string {
-  return `\0kedge-${createHash('sha256').update(directory).digest('hex').slice(0, 32)}`;
+function unlockable(directory: string, cause: unknown): StatusError {
+  return new StatusError({
+    code: 'Unavailable',
+    reason: 'LockUnavailable',
+    message: `data directory ${directory} can't be locked (${messageOf(cause)}); it needs a writable disk with room, on a file system with POSIX locks`,
+    cause,
+  });
+}
+
+function socketName(identity: string): string {
+  return `\0kedge-${createHash('sha256').update(identity).digest('hex').slice(0, 32)}`;
 }
 
 function askOwner(name: string): Promise<string> {
@@ -49,9 +78,9 @@ function listen(server: Server, name: string): Promise<void> {
   });
 }
 
-async function lockSocket(directory: string): Promise<Server | undefined> {
+async function lockSocket(directory: string, identity: string): Promise<Server | undefined> {
   if (process.platform !== 'linux') return undefined;
-  const name = socketName(directory);
+  const name = socketName(identity);
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
     socket.end(String(process.pid));
@@ -67,63 +96,85 @@ async function lockSocket(directory: string): Promise<Server | undefined> {
   return server;
 }
 
-/** When the process started, in clock ticks since boot: tells a live owner from a reused pid. */
-async function startTime(pid: number): Promise<string | undefined> {
-  try {
-    const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    // A zombie holds nothing any more; it only waits for its parent.
-    return fields[0] === 'Z' ? 'zombie' : fields[19];
-  } catch {
-    return undefined; // no such process, or no procfs: then only liveness counts
-  }
+/** Which pid namespace this process counts in; a pid says nothing elsewhere. */
+async function pidNamespace(): Promise<string> {
+  return readlink('/proc/self/ns/pid').catch(() => '');
 }
 
-async function livingOwner(file: string): Promise<number | undefined> {
-  let text: string;
+/** Who the pid file says holds the directory; only a hint, the locks decide. */
+async function hintedOwner(directory: string): Promise<string> {
+  const text = await readFile(join(directory, pidFile), 'utf8').catch(() => '');
+  const [pid = '', namespace = ''] = text.trim().split(' ');
+  if (!/^\d+$/.test(pid)) return 'another process';
+  if (namespace !== (await pidNamespace())) return `another process (pid ${pid} in its container)`;
+  return `process ${pid}`;
+}
+
+/** The kernel's lock, as the LOCK of an empty database; closing the database frees it. */
+async function lockFile(directory: string): Promise<Level> {
+  const folder = join(directory, lockFolder);
+  const take = async (): Promise<Level> => {
+    const level = new Level(folder, { writeBufferSize: 64 * 1024, cacheSize: 64 * 1024 });
+    try {
+      await level.open();
+      return level;
+    } catch (error) {
+      const cause: unknown = error instanceof Error ? (error.cause ?? error) : error;
+      const { code } = cause as { readonly code?: unknown };
+      // ENOLCK, ENOSYS, EOPNOTSUPP: the file system has no locks, so nobody holds this one.
+      const impossible = /No locks available|not implemented|not supported/i.test(messageOf(cause));
+      if (code === 'LEVEL_LOCKED' && !impossible)
+        throw refused(directory, await hintedOwner(directory));
+      throw cause;
+    }
+  };
+  await mkdir(folder, { recursive: true, mode: 0o700 });
   try {
-    text = await readFile(file, 'utf8');
-  } catch {
-    return undefined; // nobody wrote one
-  }
-  const [pidText = '', started = ''] = text.trim().split(' ');
-  const pid = Number(pidText);
-  if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return undefined;
-  try {
-    process.kill(pid, 0);
+    return await take();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return undefined;
+    if (error instanceof StatusError) throw error;
+    // The database is damaged or half made. Only its LOCK matters, which stays: were it made anew,
+    // two processes could each hold one of the two files.
+    for (const name of await readdir(folder))
+      if (name !== 'LOCK') await rm(join(folder, name), { force: true });
+    return await take();
   }
-  const now = await startTime(pid);
-  return now !== undefined && started !== '' && now !== started ? undefined : pid;
 }
 
 /**
  * Takes the directory for this process, creating it with mode 0700.
- * @throws StatusError FailedPrecondition (DirectoryLocked) that names the owner's pid.
+ * @throws StatusError FailedPrecondition (DirectoryLocked) that names the owner where it is known,
+ * Unavailable (LockUnavailable) when the lock itself can't be made.
  */
 export async function lockDirectory(path: string): Promise<DirectoryLock> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   const directory = await realpath(path);
-  if (held.has(directory)) throw refused(directory, `this process (${process.pid})`);
-  held.add(directory);
+  const { dev, ino } = await stat(directory, { bigint: true });
+  const identity = `${dev}:${ino}`;
+  // By inode as well: a bind mount has a real path of its own.
+  const names = [directory, identity];
+  if (names.some((name) => held.has(name)))
+    throw refused(directory, `this process (${process.pid})`);
+  for (const name of names) held.add(name);
   let server: Server | undefined;
-  try {
-    server = await lockSocket(directory);
-    const file = join(directory, pidFile);
-    const owner = await livingOwner(file);
-    if (owner !== undefined) throw refused(directory, `process ${owner}`);
-    await writeFile(file, `${process.pid} ${(await startTime(process.pid)) ?? ''}\n`);
-  } catch (error) {
+  let database: Level | undefined;
+  const free = async (): Promise<void> => {
+    await database?.close();
     server?.close();
-    held.delete(directory);
-    throw error;
+    for (const name of names) held.delete(name);
+  };
+  try {
+    server = await lockSocket(directory, identity);
+    database = await lockFile(directory);
+    await writeFile(join(directory, pidFile), `${process.pid} ${await pidNamespace()}\n`);
+  } catch (error) {
+    await free();
+    throw error instanceof StatusError ? error : unlockable(directory, error);
   }
   return {
     async release() {
       await rm(join(directory, pidFile), { force: true });
-      server?.close();
-      held.delete(directory);
+      await free();
     },
   };
 }

@@ -1,3 +1,5 @@
+import { failedPrecondition, type StatusError } from '../base/index.js';
+
 /** Address of a record. */
 export interface RecordAddress {
   readonly revision: number;
@@ -52,9 +54,48 @@ export interface Engine {
   saveCheckpoint(checkpoint: Checkpoint): Promise<void>;
   /** Forgets records, all or none; after a crash a later call may be undone while earlier ones hold. */
   drop(addresses: readonly RecordAddress[]): Promise<void>;
+  /**
+   * Tells that everything up to `revision` was read back and is whole: from then on a log that ends
+   * before it is refused. Durable when it resolves. Absent where a log can't lose its end.
+   */
+  confirm?(revision: number): Promise<void>;
   /** Bytes that can still be written; undefined where there is no such limit. */
   freeBytes?(): Promise<number | undefined>;
   close(): Promise<void>;
+}
+
+/** Whether a replacement may take the place of a store that holds something. */
+export type Existing = 'refuse' | 'keep';
+
+/**
+ * Writes the new content into an empty engine, which it opens and closes. `last` is a revision that
+ * the replaced store reached, within the second before it stopped; undefined when that is unknown.
+ */
+export type Fill = (fresh: Engine, last: number | undefined) => Promise<void>;
+
+/** What became of a replacement. */
+export interface Replacement {
+  /** Where the replaced store is kept; absent when there was none. */
+  readonly kept?: string;
+}
+
+/** The refusal of a replacement that would take the place of something. */
+export function notEmpty(): StatusError {
+  return failedPrecondition(
+    'NotEmpty',
+    'there is a store already; restore elsewhere, or replace it (option `replace: true`): what is there is kept aside',
+  );
+}
+
+/** An engine whose whole content can be replaced. */
+export interface ReplaceableEngine extends Engine {
+  /**
+   * Puts what `fill` writes in the place of everything that is there, all or nothing: after a crash at
+   * any moment the engine opens with the old content or with the new. What is replaced is kept aside.
+   * The engine must not be open.
+   * @throws StatusError FailedPrecondition (NotEmpty) when something is there and `existing` is `refuse`
+   */
+  replace(existing: Existing, fill: Fill): Promise<Replacement>;
 }
 
 /** Checkpoint of an empty, never compacted log. */

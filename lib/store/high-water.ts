@@ -1,8 +1,9 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { type Clock, StatusError, type Timer } from '../base/index.js';
+import type { Clock, Timer } from '../base/index.js';
+import { type FileSystem, type OpenFile, systemErrorCode } from './file-system.js';
 
-/** The mark lags behind the log by at most this. */
+/** While writes go on, the mark lags behind the log by at most this. */
 const writeMs = 1_000;
 /** Two copies in sectors of their own, written in turn: a torn write leaves the other. */
 const slotBytes = 512;
@@ -21,86 +22,122 @@ function decodeSlot(slot: Buffer): number | undefined {
   return good ? Number(text) : undefined;
 }
 
+/** What a mark's file says: the last revision known to be written, nothing legible, or no file. */
+export type MarkState =
+  | { readonly type: 'mark'; readonly revision: number }
+  | { readonly type: 'illegible' }
+  | { readonly type: 'missing' };
+
 /**
- * The last revision known to be written, in a file beside the database: LevelDB loses a damaged tail
- * without a word (research/reliability.md section 1), and only a witness outside it can tell.
+ * The last revision known to be written, in a file beside the database: LevelDB drops a damaged tail
+ * of its log without an error, and only a witness outside the database can tell.
  */
 export class HighWaterMark {
-  readonly #file: string;
+  readonly #files: FileSystem;
+  readonly #path: string;
   readonly #clock: Clock;
   #known = 0;
-  #written = 0;
+  /** The revision that is durably in the file; undefined while that is not known. */
+  #written: number | undefined;
+  /** Slot of the mark that is on disk; the next one goes into the other. */
   #slot = 0;
-  #handle: FileHandle | undefined;
+  #file: OpenFile | undefined;
   #timer: Timer | undefined;
-  #writing: Promise<void> | undefined;
+  #writing: Promise<void> = Promise.resolve();
 
-  constructor(file: string, clock: Clock) {
-    this.#file = file;
+  constructor(files: FileSystem, path: string, clock: Clock) {
+    this.#files = files;
+    this.#path = path;
     this.#clock = clock;
   }
 
-  /** The mark as it was left; undefined when there is no file. @throws StatusError DataLoss for a file that holds no mark. */
-  async read(): Promise<number | undefined> {
+  /** The mark as it was left. */
+  async read(): Promise<MarkState> {
     try {
-      this.#handle = await open(this.#file, 'r+');
+      this.#file = await this.#files.open(this.#path, 'r+');
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      if (systemErrorCode(error) === 'ENOENT') return { type: 'missing' };
       throw error;
     }
-    const content = await this.#handle.readFile();
+    const content = await this.#file.read(0, slotBytes * slots.length);
     const marks = slots.map((slot) =>
       decodeSlot(content.subarray(slot * slotBytes, (slot + 1) * slotBytes)),
     );
-    const mark = Math.max(...marks.map((m) => m ?? -1));
-    if (mark < 0)
-      throw new StatusError({
-        code: 'DataLoss',
-        reason: 'Damaged',
-        message: `${this.#file} holds no revision: it is damaged; restore the data directory from a backup`,
-      });
-    this.#slot = marks.indexOf(mark);
-    this.#known = mark;
-    this.#written = mark;
-    return mark;
+    const revision = Math.max(...marks.map((mark) => mark ?? -1));
+    if (revision < 0) return { type: 'illegible' };
+    this.#slot = marks.indexOf(revision);
+    this.#known = revision;
+    // What was read may not be durable: who wrote it may have died before it synced.
+    this.#written = undefined;
+    return { type: 'mark', revision };
   }
 
-  /** Makes the file, durable, at revision 0. Its directory is the caller's to sync. */
-  async create(): Promise<void> {
-    this.#handle = await open(this.#file, 'w', 0o600);
-    await this.#handle.write(Buffer.concat([encodeSlot(0), encodeSlot(0)]), 0);
-    await this.#handle.sync();
+  /** Makes the file, whole and durable, or not at all; an illegible one is replaced. */
+  async create(revision = 0): Promise<void> {
+    await this.#file?.close();
+    this.#file = undefined;
+    const fresh = `${this.#path}.new`;
+    const file = await this.#files.open(fresh, 'w');
+    try {
+      await file.write(Buffer.concat([encodeSlot(revision), encodeSlot(revision)]), 0);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await this.#files.rename(fresh, this.#path);
+    await this.#files.syncDirectory(dirname(this.#path));
+    this.#known = revision;
+    this.#written = revision;
+    this.#file = await this.#files.open(this.#path, 'r+');
   }
 
-  /** Notes a revision that is durable; the file follows within a second. */
+  /** Notes a revision that is durable in the log; the file follows within a second. */
   note(revision: number): void {
     this.#known = Math.max(this.#known, revision);
     this.#timer ??= this.#clock.setTimer(
       () => {
         this.#timer = undefined;
-        // A mark that can't be written stays behind the log, which is safe.
-        this.#writing = this.#write().catch(() => undefined);
+        // Behind the log is safe, only less is known; the next second tries again.
+        this.#write().catch(() => {
+          if (this.#file) this.note(revision);
+        });
       },
       writeMs,
       { background: true },
     );
   }
 
-  async close(): Promise<void> {
-    this.#timer?.cancel();
-    await this.#writing;
-    // As above: behind is safe, and closing must go on (a full disk is when it matters).
-    await this.#write().catch(() => undefined);
-    await this.#handle?.close();
-    this.#handle = undefined;
+  /** Notes a revision and resolves when the file says so durably. */
+  async confirm(revision: number): Promise<void> {
+    this.#known = Math.max(this.#known, revision);
+    await this.#write();
   }
 
-  async #write(): Promise<void> {
-    if (this.#known === this.#written || !this.#handle) return;
+  /** Writes what is known and closes the file; a mark that can't be written stays behind the log. */
+  async close(): Promise<void> {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    // Closing must go on: a full disk is when it matters.
+    await this.#write().catch(() => undefined);
+    await this.#file?.close();
+    this.#file = undefined;
+  }
+
+  /** One write at a time: two would share a slot. */
+  #write(): Promise<void> {
+    const written = this.#writing.then(() => this.#writeKnown());
+    this.#writing = written.catch(() => undefined);
+    return written;
+  }
+
+  async #writeKnown(): Promise<void> {
+    if (this.#known === this.#written || !this.#file) return;
     const mark = this.#known;
-    this.#slot = 1 - this.#slot;
-    await this.#handle.write(encodeSlot(mark), 0, slotBytes, this.#slot * slotBytes);
-    await this.#handle.datasync();
+    // Only a write that succeeded moves on: after one that failed the good slot is still the other.
+    const slot = 1 - this.#slot;
+    await this.#file.write(encodeSlot(mark), slot * slotBytes);
+    await this.#file.sync();
+    this.#slot = slot;
     this.#written = mark;
   }
 }

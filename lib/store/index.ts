@@ -14,12 +14,34 @@
  * Not promised: a bound on the delay of events, or that history older than the limits is kept.
  */
 export * from './store.js';
-export type { Checkpoint, Engine, EngineRecord, EngineState, RecordAddress } from './engine.js';
+export type {
+  Checkpoint,
+  Engine,
+  EngineRecord,
+  EngineState,
+  Existing,
+  Fill,
+  RecordAddress,
+  ReplaceableEngine,
+  Replacement,
+} from './engine.js';
 export { MemoryEngine } from './memory-engine.js';
 export { LevelEngine, type LevelEngineOptions } from './level-engine.js';
 export { openStore } from './log-store.js';
 export type { StoreOptions } from './store-options.js';
-export { backupToFile, restoreBackup } from './restore-backup.js';
+export {
+  backupToFile,
+  restoreBackup,
+  type RestoreOptions,
+  type RestoreReport,
+} from './restore-backup.js';
+export {
+  type DirectoryEntry,
+  type FileSystem,
+  nodeFileSystem,
+  type OpenFile,
+  type OpenMode,
+} from './file-system.js';
 export { TransactionalWrites } from './transactional-writes.js';
 export { addFinalizer, removeFinalizer } from './finalizers.js';
 export { keyOfOperation } from './operations.js';

@@ -1,4 +1,3 @@
-import { access, mkdir, open, readdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { Level } from 'level';
@@ -10,10 +9,17 @@ import {
   type Engine,
   type EngineRecord,
   type EngineState,
+  type Existing,
+  type Fill,
   type RecordAddress,
+  type ReplaceableEngine,
+  type Replacement,
   type ScanOptions,
 } from './engine.js';
-import { HighWaterMark } from './high-water.js';
+import { type FileSystem, nodeFileSystem } from './file-system.js';
+import { HighWaterMark, type MarkState } from './high-water.js';
+import { replaceStore } from './replace-store.js';
+import { databaseName, finishReplacement, markName } from './replacement.js';
 import { checkTables } from './table-check.js';
 
 const schemaVersion = 2;
@@ -45,6 +51,8 @@ export interface LevelEngineOptions {
   /** Bytes LevelDB gathers in memory before a file; default 16 MiB (research/performance.md section 2). */
   readonly writeBufferBytes?: number;
   readonly clock?: Clock;
+  /** Where the files beside the database live; tests give one that fails. Default: the machine's. */
+  readonly fileSystem?: FileSystem;
   /** Only for the test that proves that the power-loss test sees: appends without waiting for the disk. */
   readonly unsafeNoSync?: boolean;
 }
@@ -60,8 +68,9 @@ function encodeKey({ revision, index }: RecordAddress): Buffer {
 }
 
 /** The log on LevelDB: every append is one batch, synced before it resolves. */
-export class LevelEngine implements Engine {
+export class LevelEngine implements ReplaceableEngine {
   readonly #options: LevelEngineOptions;
+  readonly #files: FileSystem;
   readonly #path: string;
   #lock: DirectoryLock | undefined;
   #open: Level<Buffer, Buffer> | undefined;
@@ -73,8 +82,9 @@ export class LevelEngine implements Engine {
 
   constructor(options: LevelEngineOptions) {
     this.#options = options;
+    this.#files = options.fileSystem ?? nodeFileSystem;
     this.#openingMark = join(options.directory, 'opening');
-    this.#path = join(options.directory, 'db');
+    this.#path = join(options.directory, databaseName);
   }
 
   get #db(): Level<Buffer, Buffer> {
@@ -91,20 +101,21 @@ export class LevelEngine implements Engine {
     const { directory } = this.#options;
     this.#lock = await lockDirectory(directory);
     try {
-      this.#highWater = new HighWaterMark(
-        join(directory, 'high-water'),
-        this.#options.clock ?? systemClock,
-      );
-      const highWater = await this.#highWater.read();
-      // A damaged CURRENT makes LevelDB begin anew, over what is there.
-      if (highWater !== undefined && !(await readdir(this.#path)).includes('CURRENT'))
+      await finishReplacement(this.#files, directory);
+      this.#highWater = this.#markAt(join(directory, markName));
+      const mark = await this.#highWater.read();
+      // LevelDB begins anew, over what is there, when CURRENT is missing.
+      if (mark.type !== 'missing' && !(await this.#files.exists(join(this.#path, 'CURRENT'))))
         throw this.#damaged('its CURRENT file is missing');
       await this.#markOpening();
       this.#open = await this.#openDatabase();
-      const meta = await this.#loadMeta(newStoreId, highWater);
+      // LevelDB syncs the files that it makes, and not all of their names.
+      await this.#files.syncDirectory(this.#path);
+      const meta = await this.#loadMeta(newStoreId, mark.type !== 'missing');
       this.#storeId = meta.storeId;
       const { storeId, checkpoint } = meta;
-      return { storeId, checkpoint, highWater: await this.#initialMark(highWater) };
+      const highWater = mark.type === 'mark' ? mark.revision : await this.#makeMark(mark, meta);
+      return { storeId, checkpoint, highWater };
     } catch (error) {
       await this.close();
       throw error instanceof StatusError ? error : this.#damaged(messageOf(error), error);
@@ -116,14 +127,11 @@ export class LevelEngine implements Engine {
    * a process that died while it was opening looks at every block first.
    */
   async #markOpening(): Promise<void> {
-    const diedOpening = await access(this.#openingMark).then(
-      () => true,
-      () => false,
-    );
+    const diedOpening = await this.#files.exists(this.#openingMark);
     if (diedOpening) await checkTables(this.#path);
     // Without a mark (a full disk) an abort stays unexplained, and nothing else is lost.
-    this.#marked = await writeFile(this.#openingMark, '', { mode: 0o600 }).then(
-      () => true,
+    this.#marked = await this.#files.open(this.#openingMark, 'w').then(
+      (file) => file.close().then(() => true),
       () => diedOpening,
     );
   }
@@ -131,11 +139,11 @@ export class LevelEngine implements Engine {
   async #unmarkOpening(): Promise<void> {
     if (!this.#marked) return;
     this.#marked = false;
-    await rm(this.#openingMark, { force: true });
+    await this.#files.remove(this.#openingMark);
   }
 
   async #openDatabase(): Promise<Level<Buffer, Buffer>> {
-    await mkdir(this.#path, { recursive: true, mode: 0o700 });
+    await this.#files.makeDirectory(this.#path);
     const db = new Level<Buffer, Buffer>(this.#path, {
       keyEncoding: 'buffer',
       valueEncoding: 'buffer',
@@ -150,10 +158,10 @@ export class LevelEngine implements Engine {
     return db;
   }
 
-  async #loadMeta(newStoreId: () => string, highWater: number | undefined): Promise<Meta> {
+  async #loadMeta(newStoreId: () => string, hasMark: boolean): Promise<Meta> {
     const stored = (await this.#db.get(metaKey)) as Buffer | undefined;
     if (stored === undefined) {
-      if (highWater !== undefined) throw this.#damaged('its identity record is missing');
+      if (hasMark) throw this.#damaged('its identity record is missing');
       const meta = { schemaVersion, storeId: newStoreId(), checkpoint: emptyCheckpoint };
       await this.#saveMeta(meta);
       return meta;
@@ -183,14 +191,27 @@ export class LevelEngine implements Engine {
       .write(synced);
   }
 
-  /** The mark comes into being with the database: later, its absence is damage. */
-  async #initialMark(highWater: number | undefined): Promise<number> {
-    if (highWater !== undefined) return highWater;
-    for await (const [first] of this.scan(0))
-      if (first) throw this.#damaged('its high-water file is missing');
+  #markAt(path: string): HighWaterMark {
+    return new HighWaterMark(this.#files, path, this.#options.clock ?? systemClock);
+  }
+
+  /**
+   * The mark comes into being with the database, before the first write. Later its absence is damage,
+   * and so is one that can't be read, unless nothing was ever written: then a first start was
+   * interrupted.
+   */
+  async #makeMark(found: MarkState, { checkpoint }: Meta): Promise<number> {
+    const wrong = found.type === 'missing' ? 'is missing' : 'holds no revision';
+    const [first] = await this.#firstRecords();
+    if (first || checkpoint.revision > 0) throw this.#damaged(`its high-water file ${wrong}`);
+    await this.#files.syncDirectory(this.#options.directory);
     await this.#highWater?.create();
-    await syncDirectory(this.#options.directory);
     return 0;
+  }
+
+  async #firstRecords(): Promise<readonly EngineRecord[]> {
+    for await (const chunk of this.scan(0)) return chunk;
+    return [];
   }
 
   #damaged(detail: string, cause?: unknown): StatusError {
@@ -279,9 +300,29 @@ export class LevelEngine implements Engine {
     await batch.write(unsynced);
   }
 
+  async confirm(revision: number): Promise<void> {
+    try {
+      await this.#highWater?.confirm(revision);
+    } catch (error) {
+      const path = join(this.#options.directory, markName);
+      throw new StatusError({
+        code: 'Unavailable',
+        reason: 'HighWaterUnwritable',
+        message: `${path} can't be written (${messageOf(error)}); without it a lost tail of the log would go unnoticed: make room on the disk, or make the file writable`,
+        cause: error,
+      });
+    }
+  }
+
+  replace(existing: Existing, fill: Fill): Promise<Replacement> {
+    const { directory } = this.#options;
+    const engineAt = (path: string): Engine =>
+      new LevelEngine({ ...this.#options, directory: path });
+    return replaceStore({ files: this.#files, directory, existing, engineAt }, fill);
+  }
+
   async freeBytes(): Promise<number | undefined> {
-    const { bavail, bsize } = await statfs(this.#options.directory);
-    return bavail * bsize;
+    return this.#files.freeBytes(this.#options.directory);
   }
 
   async close(): Promise<void> {
@@ -292,15 +333,5 @@ export class LevelEngine implements Engine {
     this.#open = undefined;
     await this.#lock?.release();
     this.#lock = undefined;
-  }
-}
-
-/** Makes names created in a directory durable. */
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

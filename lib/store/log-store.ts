@@ -50,7 +50,7 @@ import { TransactionalWrites } from './transactional-writes.js';
 import { verifyLog } from './verify.js';
 import { WatchHub } from './watch-hub.js';
 import type { Published } from './watch-ring.js';
-import { stageWrites, type WriteSet } from './write-set.js';
+import { demandOperations, stageWrites, type WriteSet } from './write-set.js';
 
 /** A transaction on its way, with what to do when it is durable. */
 type Writing = Commit & WriteSet;
@@ -200,19 +200,14 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
   #stage(operations: readonly Operation[]): WriteSet {
     if (this.#health.state === 'closed') throw unavailable('StoreClosed', 'the store is closed');
     this.#pipeline.demandRoom();
-    if (operations.length > limits.transactionOperationsMax)
-      throw new StatusError({
-        code: 'InvalidArgument',
-        reason: 'TransactionTooLarge',
-        message: `a transaction has ${operations.length} operations, at most ${limits.transactionOperationsMax} are allowed; split it`,
-      });
+    demandOperations(operations);
     const set = stageWrites(operations, {
       index: this.#index,
       random: this.#random,
       revision: this.#assigned + 1,
       at: this.#clock.now(),
     });
-    if (set.changes.some((change) => change.type !== 'DELETED')) this.#space.demandRoom();
+    if (this.#space.error) this.#space.demandRoom(set, operations);
     if (set.changes.length > 0) this.#assigned = set.revision;
     for (const { kind, type, entry } of set.changes)
       this.#index.table(kind).pending.set(entry.key, { entry, exists: type !== 'DELETED' });
@@ -255,9 +250,8 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
       key: objectKey,
       precondition,
     };
-    await this.transact([operation as Operation]).catch((error: unknown) => {
-      if (!(error instanceof StatusError) || error.code === 'Unavailable') throw error;
-    });
+    // Any refusal is tried again, also a conflict: the write that it lost to may fail in the end.
+    await this.transact([operation as Operation]);
   }
 
   #poisoned(error: StatusError): void {
@@ -371,6 +365,7 @@ export async function openStore(options: StoreOptions): Promise<EmbeddedStore> {
     const restored = await restoreIndex(engine, state);
     for (let at = 0; at < restored.garbage.length; at += limits.watchBatchEvents)
       await engine.drop(restored.garbage.slice(at, at + limits.watchBatchEvents));
+    await engine.confirm?.(restored.revision);
     return new LogStore(options, state, restored);
   } catch (error) {
     await engine.close();

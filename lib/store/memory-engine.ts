@@ -1,17 +1,21 @@
 import {
   type Checkpoint,
   emptyCheckpoint,
-  type Engine,
   type EngineRecord,
   type EngineState,
+  type Existing,
+  type Fill,
+  notEmpty,
   type RecordAddress,
+  type ReplaceableEngine,
+  type Replacement,
   type ScanOptions,
 } from './engine.js';
 
 const chunkRecords = 500;
 
 /** An engine without a disk, for tests and the simulator. Reopening the same instance keeps its records. */
-export class MemoryEngine implements Engine {
+export class MemoryEngine implements ReplaceableEngine {
   #records: EngineRecord[] = [];
   #state: EngineState | undefined;
 
@@ -61,6 +65,16 @@ export class MemoryEngine implements Engine {
     const gone = new Set(addresses.map((a) => `${a.revision}.${a.index}`));
     this.#records = this.#records.filter((r) => !gone.has(`${r.revision}.${r.index}`));
     return Promise.resolve();
+  }
+
+  async replace(existing: Existing, fill: Fill): Promise<Replacement> {
+    if (existing === 'refuse' && this.#records.length > 0) throw notEmpty();
+    const checkpoint = this.#state?.checkpoint.revision ?? 0;
+    const fresh = new MemoryEngine();
+    await fill(fresh, Math.max(checkpoint, this.#records.at(-1)?.revision ?? 0));
+    this.#records = fresh.#records;
+    this.#state = fresh.#state;
+    return {};
   }
 
   close(): Promise<void> {

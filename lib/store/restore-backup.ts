@@ -4,6 +4,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import {
   failedPrecondition,
+  invalid,
   limits,
   messageOf,
   type Random,
@@ -17,8 +18,20 @@ import {
   frameTypes,
   recordPrefixBytes,
 } from './backup.js';
-import { type Checkpoint, countRecord, type Engine, type EngineRecord } from './engine.js';
-import { decodeRecord } from './record-codec.js';
+import {
+  type Checkpoint,
+  countRecord,
+  emptyCheckpoint,
+  type Engine,
+  type EngineRecord,
+  type ReplaceableEngine,
+} from './engine.js';
+import {
+  type DecodedRecord,
+  decodeRecord,
+  type EncodedRecord,
+  encodeRecord,
+} from './record-codec.js';
 import type { BackupReport, EmbeddedStore } from './store.js';
 
 /** Larger than any record with its frame. */
@@ -127,42 +140,123 @@ function parse<T>(path: string, body: Buffer): T {
   }
 }
 
+/** How a backup is restored. */
+export interface RestoreOptions {
+  /**
+   * Takes the place of a store that is there, which is kept aside. Default false: such a store is
+   * refused.
+   */
+  readonly replace?: boolean;
+  /**
+   * A revision that the restored store must lie beyond: the last one of a store that it takes the place
+   * of and that was somewhere else. A store replaced in its own place needs none.
+   */
+  readonly afterRevision?: number;
+  readonly random?: Random;
+}
+
+/** A restored store. */
+export interface RestoreReport {
+  readonly storeId: string;
+  /** Its revision, at which all its objects were written. */
+  readonly revision: number;
+  readonly objects: number;
+  /** Directory of what was replaced; remove it when it is no longer needed. */
+  readonly kept?: string;
+}
+
+/** A restored store is this far from every revision of the lives before: no cursor or version reaches. */
+const restoreStride = 2 ** 32;
+/** Record keys hold 48 bits, and a restored store must have as much before it as lies behind it. */
+const restoreRevisionMax = 2 ** 48 - 1 - restoreStride;
+
+function restoredRevision(path: string, header: BackupHeader, last: number): number {
+  const revision = Math.max(header.revision, last) + restoreStride;
+  if (revision <= restoreRevisionMax) return revision;
+  throw failedPrecondition(
+    'RevisionsExhausted',
+    `backup ${path} of revision ${header.revision} can't be restored beyond revision ${last}: revision ${revision} would be more than ${restoreRevisionMax}; create the objects anew in an empty store`,
+  );
+}
+
+/** The record's object as the restored store holds it: the same, with a version of the new life. */
+function restoredRecord(
+  record: DecodedRecord,
+  address: { readonly revision: number; readonly index: number; readonly count: number },
+): EncodedRecord {
+  const object = JSON.parse(record.json) as { metadata: { resourceVersion: string } };
+  object.metadata.resourceVersion = String(address.revision);
+  const { kind, key, at, expiresAt } = record;
+  const json = JSON.stringify(object);
+  return encodeRecord({ ...address, type: 'ADDED', kind, key, json, at, expiresAt });
+}
+
 /**
- * Restores a backup into an engine that holds nothing yet, under a new store id: revisions go on
- * after those of the backup, and cursors of the old store are refused. The backup is read twice, so
- * that a damaged one changes nothing.
- * @throws StatusError DataLoss (BackupDamaged), FailedPrecondition (NotEmpty)
+ * Restores a backup, all or nothing: killed at any moment it leaves what was there before, or the whole
+ * restored store. The backup is read twice, so that a damaged one changes nothing.
+ *
+ * The restored store begins a new life. It has a new store id, and its revision lies 2^32 beyond those
+ * of the backup and of the store it replaces. All its objects are written at that revision, and
+ * everything before counts as compacted: a cursor or a resourceVersion of an earlier life matches
+ * nothing.
+ * @throws StatusError DataLoss (BackupDamaged), FailedPrecondition (NotEmpty, RevisionUnknown,
+ * RevisionsExhausted, DirectoryLocked)
  */
 export async function restoreBackup(
   path: string,
-  engine: Engine,
-  random: Random = systemRandom,
-): Promise<{ readonly storeId: string; readonly revision: number; readonly objects: number }> {
+  engine: ReplaceableEngine,
+  options: RestoreOptions = {},
+): Promise<RestoreReport> {
+  const { random = systemRandom, afterRevision = 0 } = options;
+  if (!Number.isSafeInteger(afterRevision) || afterRevision < 0)
+    throw invalid([
+      { field: 'afterRevision', description: `${afterRevision} is not a revision: 0 or more` },
+    ]);
   const { header, trailer } = await readBackup(path, (record) => {
     decodeRecord(record);
     return Promise.resolve();
   });
-  const { storeId } = await engine.open(() => random.uuid());
-  try {
-    for await (const chunk of engine.scan(0))
-      if (chunk.length > 0)
+  let storeId = '';
+  let revision = 0;
+  const { kept } = await engine.replace(
+    options.replace ? 'keep' : 'refuse',
+    async (fresh, last) => {
+      if (last === undefined && options.afterRevision === undefined)
         throw failedPrecondition(
-          'NotEmpty',
-          'a backup is restored into an empty directory only; choose another, or move the old one away',
+          'RevisionUnknown',
+          'the store that is replaced does not tell how far it was written; give a revision that it did not reach as afterRevision',
         );
-    let mark: Checkpoint = { revision: header.revision, objects: 0, hash: 0 };
-    let records: EngineRecord[] = [];
-    await readBackup(path, async (record) => {
-      mark = countRecord(mark, decodeRecord(record).checksum, 1);
-      records.push(record);
-      if (records.length < recordsAtOnce) return;
-      await engine.append(records);
-      records = [];
-    });
-    if (records.length > 0) await engine.append(records);
-    await engine.saveCheckpoint(mark);
-  } finally {
-    await engine.close();
-  }
-  return { storeId, revision: header.revision, objects: trailer.objects };
+      revision = restoredRevision(path, header, Math.max(last ?? 0, afterRevision));
+      ({ storeId } = await fresh.open(() => random.uuid()));
+      try {
+        await fillWith(path, fresh, { revision, count: trailer.objects });
+      } finally {
+        await fresh.close();
+      }
+    },
+  );
+  const report = { storeId, revision, objects: trailer.objects };
+  return kept === undefined ? report : { ...report, kept };
+}
+
+async function fillWith(
+  path: string,
+  engine: Engine,
+  address: { readonly revision: number; readonly count: number },
+): Promise<void> {
+  let mark: Checkpoint = { ...emptyCheckpoint, revision: address.revision };
+  let records: EncodedRecord[] = [];
+  let index = 0;
+  await readBackup(path, async (raw) => {
+    const record = restoredRecord(decodeRecord(raw), { ...address, index });
+    index += 1;
+    mark = countRecord(mark, record.checksum, 1);
+    records.push(record);
+    if (records.length < recordsAtOnce) return;
+    await engine.append(records);
+    records = [];
+  });
+  if (records.length > 0) await engine.append(records);
+  await engine.saveCheckpoint(mark);
+  await engine.confirm?.(address.revision);
 }

@@ -81,5 +81,6 @@ async function reopen(options: RevivalOptions): Promise<readonly DecodedRecord[]
   density.end();
   const compacted = state.checkpoint.revision >= revision;
   demandTail(reached || compacted ? density.revision : 0, Math.max(revision, state.highWater));
+  await engine.confirm?.(density.revision);
   return survived;
 }

@@ -34,6 +34,24 @@ export interface WriteContext {
   readonly at: number;
 }
 
+/**
+ * Checks the size of a transaction. Operations that only check do not count as writes, so that a
+ * fence before a whole transaction does not make it too large.
+ * @throws StatusError InvalidArgument (TransactionTooLarge)
+ */
+export function demandOperations(operations: readonly Operation[]): void {
+  const { transactionOperationsMax, transactionChecksMax } = limits;
+  let writes = 0;
+  for (const { op } of operations) if (op !== 'check') writes += 1;
+  const checks = operations.length - writes;
+  if (writes <= transactionOperationsMax && checks <= transactionChecksMax) return;
+  throw new StatusError({
+    code: 'InvalidArgument',
+    reason: 'TransactionTooLarge',
+    message: `a transaction has ${writes} writing operations and ${checks} checks, at most ${transactionOperationsMax} and ${transactionChecksMax} are allowed; split it`,
+  });
+}
+
 /** The latest state of an object, durable or on its way. */
 function latest(index: ObjectIndex, kind: string, key: string): LazyObject | undefined {
   const table = index.table(kind);

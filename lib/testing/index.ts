@@ -1,6 +1,7 @@
 /** The test kit: a clock under the test's control, waiting for conditions. The memory engine is the fake store. */
 export { FakeClock, settle } from './fake-clock.js';
 export { eventually } from './eventually.js';
+export { type Fault, HostileFileSystem, type HostileOptions } from './hostile-file-system.js';
 export { RecordingMetrics } from './recording-metrics.js';
 export { storeConformance } from './conformance/store-conformance.js';
 export type {

@@ -1,0 +1,108 @@
+import { join } from 'node:path';
+import { type FileSystem, syncTree } from './file-system.js';
+
+/**
+ * Putting a restored database in the place of another, all or nothing.
+ *
+ * A restore fills the directory `restoring`, makes it durable and renames it to `restored`: from that
+ * rename on the restore has happened, before it nothing has. What remains is moving: the present
+ * database to `replaced-<n>`, the restored one to its place. Every opening finishes what was
+ * interrupted, and removes a `restoring` that was never renamed.
+ */
+const building = 'restoring';
+const complete = 'restored';
+const replacedPrefix = 'replaced-';
+/** What makes up a store: its database and the witness of how far it was written. */
+export const databaseName = 'db';
+export const markName = 'high-water';
+
+/** An empty directory to fill. */
+export async function beginReplacement(files: FileSystem, directory: string): Promise<string> {
+  const path = join(directory, building);
+  await files.remove(path);
+  await files.makeDirectory(path);
+  return path;
+}
+
+/**
+ * Makes what was filled the store of the directory, durably.
+ * @returns the directory that holds what was replaced; undefined when there was nothing.
+ */
+export async function commitReplacement(
+  files: FileSystem,
+  directory: string,
+): Promise<string | undefined> {
+  const path = join(directory, building);
+  for (const { name } of await files.readDirectory(path))
+    if (name !== databaseName && name !== markName) await files.remove(join(path, name));
+  await syncTree(files, path);
+  await files.syncDirectory(directory);
+  await files.rename(path, join(directory, complete));
+  await files.syncDirectory(directory);
+  return finishReplacement(files, directory);
+}
+
+/**
+ * Finishes a replacement that was committed, and removes one that was not. Nothing happens in a
+ * directory without either.
+ * @returns the directory that holds what was replaced.
+ */
+export async function finishReplacement(
+  files: FileSystem,
+  directory: string,
+): Promise<string | undefined> {
+  const names = new Set((await files.readDirectory(directory)).map(({ name }) => name));
+  if (names.has(building)) await files.remove(join(directory, building));
+  if (!names.has(complete)) return undefined;
+  const from = join(directory, complete);
+  const database = join(directory, databaseName);
+  const mark = join(directory, markName);
+  let replaced: string | undefined;
+  // As long as the restored database is not in its place, database and mark there are the old ones.
+  if (await files.exists(join(from, databaseName))) {
+    replaced = await setAside(files, directory, names);
+    await files.rename(join(from, databaseName), database);
+    await files.syncDirectory(directory);
+    await files.syncDirectory(from);
+  }
+  if (await files.exists(join(from, markName))) {
+    await files.rename(join(from, markName), mark);
+    await files.syncDirectory(directory);
+  }
+  await files.remove(from);
+  await files.syncDirectory(directory);
+  return replaced;
+}
+
+/** Moves the present database and its mark into a directory of their own. */
+async function setAside(
+  files: FileSystem,
+  directory: string,
+  names: ReadonlySet<string>,
+): Promise<string | undefined> {
+  if (!names.has(databaseName) && !names.has(markName)) return undefined;
+  let number = 1;
+  // One that holds a mark alone was interrupted here, and takes the database now.
+  while (await files.exists(join(directory, `${replacedPrefix}${number}`, databaseName)))
+    number += 1;
+  const target = join(directory, `${replacedPrefix}${number}`);
+  await files.makeDirectory(target);
+  await files.syncDirectory(directory);
+  for (const name of [markName, databaseName])
+    if (names.has(name)) await files.rename(join(directory, name), join(target, name));
+  await files.syncDirectory(target);
+  await files.syncDirectory(directory);
+  return target;
+}
+
+/** Files of marks in a directory: that of its store, and those of the stores replaced before. */
+export async function markFiles(files: FileSystem, directory: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const { name } of await files.readDirectory(directory)) {
+    if (name === markName) found.push(join(directory, name));
+    if (!name.startsWith(replacedPrefix)) continue;
+    const path = join(directory, name, markName);
+    if (await files.exists(path)) found.push(path);
+  }
+  return found;
+}

@@ -1,0 +1,337 @@
+import { basename, dirname } from 'node:path';
+import { type Random, seededRandom } from '../base/index.js';
+import type { DirectoryEntry, FileSystem, OpenFile, OpenMode } from '../store/index.js';
+
+/** Disks write sectors whole; a write of several may be torn between them. */
+const sectorBytes = 512;
+
+interface FileNode {
+  readonly type: 'file';
+  current: Buffer;
+  durable: Buffer;
+}
+
+interface DirectoryNode {
+  readonly type: 'directory';
+  readonly current: Map<string, Node>;
+  readonly durable: Map<string, Node>;
+}
+
+type Node = FileNode | DirectoryNode;
+
+/** One change of names that the disk applies whole or not at all. */
+interface NameChange {
+  readonly steps: readonly {
+    readonly directory: DirectoryNode;
+    readonly name: string;
+    readonly node: Node | undefined;
+  }[];
+}
+
+/** What happens at a call. */
+export type Fault =
+  /** The call fails and has done nothing. */
+  | { readonly type: 'error'; readonly code: 'EIO' | 'ENOSPC' | 'EMFILE' }
+  /** The call fails although it has done its work. */
+  | { readonly type: 'errorAfter'; readonly code: 'EIO' | 'ENOSPC' }
+  /** The machine loses power: this call and all later ones fail until `restart`. */
+  | { readonly type: 'powerLoss' };
+
+/** Options of {@link HostileFileSystem}. */
+export interface HostileOptions {
+  /** Decides what survives a power loss; default seed 1. */
+  readonly random?: Random;
+  /** Bytes of file content that fit; beyond, writes fail with ENOSPC. Default: no limit. */
+  readonly capacityBytes?: number;
+  /**
+   * Whether a power loss may take any of the name changes that were not synced (`any`, strict POSIX),
+   * or only the last ones (`last`, as file systems with an ordered journal do). Default `any`.
+   */
+  readonly names?: 'any' | 'last';
+}
+
+function systemError(code: string, path: string): Error {
+  return Object.assign(new Error(`${code}: ${path}`), { code, path });
+}
+
+function emptyDirectory(): DirectoryNode {
+  return { type: 'directory', current: new Map(), durable: new Map() };
+}
+
+/**
+ * A disk in memory that does everything a real one may: what was not synced is lost at a power loss,
+ * wholly or in part and torn between sectors; names that were not synced appear or do not; and any
+ * call can be made to fail. Driven by a seed, so a failure can be repeated.
+ */
+export class HostileFileSystem implements FileSystem {
+  readonly #root = emptyDirectory();
+  readonly #options: HostileOptions;
+  readonly #random: Random;
+  readonly #faults = new Map<number, Fault>();
+  #pending: NameChange[] = [];
+  #calls = 0;
+  #dead = false;
+  /** Handles of an earlier life do nothing any more. */
+  #life = 0;
+
+  constructor(options: HostileOptions = {}) {
+    this.#options = options;
+    this.#random = options.random ?? seededRandom(1);
+  }
+
+  /** Calls so far, of the file system and of open files. */
+  get calls(): number {
+    return this.#calls;
+  }
+
+  /** True from a power loss until `restart`. */
+  get dead(): boolean {
+    return this.#dead;
+  }
+
+  /** Sets what happens at the call with this number, counted as `calls` counts: 1 is the first. */
+  faultAt(call: number, fault: Fault): void {
+    this.#faults.set(call, fault);
+  }
+
+  /** Loses power, unless that happened, and comes back with what survived. Faults are forgotten. */
+  restart(): void {
+    const { names = 'any' } = this.#options;
+    const cut = Math.floor(this.#random.next() * (this.#pending.length + 1));
+    this.#pending.forEach((change, at) => {
+      if (names === 'any' ? this.#random.next() < 0.5 : at < cut) applyDurably(change);
+    });
+    this.#pending = [];
+    this.#survive(this.#root);
+    this.#faults.clear();
+    this.#dead = false;
+    this.#life += 1;
+  }
+
+  async open(path: string, mode: OpenMode): Promise<OpenFile> {
+    return this.#call(() => this.#openFile(path, mode));
+  }
+
+  async readFile(path: string): Promise<Buffer> {
+    return this.#call(() => Buffer.from(this.#file(path).current));
+  }
+
+  async readDirectory(path: string): Promise<readonly DirectoryEntry[]> {
+    return this.#call(() =>
+      [...this.#directory(path).current].map(([name, { type }]) => ({ name, type })),
+    );
+  }
+
+  async makeDirectory(path: string): Promise<void> {
+    return this.#call(() => {
+      let directory = this.#root;
+      for (const name of partsOf(path)) {
+        const next = directory.current.get(name) ?? emptyDirectory();
+        if (next.type !== 'directory') throw systemError('EEXIST', path);
+        if (!directory.current.has(name)) this.#change([{ directory, name, node: next }]);
+        directory = next;
+      }
+    });
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    return this.#call(() => {
+      const node = this.#find(from);
+      if (!node) throw systemError('ENOENT', from);
+      const target = this.#find(to);
+      if (target?.type === 'directory' && (node.type === 'file' || target.current.size > 0))
+        throw systemError('ENOTEMPTY', to);
+      this.#change([
+        { directory: this.#directory(dirname(from)), name: basename(from), node: undefined },
+        { directory: this.#directory(dirname(to)), name: basename(to), node },
+      ]);
+    });
+  }
+
+  async remove(path: string): Promise<void> {
+    return this.#call(() => {
+      if (this.#find(path)) this.#removeNode(this.#directory(dirname(path)), basename(path));
+    });
+  }
+
+  async copyFile(from: string, to: string): Promise<void> {
+    const content = await this.readFile(from);
+    const file = await this.open(to, 'w');
+    try {
+      await file.write(content, 0);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async syncDirectory(path: string): Promise<void> {
+    return this.#call(() => {
+      const directory = this.#directory(path);
+      this.#pending = this.#pending.filter((change) => {
+        const touches = change.steps.some((step) => step.directory === directory);
+        if (touches) applyDurably(change);
+        return !touches;
+      });
+    });
+  }
+
+  async exists(path: string): Promise<boolean> {
+    return this.#call(() => this.#find(path) !== undefined);
+  }
+
+  async size(path: string): Promise<number> {
+    return this.#call(() => this.#file(path).current.length);
+  }
+
+  async freeBytes(): Promise<number | undefined> {
+    const { capacityBytes } = this.#options;
+    return this.#call(() =>
+      capacityBytes === undefined ? undefined : Math.max(0, capacityBytes - this.#used()),
+    );
+  }
+
+  #openFile(path: string, mode: OpenMode): OpenFile {
+    const name = basename(path);
+    const directory = this.#directory(dirname(path));
+    let node = directory.current.get(name);
+    if (node?.type === 'directory') throw systemError('EISDIR', path);
+    if (node && mode === 'wx') throw systemError('EEXIST', path);
+    if (!node) {
+      if (mode === 'r' || mode === 'r+') throw systemError('ENOENT', path);
+      node = { type: 'file', current: Buffer.alloc(0), durable: Buffer.alloc(0) };
+      this.#change([{ directory, name, node }]);
+    } else if (mode === 'w') {
+      node.current = Buffer.alloc(0);
+    }
+    return this.#handle(path, node);
+  }
+
+  #handle(path: string, file: FileNode): OpenFile {
+    const life = this.#life;
+    const call = async <R>(work: () => R): Promise<R> => {
+      if (life !== this.#life) throw systemError('EBADF', path);
+      return this.#call(work);
+    };
+    return {
+      read: (position, length) =>
+        call(() => Buffer.from(file.current.subarray(position, position + length))),
+      write: (bytes, position) => call(() => this.#write(path, file, bytes, position)),
+      sync: () =>
+        call(() => {
+          file.durable = file.current;
+        }),
+      close: () => call(() => undefined),
+    };
+  }
+
+  #write(path: string, file: FileNode, bytes: Buffer, position: number): void {
+    const { capacityBytes = Infinity } = this.#options;
+    const size = Math.max(file.current.length, position + bytes.length);
+    if (this.#used() - file.current.length + size > capacityBytes)
+      throw systemError('ENOSPC', path);
+    const content = Buffer.alloc(size);
+    file.current.copy(content);
+    bytes.copy(content, position);
+    file.current = content;
+  }
+
+  async #call<R>(work: () => R): Promise<R> {
+    // A turn of its own, as with a disk: what runs beside it gets in between.
+    await Promise.resolve();
+    if (this.#dead) throw systemError('EIO', 'the machine has no power');
+    this.#calls += 1;
+    const fault = this.#faults.get(this.#calls);
+    if (fault?.type === 'error') throw systemError(fault.code, `call ${this.#calls}`);
+    if (fault?.type === 'powerLoss') {
+      this.#dead = true;
+      // Whether the call had done its work by then is open.
+      if (this.#random.next() < 0.5) work();
+      throw systemError('EIO', 'the machine lost power');
+    }
+    const result = work();
+    if (fault?.type === 'errorAfter') throw systemError(fault.code, `after call ${this.#calls}`);
+    return result;
+  }
+
+  #change(steps: NameChange['steps']): void {
+    for (const { directory, name, node } of steps) {
+      if (node) directory.current.set(name, node);
+      else directory.current.delete(name);
+    }
+    this.#pending.push({ steps });
+  }
+
+  #removeNode(directory: DirectoryNode, name: string): void {
+    const node = directory.current.get(name);
+    if (node?.type === 'directory')
+      for (const child of [...node.current.keys()]) this.#removeNode(node, child);
+    this.#change([{ directory, name, node: undefined }]);
+  }
+
+  #find(path: string): Node | undefined {
+    let node: Node = this.#root;
+    for (const name of partsOf(path)) {
+      if (node.type !== 'directory') return undefined;
+      const next = node.current.get(name);
+      if (!next) return undefined;
+      node = next;
+    }
+    return node;
+  }
+
+  #directory(path: string): DirectoryNode {
+    const node = this.#find(path);
+    if (node?.type !== 'directory') throw systemError(node ? 'ENOTDIR' : 'ENOENT', path);
+    return node;
+  }
+
+  #file(path: string): FileNode {
+    const node = this.#find(path);
+    if (node?.type !== 'file') throw systemError(node ? 'EISDIR' : 'ENOENT', path);
+    return node;
+  }
+
+  #used(node: Node = this.#root): number {
+    if (node.type === 'file') return node.current.length;
+    let bytes = 0;
+    for (const child of node.current.values()) bytes += this.#used(child);
+    return bytes;
+  }
+
+  /** What is left of everything below a directory after a power loss. */
+  #survive(directory: DirectoryNode): void {
+    directory.current.clear();
+    for (const [name, node] of directory.durable) {
+      directory.current.set(name, node);
+      if (node.type === 'directory') this.#survive(node);
+      else node.current = node.durable = this.#torn(node);
+    }
+  }
+
+  /** The synced content, what was written after it, or a mixture of both by sectors. */
+  #torn({ durable, current }: FileNode): Buffer {
+    if (durable === current) return durable;
+    const choice = this.#random.next();
+    if (choice < 0.3) return durable;
+    if (choice < 0.5) return current;
+    const [short, long] = [durable.length, current.length].sort((a, b) => a - b);
+    const size = (short ?? 0) + Math.floor(this.#random.next() * ((long ?? 0) - (short ?? 0) + 1));
+    const content = Buffer.alloc(size);
+    for (let at = 0; at < size; at += sectorBytes) {
+      const from = this.#random.next() < 0.5 ? durable : current;
+      if (at < from.length) from.copy(content, at, at, Math.min(at + sectorBytes, size));
+    }
+    return content;
+  }
+}
+
+function partsOf(path: string): readonly string[] {
+  return path.split('/').filter((part) => part !== '' && part !== '.');
+}
+
+function applyDurably({ steps }: NameChange): void {
+  for (const { directory, name, node } of steps) {
+    if (node) directory.durable.set(name, node);
+    else directory.durable.delete(name);
+  }
+}
