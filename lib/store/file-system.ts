@@ -12,8 +12,8 @@ import {
 import { join } from 'node:path';
 
 /**
- * How a file is opened: `r` reads, `r+` reads and writes what exists, `w` creates or empties, `wx`
- * creates and fails with EEXIST when the name is taken.
+ * How a file is opened: `r` reads, `r+` reads and writes what exists, `w` creates or empties it and
+ * writes only, `wx` does so and fails with EEXIST when the name is taken.
  */
 export type OpenMode = 'r' | 'r+' | 'w' | 'wx';
 
