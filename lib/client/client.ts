@@ -51,6 +51,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** How often it is tried in all where that is safe; default: the client's. */
   readonly attempts?: number;
+  /** Told before a try whose answer was lost is repeated: it may have been done. */
+  readonly onLostAnswer?: () => void;
 }
 
 /** Certificates of a connection, PEM. */
@@ -115,10 +117,11 @@ export class ApiClient {
 
   /** As {@link call}, with the answer as it came: for typed codecs. */
   callBytes(id: string, request: JsonObject, options: CallOptions = {}): Promise<Buffer> {
-    const { attempts = 1, signal } = { ...this.#options.retry, ...options };
+    const { attempts = 1, signal, onLostAnswer } = { ...this.#options.retry, ...options };
     const attempt = (): Promise<Buffer> => this.#renewed(id, request, options);
     const route = httpRoute(this.#options.schemas.registry, this.#method(id).desc);
-    return retried(attempt, { attempts, idempotent: isIdempotent(route, request), signal });
+    const idempotent = isIdempotent(route, request);
+    return retried(attempt, { attempts, idempotent, signal, onLostAnswer });
   }
 
   async #renewed(id: string, request: JsonObject, options: CallOptions): Promise<Buffer> {

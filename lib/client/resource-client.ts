@@ -17,6 +17,9 @@ import {
   type InScope,
   type Scope,
   type StatusUpdate,
+  type ObjectVersion,
+  requiredUid,
+  requiredVersion,
   stored,
   storedBatch,
   type WatchBatch,
@@ -33,7 +36,11 @@ import {
 
 /** What a resource client calls through. */
 export interface Caller {
-  call(id: string, request: JsonObject): Promise<JsonObject>;
+  call(
+    id: string,
+    request: JsonObject,
+    options?: { readonly onLostAnswer?: () => void },
+  ): Promise<JsonObject>;
   stream(id: string, request: JsonObject, signal: AbortSignal): AsyncIterable<JsonObject>;
 }
 
@@ -58,6 +65,9 @@ export type NewRemoteObject<T extends ApiObject, N extends Scope = Scope> = Omit
   InScope<N> & {
     readonly metadata?: Partial<Pick<T['metadata'], 'annotations'>>;
   };
+
+/** The version that an object must still have. */
+type VersionGuard = Pick<Partial<ObjectVersion>, 'resourceVersion'>;
 
 /** Tells a repeated create from somebody else's object. */
 const requestAnnotation = 'kedge.dev/request';
@@ -248,20 +258,75 @@ export class ResourceClient<
     });
   }
 
-  /** Replaces everything but status; refused as Aborted when the object's version is not the stored one. */
-  update(object: T): Promise<T> {
+  /**
+   * Replaces everything but status, if the stored object still has the uid and the version of
+   * `object`: pass a changed copy of the object that was read. Not repeated when the answer is lost.
+   * @throws StatusError Aborted (Conflict) when it was written or created anew since, InvalidArgument
+   * for an object without uid or version.
+   */
+  async update(object: T): Promise<T> {
+    requiredVersion(this.#kind, object);
     return this.#one('Update', { ...keyOf(object), ...this.#body(object) });
   }
 
-  /** Sets these status fields. With a version, only if that is the stored one. */
-  updateStatus(key: ObjectKey, status: StatusUpdate<T, S>, resourceVersion?: string): Promise<T> {
-    const metadata = resourceVersion === undefined ? {} : { metadata: { resourceVersion } };
-    return this.#one('UpdateStatus', { ...key, ...this.#body({ ...key, ...status, ...metadata }) });
+  /**
+   * Replaces everything but status of whatever object has this name; what others wrote meanwhile is
+   * lost. Not repeated when the answer is lost: somebody else may have written since.
+   */
+  overwrite(object: NewRemoteObject<T>): Promise<T> {
+    const { name, namespace, metadata } = object as unknown as ApiObject;
+    const { annotations } = metadata ?? {};
+    const body = { ...object, metadata: annotations ? { annotations } : {} };
+    const key = namespace === undefined ? { name } : { namespace, name };
+    return this.#one('Update', { ...key, ...this.#body(body) });
   }
 
-  /** The object with its deletion marked, or its last state when it is gone. */
-  delete(key: ObjectKey): Promise<T> {
-    return this.#one('Delete', { ...key });
+  /** Sets these status fields; with `precondition`, only if it holds. */
+  updateStatus(
+    key: ObjectKey,
+    status: StatusUpdate<T, S>,
+    { uid, resourceVersion }: Partial<ObjectVersion> = {},
+  ): Promise<T> {
+    const metadata = {
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    };
+    return this.#one('UpdateStatus', { ...key, ...this.#body({ ...key, ...status, metadata }) });
+  }
+
+  /**
+   * Deletes the object that was read, whatever its version is by now; not another one that was
+   * created under its name. Resolves to the object with its deletion marked, or to its last state
+   * when it is gone; to `object` when an answer was lost and its repetition finds that it is gone.
+   * @throws StatusError NotFound, Aborted (Conflict) for another uid or `resourceVersion`,
+   * InvalidArgument for an object without uid.
+   */
+  async delete(object: T, { resourceVersion }: VersionGuard = {}): Promise<T> {
+    const key = keyOf(object);
+    const guard = resourceVersion === undefined ? {} : { resourceVersion };
+    const uid = requiredUid(this.#kind, object);
+    let lost = false;
+    const onLostAnswer = (): void => {
+      lost = true;
+    };
+    try {
+      return await this.#one('Delete', { ...key, uid, ...guard }, { onLostAnswer });
+    } catch (error) {
+      if (!lost || !(await this.#isGone(key, uid, error))) throw error;
+      return object;
+    }
+  }
+
+  /** Whether a deletion was refused because the object is gone. */
+  async #isGone(key: ObjectKey, uid: string, refusal: unknown): Promise<boolean> {
+    if (hasCode(refusal, 'NotFound')) return true;
+    return hasCode(refusal, 'Aborted') && (await this.get(key))?.metadata.uid !== uid;
+  }
+
+  /** As {@link delete}, whatever object has this name. Not repeated when the answer is lost. */
+  deleteByName(key: ObjectKey, { resourceVersion }: VersionGuard = {}): Promise<T> {
+    const guard = resourceVersion === undefined ? {} : { resourceVersion };
+    return this.#one('Delete', { ...keyOf(key), ...guard });
   }
 
   /** Batches after `fromRevision`, and bookmarks. @throws StatusError OutOfRange: list again. */
@@ -299,8 +364,12 @@ export class ResourceClient<
     };
   }
 
-  async #one(verb: StandardVerb, request: JsonObject): Promise<T> {
-    return asObject<T>(await this.#caller.call(this.#id(verb), request));
+  async #one(
+    verb: StandardVerb,
+    request: JsonObject,
+    options?: { readonly onLostAnswer?: () => void },
+  ): Promise<T> {
+    return asObject<T>(await this.#caller.call(this.#id(verb), request, options));
   }
 
   #id(verb: StandardVerb): string {

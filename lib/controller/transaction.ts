@@ -9,16 +9,16 @@ import {
   type ObjectKey,
   type Scope,
   type StatusUpdate,
+  type ObjectVersion,
+  requiredUid,
+  requiredVersion,
 } from '../object/index.js';
 import {
   keyOfOperation,
   type ObjectStore,
-  type ObjectVersion,
   type Operation,
   type OperationResult,
   type Precondition,
-  requiredUid,
-  requiredVersion,
 } from '../store/index.js';
 
 /** Times that conflicting work is done again before the conflict is given back. */
@@ -38,7 +38,7 @@ export interface Transaction {
    */
   update<T extends ApiObject>(kind: Kind<T>, object: T): void;
   /** As `update`, over whatever version is stored. */
-  overwrite<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): void;
+  overwrite<T extends ApiObject>(kind: Kind<T>, object: NoInfer<NewObject<T>>): void;
   /** Sets these status fields, keeps the others. */
   updateStatus<T extends ApiObject, S extends string>(
     kind: Kind<T, S>,
@@ -97,7 +97,7 @@ class Attempt implements Transaction {
     this.#writes.push({ op: 'update', kind, object, precondition });
   }
 
-  overwrite<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): void {
+  overwrite<T extends ApiObject>(kind: Kind<T>, object: NoInfer<NewObject<T>>): void {
     this.#writes.push({ op: 'overwrite', kind, object } as Operation);
   }
 

@@ -3,6 +3,7 @@
  * Objects are plain JSON, deeply read-only in the types. Knows no storage and no transport.
  */
 export * from './object.js';
+export * from './object-version.js';
 export * from './kind.js';
 export * from './match-fields.js';
 export * from './state-machine.js';

@@ -5,6 +5,7 @@ import type { ObjectStore } from '../store/index.js';
 import type { ServedKind } from './admission.js';
 import type { AccessControl, Identity } from './auth/index.js';
 import type { CallContext, CustomMethod } from './call.js';
+import { demandExpected } from './expected-object.js';
 import { type Admission, changedFields, type WriteRequest } from './writes.js';
 
 /** What the cast method needs. */
@@ -94,10 +95,14 @@ async function cast(
       action: !write.before ? 'created' : write.changes ? 'updated' : 'unchanged',
       changes: write.before ? changedFields(write.kind, write.object, write.before) : [],
     }));
-    if (request.dryRun === true) return { results, resourceVersion: String(store.revision) };
+    const changed = writes.filter((write) => write.changes);
+    if (request.dryRun === true) {
+      changed.forEach(demandExpected);
+      return { results, resourceVersion: String(store.revision) };
+    }
     const resourceVersion = String(store.revision);
     try {
-      await store.transact(writes.filter((w) => w.changes).map((w) => w.operation));
+      await store.transact(changed.map((write) => write.operation));
       return { results, resourceVersion };
     } catch (error) {
       const raced = hasCode(error, 'Aborted') || hasCode(error, 'AlreadyExists');

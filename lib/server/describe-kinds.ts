@@ -194,7 +194,7 @@ function requestMessages(packageName: string, kind: AnyKind): readonly Descripto
     plainMessage(`Create${name}Request`, [...where, ...body, ...dryRun]),
     plainMessage(`Update${name}Request`, [...which, ...body, ...dryRun]),
     plainMessage(`UpdateStatus${name}Request`, [...which, ...body]),
-    plainMessage(`Delete${name}Request`, [...which, ...dryRun, ...version]),
+    plainMessage(`Delete${name}Request`, [...which, ...dryRun, ...version, ['uid', Type.STRING]]),
     plainMessage(`Watch${name}Request`, [...where, ...version, ...selector]),
     watchAnswer,
   ];

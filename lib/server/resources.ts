@@ -1,12 +1,4 @@
-import {
-  type Clock,
-  conflict,
-  hasCode,
-  invalid,
-  limits,
-  notFound,
-  TimeSlice,
-} from '../base/index.js';
+import { type Clock, hasCode, invalid, limits, notFound, TimeSlice } from '../base/index.js';
 import {
   asObject,
   fieldsOf,
@@ -30,6 +22,7 @@ import type { ListOptions, ObjectStore } from '../store/index.js';
 import type { AdmissionRules, ServedKind } from './admission.js';
 import type { AccessControl } from './auth/index.js';
 import type { CallContext } from './call.js';
+import { demandExpected, demandStored } from './expected-object.js';
 import { demandObject, type ObjectAccess } from './object-access.js';
 import { RecentCache } from './recent-cache.js';
 import { watchResource } from './resource-watch.js';
@@ -221,7 +214,10 @@ export class Resources {
       ]);
       if (!write) throw new TypeError('admission lost a write');
       await this.#demand(context, served.kind.plural, mode, write.before ?? write.object);
-      if (request.dryRun === true) return this.show(served, dryRunObject(write));
+      if (request.dryRun === true) {
+        demandExpected(write);
+        return this.show(served, dryRunObject(write));
+      }
       try {
         const [result] = await store.transact([write.operation]);
         return this.show(served, result?.object ?? write.object);
@@ -276,10 +272,14 @@ export class Resources {
     await this.#demand(context, `${served.kind.plural}/status`, 'update', current);
     const status = this.#options.admission.statusOf(served, given);
     const metadata = isJsonObject(given.metadata) ? given.metadata : {};
-    const version = textOf(metadata, 'resourceVersion');
+    const resourceVersion = textOf(metadata, 'resourceVersion');
+    const uid = textOf(metadata, 'uid');
     const key = keyFor(served.kind, current.namespace, current.name);
     const kind = served.kind;
-    const precondition = version === '' ? undefined : { resourceVersion: version };
+    const precondition = {
+      ...(resourceVersion === '' ? {} : { resourceVersion }),
+      ...(uid === '' ? {} : { uid }),
+    };
     const stored = await this.#options.store.updateStatus(kind, key, status, precondition);
     return this.show(served, stored);
   }
@@ -293,7 +293,10 @@ export class Resources {
     for (let tries = 1; ; tries += 1) {
       const object = await this.#require(served, request);
       await this.#demand(context, served.kind.plural, 'delete', object);
-      demandVersion(served, object, textOf(request, 'resourceVersion'));
+      demandStored(served.kind, object, {
+        uid: textOf(request, 'uid'),
+        resourceVersion: textOf(request, 'resourceVersion'),
+      });
       const rules: AdmissionRules = served.rules;
       await rules.validateDelete?.(admission.context(context.identity), object, request);
       if (request.dryRun === true) return this.show(served, object);
@@ -309,17 +312,6 @@ export class Resources {
       }
     }
   }
-}
-
-function demandVersion(served: ServedKind, object: ApiObject, wanted: string): void {
-  const { resourceVersion } = object.metadata;
-  if (wanted === '' || wanted === resourceVersion) return;
-  const { namespace, name } = object;
-  throw conflict(
-    { kind: served.kind.kind, ...(namespace === undefined ? {} : { namespace }), name },
-    wanted,
-    resourceVersion,
-  );
 }
 
 /** Undefined for none: then no object has to be looked at. */

@@ -12,7 +12,13 @@ import {
   type ObjectKey,
   type ObjectMeta,
 } from '../object/index.js';
-import type { DescMessage, JsonObject, SchemaRegistry } from '../rpc/index.js';
+import {
+  type DescMessage,
+  isJsonObject,
+  type JsonObject,
+  type SchemaRegistry,
+  textOf,
+} from '../rpc/index.js';
 import type { ObjectStore, Operation } from '../store/index.js';
 import type { AdmissionContext, ServedKind } from './admission.js';
 import type { AccessControl, Identity } from './auth/index.js';
@@ -167,7 +173,7 @@ export class Admission {
       ...this.#immutable(served, object, before),
       ...((await rules.validate?.(context, object, before)) ?? []),
     ];
-    const operation = this.#operation(served, object, before);
+    const operation = this.#operation(request, object, before);
     const changes = !before || !sameSpec(kind, object, before);
     return { write: { kind, key, object, before, operation, changes }, found };
   }
@@ -216,7 +222,11 @@ export class Admission {
       }));
   }
 
-  #operation(served: ServedKind, object: ApiObject, before: ApiObject | undefined): Operation {
+  #operation(
+    { served, object: asGiven }: WriteRequest,
+    object: ApiObject,
+    before: ApiObject | undefined,
+  ): Operation {
     const given = object.metadata as Partial<ObjectMeta> | undefined;
     const annotations = {
       ...(given?.annotations ? { annotations: given.annotations } : {}),
@@ -233,7 +243,9 @@ export class Admission {
     const asked = given?.resourceVersion;
     const resourceVersion = asked ? asked : before.metadata.resourceVersion;
     const next = { ...object, metadata: annotations } as NewObject<ApiObject>;
-    const { uid } = before.metadata;
+    // Rules never see the uid that was sent, since it identifies nothing that is stored.
+    const sent = isJsonObject(asGiven.metadata) ? textOf(asGiven.metadata, 'uid') : '';
+    const uid = sent === '' ? before.metadata.uid : sent;
     return { op: 'update', kind, object: next, precondition: { resourceVersion, uid } };
   }
 

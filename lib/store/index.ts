@@ -45,5 +45,4 @@ export {
 export { TransactionalWrites } from './transactional-writes.js';
 export { addFinalizer, removeFinalizer } from './finalizers.js';
 export { keyOfOperation } from './operations.js';
-export { requiredUid, requiredVersion } from './object-version.js';
 export { type ModifiableStore, modify, modifyStatus } from './modify.js';

@@ -19,10 +19,12 @@ import {
   type NewObject,
   type ObjectKey,
   type ObjectMeta,
+  type ObjectVersion,
+  requiredUid,
+  requiredVersion,
   valueAt,
 } from '../object/index.js';
-import { requiredUid, requiredVersion } from './object-version.js';
-import type { ObjectVersion, Operation, Precondition } from './store.js';
+import type { Operation, Precondition } from './store.js';
 
 /** What the store stamps on a write. */
 export interface Stamp {

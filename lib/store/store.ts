@@ -9,6 +9,7 @@ import type {
   ObjectKey,
   Scope,
   StatusUpdate,
+  ObjectVersion,
   WatchBatch,
 } from '../object/index.js';
 
@@ -57,12 +58,6 @@ export type WatchOptions = WatchStart & {
   /** Send a bookmark after this long without an event, in milliseconds. Absent: never. */
   readonly bookmarkMs?: number;
 };
-
-/** One object in one version: what a guarded write was decided on. */
-export interface ObjectVersion {
-  readonly uid: string;
-  readonly resourceVersion: string;
-}
 
 /** Guards of a write; a mismatch is Aborted, reason Conflict. */
 export interface Precondition {
@@ -168,7 +163,7 @@ export interface StoreWriter {
    * lost. The uid and version of `object` are not looked at.
    * @throws StatusError NotFound when there is none.
    */
-  overwrite<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T>;
+  overwrite<T extends ApiObject>(kind: Kind<T>, object: NoInfer<NewObject<T>>): Promise<T>;
   /** Replaces the status fields given, keeps the others. Unguarded without `precondition`. */
   updateStatus<T extends ApiObject, S extends string>(
     kind: Kind<T, S>,

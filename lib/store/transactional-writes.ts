@@ -6,8 +6,9 @@ import {
   type ObjectKey,
   type Scope,
   type StatusUpdate,
+  requiredUid,
+  requiredVersion,
 } from '../object/index.js';
-import { requiredUid, requiredVersion } from './object-version.js';
 import type { Operation, OperationResult, Precondition, StoreWriter } from './store.js';
 
 /** The single writes of a store, each a transaction of one operation; for stores that have `transact`. */
@@ -26,7 +27,7 @@ export abstract class TransactionalWrites implements StoreWriter {
     return this.#single<T>({ op: 'update', kind, object, precondition });
   }
 
-  overwrite<T extends ApiObject>(kind: Kind<T>, object: NewObject<T>): Promise<T> {
+  overwrite<T extends ApiObject>(kind: Kind<T>, object: NoInfer<NewObject<T>>): Promise<T> {
     return this.#single<T>({ op: 'overwrite', kind, object } as Operation);
   }
 

@@ -194,7 +194,7 @@ describe('the typed client', function () {
     const gone = client.volumes.waitFor(key('awaited'), (v) => v === undefined, {
       timeoutMs: 10_000,
     });
-    await client.volumes.delete(key('awaited'));
+    await client.volumes.deleteByName(key('awaited'));
     expect(await gone).to.equal(undefined);
   });
 

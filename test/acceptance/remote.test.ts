@@ -68,7 +68,7 @@ describe('a remote client', function () {
       expect(event.revision).to.equal(Number(changed.metadata.resourceVersion));
       stop.abort();
     }
-    await remote.delete(key);
+    await remote.delete(changed);
     expect(await remote.get(key)).to.equal(undefined);
   });
 
@@ -127,12 +127,12 @@ describe('a remote client', function () {
         () => false,
       ),
     );
-    await remote.delete({ name: 'before' });
+    await remote.deleteByName({ name: 'before' });
     await eventually('the others', () => told.includes('+after') && told.includes('-before'));
     expect(told.filter((line) => line === '+before')).to.have.length(1);
     await eventually('the deletion', async () => !(await remote.get({ name: 'before' })));
     const present = (await remote.list()).items.map((namespace) => namespace.name);
     expect([...informer.lister.keys()].sort()).to.deep.equal(present);
-    await remote.delete({ name: 'after' });
+    await remote.deleteByName({ name: 'after' });
   });
 });

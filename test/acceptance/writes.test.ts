@@ -81,7 +81,9 @@ describe('writes to a running daemon', () => {
       return volume.status === 'Available' ? volume : undefined;
     });
     expect(settled.sizeBytes).to.equal('1073741824');
-    const put = await daemon.ok('PUT', `${volumes}/v`, { ...good, ...forged });
+    const elsewhere = await daemon.rest('PUT', `${volumes}/v`, { ...good, ...forged });
+    expect(elsewhere.status, 'an object of another uid').to.equal(409);
+    const put = await daemon.ok('PUT', `${volumes}/v`, { ...good, ...forged, metadata: {} });
     expect(put).to.include({ status: 'Available', handle: settled.handle });
   });
 

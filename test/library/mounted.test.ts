@@ -167,9 +167,9 @@ describe('kinds of an embedder behind gRPC and REST', function () {
     const two = { namespace: 'default', name: 'two' };
     const made = await remote.create({ ...two, customer: 'ann', quantity: 2 });
     expect(made.price).to.equal('2.00');
-    await remote.updateStatus(two, { phase: 'Shipped' }, made.metadata.resourceVersion);
+    await remote.updateStatus(two, { phase: 'Shipped' }, made.metadata);
     await eventually('the status', () => informer.lister.get('default/two')?.phase === 'Shipped');
-    await remote.delete(two);
+    await remote.delete(made);
     await eventually('the deletion', () => !informer.lister.has('default/two'));
   });
 });

@@ -68,7 +68,11 @@ export function addCast(program: Command): void {
   program
     .command('cast')
     .argument('<files...>', 'YAML files, directories of them, or - for standard input')
-    .description('create and update objects from files, and wait until they run')
+    .description('create objects from files, or replace those that exist, and wait until they run')
+    .addHelpText(
+      'after',
+      '\nAn object with metadata.resourceVersion is only replaced in that version.',
+    )
     .option('-n, --namespace <name>', 'namespace of objects that name none')
     .option('--dry-run', 'judge everything, store nothing')
     .option('--wait', 'wait until it runs; this is the default', true)

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { hasCode, StatusError } from 'kedge';
-import type { JsonObject } from 'kedge/rpc';
+import { type JsonObject, textOf } from 'kedge/rpc';
 import { connect, kindNamed, methodFor } from '../api.js';
 import { follow } from '../follow.js';
 import { note, print } from '../output.js';
@@ -31,7 +31,7 @@ async function remove(
       const finalizing = ((metadata?.finalizers ?? []) as readonly string[]).length > 0;
       if (finalizing && options.wait && !options.dryRun) {
         note(`${kind.plural}/${name} is being deleted ...`);
-        await gone(client, type, name, scope, options);
+        await gone(client, type, { name, uid: textOf(metadata ?? {}, 'uid') }, scope, options);
       }
       const pending = finalizing && !options.wait ? 'is being deleted' : 'deleted';
       print(`${kind.plural}/${name} ${pending}${options.dryRun ? ' (dry run)' : ''}`);
@@ -44,7 +44,7 @@ async function remove(
 async function gone(
   client: Awaited<ReturnType<typeof connect>>,
   type: string,
-  name: string,
+  { name, uid }: { readonly name: string; readonly uid: string },
   scope: JsonObject,
   options: DeleteOptions,
 ): Promise<void> {
@@ -52,8 +52,9 @@ async function gone(
   const limit = AbortSignal.timeout(Number(options.timeout) * 1_000);
   const exists = async (): Promise<boolean> => {
     try {
-      await client.call(methodFor(kind, 'Get'), { ...scope, name });
-      return true;
+      const { metadata } = await client.call(methodFor(kind, 'Get'), { ...scope, name });
+      // Another one of its name, created meanwhile, is not waited for.
+      return textOf((metadata ?? {}) as JsonObject, 'uid') === uid;
     } catch (error) {
       if (hasCode(error, 'NotFound')) return false;
       throw error;

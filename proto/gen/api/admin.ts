@@ -160,6 +160,8 @@ export interface DeleteUserRequest {
   dryRun: boolean;
   /** The stored version; another one is refused. Over REST also: If-Match. */
   resourceVersion: string;
+  /** The stored object; another one that has the name by now is left alone and refused. */
+  uid: string;
 }
 
 export interface GetPolicyRequest {
@@ -200,6 +202,8 @@ export interface DeletePolicyRequest {
   dryRun: boolean;
   /** The stored version; another one is refused. Over REST also: If-Match. */
   resourceVersion: string;
+  /** The stored object; another one that has the name by now is left alone and refused. */
+  uid: string;
 }
 
 /** Where images are pulled from, and with which credentials. */
@@ -334,6 +338,8 @@ export interface DeleteRegistryRequest {
   dryRun: boolean;
   /** The stored version; another one is refused. Over REST also: If-Match. */
   resourceVersion: string;
+  /** The stored object; another one that has the name by now is left alone and refused. */
+  uid: string;
 }
 
 export interface AttachPolicyRequest {
@@ -1894,7 +1900,7 @@ export const UpdateUserRequest: MessageFns<UpdateUserRequest> = {
 };
 
 function createBaseDeleteUserRequest(): DeleteUserRequest {
-  return { name: "", dryRun: false, resourceVersion: "" };
+  return { name: "", dryRun: false, resourceVersion: "", uid: "" };
 }
 
 export const DeleteUserRequest: MessageFns<DeleteUserRequest> = {
@@ -1907,6 +1913,9 @@ export const DeleteUserRequest: MessageFns<DeleteUserRequest> = {
     }
     if (message.resourceVersion !== "") {
       writer.uint32(34).string(message.resourceVersion);
+    }
+    if (message.uid !== "") {
+      writer.uint32(42).string(message.uid);
     }
     return writer;
   },
@@ -1948,6 +1957,14 @@ export const DeleteUserRequest: MessageFns<DeleteUserRequest> = {
             message.resourceVersion = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.uid = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1973,6 +1990,7 @@ export const DeleteUserRequest: MessageFns<DeleteUserRequest> = {
         : isSet(object.resource_version)
         ? globalThis.String(object.resource_version)
         : "",
+      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
     };
   },
 
@@ -1987,6 +2005,9 @@ export const DeleteUserRequest: MessageFns<DeleteUserRequest> = {
     if (message.resourceVersion !== "") {
       obj.resourceVersion = message.resourceVersion;
     }
+    if (message.uid !== "") {
+      obj.uid = message.uid;
+    }
     return obj;
   },
 
@@ -1998,6 +2019,7 @@ export const DeleteUserRequest: MessageFns<DeleteUserRequest> = {
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
     message.resourceVersion = object.resourceVersion ?? "";
+    message.uid = object.uid ?? "";
     return message;
   },
 };
@@ -2506,7 +2528,7 @@ export const UpdatePolicyRequest: MessageFns<UpdatePolicyRequest> = {
 };
 
 function createBaseDeletePolicyRequest(): DeletePolicyRequest {
-  return { name: "", dryRun: false, resourceVersion: "" };
+  return { name: "", dryRun: false, resourceVersion: "", uid: "" };
 }
 
 export const DeletePolicyRequest: MessageFns<DeletePolicyRequest> = {
@@ -2519,6 +2541,9 @@ export const DeletePolicyRequest: MessageFns<DeletePolicyRequest> = {
     }
     if (message.resourceVersion !== "") {
       writer.uint32(34).string(message.resourceVersion);
+    }
+    if (message.uid !== "") {
+      writer.uint32(42).string(message.uid);
     }
     return writer;
   },
@@ -2560,6 +2585,14 @@ export const DeletePolicyRequest: MessageFns<DeletePolicyRequest> = {
             message.resourceVersion = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.uid = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2585,6 +2618,7 @@ export const DeletePolicyRequest: MessageFns<DeletePolicyRequest> = {
         : isSet(object.resource_version)
         ? globalThis.String(object.resource_version)
         : "",
+      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
     };
   },
 
@@ -2599,6 +2633,9 @@ export const DeletePolicyRequest: MessageFns<DeletePolicyRequest> = {
     if (message.resourceVersion !== "") {
       obj.resourceVersion = message.resourceVersion;
     }
+    if (message.uid !== "") {
+      obj.uid = message.uid;
+    }
     return obj;
   },
 
@@ -2610,6 +2647,7 @@ export const DeletePolicyRequest: MessageFns<DeletePolicyRequest> = {
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
     message.resourceVersion = object.resourceVersion ?? "";
+    message.uid = object.uid ?? "";
     return message;
   },
 };
@@ -3507,7 +3545,7 @@ export const UpdateRegistryRequest: MessageFns<UpdateRegistryRequest> = {
 };
 
 function createBaseDeleteRegistryRequest(): DeleteRegistryRequest {
-  return { name: "", dryRun: false, resourceVersion: "" };
+  return { name: "", dryRun: false, resourceVersion: "", uid: "" };
 }
 
 export const DeleteRegistryRequest: MessageFns<DeleteRegistryRequest> = {
@@ -3520,6 +3558,9 @@ export const DeleteRegistryRequest: MessageFns<DeleteRegistryRequest> = {
     }
     if (message.resourceVersion !== "") {
       writer.uint32(34).string(message.resourceVersion);
+    }
+    if (message.uid !== "") {
+      writer.uint32(42).string(message.uid);
     }
     return writer;
   },
@@ -3561,6 +3602,14 @@ export const DeleteRegistryRequest: MessageFns<DeleteRegistryRequest> = {
             message.resourceVersion = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.uid = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3586,6 +3635,7 @@ export const DeleteRegistryRequest: MessageFns<DeleteRegistryRequest> = {
         : isSet(object.resource_version)
         ? globalThis.String(object.resource_version)
         : "",
+      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
     };
   },
 
@@ -3600,6 +3650,9 @@ export const DeleteRegistryRequest: MessageFns<DeleteRegistryRequest> = {
     if (message.resourceVersion !== "") {
       obj.resourceVersion = message.resourceVersion;
     }
+    if (message.uid !== "") {
+      obj.uid = message.uid;
+    }
     return obj;
   },
 
@@ -3611,6 +3664,7 @@ export const DeleteRegistryRequest: MessageFns<DeleteRegistryRequest> = {
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
     message.resourceVersion = object.resourceVersion ?? "";
+    message.uid = object.uid ?? "";
     return message;
   },
 };

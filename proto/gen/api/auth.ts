@@ -104,6 +104,8 @@ export interface DeleteTokenRequest {
   dryRun: boolean;
   /** The stored version; another one is refused. Over REST also: If-Match. */
   resourceVersion: string;
+  /** The stored object; another one that has the name by now is left alone and refused. */
+  uid: string;
 }
 
 export interface WatchTokensRequest {
@@ -1298,7 +1300,7 @@ export const CreateTokenRequest: MessageFns<CreateTokenRequest> = {
 };
 
 function createBaseDeleteTokenRequest(): DeleteTokenRequest {
-  return { name: "", dryRun: false, resourceVersion: "" };
+  return { name: "", dryRun: false, resourceVersion: "", uid: "" };
 }
 
 export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
@@ -1311,6 +1313,9 @@ export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
     }
     if (message.resourceVersion !== "") {
       writer.uint32(34).string(message.resourceVersion);
+    }
+    if (message.uid !== "") {
+      writer.uint32(42).string(message.uid);
     }
     return writer;
   },
@@ -1352,6 +1357,14 @@ export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
             message.resourceVersion = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.uid = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1377,6 +1390,7 @@ export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
         : isSet(object.resource_version)
         ? globalThis.String(object.resource_version)
         : "",
+      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
     };
   },
 
@@ -1391,6 +1405,9 @@ export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
     if (message.resourceVersion !== "") {
       obj.resourceVersion = message.resourceVersion;
     }
+    if (message.uid !== "") {
+      obj.uid = message.uid;
+    }
     return obj;
   },
 
@@ -1402,6 +1419,7 @@ export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
     message.resourceVersion = object.resourceVersion ?? "";
+    message.uid = object.uid ?? "";
     return message;
   },
 };

@@ -9,6 +9,7 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 
 /** What the store keeps about every object. Times are RFC 3339, UTC. */
 export interface ObjectMeta {
+  /** Of an update or a status update: the stored object's, when given; another one is refused. */
   uid: string;
   /** Opaque: compare for equality only. */
   resourceVersion: string;

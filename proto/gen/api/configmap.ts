@@ -92,6 +92,8 @@ export interface DeleteConfigmapRequest {
   dryRun: boolean;
   /** The stored version; another one is refused. Over REST also: If-Match. */
   resourceVersion: string;
+  /** The stored object; another one that has the name by now is left alone and refused. */
+  uid: string;
 }
 
 export interface WatchConfigmapsRequest {
@@ -1148,7 +1150,7 @@ export const UpdateConfigmapRequest: MessageFns<UpdateConfigmapRequest> = {
 };
 
 function createBaseDeleteConfigmapRequest(): DeleteConfigmapRequest {
-  return { namespace: "", name: "", dryRun: false, resourceVersion: "" };
+  return { namespace: "", name: "", dryRun: false, resourceVersion: "", uid: "" };
 }
 
 export const DeleteConfigmapRequest: MessageFns<DeleteConfigmapRequest> = {
@@ -1164,6 +1166,9 @@ export const DeleteConfigmapRequest: MessageFns<DeleteConfigmapRequest> = {
     }
     if (message.resourceVersion !== "") {
       writer.uint32(34).string(message.resourceVersion);
+    }
+    if (message.uid !== "") {
+      writer.uint32(42).string(message.uid);
     }
     return writer;
   },
@@ -1213,6 +1218,14 @@ export const DeleteConfigmapRequest: MessageFns<DeleteConfigmapRequest> = {
             message.resourceVersion = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.uid = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1239,6 +1252,7 @@ export const DeleteConfigmapRequest: MessageFns<DeleteConfigmapRequest> = {
         : isSet(object.resource_version)
         ? globalThis.String(object.resource_version)
         : "",
+      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
     };
   },
 
@@ -1256,6 +1270,9 @@ export const DeleteConfigmapRequest: MessageFns<DeleteConfigmapRequest> = {
     if (message.resourceVersion !== "") {
       obj.resourceVersion = message.resourceVersion;
     }
+    if (message.uid !== "") {
+      obj.uid = message.uid;
+    }
     return obj;
   },
 
@@ -1268,6 +1285,7 @@ export const DeleteConfigmapRequest: MessageFns<DeleteConfigmapRequest> = {
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
     message.resourceVersion = object.resourceVersion ?? "";
+    message.uid = object.uid ?? "";
     return message;
   },
 };

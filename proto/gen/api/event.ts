@@ -153,6 +153,8 @@ export interface DeleteEventRequest {
   dryRun: boolean;
   /** The stored version; another one is refused. Over REST also: If-Match. */
   resourceVersion: string;
+  /** The stored object; another one that has the name by now is left alone and refused. */
+  uid: string;
 }
 
 export interface WatchEventsRequest {
@@ -1343,7 +1345,7 @@ export const UpdateEventRequest: MessageFns<UpdateEventRequest> = {
 };
 
 function createBaseDeleteEventRequest(): DeleteEventRequest {
-  return { namespace: "", name: "", dryRun: false, resourceVersion: "" };
+  return { namespace: "", name: "", dryRun: false, resourceVersion: "", uid: "" };
 }
 
 export const DeleteEventRequest: MessageFns<DeleteEventRequest> = {
@@ -1359,6 +1361,9 @@ export const DeleteEventRequest: MessageFns<DeleteEventRequest> = {
     }
     if (message.resourceVersion !== "") {
       writer.uint32(34).string(message.resourceVersion);
+    }
+    if (message.uid !== "") {
+      writer.uint32(42).string(message.uid);
     }
     return writer;
   },
@@ -1408,6 +1413,14 @@ export const DeleteEventRequest: MessageFns<DeleteEventRequest> = {
             message.resourceVersion = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.uid = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1434,6 +1447,7 @@ export const DeleteEventRequest: MessageFns<DeleteEventRequest> = {
         : isSet(object.resource_version)
         ? globalThis.String(object.resource_version)
         : "",
+      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
     };
   },
 
@@ -1451,6 +1465,9 @@ export const DeleteEventRequest: MessageFns<DeleteEventRequest> = {
     if (message.resourceVersion !== "") {
       obj.resourceVersion = message.resourceVersion;
     }
+    if (message.uid !== "") {
+      obj.uid = message.uid;
+    }
     return obj;
   },
 
@@ -1463,6 +1480,7 @@ export const DeleteEventRequest: MessageFns<DeleteEventRequest> = {
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
     message.resourceVersion = object.resourceVersion ?? "";
+    message.uid = object.uid ?? "";
     return message;
   },
 };

@@ -219,6 +219,8 @@ export interface DeleteInstanceRequest {
   dryRun: boolean;
   /** The stored version; another one is refused. Over REST also: If-Match. */
   resourceVersion: string;
+  /** The stored object; another one that has the name by now is left alone and refused. */
+  uid: string;
 }
 
 export interface WatchInstancesRequest {
@@ -1927,7 +1929,7 @@ export const UpdateInstanceStatusRequest: MessageFns<UpdateInstanceStatusRequest
 };
 
 function createBaseDeleteInstanceRequest(): DeleteInstanceRequest {
-  return { namespace: "", name: "", dryRun: false, resourceVersion: "" };
+  return { namespace: "", name: "", dryRun: false, resourceVersion: "", uid: "" };
 }
 
 export const DeleteInstanceRequest: MessageFns<DeleteInstanceRequest> = {
@@ -1943,6 +1945,9 @@ export const DeleteInstanceRequest: MessageFns<DeleteInstanceRequest> = {
     }
     if (message.resourceVersion !== "") {
       writer.uint32(34).string(message.resourceVersion);
+    }
+    if (message.uid !== "") {
+      writer.uint32(42).string(message.uid);
     }
     return writer;
   },
@@ -1992,6 +1997,14 @@ export const DeleteInstanceRequest: MessageFns<DeleteInstanceRequest> = {
             message.resourceVersion = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.uid = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2018,6 +2031,7 @@ export const DeleteInstanceRequest: MessageFns<DeleteInstanceRequest> = {
         : isSet(object.resource_version)
         ? globalThis.String(object.resource_version)
         : "",
+      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
     };
   },
 
@@ -2035,6 +2049,9 @@ export const DeleteInstanceRequest: MessageFns<DeleteInstanceRequest> = {
     if (message.resourceVersion !== "") {
       obj.resourceVersion = message.resourceVersion;
     }
+    if (message.uid !== "") {
+      obj.uid = message.uid;
+    }
     return obj;
   },
 
@@ -2047,6 +2064,7 @@ export const DeleteInstanceRequest: MessageFns<DeleteInstanceRequest> = {
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
     message.resourceVersion = object.resourceVersion ?? "";
+    message.uid = object.uid ?? "";
     return message;
   },
 };

@@ -126,6 +126,8 @@ export interface DeleteNamespaceRequest {
   cascade: boolean;
   /** The stored version; another one is refused. Over REST also: If-Match. */
   resourceVersion: string;
+  /** The stored object; another one that has the name by now is left alone and refused. */
+  uid: string;
 }
 
 export interface WatchNamespacesRequest {
@@ -964,7 +966,7 @@ export const UpdateNamespaceRequest: MessageFns<UpdateNamespaceRequest> = {
 };
 
 function createBaseDeleteNamespaceRequest(): DeleteNamespaceRequest {
-  return { name: "", dryRun: false, cascade: false, resourceVersion: "" };
+  return { name: "", dryRun: false, cascade: false, resourceVersion: "", uid: "" };
 }
 
 export const DeleteNamespaceRequest: MessageFns<DeleteNamespaceRequest> = {
@@ -980,6 +982,9 @@ export const DeleteNamespaceRequest: MessageFns<DeleteNamespaceRequest> = {
     }
     if (message.resourceVersion !== "") {
       writer.uint32(42).string(message.resourceVersion);
+    }
+    if (message.uid !== "") {
+      writer.uint32(50).string(message.uid);
     }
     return writer;
   },
@@ -1029,6 +1034,14 @@ export const DeleteNamespaceRequest: MessageFns<DeleteNamespaceRequest> = {
             message.resourceVersion = reader.string();
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.uid = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1055,6 +1068,7 @@ export const DeleteNamespaceRequest: MessageFns<DeleteNamespaceRequest> = {
         : isSet(object.resource_version)
         ? globalThis.String(object.resource_version)
         : "",
+      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
     };
   },
 
@@ -1072,6 +1086,9 @@ export const DeleteNamespaceRequest: MessageFns<DeleteNamespaceRequest> = {
     if (message.resourceVersion !== "") {
       obj.resourceVersion = message.resourceVersion;
     }
+    if (message.uid !== "") {
+      obj.uid = message.uid;
+    }
     return obj;
   },
 
@@ -1084,6 +1101,7 @@ export const DeleteNamespaceRequest: MessageFns<DeleteNamespaceRequest> = {
     message.dryRun = object.dryRun ?? false;
     message.cascade = object.cascade ?? false;
     message.resourceVersion = object.resourceVersion ?? "";
+    message.uid = object.uid ?? "";
     return message;
   },
 };

@@ -132,6 +132,8 @@ export interface DeleteNodeRequest {
   dryRun: boolean;
   /** The stored version; another one is refused. Over REST also: If-Match. */
   resourceVersion: string;
+  /** The stored object; another one that has the name by now is left alone and refused. */
+  uid: string;
 }
 
 export interface WatchNodesRequest {
@@ -1165,7 +1167,7 @@ export const UpdateNodeStatusRequest: MessageFns<UpdateNodeStatusRequest> = {
 };
 
 function createBaseDeleteNodeRequest(): DeleteNodeRequest {
-  return { name: "", dryRun: false, resourceVersion: "" };
+  return { name: "", dryRun: false, resourceVersion: "", uid: "" };
 }
 
 export const DeleteNodeRequest: MessageFns<DeleteNodeRequest> = {
@@ -1178,6 +1180,9 @@ export const DeleteNodeRequest: MessageFns<DeleteNodeRequest> = {
     }
     if (message.resourceVersion !== "") {
       writer.uint32(34).string(message.resourceVersion);
+    }
+    if (message.uid !== "") {
+      writer.uint32(42).string(message.uid);
     }
     return writer;
   },
@@ -1219,6 +1224,14 @@ export const DeleteNodeRequest: MessageFns<DeleteNodeRequest> = {
             message.resourceVersion = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.uid = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1244,6 +1257,7 @@ export const DeleteNodeRequest: MessageFns<DeleteNodeRequest> = {
         : isSet(object.resource_version)
         ? globalThis.String(object.resource_version)
         : "",
+      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
     };
   },
 
@@ -1258,6 +1272,9 @@ export const DeleteNodeRequest: MessageFns<DeleteNodeRequest> = {
     if (message.resourceVersion !== "") {
       obj.resourceVersion = message.resourceVersion;
     }
+    if (message.uid !== "") {
+      obj.uid = message.uid;
+    }
     return obj;
   },
 
@@ -1269,6 +1286,7 @@ export const DeleteNodeRequest: MessageFns<DeleteNodeRequest> = {
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
     message.resourceVersion = object.resourceVersion ?? "";
+    message.uid = object.uid ?? "";
     return message;
   },
 };

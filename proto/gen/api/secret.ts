@@ -90,6 +90,8 @@ export interface DeleteSecretRequest {
   dryRun: boolean;
   /** The stored version; another one is refused. Over REST also: If-Match. */
   resourceVersion: string;
+  /** The stored object; another one that has the name by now is left alone and refused. */
+  uid: string;
 }
 
 export interface WatchSecretsRequest {
@@ -1162,7 +1164,7 @@ export const UpdateSecretRequest: MessageFns<UpdateSecretRequest> = {
 };
 
 function createBaseDeleteSecretRequest(): DeleteSecretRequest {
-  return { namespace: "", name: "", dryRun: false, resourceVersion: "" };
+  return { namespace: "", name: "", dryRun: false, resourceVersion: "", uid: "" };
 }
 
 export const DeleteSecretRequest: MessageFns<DeleteSecretRequest> = {
@@ -1178,6 +1180,9 @@ export const DeleteSecretRequest: MessageFns<DeleteSecretRequest> = {
     }
     if (message.resourceVersion !== "") {
       writer.uint32(34).string(message.resourceVersion);
+    }
+    if (message.uid !== "") {
+      writer.uint32(42).string(message.uid);
     }
     return writer;
   },
@@ -1227,6 +1232,14 @@ export const DeleteSecretRequest: MessageFns<DeleteSecretRequest> = {
             message.resourceVersion = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.uid = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1253,6 +1266,7 @@ export const DeleteSecretRequest: MessageFns<DeleteSecretRequest> = {
         : isSet(object.resource_version)
         ? globalThis.String(object.resource_version)
         : "",
+      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
     };
   },
 
@@ -1270,6 +1284,9 @@ export const DeleteSecretRequest: MessageFns<DeleteSecretRequest> = {
     if (message.resourceVersion !== "") {
       obj.resourceVersion = message.resourceVersion;
     }
+    if (message.uid !== "") {
+      obj.uid = message.uid;
+    }
     return obj;
   },
 
@@ -1282,6 +1299,7 @@ export const DeleteSecretRequest: MessageFns<DeleteSecretRequest> = {
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
     message.resourceVersion = object.resourceVersion ?? "";
+    message.uid = object.uid ?? "";
     return message;
   },
 };

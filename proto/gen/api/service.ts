@@ -388,6 +388,8 @@ export interface DeleteServiceRequest {
   dryRun: boolean;
   /** The stored version; another one is refused. Over REST also: If-Match. */
   resourceVersion: string;
+  /** The stored object; another one that has the name by now is left alone and refused. */
+  uid: string;
 }
 
 export interface WatchServicesRequest {
@@ -2956,7 +2958,7 @@ export const UpdateServiceStatusRequest: MessageFns<UpdateServiceStatusRequest> 
 };
 
 function createBaseDeleteServiceRequest(): DeleteServiceRequest {
-  return { namespace: "", name: "", dryRun: false, resourceVersion: "" };
+  return { namespace: "", name: "", dryRun: false, resourceVersion: "", uid: "" };
 }
 
 export const DeleteServiceRequest: MessageFns<DeleteServiceRequest> = {
@@ -2972,6 +2974,9 @@ export const DeleteServiceRequest: MessageFns<DeleteServiceRequest> = {
     }
     if (message.resourceVersion !== "") {
       writer.uint32(34).string(message.resourceVersion);
+    }
+    if (message.uid !== "") {
+      writer.uint32(42).string(message.uid);
     }
     return writer;
   },
@@ -3021,6 +3026,14 @@ export const DeleteServiceRequest: MessageFns<DeleteServiceRequest> = {
             message.resourceVersion = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.uid = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3047,6 +3060,7 @@ export const DeleteServiceRequest: MessageFns<DeleteServiceRequest> = {
         : isSet(object.resource_version)
         ? globalThis.String(object.resource_version)
         : "",
+      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
     };
   },
 
@@ -3064,6 +3078,9 @@ export const DeleteServiceRequest: MessageFns<DeleteServiceRequest> = {
     if (message.resourceVersion !== "") {
       obj.resourceVersion = message.resourceVersion;
     }
+    if (message.uid !== "") {
+      obj.uid = message.uid;
+    }
     return obj;
   },
 
@@ -3076,6 +3093,7 @@ export const DeleteServiceRequest: MessageFns<DeleteServiceRequest> = {
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
     message.resourceVersion = object.resourceVersion ?? "";
+    message.uid = object.uid ?? "";
     return message;
   },
 };

@@ -193,6 +193,8 @@ export interface DeleteSnapshotRequest {
   dryRun: boolean;
   /** The stored version; another one is refused. Over REST also: If-Match. */
   resourceVersion: string;
+  /** The stored object; another one that has the name by now is left alone and refused. */
+  uid: string;
 }
 
 export interface WatchSnapshotsRequest {
@@ -1728,7 +1730,7 @@ export const UpdateSnapshotStatusRequest: MessageFns<UpdateSnapshotStatusRequest
 };
 
 function createBaseDeleteSnapshotRequest(): DeleteSnapshotRequest {
-  return { namespace: "", name: "", dryRun: false, resourceVersion: "" };
+  return { namespace: "", name: "", dryRun: false, resourceVersion: "", uid: "" };
 }
 
 export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
@@ -1744,6 +1746,9 @@ export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
     }
     if (message.resourceVersion !== "") {
       writer.uint32(34).string(message.resourceVersion);
+    }
+    if (message.uid !== "") {
+      writer.uint32(42).string(message.uid);
     }
     return writer;
   },
@@ -1793,6 +1798,14 @@ export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
             message.resourceVersion = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.uid = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1819,6 +1832,7 @@ export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
         : isSet(object.resource_version)
         ? globalThis.String(object.resource_version)
         : "",
+      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
     };
   },
 
@@ -1836,6 +1850,9 @@ export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
     if (message.resourceVersion !== "") {
       obj.resourceVersion = message.resourceVersion;
     }
+    if (message.uid !== "") {
+      obj.uid = message.uid;
+    }
     return obj;
   },
 
@@ -1848,6 +1865,7 @@ export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
     message.resourceVersion = object.resourceVersion ?? "";
+    message.uid = object.uid ?? "";
     return message;
   },
 };

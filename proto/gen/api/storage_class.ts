@@ -181,6 +181,8 @@ export interface DeleteStorageClassRequest {
   force: boolean;
   /** The stored version; another one is refused. Over REST also: If-Match. */
   resourceVersion: string;
+  /** The stored object; another one that has the name by now is left alone and refused. */
+  uid: string;
 }
 
 export interface WatchStorageClassesRequest {
@@ -1541,7 +1543,7 @@ export const UpdateStorageClassRequest: MessageFns<UpdateStorageClassRequest> = 
 };
 
 function createBaseDeleteStorageClassRequest(): DeleteStorageClassRequest {
-  return { name: "", dryRun: false, force: false, resourceVersion: "" };
+  return { name: "", dryRun: false, force: false, resourceVersion: "", uid: "" };
 }
 
 export const DeleteStorageClassRequest: MessageFns<DeleteStorageClassRequest> = {
@@ -1557,6 +1559,9 @@ export const DeleteStorageClassRequest: MessageFns<DeleteStorageClassRequest> = 
     }
     if (message.resourceVersion !== "") {
       writer.uint32(42).string(message.resourceVersion);
+    }
+    if (message.uid !== "") {
+      writer.uint32(50).string(message.uid);
     }
     return writer;
   },
@@ -1606,6 +1611,14 @@ export const DeleteStorageClassRequest: MessageFns<DeleteStorageClassRequest> = 
             message.resourceVersion = reader.string();
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.uid = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1632,6 +1645,7 @@ export const DeleteStorageClassRequest: MessageFns<DeleteStorageClassRequest> = 
         : isSet(object.resource_version)
         ? globalThis.String(object.resource_version)
         : "",
+      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
     };
   },
 
@@ -1649,6 +1663,9 @@ export const DeleteStorageClassRequest: MessageFns<DeleteStorageClassRequest> = 
     if (message.resourceVersion !== "") {
       obj.resourceVersion = message.resourceVersion;
     }
+    if (message.uid !== "") {
+      obj.uid = message.uid;
+    }
     return obj;
   },
 
@@ -1661,6 +1678,7 @@ export const DeleteStorageClassRequest: MessageFns<DeleteStorageClassRequest> = 
     message.dryRun = object.dryRun ?? false;
     message.force = object.force ?? false;
     message.resourceVersion = object.resourceVersion ?? "";
+    message.uid = object.uid ?? "";
     return message;
   },
 };

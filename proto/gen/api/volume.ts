@@ -419,6 +419,8 @@ export interface DeleteVolumeRequest {
   dryRun: boolean;
   /** The stored version; another one is refused. Over REST also: If-Match. */
   resourceVersion: string;
+  /** The stored object; another one that has the name by now is left alone and refused. */
+  uid: string;
 }
 
 export interface WatchVolumesRequest {
@@ -2628,7 +2630,7 @@ export const UpdateVolumeStatusRequest: MessageFns<UpdateVolumeStatusRequest> = 
 };
 
 function createBaseDeleteVolumeRequest(): DeleteVolumeRequest {
-  return { namespace: "", name: "", dryRun: false, resourceVersion: "" };
+  return { namespace: "", name: "", dryRun: false, resourceVersion: "", uid: "" };
 }
 
 export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
@@ -2644,6 +2646,9 @@ export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
     }
     if (message.resourceVersion !== "") {
       writer.uint32(34).string(message.resourceVersion);
+    }
+    if (message.uid !== "") {
+      writer.uint32(42).string(message.uid);
     }
     return writer;
   },
@@ -2693,6 +2698,14 @@ export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
             message.resourceVersion = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.uid = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2719,6 +2732,7 @@ export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
         : isSet(object.resource_version)
         ? globalThis.String(object.resource_version)
         : "",
+      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
     };
   },
 
@@ -2736,6 +2750,9 @@ export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
     if (message.resourceVersion !== "") {
       obj.resourceVersion = message.resourceVersion;
     }
+    if (message.uid !== "") {
+      obj.uid = message.uid;
+    }
     return obj;
   },
 
@@ -2748,6 +2765,7 @@ export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
     message.name = object.name ?? "";
     message.dryRun = object.dryRun ?? false;
     message.resourceVersion = object.resourceVersion ?? "";
+    message.uid = object.uid ?? "";
     return message;
   },
 };

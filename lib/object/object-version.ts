@@ -1,6 +1,12 @@
 import { invalid } from '../base/index.js';
-import type { AnyKind, ObjectKey } from '../object/index.js';
-import type { ObjectVersion } from './store.js';
+import type { AnyKind } from './kind.js';
+import type { ObjectKey } from './object.js';
+
+/** One object in one version: what a guarded write was decided on. */
+export interface ObjectVersion {
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
 
 /** An object as a caller may really have given it: what TypeScript demands can be missing at run time. */
 type Given = ObjectKey & { readonly metadata?: Partial<ObjectVersion> | undefined };

@@ -1,0 +1,20 @@
+import { conflict, recreated } from '../base/index.js';
+import { type AnyKind, type ApiObject, keyOf, type ObjectVersion } from '../object/index.js';
+import type { PreparedWrite } from './writes.js';
+
+/**
+ * Where the caller named the object and the version, empty for any.
+ * @throws StatusError Aborted (Conflict) when another one is stored.
+ */
+export function demandStored(kind: AnyKind, object: ApiObject, expected: ObjectVersion): void {
+  const { uid, resourceVersion } = object.metadata;
+  const resource = { kind: kind.kind, ...keyOf(object) };
+  if (expected.uid !== '' && expected.uid !== uid) throw recreated(resource, expected.uid, uid);
+  if (expected.resourceVersion !== '' && expected.resourceVersion !== resourceVersion)
+    throw conflict(resource, expected.resourceVersion, resourceVersion);
+}
+
+/** What the commit of a write would demand, for a dry run. @throws StatusError Aborted (Conflict) */
+export function demandExpected({ kind, before, operation }: PreparedWrite): void {
+  if (before && operation.op === 'update') demandStored(kind, before, operation.precondition);
+}
