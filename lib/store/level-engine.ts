@@ -325,13 +325,28 @@ export class LevelEngine implements ReplaceableEngine {
     return this.#files.freeBytes(this.#options.directory);
   }
 
+  /** Every part is closed, whatever becomes of the others; the first error is told. */
   async close(): Promise<void> {
-    await this.#unmarkOpening();
-    await this.#highWater?.close();
+    const highWater = this.#highWater;
+    const database = this.#open;
+    const lock = this.#lock;
     this.#highWater = undefined;
-    await this.#open?.close();
     this.#open = undefined;
-    await this.#lock?.release();
     this.#lock = undefined;
+    const failures: unknown[] = [];
+    const steps = [
+      () => this.#unmarkOpening(),
+      () => highWater?.close(),
+      () => database?.close(),
+      () => lock?.release(),
+    ];
+    for (const step of steps) {
+      try {
+        await step();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
   }
 }

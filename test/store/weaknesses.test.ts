@@ -1,10 +1,21 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import {
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  statfs,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { hasCode, LevelEngine, openStore, StatusError, systemClock } from 'kedge';
+import { hasCode, LevelEngine, openStore, removeFinalizer, StatusError, systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { Level } from 'level';
 import { content, entries, openLedger, pad, put } from './ledger.js';
@@ -257,6 +268,38 @@ describe('a weakness of LevelDB', () => {
       await store.verify();
       await store.close();
       await rm(join(disk, 'store'), { recursive: true });
+    });
+
+    it('objects with finalizers are deleted on a disk that its own writes filled, step by step', async () => {
+      const held = 'test/holds';
+      const floor = 12 * 1024 * 1024;
+      const store = await openStore({
+        engine: new LevelEngine({ directory: join(disk, 'held'), writeBufferBytes: 1024 * 1024 }),
+        freeBytesFloor: floor,
+      });
+      const names = Array.from({ length: 20 }, (_, n) => ({ name: `held${n}` }));
+      for (const key of names)
+        await store.create(entries, { ...key, pad: pad(1), metadata: { finalizers: [held] } });
+      const text = randomBytes(64 * 1024).toString('hex');
+      let refusal: unknown;
+      for (let n = 0; refusal === undefined; n += 1)
+        await store.create(entries, { name: `big${n}`, pad: text + n }).catch((error: unknown) => {
+          refusal = error;
+        });
+      expect(hasCode(refusal, 'ResourceExhausted')).to.equal(true);
+      expect((await statfs(disk)).bavail * (await statfs(disk)).bsize).to.be.lessThan(floor);
+      expect(store.health().state).to.equal('full');
+      for (const key of names) {
+        const marked = await store.deleteByName(entries, key);
+        expect(marked.metadata.deletionRequestedAt).to.be.a('string');
+        await removeFinalizer(store, entries, marked, held);
+        expect(await store.get(entries, key)).to.equal(undefined);
+      }
+      const error: unknown = await put(store, 'held0', 1).catch((e: unknown) => e);
+      expect(hasCode(error, 'ResourceExhausted')).to.equal(true);
+      await store.verify();
+      await store.close();
+      await rm(join(disk, 'held'), { recursive: true });
     });
 
     it('the store refuses writes before the disk is full, and still takes deletions', async () => {
