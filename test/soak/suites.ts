@@ -20,4 +20,19 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/store/power-loss.test.js'],
     environment: { KEDGE_POWER_LOSS_CYCLES: '1000' },
   },
+  damage: {
+    summary: 'bits, pages and files of a store are damaged; it answers rightly or refuses',
+    specs: ['test/dist/store/damage.test.js'],
+    environment: { KEDGE_DAMAGE_PLACES: '20000' },
+  },
+  history: {
+    summary: 'many writers and watchers of one store through restarts; its history is judged',
+    specs: ['test/dist/store/history.test.js'],
+    environment: { KEDGE_HISTORY_OPERATIONS: '5000000' },
+  },
+  interrupted: {
+    summary: 'restores and first starts are killed at random moments; the next start is whole',
+    specs: ['test/dist/store/interrupted.test.js'],
+    environment: { KEDGE_INTERRUPTIONS: '1000' },
+  },
 };
