@@ -12,5 +12,7 @@ export * from './backoff.js';
 export * from './limits.js';
 export * from './metrics.js';
 export * from './tracing.js';
+export * from './callback-faults.js';
+export * from './guarded-ports.js';
 export * from './linked-signal.js';
 export * from './within.js';

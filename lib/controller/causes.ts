@@ -1,9 +1,10 @@
-/** Causes kept a key: the first ones say most, later ones are counted. */
+/** Causes kept a key: the first ones say most. */
 const causesMax = 8;
 /** Writes whose authors are remembered. */
 const writesMax = 10_000;
-/** Steps a chain is followed back. */
+/** Steps a chain is followed back, and the most runs kept in one chain. */
 const chainMax = 6;
+const chainRunsMax = 24;
 
 /** Why a key was woken. */
 export type Cause =
@@ -12,7 +13,7 @@ export type Cause =
       readonly kind: string;
       readonly object: string;
       readonly resourceVersion: string;
-      /** The reconcile that wrote that version, where it is known. */
+      /** The run that wrote that version in a `txn`, where it is known. */
       readonly by?: Author;
     }
   | { readonly type: 'timer' | 'retry' | 'manual' | 'restored' };
@@ -23,12 +24,24 @@ export interface Author {
   readonly key: string;
   /** Number of the run, unique in this process. */
   readonly run: number;
+  /** What woke that run; followed back at most six steps. */
   readonly causes: readonly Cause[];
+}
+
+/** One version of one object. */
+export interface WrittenVersion {
+  readonly kind: string;
+  /** Key of the object. */
+  readonly object: string;
+  readonly resourceVersion: string;
 }
 
 /**
  * Remembers which run wrote which version, so that the next run can say where it comes from. Shared
- * by the controllers of a manager; bounded, oldest first out.
+ * by the controllers of a manager.
+ *
+ * Guarantees: memory is bounded. The last 10,000 writes are remembered, and a chain of authors is
+ * cut after six steps or 24 runs, so that two controllers that wake each other for ever keep no more.
  */
 export class CauseRegistry {
   readonly #authors = new Map<string, Author>();
@@ -40,16 +53,49 @@ export class CauseRegistry {
     return this.#runs;
   }
 
-  wrote(resourceVersion: string, author: Author): void {
-    this.#authors.set(resourceVersion, author);
+  /** Notes that `author` wrote this version. */
+  wrote(version: WrittenVersion, author: Author): void {
+    this.#authors.set(idOf(version), shortened(author));
     if (this.#authors.size <= writesMax) return;
     const oldest = this.#authors.keys().next();
     if (!oldest.done) this.#authors.delete(oldest.value);
   }
 
-  authorOf(resourceVersion: string): Author | undefined {
-    return this.#authors.get(resourceVersion);
+  /** The run that wrote this version, if it is remembered. */
+  authorOf(version: WrittenVersion): Author | undefined {
+    return this.#authors.get(idOf(version));
   }
+
+  /**
+   * The causes with the authors that are known by now. A change reaches watchers before the write of
+   * its author resolves, so an author may become known only after its change woke somebody.
+   */
+  resolved(causes: readonly Cause[]): readonly Cause[] {
+    if (this.#authors.size === 0) return causes;
+    return causes.map((cause) => {
+      if (!('object' in cause) || cause.by) return cause;
+      const by = this.authorOf(cause);
+      return by ? { ...cause, by } : cause;
+    });
+  }
+}
+
+function idOf({ kind, object, resourceVersion }: WrittenVersion): string {
+  return `${kind} ${object}@${resourceVersion}`;
+}
+
+/** A copy whose chain ends after {@link chainMax} steps and {@link chainRunsMax} runs. */
+function shortened(author: Author): Author {
+  let runs = 1;
+  const shorten = (causes: readonly Cause[], depth: number): readonly Cause[] =>
+    causes.map((cause) => {
+      if (!('object' in cause) || !cause.by) return cause;
+      const { by, ...rest } = cause;
+      if (depth >= chainMax || runs >= chainRunsMax) return rest;
+      runs += 1;
+      return { ...rest, by: { ...by, causes: shorten(by.causes, depth + 1) } };
+    });
+  return { ...author, causes: shorten(author.causes, 1) };
 }
 
 /** The causes of keys that wait for their run. */
@@ -76,7 +122,7 @@ export class PendingCauses {
   }
 }
 
-/** One line that says why: `updated Volume default/data@41 by volume/default/data#7 (added Volume ...)`. */
+/** One line that says why: `updated Volume default/data@41 by volume default/data#7 (added Volume ...)`. */
 export function describeCauses(causes: readonly Cause[], depth = 0): string {
   return causes.map((cause) => describe(cause, depth)).join(', ');
 }

@@ -10,7 +10,7 @@ export interface ControllerOptions<C extends Request = Request> {
   /** Unique; appears in logs and metrics. */
   readonly name: string;
   readonly reconcile: Reconciler<C>;
-  /** Keys worked on at once; default 1. */
+  /** Keys worked on at once, a whole number; default 1. */
   readonly concurrency?: number;
   /** Time limit of one reconcile in milliseconds; default 60 s. */
   readonly timeoutMs?: number;
@@ -34,8 +34,8 @@ export interface StoreControllerOptions extends ControllerOptions<ReconcileConte
   readonly store: ObjectStore;
   /**
    * The kind it is for, where that has a status field `conditions`: `fail` then sets the condition
-   * Stalled with its reason and message, and the next run that is `done` takes it back. A kind whose
-   * `conditions` are no status field is refused with a TypeError.
+   * Stalled with its reason and message, and the next run with another result takes it back. A kind
+   * whose `conditions` are no status field is refused with a TypeError.
    */
   readonly conditionsOf?: KindWithConditions;
 }
@@ -45,6 +45,8 @@ export interface ControllerStats {
   readonly reconciles: number;
   readonly errors: number;
   readonly terminalErrors: number;
+  /** Runs that went on beyond their time limit. */
+  readonly timeouts: number;
   readonly active: number;
   readonly queued: number;
   /** Keys waiting for a time. */
@@ -56,4 +58,24 @@ export interface ControllerStats {
 /** A watch that can be taken away again. */
 export interface WatchHandle extends Disposable {
   remove(): void;
+}
+
+/** @throws RangeError, or TypeError without a reconciler, naming the option and its value. */
+export function requireControllerOptions({
+  name,
+  reconcile,
+  concurrency = 1,
+  timeoutMs = 1,
+}: ControllerOptions<never>): void {
+  const label = `controller "${name}"`;
+  if (typeof reconcile !== 'function')
+    throw new TypeError(`${label}: reconcile is ${String(reconcile)}; give a function`);
+  if (!Number.isInteger(concurrency) || concurrency < 1)
+    throw new RangeError(
+      `${label}: concurrency is ${concurrency}; give a whole number, 1 or more: with none nothing runs`,
+    );
+  if (!Number.isFinite(timeoutMs) || timeoutMs <= 0)
+    throw new RangeError(
+      `${label}: timeoutMs is ${timeoutMs}; give milliseconds, a finite number above 0`,
+    );
 }

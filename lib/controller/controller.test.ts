@@ -53,7 +53,7 @@ describe('controller', () => {
       random: seededRandom(1),
     })
       .for(lampInformer)
-      .owns(bulbInformer, 'Lamp');
+      .owns(bulbInformer, lamps);
     lampInformer.start();
     bulbInformer.start();
     await controller.start();

@@ -1,7 +1,10 @@
 import {
+  CallbackFaults,
   type Clock,
+  guardedLogger,
+  guardedMetrics,
+  guardedTracer,
   type Logger,
-  messageOf,
   noMetrics,
   silentLogger,
   sleep,
@@ -9,31 +12,65 @@ import {
   systemClock,
   systemRandom,
   TimeSlice,
+  type Tracer,
 } from '../base/index.js';
-import type { HandlerRegistration, SharedInformer } from '../informer/index.js';
-import { type ApiObject, keyOf, keyString, type ObjectKey, parseKey } from '../object/index.js';
-import { defaultBackoff, ItemBackoff, RateLimitingQueue, slowestOf } from '../workqueue/index.js';
+import type { SharedInformer } from '../informer/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  keyString,
+  type ObjectKey,
+  parseKey,
+} from '../object/index.js';
+import { defaultBackoff, ItemBackoff, RateLimitingQueue } from '../workqueue/index.js';
 import { CauseRegistry, describeCauses, PendingCauses } from './causes.js';
 import type { ReconcileContext } from './context.js';
-import type {
-  ControllerOptions,
-  ControllerStats,
-  StoreControllerOptions,
-  WatchHandle,
+import {
+  type ControllerOptions,
+  type ControllerStats,
+  requireControllerOptions,
+  type StoreControllerOptions,
+  type WatchHandle,
 } from './controller-options.js';
 import { Durability } from './durability.js';
+import { guardedLimiter } from './guarded-limiter.js';
 import { OwnWrites } from './own-writes.js';
+import { ownerKeys } from './owner-keys.js';
 import type { Predicate } from './predicates.js';
 import { ReconcileMetrics } from './reconcile-metrics.js';
-import { type Result, retry } from './result.js';
+import { checkedResult, type Result, retry } from './result.js';
 import { RunContext } from './run-context.js';
-import { registerWatch, type Wake } from './watches.js';
+import { logOutcome } from './run-log.js';
+import { WatchSet } from './watch-set.js';
+import type { Wake } from './watches.js';
 
 const defaultTimeoutMs = 60_000;
 /** Time that an aborted reconcile gets to end. */
 const abortMs = 1_000;
+/** Wait of a key whose run could not be settled. */
+const unsettledMs = 1_000;
+/** Updates kept while one run goes on; with more, the key runs again whoever wrote them. */
+const suspectsMax = 64;
 
-/** A queue of keys, workers, and the watches that feed it. Build with {@link newController}. */
+/**
+ * A queue of keys, workers, and the watches that feed it. Build with {@link newController}.
+ *
+ * Guarantees:
+ * - One worker a key. A change that comes while its key is worked on makes it run again.
+ * - No key is lost: whatever a reconciler, predicate, map, limiter, tracer, logger or metric throws,
+ *   its worker goes on, and the key is settled or tried again after a wait.
+ * - A value that is no {@link Result} counts as `retry` with an error that says what is wrong.
+ * - Workers start once every watched cache is synced and this controller's own watches were told of
+ *   it. Handlers of others are not waited for.
+ *
+ * Ordering: that of the work queue; live changes before the objects of the first list.
+ *
+ * Errors: options out of range throw a RangeError from the constructor. Callbacks that throw are
+ * logged, and counted in `callback_faults_total`.
+ *
+ * Caveats: many changes may be one run, and one change several. A reconcile that ignores its signal
+ * keeps its worker; the time limit is counted all the same, and health tells.
+ */
 export class Controller {
   readonly name: string;
   readonly #options: ControllerOptions<ReconcileContext>;
@@ -48,33 +85,46 @@ export class Controller {
   /** Updates seen while a key's run goes on, by key; an entry for every run. */
   readonly #suspects = new Map<string, Wake[]>();
   readonly #durability: Durability | undefined;
-  /** What each watch in place listens to; a removed one holds up nobody. */
-  readonly #registrations = new Map<HandlerRegistration, SharedInformer>();
+  readonly #faults: CallbackFaults;
+  readonly #tracer: Tracer | undefined;
+  readonly #watches: WatchSet;
   readonly #runs = new Set<RunContext>();
   #workers: Promise<void>[] = [];
-  readonly #stats = { reconciles: 0, errors: 0, terminalErrors: 0 };
+  #started: Promise<void> | undefined;
+  #stopped = false;
+  readonly #stats = { reconciles: 0, errors: 0, terminalErrors: 0, timeouts: 0 };
 
   constructor(options: ControllerOptions | StoreControllerOptions) {
-    this.name = options.name;
+    requireControllerOptions(options);
+    const { name, groupOf } = options;
+    this.name = name;
     // A reconciler that takes a Request takes a ReconcileContext too.
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#logger = (options.logger ?? silentLogger).child({ controller: options.name });
+    this.#logger = guardedLogger(options.logger ?? silentLogger).child({ controller: name });
+    const metrics = guardedMetrics(options.metrics ?? noMetrics, this.#logger);
+    this.#faults = new CallbackFaults({
+      part: `controller ${name}`,
+      logger: this.#logger,
+      metrics,
+    });
+    this.#watches = new WatchSet({
+      name: `controller ${name}`,
+      faults: this.#faults,
+      wake: (wake) => this.#wake(wake),
+    });
+    this.#tracer = options.tracer && guardedTracer(options.tracer, this.#logger);
     const random = options.random ?? systemRandom;
     this.#backoff = new ItemBackoff<string>(random, options.backoff ?? defaultBackoff);
-    const { groupOf, metrics } = options;
     this.#queue = new RateLimitingQueue<string>({
       clock: this.#clock,
-      limiter: options.limiter ? slowestOf(this.#backoff, options.limiter) : this.#backoff,
-      name: options.name,
+      limiter: guardedLimiter(this.#backoff, options.limiter, this.#faults),
+      name,
       ...(groupOf ? { groupOf: (key) => groupOf(parseKey(key)) } : {}),
-      ...(metrics ? { metrics } : {}),
+      onGroupFault: (error, key) => this.#faults.report('groupOf', error, { key }),
+      ...(options.metrics ? { metrics } : {}),
     });
-    this.#metrics = new ReconcileMetrics(
-      metrics ?? noMetrics,
-      options.name,
-      options.concurrency ?? 1,
-    );
+    this.#metrics = new ReconcileMetrics(metrics, name, options.concurrency ?? 1);
     this.#authors = options.causes ?? new CauseRegistry();
     if ('store' in options)
       this.#durability = new Durability({
@@ -91,21 +141,21 @@ export class Controller {
 
   /** The kind this controller reconciles: each of its objects is a request. */
   for<T extends ApiObject>(informer: SharedInformer<T>, predicate?: Predicate<T>): this {
-    this.#watch(informer, undefined, predicate);
+    this.#watches.add(informer, undefined, predicate);
     return this;
   }
 
-  /** Objects whose owner reference names `ownerKind` wake that owner, found in the object's namespace. */
+  /**
+   * Objects with an owner reference of the kind `owner` wake that owner: by its name alone when the
+   * kind is cluster-scoped, else in the object's namespace.
+   * @throws TypeError for an owner that is not a kind.
+   */
   owns<T extends ApiObject>(
     informer: SharedInformer<T>,
-    ownerKind: string,
+    owner: AnyKind,
     predicate?: Predicate<T>,
   ): this {
-    const owners = (object: T): readonly ObjectKey[] =>
-      (object.metadata.ownerReferences ?? [])
-        .filter((owner) => owner.kind === ownerKind)
-        .map((owner) => keyOf({ ...object, name: owner.name }));
-    return this.watches(informer, owners, predicate);
+    return this.watches(informer, ownerKeys(owner), predicate);
   }
 
   /** Wakes the keys that `map` gives, for the old and the new state of every changed object. */
@@ -114,7 +164,7 @@ export class Controller {
     map: (object: T) => readonly ObjectKey[],
     predicate?: Predicate<T>,
   ): this {
-    this.#watch(informer, map, predicate);
+    this.#watches.add(informer, map, predicate);
     return this;
   }
 
@@ -124,33 +174,7 @@ export class Controller {
     map: (object: T) => readonly ObjectKey[],
     predicate?: Predicate<T>,
   ): WatchHandle {
-    const registration = this.#watch(informer, map, predicate);
-    const remove = (): void => {
-      registration.remove();
-      this.#registrations.delete(registration);
-    };
-    return { remove, [Symbol.dispose]: remove };
-  }
-
-  #watch<T extends ApiObject>(
-    informer: SharedInformer<T>,
-    map: ((object: T) => readonly ObjectKey[]) | undefined,
-    predicate: Predicate<T> | undefined,
-  ): HandlerRegistration {
-    const registration = registerWatch({
-      informer,
-      kind: informer.kind,
-      ...(map ? { map } : {}),
-      predicate,
-      authors: this.#authors,
-      wake: (wake) => this.#wake(wake),
-    });
-    this.#registrations.set(registration, informer);
-    return registration;
-  }
-
-  get #informers(): ReadonlySet<SharedInformer> {
-    return new Set(this.#registrations.values());
+    return this.#watches.add(informer, map, predicate);
   }
 
   #wake(wake: Wake): void {
@@ -158,11 +182,11 @@ export class Controller {
     if (step && this.#durability) {
       // While the key's run goes on, who wrote this may not be known yet: judged when it ends.
       const suspects = this.#suspects.get(key);
-      if (suspects) return void suspects.push(wake);
-      if (this.#ownWrites.explain(key, step)) return;
+      if (suspects && suspects.length < suspectsMax) return void suspects.push(wake);
+      if (!suspects && this.#ownWrites.explain(key, step)) return;
     }
-    this.#causes.note(key, wake.cause);
     this.#queue.add(key, wake.priority);
+    this.#causes.note(key, wake.cause);
   }
 
   /** Updates that came while the key's run went on, and were not of its own making, wake it again. */
@@ -172,7 +196,7 @@ export class Controller {
     for (const suspect of suspects) this.#wake(suspect);
   }
 
-  /** Wakes one key by hand. */
+  /** Wakes one key by hand. @throws RangeError for a priority out of range. */
   enqueue(key: ObjectKey, priority = 0): void {
     this.#wake({ key: keyString(key), cause: { type: 'manual' }, priority });
   }
@@ -194,10 +218,32 @@ export class Controller {
     this.#queue.refreshMetrics();
   }
 
-  /** Starts the workers once every cache has synced and its initial list was told. */
-  async start(): Promise<void> {
-    await Promise.all([...this.#informers].map((informer) => informer.waitForSync()));
-    for (const { key, failures, delayMs } of (await this.#durability?.load()) ?? []) {
+  /** What {@link start} waits for now, in words; empty when every watch has synced. */
+  get waitingFor(): readonly string[] {
+    return this.#watches.waitingFor;
+  }
+
+  /**
+   * Starts the workers once every watched cache has synced and this controller was told of its
+   * initial list. Once: a second call gives the first one's promise.
+   * @throws StatusError FailedPrecondition when the controller is stopped, before or meanwhile, or a
+   * watched informer is closed.
+   */
+  start(): Promise<void> {
+    this.#started ??= this.#start();
+    return this.#started;
+  }
+
+  async #start(): Promise<void> {
+    await this.#watches.waitForSync();
+    const restored = this.#stopped ? [] : ((await this.#durability?.load()) ?? []);
+    if (this.#stopped)
+      throw new StatusError({
+        code: 'FailedPrecondition',
+        reason: 'ControllerStopped',
+        message: `controller "${this.name}" was stopped before it had started; make a new one`,
+      });
+    for (const { key, failures, delayMs } of restored) {
       this.#backoff.restore(key, failures);
       if (delayMs === undefined) continue;
       this.#causes.note(key, { type: 'restored' });
@@ -213,8 +259,8 @@ export class Controller {
    * the log and left behind.
    */
   async stop(graceMs = 5_000): Promise<void> {
-    for (const registration of this.#registrations.keys()) registration.remove();
-    this.#registrations.clear();
+    this.#stopped = true;
+    this.#watches.clear();
     this.#queue.shutDown();
     const ended = new AbortController();
     const workers = Promise.all(this.#workers).then(() => ended.abort());
@@ -243,8 +289,14 @@ export class Controller {
       }
       const priority = this.#queue.priority(key);
       if (this.#durability) this.#suspects.set(key, []);
-      const result = await this.#reconcile(key);
-      await this.#settle(key, result, priority);
+      try {
+        const result = await this.#reconcile(key);
+        await this.#settle(key, result, priority);
+      } catch (error) {
+        // A port that fails must cost neither the worker nor the key.
+        this.#logger.error('run could not be settled, the key is tried again', { key, error });
+        this.#queue.addAfter(key, unsettledMs, priority);
+      }
       this.#judgeSuspects(key);
       this.#queue.done(key);
       if (slice.due()) await slice.pause();
@@ -257,7 +309,12 @@ export class Controller {
       run: this.#authors.nextRun(),
       failures: this.#queue.failures(key),
       causes: this.#causes.take(key),
+      authors: this.#authors,
       timeoutMs: this.#options.timeoutMs ?? defaultTimeoutMs,
+      onTimeout: () => {
+        this.#stats.timeouts += 1;
+        this.#metrics.timedOut();
+      },
       clock: this.#clock,
       logger: this.#logger,
       durability: this.#durability,
@@ -268,8 +325,8 @@ export class Controller {
     let result: Result;
     try {
       if (this.#durability?.mustWait(key))
-        await this.#durability.awaitOwnWrites(key, this.#informers, context.signal);
-      result = await this.#traced(key, context);
+        await this.#durability.awaitOwnWrites(key, this.#watches.informers, context.signal);
+      result = checkedResult(await this.#traced(key, context));
     } catch (error) {
       result = retry(error);
     }
@@ -277,17 +334,19 @@ export class Controller {
     this.#runs.delete(context);
     this.#metrics.active(this.#runs.size);
     this.#metrics.ended(result, (this.#clock.monotonic() - context.startedAt) / 1_000);
-    if (result.type === 'retry' || result.type === 'fail') this.#log(key, result, context);
+    logOutcome(this.#logger, key, result, context);
     return result;
   }
 
   #traced(key: string, context: RunContext): Promise<Result> {
-    const { reconcile, tracer } = this.#options;
-    if (!tracer) return reconcile(context);
+    const { reconcile } = this.#options;
+    if (!this.#tracer) return reconcile(context);
     const causes = describeCauses(context.causes);
     const attributes = { controller: this.name, key, run: context.run, causes };
-    return tracer.trace('reconcile', attributes, async (span) => {
-      const ended = await reconcile(context);
+    return this.#tracer.trace('reconcile', attributes, async (span) => {
+      const ended = checkedResult(await reconcile(context));
+      // Authors may have become known meanwhile.
+      span.setAttributes({ causes: describeCauses(context.causes) });
       if (ended.type === 'retry') span.recordError(ended.error);
       return ended;
     });
@@ -307,7 +366,7 @@ export class Controller {
         this.#stats.errors += 1;
         this.#causes.note(key, { type: 'retry' });
         const delayMs = this.#queue.addRateLimited(key, result.error, priority);
-        await this.#durability?.remember(key, delayMs, this.#backoff.failures(key));
+        await this.#durability?.remember(key, result, delayMs, this.#backoff.failures(key));
         return;
       }
       case 'fail':
@@ -316,21 +375,6 @@ export class Controller {
     }
     await this.#durability?.settle(key, result);
   }
-
-  /** A conflict is everyday life for optimistic writers: it is retried without a warning. */
-  #log(key: string, result: Result & { type: 'retry' | 'fail' }, context: RunContext): void {
-    const { run, failures } = context;
-    const causes = describeCauses(context.causes);
-    if (result.type === 'fail') {
-      const { reason, message: error } = result;
-      this.#logger.warn('reconcile failed for good', { key, run, reason, error, causes });
-      return;
-    }
-    const everyday = result.error instanceof StatusError && result.error.code === 'Aborted';
-    const fields = { key, run, error: messageOf(result.error), failures: failures + 1, causes };
-    if (everyday) this.#logger.debug('reconcile again', fields);
-    else this.#logger.warn('reconcile failed, will retry', fields);
-  }
 }
 
 /**
@@ -338,7 +382,7 @@ export class Controller {
  * transactionally and call the outside world once; see {@link ReconcileContext}.
  *
  * @example
- * const controller = newController({ name: 'lamp', reconcile }).for(lamps).owns(bulbs, 'Lamp');
+ * const controller = newController({ name: 'lamp', reconcile }).for(lampInformer).owns(bulbInformer, lamps);
  */
 export function newController(options: StoreControllerOptions): Controller;
 export function newController(options: ControllerOptions): Controller;

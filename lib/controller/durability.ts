@@ -6,7 +6,7 @@ import type { CauseRegistry } from './causes.js';
 import type { Request } from './context.js';
 import { Journal, type Json } from './journal.js';
 import type { OwnWrites } from './own-writes.js';
-import type { Result } from './result.js';
+import { isRequeue, requireResult, type Result } from './result.js';
 import { runTransaction, type Transaction, type Written } from './transaction.js';
 
 /** Waits from this long on survive a restart; shorter ones are over before it is. */
@@ -40,6 +40,8 @@ export class Durability {
   readonly #journal: Journal;
   /** Revision that a key's runs wrote last, by kind: the next run must not see anything older. */
   readonly #wroteAt = new Map<string, ReadonlyMap<string, number>>();
+  /** Keys whose object is known not to be stalled: nothing needs to be read to say so again. */
+  readonly #notStalled = new Set<string>();
 
   constructor(options: DurabilityOptions) {
     const { conditionsOf } = options;
@@ -87,17 +89,22 @@ export class Durability {
     work: (transaction: Transaction) => R | Promise<R>,
   ): Promise<R> {
     const { store, clock } = this.#options;
-    const dueOf = (result: unknown): number | undefined =>
-      isResult(result) ? durableDue(result, clock) : undefined;
+    const dueOf = (result: unknown): number | undefined => {
+      if (!isRequeue(result)) return undefined;
+      requireResult(result);
+      return durableDue(result, clock);
+    };
     await this.#journal.refresh(key);
-    const { result, written } = await runTransaction(store, work, (made) =>
-      this.#journal.settled(key, dueOf(made)),
+    const result = await runTransaction(
+      store,
+      work,
+      (made) => this.#journal.settled(key, dueOf(made)),
+      (written) => this.#note(key, written, request),
     ).catch((error: unknown) => {
       this.#journal.doubt(key);
       throw error;
     });
     this.#journal.committed(key, { dueAt: dueOf(result) });
-    for (const write of written) this.#note(key, write, request);
     return result;
   }
 
@@ -110,32 +117,45 @@ export class Durability {
     return this.#journal.effect(key, name, call);
   }
 
-  #note(key: string, { kind, key: object, before, after }: Written, request: Request): void {
+  #note(key: string, written: readonly Written[], request: Request): void {
     const { ownWrites, authors, controller } = this.#options;
-    if (before !== undefined) ownWrites.note(key, { object: `${kind} ${object}`, before, after });
-    authors.wrote(after, { controller, key, run: request.run, causes: request.causes });
-    this.#wroteAt.set(key, new Map(this.#wroteAt.get(key)).set(kind, Number(after)));
-    if (this.#wroteAt.size <= keysMax) return;
-    const oldest = this.#wroteAt.keys().next();
-    if (!oldest.done) this.#wroteAt.delete(oldest.value);
+    const { run } = request;
+    const author = { controller, key, run, causes: written.length > 0 ? request.causes : [] };
+    for (const { kind, key: object, before, after } of written) {
+      if (before !== undefined) ownWrites.note(key, { object: `${kind} ${object}`, before, after });
+      authors.wrote({ kind, object, resourceVersion: after }, author);
+      this.#wroteAt.set(key, new Map(this.#wroteAt.get(key)).set(kind, Number(after)));
+    }
+    if (this.#wroteAt.size > keysMax) deleteOldest(this.#wroteAt);
   }
 
-  /** After a run that did not fail. */
+  /** After a run that did not ask for a retry. */
   async settle(key: string, result: Result): Promise<void> {
     const dueAt = durableDue(result, this.#options.clock);
     // A run that ends without a transaction leaves its effects for the next one to use.
     await this.#write(key, dueAt, undefined);
+    await this.#condition(key, result);
+  }
+
+  /** Brings the condition Stalled in line with a result: only `fail` leaves an object stalled. */
+  async #condition(key: string, result: Result): Promise<void> {
     const { conditionsOf, logger } = this.#options;
-    if (!conditionsOf || result.type === 'requeueAfter') return;
-    await this.#setStalled(key, conditionsOf, result).catch((error: unknown) =>
-      logger.warn('condition could not be set', { key, error: messageOf(error) }),
-    );
+    if (!conditionsOf || (result.type !== 'fail' && this.#notStalled.has(key))) return;
+    try {
+      await this.#setStalled(key, conditionsOf, result);
+      this.#notStalled.delete(key);
+      if (result.type !== 'fail') this.#notStalled.add(key);
+      if (this.#notStalled.size > keysMax) deleteOldest(this.#notStalled);
+    } catch (error) {
+      logger.warn('condition could not be set', { key, error: messageOf(error) });
+    }
   }
 
   async #setStalled(key: string, kind: KindWithConditions, result: Result): Promise<void> {
     const { store, clock, ownWrites } = this.#options;
     const failed = result.type === 'fail' ? result : undefined;
-    const { written } = await runTransaction(
+    const recovered = result.type === 'retry' ? 'Retrying' : 'Reconciled';
+    await runTransaction(
       store,
       async (transaction) => {
         const object = await transaction.get(kind, parseKey(key));
@@ -143,7 +163,7 @@ export class Durability {
         const next = {
           type: stalled,
           status: failed ? ('True' as const) : ('False' as const),
-          reason: failed?.reason ?? 'Reconciled',
+          reason: failed?.reason ?? recovered,
           message: failed?.message ?? '',
           observedGeneration: object.metadata.generation,
         };
@@ -151,13 +171,17 @@ export class Durability {
         transaction.updateStatus(kind, parseKey(key), { conditions });
       },
       () => [],
+      (written) => {
+        for (const { kind: of, key: object, before, after } of written)
+          if (before !== undefined)
+            ownWrites.note(key, { object: `${of} ${object}`, before, after });
+      },
     );
-    for (const { kind: of, key: object, before, after } of written)
-      if (before !== undefined) ownWrites.note(key, { object: `${of} ${object}`, before, after });
   }
 
-  /** After a failure: a long wait and the count survive a restart. */
-  async remember(key: string, delayMs: number, failures: number): Promise<void> {
+  /** After a retry: a long wait and the count survive a restart. */
+  async remember(key: string, result: Result, delayMs: number, failures: number): Promise<void> {
+    await this.#condition(key, result);
     if (delayMs < durableMs) return;
     await this.#write(key, this.#options.clock.now() + delayMs, failures);
   }
@@ -181,8 +205,10 @@ export class Durability {
   }
 }
 
-function isResult(value: unknown): value is Result {
-  return typeof value === 'object' && value !== null && 'type' in value && 'delayMs' in value;
+/** Maps and sets keep the order of insertion. */
+function deleteOldest(entries: Map<string, unknown> | Set<string>): void {
+  const oldest = entries.keys().next();
+  if (!oldest.done) entries.delete(oldest.value);
 }
 
 function durableDue(result: Result, clock: Clock): number | undefined {

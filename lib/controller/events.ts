@@ -1,5 +1,7 @@
 import {
   type Clock,
+  guardedLogger,
+  guardedMetrics,
   hasCode,
   type Logger,
   type Metrics,
@@ -68,14 +70,34 @@ interface Pace {
   dropped: number;
 }
 
+/** What an event says, and of what. */
+interface Occurrence {
+  readonly kind: string;
+  readonly object: ApiObject;
+  readonly type: Event['type'];
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Occurrences of one event that are written together. */
+interface Tally {
+  count: number;
+  dropped: number;
+}
+
 /**
  * Records events about objects: the same one again raises its count instead of making another.
  *
- * Better than client-go's in what hurts there (research/controllers.md 3-24): the pace is per object
- * *and reason*, so that one noisy reason hides no other, and what is dropped is counted, in the
- * metric `events_dropped_total` and in the next event that is written.
+ * Guarantees: every occurrence is counted, in the event or as dropped. Occurrences of one event that
+ * come while it is written are written together after it. The pace is per object *and reason*, so one
+ * noisy reason hides no other; what exceeds it, and what can't be written, is counted in the metric
+ * `events_dropped_total` and in the next event of that reason that is written.
  *
- * Never throws: an event that can't be written is logged.
+ * Ordering: events of different names are written in any order.
+ *
+ * Errors: never throws. An event that can't be written is logged and counted as dropped.
+ *
+ * Caveats: what is not written yet is lost when the process dies; see {@link EventRecorder.flush}.
  */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
@@ -84,14 +106,19 @@ export class EventRecorder {
   readonly #logger: Logger;
   readonly #dropped;
   readonly #paces = new Map<string, Pace>();
+  /** What waits behind a write of the event of that name; an entry for each write under way. */
+  readonly #waiting = new Map<string, Tally>();
   readonly #under = new Set<Promise<void>>();
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
     this.#kind = options.kind ?? events;
     this.#clock = options.clock ?? systemClock;
-    this.#logger = options.logger ?? silentLogger;
-    this.#dropped = (options.metrics ?? noMetrics).counter({
+    this.#logger = guardedLogger(options.logger ?? silentLogger);
+    const metrics = guardedMetrics(options.metrics ?? noMetrics, this.#logger);
+    // The default pace is read here, so that a wrong one fails at once.
+    this.#newPace();
+    this.#dropped = metrics.counter({
       name: 'events_dropped_total',
       help: 'Events that were not written because there were too many of their reason',
       labels: ['source', 'reason'],
@@ -105,52 +132,101 @@ export class EventRecorder {
     reason: string,
     message: string,
   ): void {
-    const { uid } = about.object.metadata;
-    const pace = this.#pace(`${uid} ${reason}`);
-    if (!pace.bucket.take()) {
-      pace.dropped += 1;
-      this.#dropped.inc({ source: this.#options.source, reason });
-      return;
+    try {
+      this.#record({ ...about, type, reason, message });
+    } catch (error) {
+      this.#logger.warn('event could not be recorded', { reason, error });
     }
+  }
+
+  /** Resolves when everything noted so far is written, or counted as dropped. */
+  async flush(): Promise<void> {
+    while (this.#under.size > 0) await Promise.all(this.#under);
+  }
+
+  #record(occurrence: Occurrence): void {
+    const { object, reason } = occurrence;
+    const pace = this.#pace(`${object.metadata.uid} ${reason}`);
+    if (!pace.bucket.take()) return this.#drop(pace, reason, 1);
     const { dropped } = pace;
     pace.dropped = 0;
-    const writing = this.#write(about, type, reason, message, dropped)
-      .catch((error: unknown) => this.#logger.warn('event could not be written', { reason, error }))
-      .finally(() => this.#under.delete(writing));
+    const name = this.#nameOf(occurrence);
+    const id = `${object.namespace ?? ''}/${name}`;
+    const waiting = this.#waiting.get(id);
+    if (waiting) {
+      waiting.count += 1;
+      waiting.dropped += dropped;
+      return;
+    }
+    const writing = this.#writeAll(id, name, occurrence, { count: 1, dropped }).finally(() =>
+      this.#under.delete(writing),
+    );
     this.#under.add(writing);
   }
 
-  /** Resolves when everything noted so far is written. */
-  async flush(): Promise<void> {
-    await Promise.all(this.#under);
+  /** Writes an event, then what came meanwhile, until nothing does. Never rejects. */
+  async #writeAll(id: string, name: string, occurrence: Occurrence, first: Tally): Promise<void> {
+    const { object, reason } = occurrence;
+    for (let tally = first; tally.count > 0; ) {
+      const next: Tally = { count: 0, dropped: 0 };
+      this.#waiting.set(id, next);
+      try {
+        await this.#write(name, occurrence, tally);
+      } catch (error) {
+        this.#logger.warn('event could not be written', { reason, count: tally.count, error });
+        const pace = this.#pace(`${object.metadata.uid} ${reason}`);
+        pace.dropped += tally.dropped;
+        this.#drop(pace, reason, tally.count);
+      }
+      tally = next;
+    }
+    this.#waiting.delete(id);
   }
 
+  #drop(pace: Pace, reason: string, count: number): void {
+    pace.dropped += count;
+    this.#dropped.inc({ source: this.#options.source, reason }, count);
+  }
+
+  #newPace(): Pace {
+    const { perSecond = 1 / 300, burst = 25 } = this.#options;
+    return { bucket: new TokenBucket(this.#clock, { perSecond, burst }), dropped: 0 };
+  }
+
+  /** The longest unused pace makes room for a new one. */
   #pace(id: string): Pace {
-    let pace = this.#paces.get(id);
-    if (!pace) {
-      const { perSecond = 1 / 300, burst = 25 } = this.#options;
-      pace = { bucket: new TokenBucket(this.#clock, { perSecond, burst }), dropped: 0 };
-      this.#paces.set(id, pace);
-      const oldest = this.#paces.keys().next();
-      if (this.#paces.size > pacesMax && !oldest.done) this.#paces.delete(oldest.value);
-    }
+    const pace = this.#paces.get(id) ?? this.#newPace();
+    this.#paces.delete(id);
+    this.#paces.set(id, pace);
+    const oldest = this.#paces.keys().next();
+    if (this.#paces.size > pacesMax && !oldest.done) this.#paces.delete(oldest.value);
     return pace;
   }
 
+  #nameOf({ kind, object, type, reason, message }: Occurrence): string {
+    const { uid } = object.metadata;
+    const parts = [
+      this.#options.source,
+      kind,
+      keyString(keyOf(object)),
+      uid,
+      type,
+      reason,
+      message,
+    ];
+    return `${object.name}.${fingerprint(parts)}`;
+  }
+
   async #write(
-    { kind, object }: { readonly kind: string; readonly object: ApiObject },
-    type: Event['type'],
-    reason: string,
-    message: string,
-    dropped: number,
+    name: string,
+    { kind, object, type, reason, message }: Occurrence,
+    { count, dropped }: Tally,
   ): Promise<void> {
     const { store, source, ttlMs = 3_600_000 } = this.#options;
     const now = timestamp(this.#clock);
     const expiresAt = new Date(this.#clock.now() + ttlMs).toISOString();
     const { uid } = object.metadata;
     const namespace = object.namespace ?? 'default';
-    const name = `${object.name}.${fingerprint([source, kind, keyString(keyOf(object)), uid, type, reason, message])}`;
-    const drops = dropped > 0 ? { dropped } : {};
     const first = {
       name,
       namespace,
@@ -159,8 +235,8 @@ export class EventRecorder {
       message,
       regarding: { kind, ...keyOf(object), uid },
       source,
-      count: 1,
-      ...drops,
+      count,
+      ...(dropped > 0 ? { dropped } : {}),
       firstSeenAt: now,
       lastSeenAt: now,
       metadata: { expiresAt },
@@ -169,13 +245,15 @@ export class EventRecorder {
       await store.create(this.#kind, first);
     } catch (error) {
       if (!hasCode(error, 'AlreadyExists')) throw error;
-      await modify(store, this.#kind, { namespace, name }, (event) => ({
+      const changed = await modify(store, this.#kind, { namespace, name }, (event) => ({
         ...event,
-        count: event.count + 1,
+        count: event.count + count,
         ...(dropped > 0 ? { dropped: (event.dropped ?? 0) + dropped } : {}),
         lastSeenAt: now,
         metadata: { ...event.metadata, expiresAt },
       }));
+      // It expired in between: this is the first one again.
+      if (!changed) await store.create(this.#kind, first);
     }
   }
 }

@@ -59,7 +59,8 @@ export function newGarbageCollector(options: GarbageCollectorOptions): Controlle
 
   const ownerLives = async (dependent: ApiObject, owner: OwnerReference): Promise<boolean> => {
     const kind = byKind.get(owner.kind)?.kind;
-    if (!kind) return true;
+    // A cluster-scoped object can't say in which namespace its owner is: it is never collected.
+    if (!kind || (kind.scope === 'Namespaced' && dependent.namespace === undefined)) return true;
     const key = keyFor(kind, dependent.namespace, owner.name);
     const found = await store.get(kind, key);
     return found?.metadata.uid === owner.uid;

@@ -135,6 +135,16 @@ describe('garbage collector', () => {
     expect(await left(bulbs)).to.deep.equal(['odd']);
   });
 
+  it('never collects a cluster-scoped object for a namespaced owner: nothing says where that is', async () => {
+    const lamp = await store.create(lamps, inDefault('lamp'));
+    const ownerReferences = [ownerReference(lamps, lamp)];
+    await store.create(houses, { name: 'odd', metadata: { ownerReferences } });
+    await settle();
+    await store.delete(lamps, lamp);
+    await settle();
+    expect((await store.list(houses)).items.map((o) => o.name)).to.deep.equal(['odd']);
+  });
+
   it('an owner of the same name but another uid is not the owner', async () => {
     const a = await store.create(lamps, inDefault('a'));
     await store.deleteByName(lamps, inDefault('a'));

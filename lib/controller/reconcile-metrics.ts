@@ -14,6 +14,7 @@ export class ReconcileMetrics {
   readonly #total: Counter;
   readonly #errors: Counter;
   readonly #terminal: Counter;
+  readonly #timeouts: Counter;
   readonly #time: Histogram;
   readonly #active: Gauge;
 
@@ -34,6 +35,11 @@ export class ReconcileMetrics {
     this.#terminal = metrics.counter({
       name: `${prefix}terminal_reconcile_errors_total`,
       help: 'Reconciles that failed for good',
+      labels,
+    });
+    this.#timeouts = metrics.counter({
+      name: `${prefix}reconcile_timeouts_total`,
+      help: 'Reconciles that went on beyond their time limit',
       labels,
     });
     this.#time = metrics.histogram({
@@ -57,6 +63,10 @@ export class ReconcileMetrics {
 
   active(workers: number): void {
     this.#active.set({ controller: this.#controller }, workers);
+  }
+
+  timedOut(): void {
+    this.#timeouts.inc({ controller: this.#controller });
   }
 
   ended(result: Result, seconds: number): void {

@@ -1,8 +1,12 @@
+import { StatusError } from '../base/index.js';
+import { isPriority, priorityMax } from '../workqueue/index.js';
+
 /** How a reconcile ended; the only things a reconciler may say. A throw is `retry`. */
 export type Result =
   | { readonly type: 'done' }
   | {
       readonly type: 'requeueAfter';
+      /** Finite, 0 or more. Beyond the 24.8 days of a Node timer too. */
       readonly delayMs: number;
       /** Absent: the one the key came with. */
       readonly priority?: number;
@@ -15,7 +19,10 @@ export function done(): Result {
   return { type: 'done' };
 }
 
-/** Look again after `delayMs`, without counting a failure. From a minute on, with a store, this survives a restart. */
+/**
+ * Look again after `delayMs`, without counting a failure. From a minute on, with a store, this
+ * survives a restart. A delay that is not finite, or negative, makes the run a `retry`.
+ */
 export function requeueAfter(delayMs: number, priority?: number): Result {
   return { type: 'requeueAfter', delayMs, ...(priority === undefined ? {} : { priority }) };
 }
@@ -28,4 +35,58 @@ export function retry(error: unknown): Result {
 /** Will not succeed until the object or something it watches changes; counted, not retried. */
 export function fail(reason: string, message: string): Result {
   return { type: 'fail', reason, message };
+}
+
+const ways = 'return done(), requeueAfter(ms), retry(error) or fail(reason, message)';
+
+/**
+ * What a reconciler gave back, if it is a {@link Result}; else a `retry` whose error names what is
+ * wrong. JavaScript and casts get past the types, and a wrong value must not stop a worker.
+ */
+export function checkedResult(value: unknown): Result {
+  const problem = problemOf(value);
+  return problem === undefined ? (value as Result) : retry(invalidResult(problem));
+}
+
+/** True for a value that only {@link requeueAfter} makes, valid or not. */
+export function isRequeue(value: unknown): value is Result & { readonly type: 'requeueAfter' } {
+  if (typeof value !== 'object' || value === null) return false;
+  return 'type' in value && value.type === 'requeueAfter' && 'delayMs' in value;
+}
+
+/** @throws StatusError InvalidArgument for a result that {@link checkedResult} would make a retry. */
+export function requireResult(value: Result): void {
+  const problem = problemOf(value);
+  if (problem !== undefined) throw invalidResult(problem);
+}
+
+type Problem = string | undefined;
+
+const fields: Readonly<Record<Result['type'], (value: Record<string, unknown>) => Problem>> = {
+  done: () => undefined,
+  retry: () => undefined,
+  requeueAfter: ({ delayMs, priority }) => {
+    if (typeof delayMs !== 'number' || !Number.isFinite(delayMs) || delayMs < 0)
+      return `requeueAfter has the delay ${String(delayMs)}; give milliseconds, a finite number, 0 or more`;
+    if (priority !== undefined && !isPriority(priority))
+      return `requeueAfter has the priority ${JSON.stringify(priority)}; give a whole number from -${priorityMax} to ${priorityMax}`;
+    return undefined;
+  },
+  fail: ({ reason, message }) =>
+    typeof reason === 'string' && typeof message === 'string'
+      ? undefined
+      : 'fail needs a reason and a message, both strings',
+};
+
+function problemOf(value: unknown): Problem {
+  if (typeof value !== 'object' || value === null)
+    return `the reconciler gave ${String(value)}; ${ways}`;
+  const { type } = value as { readonly type?: unknown };
+  if (typeof type !== 'string' || !Object.hasOwn(fields, type))
+    return `the reconciler gave an object of type ${String(type)}; ${ways}`;
+  return fields[type as Result['type']](value as Record<string, unknown>);
+}
+
+function invalidResult(message: string): StatusError {
+  return new StatusError({ code: 'InvalidArgument', reason: 'InvalidResult', message });
 }

@@ -1,6 +1,6 @@
 import { type Clock, type Logger, StatusError } from '../base/index.js';
 import { type ObjectKey, parseKey } from '../object/index.js';
-import type { Cause } from './causes.js';
+import type { Cause, CauseRegistry } from './causes.js';
 import type { ReconcileContext } from './context.js';
 import type { Durability } from './durability.js';
 import type { Json } from './journal.js';
@@ -12,7 +12,10 @@ export interface RunInit {
   readonly run: number;
   readonly failures: number;
   readonly causes: readonly Cause[];
+  readonly authors: CauseRegistry;
   readonly timeoutMs: number;
+  /** Called once when the run goes on beyond its time limit, at the latest when it ends. */
+  readonly onTimeout: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly durability: Durability | undefined;
@@ -25,7 +28,6 @@ export interface RunInit {
 export class RunContext implements ReconcileContext {
   readonly run: number;
   readonly failures: number;
-  readonly causes: readonly Cause[];
   readonly startedAt: number;
   readonly #init: RunInit;
   #key: ObjectKey | undefined;
@@ -33,13 +35,18 @@ export class RunContext implements ReconcileContext {
   #abort: AbortController | undefined;
   #cancelTimer: (() => void) | undefined;
   #stopped = false;
+  #timedOut = false;
 
   constructor(init: RunInit) {
     this.#init = init;
     this.run = init.run;
     this.failures = init.failures;
-    this.causes = init.causes;
     this.startedAt = init.clock.monotonic();
+  }
+
+  /** With the authors known by now: one may become known while the run goes on. */
+  get causes(): readonly Cause[] {
+    return this.#init.authors.resolved(this.#init.causes);
   }
 
   get key(): ObjectKey {
@@ -62,7 +69,11 @@ export class RunContext implements ReconcileContext {
       abort.abort();
     } else {
       const leftMs = this.startedAt + timeoutMs - clock.monotonic();
-      const timer = clock.setTimer(() => abort.abort(timedOut(timeoutMs)), Math.max(0, leftMs));
+      const expire = (): void => {
+        this.#noteTimeout();
+        abort.abort(timedOut(timeoutMs));
+      };
+      const timer = clock.setTimer(expire, Math.max(0, leftMs));
       this.#cancelTimer = () => timer.cancel();
     }
     return abort.signal;
@@ -85,9 +96,16 @@ export class RunContext implements ReconcileContext {
   /** The run is over. */
   end(): void {
     this.#cancelTimer?.();
+    const { clock, timeoutMs } = this.#init;
+    if (clock.monotonic() - this.startedAt >= timeoutMs) this.#noteTimeout();
   }
 
-  /** The types give a reconciler without a store no `txn`; whoever gets round them is told. */
+  #noteTimeout(): void {
+    if (!this.#timedOut) this.#init.onTimeout();
+    this.#timedOut = true;
+  }
+
+  /** Guards against callers that bypass the types: these give a reconciler without a store no `txn`. */
   #store(): Durability {
     const { durability } = this.#init;
     if (!durability) throw new TypeError('txn and effect need a store: give newController one');

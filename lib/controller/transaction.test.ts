@@ -25,7 +25,12 @@ describe('transaction of a reconcile', () => {
   afterEach(() => store.close());
 
   const errorOf = (work: (txn: Transaction) => void | Promise<void>): Promise<unknown> =>
-    runTransaction(store, work, () => []).then(
+    runTransaction(
+      store,
+      work,
+      () => [],
+      () => undefined,
+    ).then(
       () => undefined,
       (error: unknown) => error,
     );

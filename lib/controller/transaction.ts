@@ -118,17 +118,23 @@ class Attempt implements Transaction {
     this.#writes.push({ op: 'deleteByName', kind, key });
   }
 
-  /** Everything at once: what was read is still so, then the writes. */
-  async commit(more: readonly Operation[]): Promise<readonly Written[]> {
+  /**
+   * Everything at once: what was read is still so, then the writes. `onWritten` is called as soon as
+   * the store has answered: whoever the writes wake may ask for their author at once.
+   */
+  async commit(
+    more: readonly Operation[],
+    onWritten: (written: readonly Written[]) => void,
+  ): Promise<void> {
     const reads = [...this.#reads.values()].map(({ kind, key, object }): Operation => {
       const precondition: Precondition = object ? versionOf(object) : { exists: false };
       return { op: 'check', kind, key, precondition };
     });
     const { checks, writes } = this.#guarded();
-    if (writes.length + more.length === 0) return [];
+    if (writes.length + more.length === 0) return;
     const before = [...reads, ...checks];
     const results = await this.#store.transact([...before, ...writes, ...more]);
-    return this.#writes.flatMap((write, i) => this.#written(write, results[before.length + i]));
+    onWritten(this.#writes.flatMap((write, i) => this.#written(write, results[before.length + i])));
   }
 
   /**
@@ -191,12 +197,14 @@ export async function runTransaction<R>(
   store: ObjectStore,
   work: (transaction: Transaction) => R | Promise<R>,
   more: (result: R) => readonly Operation[],
-): Promise<{ readonly result: R; readonly written: readonly Written[] }> {
+  onWritten: (written: readonly Written[]) => void,
+): Promise<R> {
   for (let tries = 1; ; tries += 1) {
     const attempt = new Attempt(store);
     const result = await work(attempt);
     try {
-      return { result, written: await attempt.commit(more(result)) };
+      await attempt.commit(more(result), onWritten);
+      return result;
     } catch (error) {
       const lostRace = hasCode(error, 'Aborted') && error.reason === 'Conflict';
       if (!lostRace || tries >= triesMax) throw error;

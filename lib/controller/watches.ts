@@ -1,7 +1,7 @@
-import type { ApiObject, ObjectKey } from '../object/index.js';
-import { keyString } from '../object/index.js';
+import { type CallbackFaults, requireSynchronous } from '../base/index.js';
 import type { HandlerRegistration, Notification, SharedInformer } from '../informer/index.js';
-import type { Cause, CauseRegistry } from './causes.js';
+import { type ApiObject, keyString, type ObjectKey } from '../object/index.js';
+import type { Cause } from './causes.js';
 import type { Predicate } from './predicates.js';
 
 /** Below live changes, so that these need not wait for the first list; see WorkQueue's lower share. */
@@ -29,41 +29,71 @@ export interface WatchOptions<T extends ApiObject> {
   readonly informer: SharedInformer<T>;
   /** Kind's name, for causes. */
   readonly kind: string;
+  /** Who watches, for whoever waits for this watch. */
+  readonly name: string;
   /** The keys an object wakes; absent: its own, without parsing it. */
   readonly map?: (object: T) => readonly ObjectKey[];
   readonly predicate?: Predicate<T> | undefined;
-  readonly authors: CauseRegistry;
+  readonly faults: CallbackFaults;
   readonly wake: (wake: Wake) => void;
 }
 
 const types = { add: 'added', update: 'updated', delete: 'deleted', replace: 'added' } as const;
 
-/** Feeds a controller from an informer: the keys of the old and the new state, each once. */
+/**
+ * Feeds a controller from an informer: the keys of the old and the new state, each once.
+ *
+ * Errors: a predicate that throws lets the update through, since a run too many does no harm. A map
+ * that throws for one state wakes the keys of the other one; what is no key is left out. Each is
+ * reported.
+ */
 export function registerWatch<T extends ApiObject>(options: WatchOptions<T>): HandlerRegistration {
-  const { informer, kind, map, predicate, authors } = options;
+  const { informer, kind, map, predicate, faults } = options;
+
+  const passes = (before: T, object: T, key: string): boolean => {
+    if (!predicate) return true;
+    try {
+      return requireSynchronous('predicate', predicate(before, object));
+    } catch (error) {
+      faults.report('predicate', error, { object: `${kind} ${key}` });
+      return true;
+    }
+  };
+
+  const addKeys = (keys: Set<string>, of: (object: T) => readonly ObjectKey[], object: T): void => {
+    const report = (error: unknown): void => {
+      const { resourceVersion } = object.metadata;
+      faults.report('map', error, { object: `${kind} ${object.name}`, resourceVersion });
+    };
+    try {
+      for (const key of requireSynchronous('map', of(object)))
+        if (isKey(key)) keys.add(keyString(key));
+        else report(new TypeError(`map gave ${JSON.stringify(key)}; give keys with a name`));
+    } catch (error) {
+      report(error);
+    }
+  };
 
   const keysOf = (notification: Notification<T>): Iterable<string> => {
     const { entry } = notification;
     if (!map) return [entry.key];
-    const states = [entry.object];
-    if ('before' in notification) states.unshift(notification.before.object);
     // Deduplicated over old and new: a key that a waiting worker takes at once must not come twice.
-    return new Set(states.flatMap((object) => map(object).map(keyString)));
+    const keys = new Set<string>();
+    if ('before' in notification) addKeys(keys, map, notification.before.object);
+    addKeys(keys, map, entry.object);
+    return keys;
   };
 
-  return informer.addNotificationHandler((notification) => {
+  const notified = (notification: Notification<T>): void => {
     const { entry, type } = notification;
-    if (type === 'update' && predicate && !predicate(notification.before.object, entry.object))
+    const { key: object, resourceVersion } = entry;
+    if (
+      type === 'update' &&
+      predicate &&
+      !passes(notification.before.object, entry.object, entry.key)
+    )
       return;
-    const { resourceVersion } = entry;
-    const by = authors.authorOf(resourceVersion);
-    const cause: Cause = {
-      type: types[type],
-      kind,
-      object: entry.key,
-      resourceVersion,
-      ...(by ? { by } : {}),
-    };
+    const cause: Cause = { type: types[type], kind, object, resourceVersion };
     const initial = type === 'add' && notification.initial;
     const wake = {
       cause,
@@ -71,7 +101,15 @@ export function registerWatch<T extends ApiObject>(options: WatchOptions<T>): Ha
       ...(type === 'update' ? { step: stepOf(kind, notification) } : {}),
     };
     for (const key of keysOf(notification)) options.wake({ ...wake, key });
-  });
+  };
+  return informer.addNotificationHandler(notified, { name: options.name });
+}
+
+function isKey(key: unknown): key is ObjectKey {
+  if (typeof key !== 'object' || key === null) return false;
+  const { name, namespace } = key as Record<keyof ObjectKey, unknown>;
+  const named = typeof name === 'string' && name !== '';
+  return named && (namespace === undefined || typeof namespace === 'string');
 }
 
 function stepOf<T extends ApiObject>(

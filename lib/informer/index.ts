@@ -2,11 +2,13 @@
  * Shared informers: a local, indexed, always consistent view of one kind.
  * They own the {@link ListWatch} view of a source and know neither store nor transport.
  */
-export { SharedInformer, type HandlerRegistration, type InformerOptions } from './informer.js';
+export { SharedInformer } from './informer.js';
+export type { HandlerOptions, HandlerRegistration, InformerOptions } from './informer-options.js';
+export type { InformerHealth } from './watch-progress.js';
 export type {
   EventHandler,
   Notification,
   NotificationHandler,
   Tombstone,
 } from './handler-buffer.js';
-export type { Lister } from './indexer.js';
+export type { IndexFault, Lister } from './indexer.js';

@@ -1,4 +1,4 @@
-import { TimeSlice, type Clock } from '../base/index.js';
+import { type Clock, messageOf, requireSynchronous, TimeSlice } from '../base/index.js';
 import type { ApiObject, IndexFunction, Stored } from '../object/index.js';
 
 /** Read side of an informer's cache. Objects are frozen and shared: never change them. */
@@ -9,34 +9,70 @@ export interface Lister<T extends ApiObject, I extends string = string> {
   list(): readonly T[];
   /** Every key, in no order; parses nothing. */
   keys(): Iterable<string>;
-  /** Objects whose index function gave `value`. @throws TypeError for an index that was not added. */
+  /**
+   * Objects whose index function gave `value`. One for which the function threw is in no value of
+   * that index; see {@link IndexFault}. @throws TypeError for an index that was not added.
+   */
   byIndex(index: I, value: string): readonly T[];
 }
 
+/** An object that one index leaves out, because the index function threw for this version of it. */
+export interface IndexFault {
+  readonly index: string;
+  readonly key: string;
+  readonly resourceVersion: string;
+  /** Message of what the function threw. */
+  readonly message: string;
+}
+
+type Keys = Map<string, Set<string>>;
+type Faults = Map<string, IndexFault>;
+
 interface Index<T> {
+  readonly name: string;
   readonly of: IndexFunction<T>;
-  keys: Map<string, Set<string>>;
+  /** Keys by value. */
+  keys: Keys;
+  /** By key: objects that are in the cache and not in this index. */
+  faults: Faults;
 }
 
 /** A content that is ready to be swapped in. */
 export interface PreparedContent<T extends ApiObject> {
   readonly entries: Map<string, Stored<T>>;
-  readonly indexes: ReadonlyMap<string, Map<string, Set<string>>>;
+  readonly indexes: ReadonlyMap<string, Pick<Index<T>, 'keys' | 'faults'>>;
 }
 
-/** Objects by key with multi-value secondary indexes kept up to date on every change. */
+/**
+ * Objects by key with multi-value secondary indexes kept up to date on every change.
+ *
+ * Guarantees: an index function that throws, or gives no list of strings, costs that object its place
+ * in that index and nothing else. `onFault` is called once for each version it throws for.
+ *
+ * Caveats: index functions must be pure. They are asked again when an object leaves.
+ */
 export class Indexer<T extends ApiObject> implements Lister<T> {
   #entries = new Map<string, Stored<T>>();
   readonly #indexes = new Map<string, Index<T>>();
+  readonly #onFault: (fault: IndexFault, error: unknown) => void;
+
+  constructor(onFault: (fault: IndexFault, error: unknown) => void = () => undefined) {
+    this.#onFault = onFault;
+  }
 
   get size(): number {
     return this.#entries.size;
   }
 
+  /** What is left out of indexes now, by index. */
+  get faults(): readonly IndexFault[] {
+    return [...this.#indexes.values()].flatMap(({ faults }) => [...faults.values()]);
+  }
+
   addIndex(name: string, of: IndexFunction<T>): void {
-    const index: Index<T> = { of, keys: new Map() };
+    const index: Index<T> = { name, of, keys: new Map(), faults: new Map() };
     this.#indexes.set(name, index);
-    for (const entry of this.#entries.values()) insert(index.keys, of, entry);
+    for (const entry of this.#entries.values()) this.#insert(index, entry);
   }
 
   get(key: string): T | undefined {
@@ -78,8 +114,8 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
   set(entry: Stored<T>): Stored<T> | undefined {
     const before = this.#entries.get(entry.key);
     for (const index of this.#indexes.values()) {
-      if (before) remove(index, before);
-      insert(index.keys, index.of, entry);
+      const fault = before && remove(index, before);
+      this.#insert(index, entry, fault);
     }
     this.#entries.set(entry.key, entry);
     return before;
@@ -97,11 +133,13 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
   async prepare(entries: readonly Stored<T>[], clock: Clock): Promise<PreparedContent<T>> {
     const slice = new TimeSlice(clock);
     const content = new Map<string, Stored<T>>();
-    const indexes = new Map<string, Map<string, Set<string>>>();
-    for (const name of this.#indexes.keys()) indexes.set(name, new Map());
+    const indexes = new Map<string, Index<T>>();
+    for (const [name, index] of this.#indexes)
+      indexes.set(name, { ...index, keys: new Map(), faults: new Map() });
     for (const entry of entries) {
       content.set(entry.key, entry);
-      for (const [name, { of }] of this.#indexes) insert(indexes.get(name), of, entry);
+      for (const [name, index] of indexes)
+        this.#insert(index, entry, this.#indexes.get(name)?.faults.get(entry.key));
       if (slice.due()) await slice.pause();
     }
     return { entries: content, indexes };
@@ -112,31 +150,67 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
     const before = this.#entries;
     this.#entries = content.entries;
     for (const [name, index] of this.#indexes) {
-      index.keys = content.indexes.get(name) ?? new Map<string, Set<string>>();
+      const prepared = content.indexes.get(name);
+      index.keys = prepared?.keys ?? new Map<string, Set<string>>();
+      index.faults = prepared?.faults ?? new Map<string, IndexFault>();
       // An index added while the content was prepared.
-      if (!content.indexes.has(name))
-        for (const entry of this.#entries.values()) insert(index.keys, index.of, entry);
+      if (!prepared) for (const entry of this.#entries.values()) this.#insert(index, entry);
     }
     return before;
   }
-}
 
-function insert<T extends ApiObject>(
-  keys: Map<string, Set<string>> | undefined,
-  of: IndexFunction<T>,
-  entry: Stored<T>,
-): void {
-  for (const value of of(entry.object)) {
-    const found = keys?.get(value);
-    if (found) found.add(entry.key);
-    else keys?.set(value, new Set([entry.key]));
+  /** @param known a fault of the key's version before: the same version is not reported again */
+  #insert(index: Index<T>, entry: Stored<T>, known?: IndexFault): void {
+    const { key, resourceVersion } = entry;
+    let values: readonly string[];
+    try {
+      values = valuesOf(index, entry);
+    } catch (error) {
+      const fault = { index: index.name, key, resourceVersion, message: messageOf(error) };
+      index.faults.set(key, fault);
+      if (known?.resourceVersion !== resourceVersion) this.#onFault(fault, error);
+      return;
+    }
+    for (const value of values) {
+      const found = index.keys.get(value);
+      if (found) found.add(key);
+      else index.keys.set(value, new Set([key]));
+    }
   }
 }
 
-function remove<T extends ApiObject>(index: Index<T>, entry: Stored<T>): void {
-  for (const value of index.of(entry.object)) {
+/** @throws whatever the index function throws, and TypeError unless it gives a list of strings. */
+function valuesOf<T extends ApiObject>(
+  index: Pick<Index<T>, 'name' | 'of'>,
+  entry: Stored<T>,
+): readonly string[] {
+  const given: unknown = requireSynchronous(`index ${index.name}`, index.of(entry.object));
+  const values = Array.isArray(given) ? (given as unknown[]) : undefined;
+  if (!values) throw new TypeError(`the index function gave ${String(given)}; give a list`);
+  for (const value of values)
+    if (typeof value !== 'string')
+      throw new TypeError(`the index function gave a list with ${String(value)}; give strings`);
+  return values as string[];
+}
+
+/** Takes the entry out of the index; gives back the fault that kept it out. */
+function remove<T extends ApiObject>(index: Index<T>, entry: Stored<T>): IndexFault | undefined {
+  const fault = index.faults.get(entry.key);
+  if (fault) {
+    index.faults.delete(entry.key);
+    return fault;
+  }
+  let values: readonly string[];
+  try {
+    values = valuesOf(index, entry);
+  } catch {
+    // It answered when the entry came and throws now: where the entry stands has to be looked for.
+    values = [...index.keys.keys()];
+  }
+  for (const value of values) {
     const keys = index.keys.get(value);
     keys?.delete(entry.key);
     if (keys?.size === 0) index.keys.delete(value);
   }
+  return undefined;
 }

@@ -128,6 +128,8 @@ export class Manager {
       clock: this.#clock,
       random: this.#options.random ?? systemRandom,
       logger: this.#logger,
+      ...(this.#options.metrics ? { metrics: this.#options.metrics } : {}),
+      ...(this.#options.stuckAfterMs ? { stuckAfterMs: this.#options.stuckAfterMs } : {}),
     });
     for (const [name, of] of Object.entries(kind.indexes)) if (of) informer.addIndex(name, of);
     this.#informers.set(kind.kind, informer);
@@ -194,17 +196,19 @@ export class Manager {
   async #waitForCaches(): Promise<void> {
     const timeoutMs = this.#options.syncTimeoutMs ?? 120_000;
     const synced = new AbortController();
-    const all = Promise.all([...this.#informers.values()].map((i) => i.waitForSync()));
+    const all = Promise.all([...this.#informers.values()].map((i) => i.waitForCache()));
     await Promise.race([
       all.then(() => synced.abort()),
       sleep(this.#clock, timeoutMs, synced.signal),
     ]);
     if (synced.signal.aborted) return;
-    const missing = [...this.#informers].filter(([, informer]) => !informer.hasSynced());
+    const missing = [...this.#informers]
+      .filter(([, informer]) => !informer.hasSynced())
+      .map(([name, informer]) => `${name} (${informer.health().message})`);
     throw new StatusError({
       code: 'DeadlineExceeded',
       reason: 'CacheSyncTimeout',
-      message: `caches did not sync within ${timeoutMs} ms: ${missing.map(([name]) => name).join(', ')}; look at the log for what their source answers`,
+      message: `caches did not sync within ${timeoutMs} ms: ${missing.join(', ')}; look at the log for what their source answers`,
     });
   }
 
@@ -256,8 +260,7 @@ export class Manager {
     };
     const caches = [...this.#informers].map(([name, informer]) => ({
       name: `informer ${name}`,
-      healthy: informer.hasSynced(),
-      message: informer.hasSynced() ? 'synced' : 'not synced yet',
+      ...informer.health(),
     }));
     const stuckAfterMs = this.#options.stuckAfterMs ?? 300_000;
     const controllers = this.#controllers.map((controller) => {

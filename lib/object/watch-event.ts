@@ -84,4 +84,9 @@ export interface ListWatch<T extends ApiObject> {
     signal: AbortSignal,
     cursor?: string,
   ): Promise<void>;
+  /**
+   * The revision the source is at now, where that can be told without asking anybody: a cache that
+   * stays behind it has missed something.
+   */
+  readonly currentRevision?: () => number;
 }

@@ -19,7 +19,11 @@ import { decodeRecord } from './record-codec.js';
 import { type Change, Selection, type SelectionOptions } from './selection.js';
 import { type Published, WatchRing } from './watch-ring.js';
 
-type Subscriber = (batch: readonly Published[]) => void;
+interface Subscriber {
+  readonly deliver: (batch: readonly Published[]) => void;
+  /** Ends the subscription: its sink missed something. */
+  readonly fail: (error: unknown) => void;
+}
 
 /** A watch after its start. */
 export interface HubWatch extends SelectionOptions {
@@ -70,7 +74,10 @@ export class WatchHub {
     return this.#subscribers.size + this.#sleepers.size;
   }
 
-  /** Called with durable revisions, in order. Subscribers run before it returns. */
+  /**
+   * Called with durable revisions, in order. Subscribers run before it returns. One that throws has a
+   * hole from here on, so its subscription ends; the commit and the other subscribers go on.
+   */
   publish(batch: readonly Published[]): void {
     const last = batch.at(-1);
     if (!last) return;
@@ -78,10 +85,11 @@ export class WatchHub {
     this.#revision = last.revision;
     for (const subscriber of this.#subscribers) {
       try {
-        subscriber(batch);
+        subscriber.deliver(batch);
       } catch (error) {
-        // A subscriber's fault must not stop the commit that everyone else waits for.
-        this.#options.logger.error('watch subscriber threw', { error });
+        this.#subscribers.delete(subscriber);
+        this.#options.logger.error('the sink of a watch threw, its subscription ends', { error });
+        subscriber.fail(error);
       }
     }
     this.wakeAll();
@@ -231,7 +239,10 @@ export class WatchHub {
 
   /**
    * In-process form: once it has caught up, `sink` runs inside the publication itself. Resolves when
-   * the signal aborts. @throws StatusError OutOfRange when `fromRevision` is compacted.
+   * the signal aborts; no batch is handed over after that. When `sink` throws, the subscription ends
+   * with what it threw: it may have taken part of the batch, so that only a new list tells it the rest.
+   * A promise that it gives is not awaited; its rejection ends the subscription too.
+   * @throws StatusError OutOfRange when `fromRevision` is compacted or ahead, Internal when `sink` throws.
    */
   async subscribe(
     kind: string,
@@ -242,21 +253,35 @@ export class WatchHub {
     this.#check(fromRevision);
     using _hold = holdProcess(this.#clock);
     let cursor = fromRevision;
-    const deliver: Subscriber = (batch) => {
+    let failed: { readonly error: unknown } | undefined;
+    let end: (error: unknown) => void = (error) => (failed = { error });
+    const deliver = (batch: readonly Published[]): void => {
+      if (signal.aborted) return;
       cursor = batch.at(-1)?.revision ?? cursor;
-      sink({ revision: cursor, events: storedEvents(batch, kind) });
+      const given: unknown = sink({ revision: cursor, events: storedEvents(batch, kind) });
+      if (given instanceof Promise) given.catch((error: unknown) => end(error));
     };
     while (cursor < this.#ring.start) {
       if (signal.aborted) return;
       deliver(await this.#after(cursor));
     }
     deliver(this.#ring.after(cursor, Number.MAX_SAFE_INTEGER));
-    this.#subscribers.add(deliver);
-    await new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener('abort', () => resolve(), { once: true });
+    await new Promise<void>((resolve, reject) => {
+      if (signal.aborted) return resolve();
+      if (failed) return reject(StatusError.from(failed.error));
+      const subscriber: Subscriber = { deliver, fail: (error) => end(error) };
+      const aborted = (): void => {
+        this.#subscribers.delete(subscriber);
+        resolve();
+      };
+      end = (error) => {
+        this.#subscribers.delete(subscriber);
+        signal.removeEventListener('abort', aborted);
+        reject(StatusError.from(error));
+      };
+      this.#subscribers.add(subscriber);
+      signal.addEventListener('abort', aborted, { once: true });
     });
-    this.#subscribers.delete(deliver);
   }
 }
 

@@ -2,6 +2,7 @@
 export { FakeClock, settle } from './fake-clock.js';
 export { eventually } from './eventually.js';
 export { type Fault, HostileFileSystem, type HostileOptions } from './hostile-file-system.js';
+export { type RecordedLine, RecordingLogger } from './recording-logger.js';
 export { RecordingMetrics } from './recording-metrics.js';
 export { storeConformance } from './conformance/store-conformance.js';
 export type {

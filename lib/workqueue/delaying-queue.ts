@@ -1,13 +1,22 @@
 import type { Clock, Metrics, Timer } from '../base/index.js';
-import { type DrainReport, type Handout, WorkQueue, type WorkQueueOptions } from './queue.js';
+import {
+  type DrainReport,
+  type Handout,
+  requirePriority,
+  WorkQueue,
+  type WorkQueueOptions,
+} from './queue.js';
 import { QueueMetrics } from './queue-metrics.js';
 import type { RateLimiter } from './rate-limiter.js';
 
 interface Delayed {
   readonly readyAt: number;
   readonly priority: number;
-  readonly timer: Timer;
+  timer: Timer;
 }
+
+/** Node turns a longer timer into 1 ms, and clocks of others may too: longer waits take several. */
+const timerMaxMs = 2 ** 31 - 1;
 
 /** Ports and order of a {@link RateLimitingQueue}. */
 export interface RateLimitingQueueOptions<K> extends WorkQueueOptions<K> {
@@ -19,8 +28,20 @@ export interface RateLimitingQueueOptions<K> extends WorkQueueOptions<K> {
 }
 
 /**
- * A work queue that can add later and after failures.
- * One pending delay a key: the earliest time wins, and a direct add cancels it (one run, not two).
+ * A {@link WorkQueue} that can add later and after failures.
+ *
+ * Guarantees: one pending delay a key. The earliest time wins, and a key that is queued already, or
+ * dirty, needs no delay: it is handed out once, not twice. A delay is never shorter than asked for,
+ * however long: it may be months.
+ *
+ * Ordering: a key takes its place in the queue when its time comes. Keys of one instant come in any
+ * order.
+ *
+ * Errors: `addAfter` throws a RangeError for a delay that is not a finite number or a priority out of
+ * range, and `addRateLimited` for a limiter that gives such a delay. Metrics that throw do so to the
+ * caller: give guarded ones (see guardedMetrics).
+ *
+ * Caveats: delays are in memory. A shutdown forgets them; a drain reports their keys.
  */
 export class RateLimitingQueue<K> {
   readonly #queue: WorkQueue<K>;
@@ -47,8 +68,12 @@ export class RateLimitingQueue<K> {
     return this.#delayed.size;
   }
 
-  /** Adds now; a pending delay of the key is over. */
+  /**
+   * Adds now; a pending delay of the key is over.
+   * @throws RangeError for a priority out of range.
+   */
   add(key: K, priority = 0): void {
+    requirePriority(priority);
     const waiting = this.#delayed.get(key);
     if (waiting) {
       waiting.timer.cancel();
@@ -57,10 +82,16 @@ export class RateLimitingQueue<K> {
     this.#add(key, Math.max(priority, waiting?.priority ?? priority));
   }
 
-  /** Adds after `delayMs`; 0 or less is `add`. */
+  /**
+   * Adds after `delayMs`; 0 or less is `add`, and so is any delay of a key that is pending already.
+   * @throws RangeError for a delay that is not finite, or a priority out of range.
+   */
   addAfter(key: K, delayMs: number, priority = 0): void {
+    requirePriority(priority);
+    if (!Number.isFinite(delayMs))
+      throw new RangeError(`delay ${delayMs} is not a finite number of milliseconds`);
     if (this.#queue.shuttingDown) return;
-    if (delayMs <= 0) {
+    if (delayMs <= 0 || this.#queue.isPending(key)) {
       this.add(key, priority);
       return;
     }
@@ -70,14 +101,13 @@ export class RateLimitingQueue<K> {
     before?.timer.cancel();
     const at = Math.min(readyAt, before?.readyAt ?? Infinity);
     const wins = Math.max(priority, before?.priority ?? priority);
-    const timer = this.#clock.setTimer(() => {
-      this.#delayed.delete(key);
-      this.#add(key, wins);
-    }, at - this.#clock.monotonic());
-    this.#delayed.set(key, { readyAt: at, priority: wins, timer });
+    this.#delayed.set(key, { readyAt: at, priority: wins, timer: this.#timer(key, at) });
   }
 
-  /** Adds after the wait that the limiter gives for one more failure. Gives back that wait. */
+  /**
+   * Adds after the wait that the limiter gives for one more failure. Gives back that wait.
+   * @throws RangeError when the limiter gives no finite number.
+   */
   addRateLimited(key: K, error?: unknown, priority = 0): number {
     const delayMs = this.#limiter.when(key, error);
     this.#metrics?.retried();
@@ -133,13 +163,29 @@ export class RateLimitingQueue<K> {
     const delayed = [...this.#delayed.keys()];
     this.#cancelAll();
     const report = await this.#queue.shutDownWithDrain(expired);
+    this.#metrics?.clear();
     const left = [...report.left, ...delayed];
     return { drained: left.length === 0, left };
   }
 
+  #timer(key: K, readyAt: number): Timer {
+    const leftMs = Math.max(0, readyAt - this.#clock.monotonic());
+    return this.#clock.setTimer(() => this.#elapsed(key), Math.min(leftMs, timerMaxMs));
+  }
+
+  #elapsed(key: K): void {
+    const delayed = this.#delayed.get(key);
+    if (!delayed) return;
+    if (this.#clock.monotonic() < delayed.readyAt) {
+      delayed.timer = this.#timer(key, delayed.readyAt);
+      return;
+    }
+    this.#delayed.delete(key);
+    this.#add(key, delayed.priority);
+  }
+
   #add(key: K, priority: number): void {
-    this.#queue.add(key, priority);
-    this.#metrics?.added(key, this.#queue.len);
+    if (this.#queue.add(key, priority)) this.#metrics?.added(key, this.#queue.len);
   }
 
   #cancelAll(): void {

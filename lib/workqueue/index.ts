@@ -13,6 +13,7 @@ export {
   WorkQueue,
   type DrainReport,
   type Handout,
+  isPriority,
   priorityMax,
   type WorkQueueOptions,
 } from './queue.js';

@@ -9,9 +9,12 @@ export interface Lane<K> {
   /** The next key that waits here; undefined only when there is none. */
   shift(): K | undefined;
   clear(): void;
-  /** The key waits elsewhere from now on: its oldest slot here is passed over. */
+  /** The key left this lane before its turn: its oldest slot here is skipped. */
   abandon(key: K): void;
 }
+
+/** Abandoned slots that are kept until their turn, beside as many as there are waiting keys. */
+const slackMax = 64;
 
 /** Slots that count no more, by key: each is older than the key's valid slot of the same lane. */
 class AbandonedSlots<K> {
@@ -44,7 +47,7 @@ class AbandonedSlots<K> {
   }
 }
 
-/** Oldest first. */
+/** Oldest first. Memory follows the waiting keys: abandoned slots are swept when they outnumber them. */
 export class FifoLane<K> implements Lane<K> {
   readonly priority: number;
   readonly #slots = new Fifo<K>();
@@ -65,7 +68,10 @@ export class FifoLane<K> implements Lane<K> {
   shift(): K | undefined {
     for (;;) {
       const key = this.#slots.shift();
-      if (key === undefined || !this.#abandoned.take(key)) return key;
+      if (key !== undefined && this.#abandoned.take(key)) continue;
+      // A lane without waiting keys is not visited again: what is left would stay.
+      if (this.#abandoned.total > 0 && this.length === 0) this.clear();
+      return key;
     }
   }
 
@@ -76,17 +82,29 @@ export class FifoLane<K> implements Lane<K> {
 
   abandon(key: K): void {
     this.#abandoned.add(key);
+    if (this.length === 0) this.clear();
+    else if (this.#abandoned.total > this.length + slackMax) this.#sweep();
+  }
+
+  /** Each key in turn goes to the back unless its slot was abandoned: the order stays. */
+  #sweep(): void {
+    for (let left = this.#slots.length; left > 0; left -= 1) {
+      const key = this.#slots.shift();
+      if (key !== undefined && !this.#abandoned.take(key)) this.#slots.push(key);
+    }
   }
 }
 
-/** Groups take turns, each with its oldest key first: however many keys one has, another waits for one of them. */
+/** Round-robin over groups, each with its oldest key first: one group delays another by at most one key. */
 export class FairLane<K> implements Lane<K> {
   readonly priority: number;
   readonly #groupOf: (key: K) => string;
+  /** Groups in {@link #turns}, each once; some may have no keys left. */
   readonly #groups = new Map<string, FifoLane<K>>();
-  /** Groups with slots, in the order of their turns. */
-  readonly #turns = new Fifo<string>();
-  #length = 0;
+  /** The group a waiting key was put into: asked once, so that an unsteady `groupOf` loses no key. */
+  readonly #groupOfKey = new Map<K, string>();
+  #turns = new Fifo<string>();
+  #emptyGroups = 0;
 
   constructor(priority: number, groupOf: (key: K) => string) {
     this.priority = priority;
@@ -94,7 +112,7 @@ export class FairLane<K> implements Lane<K> {
   }
 
   get length(): number {
-    return this.#length;
+    return this.#groupOfKey.size;
   }
 
   push(key: K): void {
@@ -104,9 +122,11 @@ export class FairLane<K> implements Lane<K> {
       keys = new FifoLane<K>(this.priority);
       this.#groups.set(group, keys);
       this.#turns.push(group);
+    } else if (keys.length === 0) {
+      this.#emptyGroups -= 1;
     }
     keys.push(key);
-    this.#length += 1;
+    this.#groupOfKey.set(key, group);
   }
 
   shift(): K | undefined {
@@ -117,20 +137,44 @@ export class FairLane<K> implements Lane<K> {
       const key = keys?.shift();
       if (keys && keys.length > 0) this.#turns.push(group);
       else this.#groups.delete(group);
-      if (key === undefined) continue;
-      this.#length -= 1;
+      if (key === undefined) {
+        this.#emptyGroups -= 1;
+        continue;
+      }
+      this.#groupOfKey.delete(key);
+      if (this.#emptyGroups > 0 && this.length === 0) this.clear();
       return key;
     }
   }
 
   clear(): void {
     this.#groups.clear();
+    this.#groupOfKey.clear();
     this.#turns.clear();
-    this.#length = 0;
+    this.#emptyGroups = 0;
   }
 
   abandon(key: K): void {
-    this.#groups.get(this.#groupOf(key))?.abandon(key);
-    this.#length -= 1;
+    const group = this.#groupOfKey.get(key);
+    if (group === undefined) return;
+    this.#groupOfKey.delete(key);
+    const keys = this.#groups.get(group);
+    keys?.abandon(key);
+    if (this.length === 0) return this.clear();
+    if (keys?.length !== 0) return;
+    // It keeps its place among the turns: a key that comes back to the group must not be early.
+    this.#emptyGroups += 1;
+    if (this.#emptyGroups > this.#groups.size / 2 + slackMax) this.#sweep();
+  }
+
+  /** Takes empty groups out of the turns; the order of the others stays. */
+  #sweep(): void {
+    const turns = new Fifo<string>();
+    for (let group = this.#turns.shift(); group !== undefined; group = this.#turns.shift()) {
+      if (this.#groups.get(group)?.length === 0) this.#groups.delete(group);
+      else turns.push(group);
+    }
+    this.#turns = turns;
+    this.#emptyGroups = 0;
   }
 }

@@ -63,10 +63,11 @@ export class QueueMetrics<K> {
   }
 
   done(key: K, depth: number): void {
-    const now = this.#clock.monotonic();
-    this.#workDuration.observe(this.#labels, (now - (this.#startedAt.get(key) ?? now)) / 1_000);
-    this.#startedAt.delete(key);
+    const startedAt = this.#startedAt.get(key);
     this.#depth.set(this.#labels, depth);
+    if (startedAt === undefined) return;
+    this.#startedAt.delete(key);
+    this.#workDuration.observe(this.#labels, (this.#clock.monotonic() - startedAt) / 1_000);
   }
 
   retried(): void {
@@ -84,6 +85,7 @@ export class QueueMetrics<K> {
     this.#longest.set(this.#labels, Math.max(0, ...ages));
   }
 
+  /** The queue was shut down: nothing waits any more, what is being processed goes on. */
   clear(): void {
     this.#addedAt.clear();
     this.#depth.set(this.#labels, 0);

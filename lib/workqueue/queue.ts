@@ -19,11 +19,16 @@ export interface DrainReport<K> {
 
 /** Order of a {@link WorkQueue}. */
 export interface WorkQueueOptions<K> {
-  /** Keys of one group wait for each other, not for those of other groups: a tenant, a namespace. */
+  /**
+   * Keys of one group wait for each other, not for those of other groups: a tenant, a namespace. A
+   * key for which it throws, or gives no string, is in the group `''`.
+   */
   readonly groupOf?: (key: K) => string;
+  /** Called when {@link groupOf} threw or gave no string; must not throw. */
+  readonly onGroupFault?: (error: unknown, key: K) => void;
   /**
    * Of so many keys handed out, one comes from a lower priority that has keys waiting: it gets its
-   * share however much is added above. Default 8.
+   * share however much is added above. A whole number, 2 or more; default 8.
    */
   readonly lowerShare?: number;
 }
@@ -47,23 +52,40 @@ function priorityOf(code: number): number {
   return (code >> stateBits) - priorityMax;
 }
 
-function demandPriority(priority: number): void {
-  if (Number.isInteger(priority) && Math.abs(priority) <= priorityMax) return;
+/** True for a priority that queues take. */
+export function isPriority(priority: unknown): boolean {
+  return Number.isInteger(priority) && Math.abs(Number(priority)) <= priorityMax;
+}
+
+/** @throws RangeError for a priority that is not a whole number within {@link priorityMax}. */
+export function requirePriority(priority: number): void {
+  if (isPriority(priority)) return;
   throw new RangeError(
     `priority ${priority} is not a whole number from -${priorityMax} to ${priorityMax}`,
   );
 }
 
 /**
- * Keys waiting for work, client-go's `workqueue` without its two defects (research/controllers.md 2.1),
- * with priorities, ageing and fairness.
+ * Keys waiting for work: client-go's `workqueue` with priorities, a share for lower ones, and
+ * round-robin between groups. It differs from client-go in two places: `done` for a key that was not
+ * handed out does nothing, and a drain hands out everything queued before it resolves.
  *
- * Invariants: a key is in exactly one of {absent, queued, processing, processing-dirty}, and counts
- * as queued once; so one key is never with two workers.
+ * Guarantees:
+ * - A key is in exactly one of the states absent, queued, processing, processing-and-dirty. So one
+ *   key is never with two workers, and is queued once however often it is added.
+ * - A key added while it is processed is queued again when `done` is called, exactly once.
+ * - Every queued key is handed out unless the queue shuts down: no priority and no group starves.
+ * - Memory follows the keys that are queued or processed, also when priorities are raised.
  *
- * Order: highest priority first, except for one handout in `lowerShare`; within a priority the
- * oldest first, or groups in turns with each group's oldest. A key whose priority is raised while it
- * waits goes to the tail of its new priority.
+ * Ordering: the highest priority first, except for one handout in `lowerShare`; within a priority
+ * the oldest first, or, with `groupOf`, groups in turns with each group's oldest first. A key whose
+ * priority is raised while it waits goes to the tail of its new priority; priorities are not lowered.
+ *
+ * Errors: `add` throws a RangeError for a priority out of range. A `groupOf` that throws costs the
+ * key its group, never its place in the queue.
+ *
+ * Caveats: keys are compared as a Map compares them, so use strings. After `shutDown` every `add` is
+ * dropped, and `add` says so.
  */
 export class WorkQueue<K> {
   readonly #options: WorkQueueOptions<K>;
@@ -82,6 +104,10 @@ export class WorkQueue<K> {
   constructor(options: WorkQueueOptions<K> = {}) {
     this.#options = options;
     this.#lowerShare = options.lowerShare ?? 8;
+    if (!Number.isInteger(this.#lowerShare) || this.#lowerShare < 2)
+      throw new RangeError(
+        `lowerShare is ${this.#lowerShare}; give a whole number, 2 or more: one key in so many comes from a lower priority`,
+      );
     this.#usual = this.#makeLane(0);
     this.#lanes = [this.#usual];
   }
@@ -97,16 +123,16 @@ export class WorkQueue<K> {
 
   /**
    * Marks the key for work: queued once however often it is added, at the highest priority asked
-   * for; while it is processed, once more after.
+   * for; while it is processed, once more after. False: the queue is shutting down and drops it.
    * @throws RangeError for a priority that is not a whole number within {@link priorityMax}.
    */
-  add(key: K, priority = 0): void {
-    if (this.#state !== 'open') return;
-    if (priority !== 0) demandPriority(priority);
+  add(key: K, priority = 0): boolean {
+    if (this.#state !== 'open') return false;
+    if (priority !== 0) requirePriority(priority);
     const code = this.#codes.get(key);
     if (code === undefined) {
       this.#enqueue(key, priority);
-      return;
+      return true;
     }
     const state = stateOf(code);
     if (state === processing) {
@@ -118,6 +144,13 @@ export class WorkQueue<K> {
       }
       this.#codes.set(key, encode(state, priority));
     }
+    return true;
+  }
+
+  /** True for a key that will be handed out without being added again: queued, or dirty. */
+  isPending(key: K): boolean {
+    const code = this.#codes.get(key);
+    return code !== undefined && stateOf(code) !== processing;
   }
 
   /** The next key, or undefined when none is ready. */
@@ -147,7 +180,7 @@ export class WorkQueue<K> {
     return code === undefined ? 0 : priorityOf(code);
   }
 
-  /** Ends the work on a key; if it was added meanwhile it goes to the tail. For a key not handed out: nothing. */
+  /** Ends the work on a key; if it was added meanwhile it goes to the tail. No-op unless the key is being processed. */
   done(key: K): void {
     const code = this.#codes.get(key);
     if (code === undefined) return;
@@ -200,7 +233,19 @@ export class WorkQueue<K> {
 
   #makeLane(priority: number): Lane<K> {
     const { groupOf } = this.#options;
-    return groupOf ? new FairLane<K>(priority, groupOf) : new FifoLane<K>(priority);
+    if (!groupOf) return new FifoLane<K>(priority);
+    return new FairLane<K>(priority, (key) => this.#groupOf(groupOf, key));
+  }
+
+  #groupOf(groupOf: (key: K) => unknown, key: K): string {
+    try {
+      const group = groupOf(key);
+      if (typeof group === 'string') return group;
+      throw new TypeError(`groupOf gave ${String(group)}; it must give a string`);
+    } catch (error) {
+      this.#options.onGroupFault?.(error, key);
+      return '';
+    }
   }
 
   #lane(priority: number): Lane<K> {

@@ -3,7 +3,8 @@ import {
   type BackoffOptions,
   type Clock,
   type Random,
-  StatusError,
+  requireBackoff,
+  retryAfterOf,
 } from '../base/index.js';
 
 /** Decides how long a failed key waits. */
@@ -25,7 +26,9 @@ export class ItemBackoff<K> implements RateLimiter<K> {
   readonly #random: Random;
   readonly #failures = new Map<K, number>();
 
+  /** @throws RangeError for options that are no finite times, or a jitter outside 0 to 1. */
   constructor(random: Random, options: BackoffOptions = defaultBackoff) {
+    requireBackoff('backoff', options);
     this.#random = random;
     this.#options = options;
   }
@@ -39,8 +42,7 @@ export class ItemBackoff<K> implements RateLimiter<K> {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
     const delayMs = backoffDelayMs(this.#options, failures, this.#random);
-    const askedMs = error instanceof StatusError ? (error.retryAfterMs ?? 0) : 0;
-    return Math.max(delayMs, askedMs);
+    return Math.max(delayMs, retryAfterOf(error));
   }
 
   failures(key: K): number {
@@ -72,7 +74,12 @@ export class TokenBucket<K> implements RateLimiter<K> {
   #tokens: number;
   #at: number;
 
+  /** @throws RangeError unless `perSecond` is finite and above 0, and `burst` is 1 or more. */
   constructor(clock: Clock, options: TokenBucketOptions = { perSecond: 10, burst: 100 }) {
+    const { perSecond, burst } = options;
+    if (!Number.isFinite(perSecond) || perSecond <= 0)
+      throw new RangeError(`perSecond is ${perSecond}; give a finite number above 0`);
+    if (!(burst >= 1)) throw new RangeError(`burst is ${burst}; give a number, 1 or more`);
     this.#clock = clock;
     this.#options = options;
     this.#tokens = options.burst;

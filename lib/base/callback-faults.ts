@@ -1,0 +1,48 @@
+import type { Logger, LogFields } from './logger.js';
+import { type Counter, type Metrics, noMetrics } from './metrics.js';
+
+/** Ports of {@link CallbackFaults}. */
+export interface CallbackFaultsOptions {
+  /** Label `part` of the metric, such as `informer lamps`. */
+  readonly part: string;
+  readonly logger: Logger;
+  readonly metrics?: Metrics | undefined;
+}
+
+/**
+ * Reports callbacks of the embedder that threw: one log line each, and the counter
+ * `callback_faults_total` with the labels `part` and `callback`. Never throws when its ports are
+ * guarded (see {@link guardedLogger}, {@link guardedMetrics}).
+ */
+export class CallbackFaults {
+  readonly #part: string;
+  readonly #logger: Logger;
+  readonly #total: Counter;
+
+  constructor(options: CallbackFaultsOptions) {
+    this.#part = options.part;
+    this.#logger = options.logger;
+    this.#total = (options.metrics ?? noMetrics).counter({
+      name: 'callback_faults_total',
+      help: 'Callbacks of the embedding program that threw or gave back what their type forbids',
+      labels: ['part', 'callback'],
+    });
+  }
+
+  /** @param callback what was called, such as `predicate` or `index room`: a bounded set of names */
+  report(callback: string, error: unknown, fields: LogFields = {}): void {
+    this.#logger.error('callback threw', { callback, ...fields, error });
+    this.#total.inc({ part: this.#part, callback });
+  }
+}
+
+/**
+ * What a callback gave, unless that is a promise: one given where an answer is needed at once has no
+ * use, and its rejection would end the process.
+ * @throws TypeError for a promise.
+ */
+export function requireSynchronous<R>(callback: string, given: R): R {
+  if (!(given instanceof Promise)) return given;
+  given.catch(() => undefined);
+  throw new TypeError(`${callback} gave a promise; it must answer at once`);
+}

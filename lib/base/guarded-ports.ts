@@ -1,0 +1,146 @@
+import type { Logger, LogFields } from './logger.js';
+import type { Metrics, MetricSpec } from './metrics.js';
+import type { Span, SpanAttributes, Tracer } from './tracing.js';
+
+type Level = 'debug' | 'info' | 'warn' | 'error';
+
+class GuardedLogger implements Logger {
+  readonly #logger: Logger;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  debug(message: string, fields?: LogFields): void {
+    this.#write('debug', message, fields);
+  }
+
+  info(message: string, fields?: LogFields): void {
+    this.#write('info', message, fields);
+  }
+
+  warn(message: string, fields?: LogFields): void {
+    this.#write('warn', message, fields);
+  }
+
+  error(message: string, fields?: LogFields): void {
+    this.#write('error', message, fields);
+  }
+
+  child(fields: LogFields): Logger {
+    try {
+      return new GuardedLogger(this.#logger.child(fields));
+    } catch {
+      // The lines lose these fields; they are still written where the logger can write.
+      return this;
+    }
+  }
+
+  #write(level: Level, message: string, fields: LogFields | undefined): void {
+    try {
+      this.#logger[level](message, fields);
+    } catch {
+      // A fault of the logger itself can't be logged, and must not fail the work that logs.
+    }
+  }
+}
+
+/** A logger whose faults stay its own: a line that can't be written is lost, the caller goes on. */
+export function guardedLogger(logger: Logger): Logger {
+  return logger instanceof GuardedLogger ? logger : new GuardedLogger(logger);
+}
+
+const guardedAlready = new WeakSet<Metrics>();
+
+/**
+ * Metrics whose faults stay their own: an observation that throws is lost, and the first of each
+ * metric is logged. Registering a metric still throws, since that happens while parts are built.
+ */
+export function guardedMetrics(metrics: Metrics, logger: Logger): Metrics {
+  if (guardedAlready.has(metrics)) return metrics;
+  const guard = ({ name }: MetricSpec): ((observe: () => void) => void) => {
+    let told = false;
+    return (observe) => {
+      try {
+        observe();
+      } catch (error) {
+        if (!told) logger.error('metric could not be recorded', { metric: name, error });
+        told = true;
+      }
+    };
+  };
+  const guarded: Metrics = {
+    counter: (spec) => {
+      const counter = metrics.counter(spec);
+      const safely = guard(spec);
+      return { inc: (labels, by) => safely(() => counter.inc(labels, by)) };
+    },
+    gauge: (spec) => {
+      const gauge = metrics.gauge(spec);
+      const safely = guard(spec);
+      return { set: (labels, value) => safely(() => gauge.set(labels, value)) };
+    },
+    histogram: (spec) => {
+      const histogram = metrics.histogram(spec);
+      const safely = guard(spec);
+      return { observe: (labels, seconds) => safely(() => histogram.observe(labels, seconds)) };
+    },
+  };
+  guardedAlready.add(guarded);
+  return guarded;
+}
+
+const noSpan: Span = {
+  setAttributes: () => undefined,
+  recordError: () => undefined,
+  end: () => undefined,
+};
+
+/** A tracer whose faults stay its own: work runs exactly once and its outcome is the caller's. */
+export function guardedTracer(tracer: Tracer, logger: Logger): Tracer {
+  const tell = (error: unknown): void => logger.error('tracer threw', { error });
+  const guardedSpan = (span: Span): Span => {
+    const safely = (use: () => void): void => {
+      try {
+        use();
+      } catch (error) {
+        tell(error);
+      }
+    };
+    return {
+      setAttributes: (attributes: SpanAttributes) => safely(() => span.setAttributes(attributes)),
+      recordError: (error: unknown) => safely(() => span.recordError(error)),
+      end: () => safely(() => span.end()),
+    };
+  };
+  return {
+    async trace<R>(
+      name: string,
+      attributes: SpanAttributes,
+      work: (span: Span) => Promise<R>,
+    ): Promise<R> {
+      let begun: Promise<R> | undefined;
+      const once = (span: Span): Promise<R> => {
+        begun ??= work(guardedSpan(span));
+        // The tracer may drop this promise; its outcome is awaited below.
+        begun.catch(() => undefined);
+        return begun;
+      };
+      let failure: unknown;
+      try {
+        await tracer.trace(name, attributes, once);
+      } catch (error) {
+        failure = error;
+      }
+      if (begun) {
+        // A failure of the work itself reaches the caller through its own promise.
+        const ended = await Promise.allSettled([begun]);
+        const own = ended[0].status === 'rejected' && ended[0].reason === failure;
+        if (failure !== undefined && !own) tell(failure);
+        return begun;
+      }
+      tell(failure ?? new TypeError('the tracer did not run the work it was given'));
+      return work(noSpan);
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import type { CallbackFaults } from '../base/index.js';
+import type { ItemBackoff, RateLimiter } from '../workqueue/index.js';
+
+/**
+ * The longer wait of a key's own backoff and of the embedder's limiter. A limiter that throws, or
+ * gives no time, is reported and has no say: the backoff alone decides then.
+ */
+export function guardedLimiter(
+  backoff: ItemBackoff<string>,
+  limiter: RateLimiter<string> | undefined,
+  faults: CallbackFaults,
+): RateLimiter<string> {
+  if (!limiter) return backoff;
+  return {
+    when(key, error) {
+      const ownMs = backoff.when(key, error);
+      try {
+        const askedMs = limiter.when(key, error);
+        if (Number.isFinite(askedMs)) return Math.max(ownMs, askedMs);
+        throw new TypeError(`the limiter gave ${String(askedMs)}; give milliseconds`);
+      } catch (fault) {
+        faults.report('limiter', fault, { key });
+        return ownMs;
+      }
+    },
+    failures: (key) => backoff.failures(key),
+    forget(key) {
+      backoff.forget(key);
+      try {
+        limiter.forget(key);
+      } catch (fault) {
+        faults.report('limiter', fault, { key });
+      }
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import type { CallbackFaults, Clock } from '../base/index.js';
+import type { ApiObject, Stored } from '../object/index.js';
+import {
+  HandlerBuffer,
+  type HandlerSubscription,
+  type Notification,
+  type NotificationHandler,
+  type Placement,
+} from './handler-buffer.js';
+import type { HandlerOptions, HandlerRegistration } from './informer-options.js';
+
+/** Ports of {@link Handlers}. */
+export interface HandlersOptions {
+  readonly faults: CallbackFaults;
+  readonly clock: Clock;
+}
+
+/** Handlers of that time; who comes later is told of the content when it comes. */
+export type HandlersNow<T extends ApiObject> = Iterable<HandlerBuffer<T>>;
+
+/** The handlers of one informer: each has its own buffer, and none waits for another. */
+export class Handlers<T extends ApiObject> implements Iterable<HandlerBuffer<T>> {
+  readonly #options: HandlersOptions;
+  readonly #buffers = new Set<HandlerBuffer<T>>();
+  #added = 0;
+
+  constructor(options: HandlersOptions) {
+    this.#options = options;
+  }
+
+  [Symbol.iterator](): Iterator<HandlerBuffer<T>> {
+    return this.#buffers[Symbol.iterator]();
+  }
+
+  /** The largest lag. */
+  get lag(): number {
+    return Math.max(0, ...[...this.#buffers].map((buffer) => buffer.lag));
+  }
+
+  /** Names of those that were not told of the whole first list yet. */
+  get unsynced(): readonly string[] {
+    return [...this.#buffers].filter((buffer) => !buffer.hasSynced).map((buffer) => buffer.name);
+  }
+
+  /** Resolves when each of the present ones has synced or was removed. */
+  async synced(): Promise<void> {
+    await Promise.all([...this.#buffers].map((buffer) => buffer.synced));
+  }
+
+  /**
+   * Adds a handler that is told of `content` first.
+   * @param tellOf makes the handler for its subscription
+   * @param listed whether `content` is the first list, or nothing was listed yet
+   */
+  add(
+    tellOf: (subscription: HandlerSubscription) => NotificationHandler<T>,
+    { name }: HandlerOptions,
+    content: Iterable<Stored<T>>,
+    listed: boolean,
+  ): HandlerRegistration {
+    this.#added += 1;
+    const buffer = new HandlerBuffer<T>({
+      ...this.#options,
+      name: name ?? `handler ${this.#added}`,
+      tellOf,
+    });
+    this.#buffers.add(buffer);
+    for (const entry of content) buffer.push(entry.key, { type: 'add', entry, initial: true });
+    if (listed) buffer.listed();
+    return {
+      name: buffer.name,
+      hasSynced: () => buffer.hasSynced,
+      waitForSync: () => buffer.synced,
+      get lag() {
+        return buffer.lag;
+      },
+      remove: () => {
+        buffer.remove();
+        this.#buffers.delete(buffer);
+      },
+    };
+  }
+
+  /** No handler is called again; who waits for a sync is rejected. */
+  close(error: Error): void {
+    for (const buffer of this.#buffers) buffer.close(error);
+  }
+}
+
+/** Tells handlers that an object changed; nothing when the version is the same. */
+export function tellChange<T extends ApiObject>(
+  handlers: HandlersNow<T>,
+  change: { readonly before: Stored<T>; readonly entry: Stored<T>; readonly known: boolean },
+  placement?: Placement,
+): void {
+  const { before, entry, known } = change;
+  if (before.resourceVersion === entry.resourceVersion) return;
+  const replaced = before.object.metadata.uid !== entry.object.metadata.uid;
+  const notification: Notification<T> = replaced
+    ? { type: 'replace', before, known, entry }
+    : { type: 'update', before, entry };
+  tell(handlers, entry.key, notification, placement);
+}
+
+/** Gives a notification to each of the handlers. */
+export function tell<T extends ApiObject>(
+  handlers: HandlersNow<T>,
+  key: string,
+  notification: Notification<T>,
+  placement?: Placement,
+): void {
+  for (const buffer of handlers) buffer.push(key, notification, placement);
+}

@@ -1,0 +1,240 @@
+import { expect } from 'chai';
+import { StatusError } from '../base/index.js';
+import {
+  type ApiObject,
+  defineKind,
+  type ListWatch,
+  stored,
+  type StoredBatch,
+  type StoredList,
+} from '../object/index.js';
+import { MemoryEngine, modify, type ObjectStore, openStore } from '../store/index.js';
+import { FakeClock, settle } from '../testing/index.js';
+import { SharedInformer } from './index.js';
+
+interface Lamp extends ApiObject {
+  readonly tags?: readonly string[];
+}
+const lamps = defineKind<Lamp>({
+  kind: 'Lamp',
+  plural: 'lamps',
+  scope: 'Cluster',
+  statusFields: [],
+});
+
+/** A source the test plays by hand. */
+class Played implements ListWatch<Lamp> {
+  at = 1;
+  fail: Error | undefined;
+  sink: (batch: StoredBatch<Lamp>) => void = () => undefined;
+  end: (error?: Error) => void = () => undefined;
+
+  list(): Promise<StoredList<Lamp>> {
+    return this.fail
+      ? Promise.reject(this.fail)
+      : Promise.resolve({ items: [], revision: this.at });
+  }
+
+  watch(
+    _revision: number,
+    sink: (batch: StoredBatch<Lamp>) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (this.fail) return Promise.reject(this.fail);
+    this.sink = sink;
+    return new Promise((resolve, reject) => {
+      this.end = (error) => (error ? reject(error) : resolve());
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+
+  currentRevision?: () => number;
+}
+
+describe('health of an informer', () => {
+  let clock: FakeClock;
+  let source: Played;
+  let informer: SharedInformer<Lamp>;
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    source = new Played();
+  });
+  afterEach(() => informer.close());
+
+  async function start(more: { silenceMs?: number } = {}): Promise<void> {
+    const backoff = { baseMs: 1_000, maxMs: 10_000, jitter: 0 };
+    informer = new SharedInformer({ source, name: 'lamps', clock, backoff, ...more });
+    informer.start();
+    await settle();
+  }
+
+  it('says for how long the first list fails, and why', async () => {
+    source.fail = new Error('connection refused');
+    await start();
+    await clock.advance(20_000);
+    expect(informer.health()).to.deep.equal({
+      healthy: false,
+      message: 'not synced yet, for 20 s (connection refused)',
+    });
+    expect(informer.waitingFor).to.deep.equal([
+      'the list of lamps (not synced yet, for 20 s (connection refused))',
+    ]);
+  });
+
+  it('turns red when the watch has failed for half a minute, says for how long, and recovers with the first batch', async () => {
+    await start();
+    source.fail = new Error('connection refused');
+    source.end(new Error('connection reset'));
+    await clock.advance(29_000);
+    expect(informer.health().healthy).to.equal(true);
+    await clock.advance(3_571_000);
+    expect(informer.health()).to.deep.equal({
+      healthy: false,
+      message: 'the watch has failed for 3600 s (connection refused); the cache is at revision 1',
+    });
+    source.fail = undefined;
+    await clock.advance(10_000);
+    source.sink({ revision: 2, events: [] });
+    expect(informer.health()).to.deep.equal({ healthy: true, message: 'synced at revision 2' });
+  });
+
+  it('a stream that its source ends now and then does not make it red, one that is ended each time does', async () => {
+    await start();
+    for (let n = 0; n < 5; n += 1) {
+      await clock.advance(60_000);
+      source.end();
+      await clock.advance(40_000);
+      expect(informer.health().healthy).to.equal(true);
+    }
+    for (let n = 0; n < 12; n += 1) {
+      source.end();
+      await clock.advance(10_000);
+    }
+    expect(informer.health().healthy).to.equal(false);
+  });
+
+  it('a stream that must not be silent is red when it is, also after it was restarted', async () => {
+    await start({ silenceMs: 60_000 });
+    await clock.advance(60_000);
+    expect(informer.health().healthy).to.equal(true);
+    await clock.advance(50_000);
+    expect(informer.health().message).to.match(
+      /the watch has failed for \d+ s \(the stream ended\)/,
+    );
+  });
+
+  it('turns red when its source is ahead and it does not move', async () => {
+    source.currentRevision = () => source.at;
+    await start();
+    source.at = 9;
+    await clock.advance(40_000);
+    expect(informer.health()).to.deep.equal({
+      healthy: false,
+      message: 'the cache is at revision 1, its source at 9; it has not moved for 40 s',
+    });
+  });
+
+  it('turns red when a handler does not come back, and names it', async () => {
+    await start();
+    informer.addHandler({ onAdd: () => new Promise(() => undefined) }, { name: 'export' });
+    const metadata = {
+      uid: 'a',
+      resourceVersion: '2',
+      generation: 1,
+      createdAt: '',
+      updatedAt: '',
+    };
+    const entry = stored<Lamp>({ name: 'a', metadata });
+    source.sink({ revision: 2, events: [{ type: 'set', entry }] });
+    await clock.advance(301_000);
+    expect(informer.health()).to.deep.equal({
+      healthy: false,
+      message: 'handler "export" has not come back for 301 s; 0 changes wait for it',
+    });
+  });
+});
+
+describe('sync of handlers', () => {
+  let store: ObjectStore;
+  beforeEach(async () => {
+    store = await openStore({ engine: new MemoryEngine() });
+  });
+  afterEach(() => store.close());
+  const make = (): SharedInformer<Lamp> =>
+    new SharedInformer({ source: store.source(lamps), name: 'lamps' });
+
+  it('a slow handler syncs under steady writes: only the objects of the first list count', async () => {
+    for (const name of ['a', 'b', 'c']) await store.create(lamps, { name });
+    await using informer = make();
+    let writes = 0;
+    // Each call takes longer than the next write of every object.
+    const registration = informer.addHandler({
+      onAdd: () => write(),
+      onUpdate: () => write(),
+    });
+    const write = async (): Promise<void> => {
+      writes += 1;
+      if (writes > 1_000) return;
+      for (const name of ['a', 'b', 'c'])
+        await modify(store, lamps, { name }, (lamp) => ({ ...lamp, tags: [String(writes)] }));
+    };
+    informer.start();
+    await registration.waitForSync();
+    expect(writes).to.be.lessThan(1_000);
+  });
+
+  it('a handler that hangs holds up neither the cache nor other handlers, and is named', async () => {
+    await store.create(lamps, { name: 'a' });
+    await using informer = make();
+    informer.addHandler({ onAdd: () => new Promise(() => undefined) }, { name: 'export' });
+    const other = informer.addHandler({});
+    informer.start();
+    await informer.waitForCache();
+    await other.waitForSync();
+    expect(other.hasSynced()).to.equal(true);
+    expect(informer.waitingFor).to.deep.equal(['handler "export" of lamps']);
+  });
+
+  it('a removed handler is not called again, also between the two parts of a replacement, and holds up nobody', async () => {
+    const first = await store.create(lamps, { name: 'a' });
+    await using informer = make();
+    const seen: string[] = [];
+    let open: () => void = () => undefined;
+    const registration = informer.addHandler({
+      onAdd: async ({ metadata }) => {
+        seen.push(`add ${metadata.uid === first.metadata.uid ? 1 : 2}`);
+        await new Promise<void>((resolve) => (open = resolve));
+      },
+      onDelete: () => {
+        seen.push('delete 1');
+        registration.remove();
+      },
+    });
+    informer.start();
+    await settle();
+    await store.deleteByName(lamps, { name: 'a' });
+    await store.create(lamps, { name: 'a' });
+    open();
+    await settle();
+    expect(seen).to.deep.equal(['add 1', 'delete 1']);
+    await informer.waitForSync();
+  });
+
+  it('a closed informer refuses handlers and a start, rejects who waits, and calls nobody any more', async () => {
+    const never: ListWatch<Lamp> = {
+      list: () => new Promise(() => undefined),
+      watch: () => Promise.resolve(),
+    };
+    const informer = new SharedInformer({ source: never, name: 'lamps' });
+    const waiting = informer.addHandler({}).waitForSync();
+    const syncing = informer.waitForSync();
+    informer.start();
+    await informer.close();
+    for (const wait of [waiting, syncing, informer.waitForCache()])
+      expect(String(await wait.catch((error: unknown) => error))).to.contain('is closed');
+    expect(() => informer.addHandler({})).to.throw(StatusError, 'is closed');
+    expect(() => informer.start()).to.throw(StatusError, 'is closed');
+    expect(informer.health()).to.deep.equal({ healthy: false, message: 'closed' });
+  });
+});

@@ -1,0 +1,29 @@
+import type { ApiObject } from '../object/index.js';
+import type { Handlers } from './handlers.js';
+import type { IndexFault } from './indexer.js';
+import type { InformerHealth, WatchProgress } from './watch-progress.js';
+
+/** What the health of an informer is judged by. */
+export interface InformerParts<T extends ApiObject> {
+  readonly progress: WatchProgress;
+  readonly handlers: Handlers<T>;
+  readonly faults: readonly IndexFault[];
+  readonly stuckAfterMs: number;
+}
+
+/** See SharedInformer.health. */
+export function informerHealth<T extends ApiObject>(parts: InformerParts<T>): InformerHealth {
+  const health = parts.progress.health();
+  if (!health.healthy) return health;
+  for (const { name, callMs, lag } of parts.handlers)
+    if (callMs > parts.stuckAfterMs)
+      return {
+        healthy: false,
+        message: `handler "${name}" has not come back for ${Math.round(callMs / 1_000)} s; ${lag} changes wait for it`,
+      };
+  const [fault, ...more] = parts.faults;
+  if (!fault) return health;
+  const others = more.length > 0 ? `, and ${more.length} more` : '';
+  const message = `${health.message}; index "${fault.index}" leaves out "${fault.key}" (${fault.message})${others}`;
+  return { healthy: true, message };
+}

@@ -1,0 +1,47 @@
+import type { BackoffOptions, Clock, Logger, Metrics, Random } from '../base/index.js';
+import type { ApiObject, ListWatch } from '../object/index.js';
+
+/** client-go's reflector numbers: 0.8 s doubling to 30 s. */
+export const defaultBackoff: BackoffOptions = { baseMs: 800, maxMs: 30_000, jitter: 0.5 };
+
+/** Ports and bounds of an informer. */
+export interface InformerOptions<T extends ApiObject> {
+  readonly source: ListWatch<T>;
+  /** For log lines and health. */
+  readonly name: string;
+  /** The kind's name, for causes; default `name`. */
+  readonly kind?: string;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly logger?: Logger;
+  readonly metrics?: Metrics;
+  readonly backoff?: BackoffOptions;
+  /** A stream that says nothing, not even a bookmark, for this long is restarted. Absent: never (in-process source). */
+  readonly silenceMs?: number;
+  /** A cache that its source has left behind, or whose watch has failed, for this long is unhealthy; default 30 s. */
+  readonly staleAfterMs?: number;
+  /** A handler whose call lasts longer than this makes the informer unhealthy; default 5 minutes. */
+  readonly stuckAfterMs?: number;
+}
+
+/** How a handler is added. */
+export interface HandlerOptions {
+  /** In log lines, in health, and in what a start waits for; default `handler <n>`. */
+  readonly name?: string;
+}
+
+/** A handler's subscription. */
+export interface HandlerRegistration {
+  readonly name: string;
+  /** True once the handler was told of every object of the first list. */
+  hasSynced(): boolean;
+  /**
+   * Resolves once {@link hasSynced}, or when the handler is removed.
+   * @throws StatusError FailedPrecondition when the informer is closed before.
+   */
+  waitForSync(): Promise<void>;
+  /** Changes the handler has not been told of yet. */
+  readonly lag: number;
+  /** Ends the subscription: a call under way ends, and no other is made. */
+  remove(): void;
+}

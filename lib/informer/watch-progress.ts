@@ -1,0 +1,117 @@
+import { type Clock, messageOf } from '../base/index.js';
+
+/** Health of a cache: one line that says what is wrong, and for how long. */
+export interface InformerHealth {
+  readonly healthy: boolean;
+  readonly message: string;
+}
+
+/** What a {@link WatchProgress} is measured by. */
+export interface WatchProgressOptions {
+  readonly clock: Clock;
+  /** A cache that its source has left behind for this long is unhealthy, milliseconds. */
+  readonly staleAfterMs: number;
+  /** The source sends something at least this often, where it does. */
+  readonly silenceMs: number | undefined;
+  /** Revision of the source now, where that can be asked. */
+  readonly sourceRevision: (() => number) | undefined;
+}
+
+/** How far a cache has come, and since when it does not get further. Times are monotonic. */
+export class WatchProgress {
+  readonly #options: WatchProgressOptions;
+  #revision: number | undefined;
+  #progressAt: number;
+  #startedAt: number | undefined;
+  /** Since when no watch has brought anything, and why the last attempt ended. */
+  #failing: { readonly since: number; readonly reason: string } | undefined;
+  #watchingSince: number | undefined;
+
+  constructor(options: WatchProgressOptions) {
+    this.#options = options;
+    this.#progressAt = this.#now;
+  }
+
+  get revision(): number | undefined {
+    return this.#revision;
+  }
+
+  /** Milliseconds since the cache moved or was confirmed. */
+  get ageMs(): number {
+    return this.#now - this.#progressAt;
+  }
+
+  get #now(): number {
+    return this.#options.clock.monotonic();
+  }
+
+  started(): void {
+    this.#startedAt ??= this.#now;
+  }
+
+  /** The cache holds a whole list of this revision. */
+  listed(revision: number): void {
+    this.#revision = revision;
+    this.#progressAt = this.#now;
+  }
+
+  /** A watch begins. */
+  watching(): void {
+    this.#watchingSince = this.#now;
+  }
+
+  /** The watch brought the cache to this revision, or confirmed it. */
+  moved(revision: number): void {
+    this.listed(revision);
+    this.#failing = undefined;
+  }
+
+  /** A list or watch ended; without an error when the source closed the stream. */
+  ended(error?: unknown): void {
+    this.#watchingSince = undefined;
+    const reason = error === undefined ? 'the stream ended' : messageOf(error);
+    this.#failing = { since: this.#failing?.since ?? this.#now, reason };
+  }
+
+  health(): InformerHealth {
+    if (this.#revision === undefined) return { healthy: false, message: this.#unsynced() };
+    const { staleAfterMs, sourceRevision } = this.#options;
+    const failing = this.#stillFailing();
+    const failingMs = failing ? this.#now - failing.since : 0;
+    if (failing && failingMs >= staleAfterMs)
+      return red(
+        `the watch has failed for ${seconds(failingMs)} (${failing.reason}); the cache is at revision ${this.#revision}`,
+      );
+    const source = sourceRevision?.();
+    if (source !== undefined && source > this.#revision && this.ageMs >= staleAfterMs)
+      return red(
+        `the cache is at revision ${this.#revision}, its source at ${source}; it has not moved for ${seconds(this.ageMs)}`,
+      );
+    return { healthy: true, message: `synced at revision ${this.#revision}` };
+  }
+
+  #unsynced(): string {
+    if (this.#startedAt === undefined) return 'not synced yet, not started';
+    const reason = this.#failing ? ` (${this.#failing.reason})` : '';
+    return `not synced yet, for ${seconds(this.#now - this.#startedAt)}${reason}`;
+  }
+
+  /**
+   * A source without bookmarks may have nothing to say: there a watch that lasts has recovered. One
+   * that promises to be heard has not, before it is.
+   */
+  #stillFailing(): { readonly since: number; readonly reason: string } | undefined {
+    const { silenceMs, staleAfterMs } = this.#options;
+    const watchedMs = this.#watchingSince === undefined ? 0 : this.#now - this.#watchingSince;
+    if (silenceMs === undefined && watchedMs >= staleAfterMs) this.#failing = undefined;
+    return this.#failing;
+  }
+}
+
+function red(message: string): InformerHealth {
+  return { healthy: false, message };
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1_000)} s`;
+}
