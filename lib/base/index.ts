@@ -2,6 +2,9 @@
  * What every other module stands on: errors, clock, randomness, limits, the logger port.
  * Promises nothing about objects or storage.
  */
+// The declarations of the library need these whatever a project's own `lib` and `types` are.
+/// <reference lib="esnext.disposable" preserve="true" />
+/// <reference types="node" preserve="true" />
 export * from './errors.js';
 export * from './clock.js';
 export * from './time-slice.js';

@@ -3,7 +3,9 @@ import { type ApiObject, isDeleting, jsonEqual, type Kind, valueAt } from '../ob
 /** Decides whether an update wakes the controller. Adds and deletes always do. */
 export type Predicate<T extends ApiObject> = (before: T, object: T) => boolean;
 
-/** The desired state changed, or deletion was asked for: not status, labels or annotations. */
+/**
+ * A field outside of status and metadata changed (labels are such a field), or deletion was asked for.
+ */
 export function generationChanged<T extends ApiObject>(): Predicate<T> {
   return (before, object) =>
     before.metadata.generation !== object.metadata.generation ||

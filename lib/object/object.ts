@@ -11,7 +11,11 @@ export interface ObjectMeta {
   readonly uid: string;
   /** The revision that last wrote the object. Opaque: compare for equality only. */
   readonly resourceVersion: string;
-  /** Rises by one with each change to a field that is not status. Starts at 1. */
+  /**
+   * Starts at 1 and rises by one with each write that changes a field outside of status and metadata;
+   * labels are such a field. Writes of status, annotations, finalizers, owner references or the expiry, and
+   * a deletion request leave it as it is.
+   */
   readonly generation: number;
   readonly createdAt: string;
   readonly updatedAt: string;

@@ -1,0 +1,141 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const run = promisify(execFile);
+
+/** The program of a page, or of a part of it, and what the page says that it prints. */
+interface Program {
+  readonly name: string;
+  readonly file: string;
+  readonly code: string;
+  readonly prints: string | undefined;
+}
+
+function blocks(text: string, language: string): readonly string[] {
+  const pattern = new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``, 'g');
+  return [...text.matchAll(pattern)].map((match) => match[1] ?? '');
+}
+
+const read = (page: string): string => readFileSync(join(root, page), 'utf8');
+
+/** Pages for embedders. The guide to drivers is about another package; the others are for operators. */
+const pages = [
+  'lib/README.md',
+  'docs/tutorial.md',
+  ...readdirSync(join(root, 'docs/guides')).map((name) => `docs/guides/${name}`),
+].filter((page) => blocks(read(page), 'ts').length > 0 && !page.endsWith('/drivers.md'));
+
+const programs: readonly Program[] = pages.flatMap((page) =>
+  read(page)
+    .split('<!-- another program -->')
+    .map((text, n): Program => {
+      const [, named] = /into `(\w+)\.ts`/.exec(text) ?? [];
+      const file =
+        page === 'docs/tutorial.md'
+          ? (named ?? 'unnamed')
+          : `${basename(page, '.md').toLowerCase()}-${n + 1}`;
+      return {
+        name: n === 0 ? page : `${page}, program ${n + 1}`,
+        file,
+        code: blocks(text, 'ts').join('\n'),
+        prints: blocks(text, 'text').at(-1),
+      };
+    }),
+);
+
+/** Commands that set a project up, without the name of its folder. */
+const setUp = (page: string): string =>
+  (blocks(read(page), 'sh')[0] ?? '').replace(/^mkdir.*\n/, '');
+
+describe('the tutorial and guides, typed into an empty folder', function () {
+  this.timeout(240_000);
+  let home: string;
+  let project: string;
+
+  /** Runs commands of a page, with the package of this repository in place of the published one. */
+  const shell = (commands: string, cwd: string): string =>
+    execFileSync('bash', ['-euo', 'pipefail', '-c', commands], {
+      cwd,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, npm_config_loglevel: 'error', npm_config_audit: 'false' },
+    });
+
+  const runs = (times: number): void => {
+    it('compiles every program with what tsc --init writes', () => {
+      for (const { file, code } of programs) writeFileSync(join(project, `${file}.ts`), code);
+      const printed = shell('npx tsc || true', project);
+      const named = printed.replace(
+        /^([\w-]+)\.ts/gm,
+        (_, file: string) => programs.find((program) => program.file === file)?.name ?? file,
+      );
+      expect(named).to.equal('');
+    });
+
+    for (const { name, file, prints } of programs)
+      it(`${name} prints what it says${times > 1 ? ', also the second time' : ''}`, async () => {
+        // A folder of its own: programs that store things store them in ./data.
+        const cwd = mkdtempSync(join(project, 'run-'));
+        const program = join(project, `${file}.js`);
+        expect(prints, 'a text block with the output').to.be.a('string');
+        for (let time = 1; time <= times; time += 1) {
+          const { stdout } = await run(process.execPath, [program], { cwd, timeout: 20_000 });
+          expect(stdout, `run ${time}`).to.equal(prints);
+        }
+      });
+  };
+
+  before(function () {
+    home = mkdtempSync(join(tmpdir(), 'kedge-guides-'));
+    const pack = 'npm pack --json --pack-destination';
+    const [{ filename }] = JSON.parse(shell(`${pack} "${home}"`, join(root, 'lib'))) as [
+      { filename: string },
+    ];
+    const tarball = join(home, filename);
+    const [begin = ''] = blocks(read('docs/tutorial.md'), 'sh');
+    const more = pages.flatMap((page) =>
+      blocks(read(page), 'sh').filter((block) => /^npm install [^\n]*\n$/.test(block)),
+    );
+    const commands = [begin.replace('npm install kedge', `npm install "${tarball}"`), ...more];
+    try {
+      shell(commands.join('\n'), home);
+    } catch (error) {
+      if (process.env['CI']) throw error;
+      console.log('skipped: the packages could not be installed');
+      this.skip();
+    }
+    project = join(home, 'renewer');
+  });
+  after(() => rmSync(home, { recursive: true, force: true }));
+
+  it('every page sets a project up alike', () => {
+    const setUps = new Set(
+      ['docs/tutorial.md', 'docs/guides/embedding.md', 'lib/README.md'].map(setUp),
+    );
+    expect([...setUps]).to.have.length(1);
+  });
+
+  describe('with the newest TypeScript', () => {
+    runs(2);
+
+    it('the tutorial runs by the command that it gives', () => {
+      const tutorial = read('docs/tutorial.md');
+      const [, command = ''] = blocks(tutorial, 'sh');
+      expect(shell(command, project)).to.equal(blocks(tutorial, 'text').at(-1));
+    });
+  });
+
+  describe('with TypeScript 6.0', () => {
+    before(() => {
+      shell('npm install -D typescript@6.0 && rm tsconfig.json && npx tsc --init', project);
+    });
+
+    runs(1);
+  });
+});
