@@ -178,6 +178,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
         const told = sink as (batch: StoredBatch<ApiObject>) => void;
         await this.#hub.subscribe(kind.kind, from, told, link.signal);
       },
+      currentRevision: () => this.revision,
     };
   }
 
