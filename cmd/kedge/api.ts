@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type AnyKind, invalid, notFound } from 'kedge';
-import type { ApiClient, ClientTls } from 'kedge/client';
-import { type JsonObject, textOf } from 'kedge/rpc';
+import { type ApiClient, type ClientTls, wholeList } from 'kedge/client';
+import type { JsonObject } from 'kedge/rpc';
 import { apiSchemas, kedgeClient } from '@kedge/api/client';
 import { allKinds } from '@kedge/controllers/kinds';
 import { type Context, currentContext } from './context.js';
@@ -82,13 +82,10 @@ export async function listAll(
   kind: AnyKind,
   request: JsonObject,
 ): Promise<readonly JsonObject[]> {
-  const items: JsonObject[] = [];
-  let pageToken = '';
-  do {
-    const page = await client.call(methodFor(kind, 'List'), { ...request, limit: 500, pageToken });
-    items.push(...((page.items ?? []) as readonly JsonObject[]));
-    pageToken = textOf(page, 'nextPageToken');
-  } while (pageToken !== '');
+  const method = methodFor(kind, 'List');
+  const { items } = await wholeList((pageToken) =>
+    client.call(method, { ...request, limit: 500, pageToken }),
+  );
   return items;
 }
 

@@ -1,7 +1,6 @@
-import { type AnyKind, keyString } from 'kedge';
+import { type AnyKind, type ApiObject, keyString } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
-import { methodFor } from './api.js';
 
 /** An object as it was last told of. */
 export interface Told {
@@ -10,33 +9,41 @@ export interface Told {
   readonly deleted: boolean;
 }
 
-interface WatchAnswer {
-  readonly events?: readonly { readonly type: string; readonly object: JsonObject }[];
+/** What to follow. */
+export interface FollowTarget {
+  readonly kind: AnyKind;
+  /** `-` means all. */
+  readonly namespace: string;
+  readonly labelSelector?: string;
 }
 
 /**
  * Follows several kinds in one namespace each; calls `onChange` with every state, the present ones
- * first. Resolves when `onChange` says so, rejects when a stream fails.
+ * first. Goes on after the server was away or restored. Resolves when `onChange` says so or the signal
+ * aborts, rejects when the server can't be reached to begin with.
  */
 export async function follow(
   client: ApiClient,
-  targets: readonly { readonly kind: AnyKind; readonly namespace: string }[],
+  targets: readonly FollowTarget[],
   onChange: (told: Told) => boolean,
   signal: AbortSignal,
 ): Promise<void> {
   const stop = new AbortController();
   const until = AbortSignal.any([signal, stop.signal]);
-  const one = async (kind: AnyKind, namespace: string): Promise<void> => {
-    const request = kind.scope === 'Cluster' ? {} : { namespace };
-    for await (const raw of client.stream(methodFor(kind, 'Watch'), request, until)) {
-      for (const { type, object } of (raw as WatchAnswer).events ?? []) {
-        if (onChange({ kind, object, deleted: type === 'DELETED' })) stop.abort();
-        if (until.aborted) return;
-      }
-    }
+  const one = async ({ kind, ...selection }: FollowTarget): Promise<void> => {
+    const tell = (object: ApiObject, deleted: boolean): void => {
+      if (until.aborted) return;
+      const told = { kind, object: object as unknown as JsonObject, deleted };
+      if (onChange(told)) stop.abort();
+    };
+    const remote = client.resource(kind);
+    const { items: known, cursor } = await remote.list(selection);
+    for (const object of known) tell(object, false);
+    const changes = remote.follow({ ...selection, cursor, known, signal: until });
+    for await (const { type, object } of changes) tell(object, type === 'DELETED');
   };
   try {
-    await Promise.all(targets.map(({ kind, namespace }) => one(kind, namespace)));
+    await Promise.all(targets.map(one));
   } finally {
     stop.abort();
   }

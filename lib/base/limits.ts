@@ -31,8 +31,12 @@ export const limits = {
   pageSizeMax: 10_000,
   /** Encoded bytes of a list answer in one gRPC message: most clients take 4 MiB, and no turn gets long. */
   listMessageBytes: 524_288,
-  /** Paged lists that can be under way at once, and how long one may pause between pages. */
-  pagedListsMax: 64,
+  /** Paged lists that can be under way at once, in all and of one caller. */
+  pagedListsMax: 512,
+  pagedListsPerCallerMax: 64,
+  /** Bytes of replaced objects and of references that they may keep in memory. */
+  pagedListsBytesMax: 134_217_728,
+  /** How long one may pause between pages. */
   pagedListIdleMs: 300_000,
   /** Bytes of a REST body or a gRPC message from a client. */
   requestBytesMax: 4_194_304,

@@ -6,6 +6,9 @@ export {
   type ClientTls,
   type TokenSource,
 } from './client.js';
+export type { FollowStart } from './follow.js';
+export type { RemoteBatch } from './watch-answers.js';
+export { type ResourceList, wholeList, type WholeList } from './whole-list.js';
 export {
   type Caller,
   type NewRemoteObject,

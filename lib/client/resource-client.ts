@@ -18,21 +18,24 @@ import {
   type Scope,
   type StatusUpdate,
   type ObjectVersion,
+  parseCursor,
   requiredUid,
   requiredVersion,
   stored,
   storedBatch,
-  type WatchBatch,
   type WatchEvent,
+  type WatchPosition,
 } from '../object/index.js';
 import {
   bodyField,
-  isJsonObject,
   type JsonObject,
   type MethodInfo,
   type StandardVerb,
   textOf,
 } from '../rpc/index.js';
+import { followChanges, type FollowSource, type FollowStart } from './follow.js';
+import { batchOf, type RemoteBatch } from './watch-answers.js';
+import { type ResourceList, wholeList } from './whole-list.js';
 
 /** What a resource client calls through. */
 export interface Caller {
@@ -71,7 +74,7 @@ type VersionGuard = Pick<Partial<ObjectVersion>, 'resourceVersion'>;
 
 /** Tells a repeated create from somebody else's object. */
 const requestAnnotation = 'kedge.dev/request';
-/** Pause before a broken watch is taken up again. */
+/** Pause before a creation whose answer was lost is tried again. */
 const resumeMs = 250;
 
 function selectionOf({ namespace }: ObjectKey): ResourceSelection {
@@ -119,65 +122,65 @@ export class ResourceClient<
     }
   }
 
-  /** Everything at one revision, fetched page by page. */
-  async list(
-    selection: ResourceSelection = {},
-  ): Promise<{ readonly items: readonly T[]; readonly revision: number }> {
-    const items: T[] = [];
-    let pageToken = '';
-    let revision = 0;
-    do {
-      const request = { ...this.#selected(selection), limit: this.#pageSize, pageToken };
-      const page = await this.#caller.call(this.#id('List'), request);
-      for (const item of (page.items ?? []) as readonly T[]) items.push(item);
-      revision = Number(textOf(page, 'resourceVersion'));
-      pageToken = textOf(page, 'nextPageToken');
-    } while (pageToken !== '');
-    return { items, revision };
+  /**
+   * Everything at one revision, fetched page by page; begins anew, once, when the server can't go on
+   * with its pages. `cursor` is where a watch goes on.
+   */
+  async list(selection: ResourceSelection = {}): Promise<ResourceList<T>> {
+    const { items, cursor } = await wholeList((token) => this.#page(selection, token));
+    const { revision } = parseCursor(cursor);
+    return { items: items as unknown as readonly T[], revision, cursor };
   }
 
-  /** Objects one after the other, a page at a time; all of one revision. */
+  /**
+   * Objects one after the other, a page at a time; all of one revision.
+   * @throws StatusError OutOfRange (PageTokenExpired) between two pages when the server no longer has
+   * the rest: what was given already is of a revision that can't be gone on with
+   */
   async *iterate(selection: ResourceSelection = {}): AsyncIterable<T> {
     let pageToken = '';
     do {
-      const request = { ...this.#selected(selection), limit: this.#pageSize, pageToken };
-      const page = await this.#caller.call(this.#id('List'), request);
+      const page = await this.#page(selection, pageToken);
       yield* (page.items ?? []) as readonly T[];
       pageToken = textOf(page, 'nextPageToken');
     } while (pageToken !== '');
   }
 
+  #page(
+    selection: ResourceSelection,
+    pageToken: string,
+    limit: number = this.#pageSize,
+  ): Promise<JsonObject> {
+    const request = { ...this.#selected(selection), limit, pageToken };
+    return this.#caller.call(this.#id('List'), request);
+  }
+
   /**
-   * Every change from now on, without end: a connection that breaks is resumed where it was, and what
-   * fell out of history is listed again (as MODIFIED; deletions of that time are then not told).
+   * Every change from a position on, without end; without one the present state first, as MODIFIED. A
+   * connection that breaks is resumed where it was. When the server can't go on there (its history was
+   * compacted, or it was restored) everything is listed again, and what differs from what was told is
+   * told: what is gone as DELETED with the state told last, the rest as MODIFIED. For that it remembers
+   * the objects it told.
    */
-  async *follow(
-    options: ResourceSelection & { readonly fromRevision?: number; readonly signal: AbortSignal },
+  follow(options: ResourceSelection & FollowStart<T>): AsyncIterable<WatchEvent<T>> {
+    const { fromRevision, cursor, known = [], signal, ...selection } = options;
+    const from =
+      cursor !== undefined ? { cursor } : fromRevision === undefined ? undefined : { fromRevision };
+    return this.#follow(selection, from, known, signal);
+  }
+
+  #follow(
+    selection: ResourceSelection,
+    from: WatchPosition | undefined,
+    known: readonly T[],
+    signal: AbortSignal,
   ): AsyncIterable<WatchEvent<T>> {
-    const { fromRevision, signal, ...selection } = options;
-    let at = fromRevision;
-    while (!signal.aborted) {
-      try {
-        if (at === undefined) {
-          const { items, revision } = await this.list(selection);
-          for (const object of items)
-            yield { type: 'MODIFIED', object, revision: Number(object.metadata.resourceVersion) };
-          at = revision;
-        }
-        for await (const { events, revision } of this.watch({
-          ...selection,
-          fromRevision: at,
-          signal,
-        })) {
-          yield* events;
-          at = revision;
-        }
-      } catch (error) {
-        if (hasCode(error, 'OutOfRange')) at = undefined;
-        else if (!hasCode(error, 'Unavailable')) throw error;
-      }
-      await sleep(systemClock, resumeMs, signal);
-    }
+    const source: FollowSource<T> = {
+      list: () => this.list(selection),
+      watch: (at, until) => this.watch({ ...selection, ...at, signal: until }),
+    };
+    const ports = { clock: systemClock, random: systemRandom };
+    return followChanges(source, { from, known, signal, ...ports });
   }
 
   /**
@@ -194,10 +197,12 @@ export class ResourceClient<
     using link = linkSignals(...sources);
     const timer = systemClock.setTimer(() => stop.abort(), options.timeoutMs);
     try {
-      const where = { ...selectionOf(key), fromRevision: await this.#revision(key) };
+      const where = selectionOf(key);
+      const from = { cursor: textOf(await this.#page(where, '', 1), 'resourceVersion') };
       let seen = await this.get(key);
       if (holds(seen)) return seen;
-      for await (const { type, object } of this.follow({ ...where, signal: link.signal })) {
+      const known = seen ? [seen] : [];
+      for await (const { type, object } of this.#follow(where, from, known, link.signal)) {
         if (object.name !== key.name) continue;
         seen = type === 'DELETED' ? undefined : object;
         if (holds(seen)) return seen;
@@ -213,12 +218,6 @@ export class ResourceClient<
       timer.cancel();
       stop.abort();
     }
-  }
-
-  /** A revision to watch from, so that nothing after it is missed. */
-  async #revision(key: ObjectKey): Promise<number> {
-    const request = { ...this.#selected(selectionOf(key)), limit: 1, pageToken: '' };
-    return Number(textOf(await this.#caller.call(this.#id('List'), request), 'resourceVersion'));
   }
 
   /**
@@ -329,22 +328,18 @@ export class ResourceClient<
     return this.#one('Delete', { ...keyOf(key), ...guard });
   }
 
-  /** Batches after `fromRevision`, and bookmarks. @throws StatusError OutOfRange: list again. */
+  /**
+   * Batches behind a position, and bookmarks, each with the cursor to go on at.
+   * @throws StatusError OutOfRange (Compacted, Ahead, OtherStore): list again
+   */
   async *watch(
-    options: ResourceSelection & { readonly fromRevision: number; readonly signal: AbortSignal },
-  ): AsyncIterable<WatchBatch<T>> {
-    const { fromRevision, signal, ...selection } = options;
-    const request = { ...this.#selected(selection), resourceVersion: String(fromRevision) };
-    for await (const answer of this.#caller.stream(this.#id('Watch'), request, signal)) {
-      const revision = Number(textOf(answer, 'resourceVersion'));
-      const given = Array.isArray(answer.events) ? answer.events.filter(isJsonObject) : [];
-      const events = given.map(({ type, object }) => {
-        const { metadata } = object as ApiObject;
-        const at = Number(metadata.resourceVersion);
-        return { type, object, revision: at } as WatchEvent<T>;
-      });
-      yield { revision, events };
-    }
+    options: ResourceSelection & WatchPosition & { readonly signal: AbortSignal },
+  ): AsyncIterable<RemoteBatch<T>> {
+    const { signal, ...rest } = options;
+    const resourceVersion = 'cursor' in rest ? rest.cursor : String(rest.fromRevision);
+    const request = { ...this.#selected(rest), resourceVersion };
+    for await (const answer of this.#caller.stream(this.#id('Watch'), request, signal))
+      yield batchOf<T>(answer);
   }
 
   /**
@@ -354,11 +349,12 @@ export class ResourceClient<
   source(selection: ResourceSelection = {}): ListWatch<T> {
     return {
       list: async () => {
-        const { items, revision } = await this.list(selection);
-        return { items: items.map(stored), revision };
+        const { items, revision, cursor } = await this.list(selection);
+        return { items: items.map(stored), revision, cursor };
       },
-      watch: async (fromRevision, sink, signal) => {
-        const batches = this.watch({ ...selection, fromRevision, signal });
+      watch: async (fromRevision, sink, signal, cursor) => {
+        const from = cursor === undefined ? { fromRevision } : { cursor };
+        const batches = this.watch({ ...selection, ...from, signal });
         for await (const batch of batches) sink(storedBatch(batch));
       },
     };

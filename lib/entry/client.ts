@@ -2,4 +2,4 @@
 import { demandPeers } from '../base/peers.js';
 
 demandPeers('kedge/client', ['@bufbuild/protobuf', '@grpc/grpc-js']);
-export const { ApiClient, ResourceClient } = await import('../client/index.js');
+export const { ApiClient, ResourceClient, wholeList } = await import('../client/index.js');

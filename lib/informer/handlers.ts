@@ -87,15 +87,18 @@ export class Handlers<T extends ApiObject> implements Iterable<HandlerBuffer<T>>
   }
 }
 
-/** Tells handlers that an object changed; nothing when the version is the same. */
+/** Tells handlers that an object changed; nothing when uid and version are the same. */
 export function tellChange<T extends ApiObject>(
   handlers: HandlersNow<T>,
   change: { readonly before: Stored<T>; readonly entry: Stored<T>; readonly known: boolean },
   placement?: Placement,
 ): void {
   const { before, entry, known } = change;
-  if (before.resourceVersion === entry.resourceVersion) return;
+  // The same instance needs no look at its objects, which may not have been parsed yet.
+  if (before === entry) return;
   const replaced = before.object.metadata.uid !== entry.object.metadata.uid;
+  // The versions of two objects, or of two lives of a store, may be equal by chance.
+  if (!replaced && before.resourceVersion === entry.resourceVersion) return;
   const notification: Notification<T> = replaced
     ? { type: 'replace', before, known, entry }
     : { type: 'update', before, entry };

@@ -82,6 +82,8 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   #running: Promise<void> | undefined;
   /** The cache must be replaced by a list before it is watched (again). */
   #mustList = true;
+  /** The position of the cache as the source told it: handed back to resume. */
+  #cursor: string | undefined;
   readonly #waiters = new RevisionWaiters();
   #resolveListed: () => void = () => undefined;
   #rejectListed: (error: Error) => void = () => undefined;
@@ -298,7 +300,10 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   /** Lists and swaps the cache at once; then tells deletes before everything else. In slices. */
   async #relist(): Promise<void> {
     const { signal } = this.#stop;
-    const { items, revision } = await untilAborted(this.#options.source.list(signal), signal);
+    const { items, revision, cursor } = await untilAborted(
+      this.#options.source.list(signal),
+      signal,
+    );
     const content = await this.#indexer.prepare(items, this.#clock);
     const initial = this.revision === undefined;
     const before = this.#indexer.swap(content);
@@ -307,6 +312,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     const handlers = [...this.#handlers];
     this.#progress.listed(revision);
     this.#waiters.reached(revision);
+    this.#cursor = cursor;
     const slice = new TimeSlice(this.#clock);
     for (const [key, entry] of before) {
       if (!content.entries.has(key)) tell(handlers, key, { type: 'delete', entry, known: false });
@@ -360,11 +366,12 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
           stream.abort();
         }
       };
-      await untilAborted(this.#options.source.watch(from, sink, signal), signal).catch(
-        (error: unknown) => {
-          if (!signal.aborted) throw error;
-        },
-      );
+      await untilAborted(
+        this.#options.source.watch(from, sink, signal, this.#cursor),
+        signal,
+      ).catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      });
     } finally {
       stream.abort();
     }
@@ -376,6 +383,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     for (const event of batch.events) this.#applyEvent(event);
     this.#progress.moved(batch.revision);
     this.#waiters.reached(batch.revision);
+    this.#cursor = batch.cursor;
   }
 
   #applyEvent({ type, entry }: StoredEvent<T>): void {

@@ -9,8 +9,13 @@ type Requirement =
   | { readonly key: string; readonly operator: 'Exists' | 'DoesNotExist' }
   | { readonly key: string; readonly operator: 'In' | 'NotIn'; readonly values: readonly string[] };
 
+/** A compiled selector, with the text it was compiled from; a function of one's own has none. */
+interface Compiled {
+  readonly text?: string;
+}
+
 /** A compiled label selector. */
-export type LabelSelector = (labels: Labels) => boolean;
+export type LabelSelector = ((labels: Labels) => boolean) & Compiled;
 
 const setForm = /^([^\s!=,()]+)\s+(in|notin)\s*\(([^()]*)\)$/;
 const equalForm = /^([^\s!=,()]+)\s*(==|=|!=)\s*([^\s!=,()]*)$/;
@@ -60,7 +65,7 @@ function split(text: string): string[] {
  * @throws StatusError InvalidArgument naming the part that can't be read.
  */
 export function parseLabelSelector(text: string): LabelSelector {
-  if (text.trim() === '') return () => true;
+  if (text.trim() === '') return withText(() => true, '');
   const requirements: Requirement[] = [];
   const violations: FieldViolation[] = [];
   for (const part of split(text)) {
@@ -73,11 +78,19 @@ export function parseLabelSelector(text: string): LabelSelector {
       });
   }
   if (violations.length > 0) throw invalid(violations);
-  return (labels) => requirements.every((r) => holds(r, labels));
+  return withText((labels: Labels) => requirements.every((r) => holds(r, labels)), text);
 }
 
 /** A compiled field selector. */
-export type FieldSelector = (object: ApiObject) => boolean;
+export type FieldSelector = ((object: ApiObject) => boolean) & Compiled;
+
+/** The function as a selector that says what text it stands for. */
+export function withText<F extends LabelSelector | FieldSelector>(
+  select: F,
+  text: string,
+): F & { readonly text: string } {
+  return Object.assign(select, { text });
+}
 
 const fieldForm = /^([^\s!=,()]+)\s*(==|=|!=)\s*([^,()]*)$/;
 
@@ -87,7 +100,7 @@ const fieldForm = /^([^\s!=,()]+)\s*(==|=|!=)\s*([^,()]*)$/;
  * @throws StatusError InvalidArgument naming the part that can't be read.
  */
 export function parseFieldSelector(text: string): FieldSelector {
-  if (text.trim() === '') return () => true;
+  if (text.trim() === '') return withText(() => true, '');
   const violations: FieldViolation[] = [];
   const tests = split(text).map((part): FieldSelector => {
     const [, path, operator, value = ''] = fieldForm.exec(part) ?? [];
@@ -102,7 +115,7 @@ export function parseFieldSelector(text: string): FieldSelector {
     return (object) => (textAt(object, path) === wanted) === (operator !== '!=');
   });
   if (violations.length > 0) throw invalid(violations);
-  return (object) => tests.every((test) => test(object));
+  return withText((object: ApiObject) => tests.every((test) => test(object)), text);
 }
 
 function textAt(object: ApiObject, path: string): string {

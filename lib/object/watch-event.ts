@@ -14,7 +14,13 @@ export type WatchEvent<T extends ApiObject> = {
       readonly previous?: T;
       readonly revision: number;
     }
-  | { readonly type: 'DELETED'; readonly object: T; readonly revision: number }
+  | {
+      readonly type: 'DELETED';
+      readonly object: T;
+      /** The state before, where the source still has it. */
+      readonly previous?: T;
+      readonly revision: number;
+    }
 );
 
 /**
@@ -32,6 +38,13 @@ export interface WatchBatch<T extends ApiObject> {
    */
   readonly initial?: 'more' | 'end';
 }
+
+/** Where a watch goes on. */
+export type WatchPosition =
+  /** After this revision, the last one already seen; 0 means from the start of history. */
+  | { readonly fromRevision: number }
+  /** After the position that a list or batch told as its `cursor`, also if that was another store. */
+  | { readonly cursor: string };
 
 /** One change as an informer takes it: the objects need not be parsed to be cached. */
 export type StoredEvent<T extends ApiObject> =

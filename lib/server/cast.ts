@@ -1,5 +1,5 @@
 import { hasCode, invalid, limits } from '../base/index.js';
-import { keyFor } from '../object/index.js';
+import { formatCursor, keyFor } from '../object/index.js';
 import type { JsonObject } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { ServedKind } from './admission.js';
@@ -96,11 +96,11 @@ async function cast(
       changes: write.before ? changedFields(write.kind, write.object, write.before) : [],
     }));
     const changed = writes.filter((write) => write.changes);
+    const resourceVersion = formatCursor(store.revision, store.storeId);
     if (request.dryRun === true) {
       changed.forEach(demandExpected);
-      return { results, resourceVersion: String(store.revision) };
+      return { results, resourceVersion };
     }
-    const resourceVersion = String(store.revision);
     try {
       await store.transact(changed.map((write) => write.operation));
       return { results, resourceVersion };

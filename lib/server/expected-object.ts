@@ -1,17 +1,23 @@
 import { conflict, recreated } from '../base/index.js';
-import { type AnyKind, type ApiObject, keyOf, type ObjectVersion } from '../object/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  demandObjectVersion,
+  keyOf,
+  type ObjectVersion,
+} from '../object/index.js';
 import type { PreparedWrite } from './writes.js';
 
 /**
  * Where the caller named the object and the version, empty for any.
- * @throws StatusError Aborted (Conflict) when another one is stored.
+ * @throws StatusError Aborted (Conflict) when another one is stored, InvalidArgument for a watch cursor.
  */
 export function demandStored(kind: AnyKind, object: ApiObject, expected: ObjectVersion): void {
   const { uid, resourceVersion } = object.metadata;
   const resource = { kind: kind.kind, ...keyOf(object) };
   if (expected.uid !== '' && expected.uid !== uid) throw recreated(resource, expected.uid, uid);
   if (expected.resourceVersion !== '' && expected.resourceVersion !== resourceVersion)
-    throw conflict(resource, expected.resourceVersion, resourceVersion);
+    throw conflict(resource, demandObjectVersion(expected.resourceVersion), resourceVersion);
 }
 
 /** What the commit of a write would demand, for a dry run. @throws StatusError Aborted (Conflict) */

@@ -142,7 +142,8 @@ class DocumentWriter {
           in: 'query',
           required: false,
           schema: { type: 'string' },
-          description: 'With watch: the last version seen.',
+          description:
+            'With watch: the cursor to go on behind, as a list or a watch message told it as resourceVersion; empty starts with the present state.',
         },
       );
     return {

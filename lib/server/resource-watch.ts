@@ -1,14 +1,15 @@
-import type {
-  ApiObject,
-  FieldSelector,
-  Kind,
-  LabelSelector,
-  WatchBatch,
-  WatchEvent,
+import {
+  type ApiObject,
+  type FieldSelector,
+  formatCursor,
+  type Kind,
+  type LabelSelector,
+  parseCursor,
+  type WatchBatch,
+  type WatchEvent,
 } from '../object/index.js';
 import type { JsonObject } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
-import { parseRevision } from './revision.js';
 
 /** An idle watch tells its position this often, so that a resume does not fall out of history. */
 const bookmarkMs = 15_000;
@@ -22,21 +23,23 @@ const sizeGuess = 512;
 export interface WatchRequest {
   /** Undefined means all. */
   readonly namespace: string | undefined;
-  /** Last version seen; empty starts with the present state. */
+  /** The cursor to go on behind; empty starts with the present state. */
   readonly resourceVersion: string;
   /** Undefined: everything, without looking at labels. */
   readonly selector: LabelSelector | undefined;
   /** Undefined: all. */
   readonly fields?: FieldSelector | undefined;
   /** Undefined: all that the selectors cover. */
-  readonly visible?: ((object: ApiObject) => boolean | Promise<boolean>) | undefined;
+  readonly visible?: Visible | undefined;
   readonly signal: AbortSignal;
   readonly show: (object: ApiObject) => JsonObject;
 }
 
 /**
- * Answers of a Watch method: batches of events and bookmarks, without end. The present state comes in
- * several; until all of it was sent they carry no resourceVersion, for nobody could resume there.
+ * Answers of a Watch method: batches of events and bookmarks, without end, each with the cursor to
+ * resume at. The present state comes in several; until all of it was sent they carry none, for nobody
+ * could resume there.
+ * @throws StatusError as {@link ObjectStore.watch} does
  */
 export async function* watchResource(
   store: ObjectStore,
@@ -47,27 +50,58 @@ export async function* watchResource(
   const start =
     request.resourceVersion === ''
       ? { sendInitialEvents: true as const }
-      : { fromRevision: parseRevision(request.resourceVersion) };
+      : { cursor: request.resourceVersion };
   const where = {
     ...(namespace === undefined ? {} : { namespace }),
     ...(selector ? { labels: selector } : {}),
     ...(fields ? { fields } : {}),
+    // What a caller could see before tells whether it has to be told that something left its sight.
+    ...(visible ? { withPrevious: true } : {}),
   };
   for await (const batch of store.watch(kind, { ...start, ...where, signal, bookmarkMs })) {
     const parts = visible ? await seen(batch, visible) : batch;
     // Live, an empty answer is a bookmark, and true; inside the present state it would end that.
     if (parts.events.length === 0 && batch.initial === 'more') continue;
-    yield* answers(parts, batch.initial === 'more', show);
+    const { storeId = store.storeId } = batch.cursor === undefined ? {} : parseCursor(batch.cursor);
+    const cursorAt = (revision: number): string =>
+      batch.initial === 'more' ? '' : formatCursor(revision, storeId);
+    yield* answers(parts, batch.initial === 'more', cursorAt, show);
   }
 }
 
+type Visible = (object: ApiObject) => boolean | Promise<boolean>;
+
 async function seen(
   batch: WatchBatch<ApiObject>,
-  visible: (object: ApiObject) => boolean | Promise<boolean>,
+  visible: Visible,
 ): Promise<WatchBatch<ApiObject>> {
   const events: WatchEvent<ApiObject>[] = [];
-  for (const event of batch.events) if (await visible(event.object)) events.push(event);
+  for (const event of batch.events) {
+    const told = await seenAs(event, visible);
+    if (told) events.push(told);
+  }
   return { ...batch, events };
+}
+
+/**
+ * A change as somebody sees it who may see some objects only: what comes into sight is added, what
+ * goes out of sight is deleted, and told with the state that was seen last.
+ */
+async function seenAs(
+  event: WatchEvent<ApiObject>,
+  visible: Visible,
+): Promise<WatchEvent<ApiObject> | undefined> {
+  const { type, object, revision, size } = event;
+  const previous = type === 'ADDED' ? undefined : event.previous;
+  const now = await visible(object);
+  const was = previous ? await visible(previous) : type !== 'ADDED' && now;
+  if (type === 'ADDED' || (now && was && type === 'MODIFIED')) return now ? event : undefined;
+  const sized = size === undefined ? {} : { size };
+  if (type === 'MODIFIED' && now) return { type: 'ADDED', object, revision, ...sized };
+  if (!was) return undefined;
+  if (now || !previous) return { type: 'DELETED', object, revision, ...sized };
+  const metadata = { ...previous.metadata, resourceVersion: object.metadata.resourceVersion };
+  return { type: 'DELETED', object: { ...previous, metadata }, revision, ...sized };
 }
 
 /**
@@ -77,6 +111,7 @@ async function seen(
 function* answers(
   { events, revision }: WatchBatch<ApiObject>,
   initial: boolean,
+  cursorAt: (revision: number) => string,
   show: (object: ApiObject) => JsonObject,
 ): Iterable<JsonObject> {
   let told: { readonly type: string; readonly object: JsonObject }[] = [];
@@ -88,9 +123,9 @@ function* answers(
     const next = events[at + 1];
     const whole = initial || next?.revision !== event.revision;
     if (!next || !whole || bytes < answerBytesMax) continue;
-    yield { events: told, resourceVersion: initial ? '' : String(event.revision) };
+    yield { events: told, resourceVersion: cursorAt(event.revision) };
     told = [];
     bytes = 0;
   }
-  yield { events: told, resourceVersion: initial ? '' : String(revision) };
+  yield { events: told, resourceVersion: cursorAt(revision) };
 }

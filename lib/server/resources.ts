@@ -1,14 +1,16 @@
-import { type Clock, hasCode, invalid, limits, notFound, TimeSlice } from '../base/index.js';
+import { type Clock, hasCode, invalid, limits, notFound } from '../base/index.js';
 import {
   asObject,
   fieldsOf,
   type AnyKind,
   type ApiObject,
+  demandObjectVersion,
   keyFor,
   type LabelSelector,
   type FieldSelector,
   parseFieldSelector,
   parseLabelSelector,
+  withText,
 } from '../object/index.js';
 import {
   bodyField,
@@ -18,13 +20,14 @@ import {
   type StandardVerb,
   textOf,
 } from '../rpc/index.js';
-import type { ListOptions, ObjectStore } from '../store/index.js';
+import type { ObjectStore } from '../store/index.js';
 import type { AdmissionRules, ServedKind } from './admission.js';
 import type { AccessControl } from './auth/index.js';
 import type { CallContext } from './call.js';
 import { demandExpected, demandStored } from './expected-object.js';
 import { demandObject, type ObjectAccess } from './object-access.js';
 import { RecentCache } from './recent-cache.js';
+import { listCaller, listResource } from './resource-list.js';
 import { watchResource } from './resource-watch.js';
 import { type Admission, type PreparedWrite } from './writes.js';
 
@@ -129,7 +132,7 @@ export class Resources {
     const text = textOf(request, 'fieldSelector');
     if (text === '') return undefined;
     const fields = parseFieldSelector(text);
-    return (object) => fields(asObject(this.show(served, object)));
+    return withText((object: ApiObject) => fields(asObject(this.show(served, object))), text);
   }
 
   #demand(context: CallContext, resource: string, verb: string, object: ApiObject): Promise<void> {
@@ -170,29 +173,19 @@ export class Resources {
     const pageToken = textOf(request, 'pageToken');
     const labels = selectorOf(request);
     const fields = this.#fieldsOf(served, request);
-    const options: ListOptions = {
+    const filter = this.#options.objectAccess?.filterFor(context.identity);
+    return listResource(this.#options.store, served.kind, {
       ...(labels ? { labels } : {}),
       ...(fields ? { fields } : {}),
       ...(namespace === undefined || namespace === '-' ? {} : { namespace }),
       ...(limit > 0 ? { limit } : {}),
       ...(context.transport === 'grpc' ? { pageBytes: limits.listMessageBytes } : {}),
       ...(pageToken === '' ? {} : { pageToken }),
-    };
-    // Tens of thousands are shown in slices, so that other calls get their turns.
-    const slice = new TimeSlice(this.#options.clock, { everyStep: true });
-    const list = await this.#options.store.list(served.kind, options);
-    const filter = this.#options.objectAccess?.filterFor(context.identity);
-    const items: JsonObject[] = [];
-    for (const item of list.items) {
-      if (slice.due()) await slice.pause();
-      if (!filter || (await filter.allows(served.kind.plural, 'list', item)))
-        items.push(this.show(served, item));
-    }
-    return {
-      items,
-      resourceVersion: String(list.revision),
-      nextPageToken: list.nextPageToken,
-    };
+      caller: listCaller(context.identity),
+      visible: filter && ((object) => filter.allows(served.kind.plural, 'list', object)),
+      show: (object) => this.show(served, object),
+      clock: this.#options.clock,
+    });
   }
 
   async #write(
@@ -272,7 +265,7 @@ export class Resources {
     await this.#demand(context, `${served.kind.plural}/status`, 'update', current);
     const status = this.#options.admission.statusOf(served, given);
     const metadata = isJsonObject(given.metadata) ? given.metadata : {};
-    const resourceVersion = textOf(metadata, 'resourceVersion');
+    const resourceVersion = demandObjectVersion(textOf(metadata, 'resourceVersion'));
     const uid = textOf(metadata, 'uid');
     const key = keyFor(served.kind, current.namespace, current.name);
     const kind = served.kind;

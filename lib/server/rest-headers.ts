@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { invalid } from '../base/index.js';
+import { demandObjectVersion } from '../object/index.js';
 import { bodyField, isJsonObject, type JsonObject, type MethodInfo, textOf } from '../rpc/index.js';
 
 /** The entity tag of an answer: the object's version. Undefined for what is no object. */
@@ -40,6 +41,7 @@ export function withPrecondition(
   const version = /^"([^",]*)"$/.exec(header.trim())?.[1];
   if (version === undefined)
     refuse(`${JSON.stringify(header)} must be one entity tag as it was answered, such as "42"`);
+  demandObjectVersion(version, 'If-Match');
   const demand = (given: string): void => {
     if (given !== '' && given !== version)
       refuse(`"${version}" differs from resourceVersion "${given}"; give one of them`);

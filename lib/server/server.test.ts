@@ -242,15 +242,16 @@ describe('server-sent watch events', () => {
       { type: 'ADDED', object: object('b', '5') },
       { type: 'ADDED', object: object('c', '6') },
     ];
-    expect(await idsOf([{ events, resourceVersion: '6' }])).to.deep.equal([undefined, '5', '6']);
+    const answers = [{ events, resourceVersion: '6.store' }];
+    expect(await idsOf(answers)).to.deep.equal([undefined, '5.store', '6.store']);
   });
 
   it('give no id inside the present state, and one bookmark behind it', async () => {
     const events = [{ type: 'ADDED', object: object('a', '2') }];
     const ids = await idsOf([
       { events, resourceVersion: '' },
-      { events: [], resourceVersion: '9' },
+      { events: [], resourceVersion: '9.store' },
     ]);
-    expect(ids).to.deep.equal([undefined, '9']);
+    expect(ids).to.deep.equal([undefined, '9.store']);
   });
 });

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { linkSignals, sleep, systemClock } from '../base/index.js';
+import { formatCursor, parseCursor } from '../object/index.js';
 import type { JsonObject } from '../rpc/index.js';
 
 /** Silent connections are cut by proxies: a comment this often keeps them. */
@@ -95,11 +96,14 @@ export async function* watchEvents(
 ): AsyncIterable<ServerSentEvent> {
   for await (const raw of answers) {
     const { events = [], resourceVersion = '' } = raw as Partial<WatchAnswer>;
+    const storeId = resourceVersion === '' ? undefined : parseCursor(resourceVersion).storeId;
+    const cursorAt = (revision: string): string =>
+      storeId === undefined ? revision : formatCursor(Number(revision), storeId);
     for (const [at, { type, object }] of events.entries()) {
       const revision = revisionOf(object);
       const next = events[at + 1];
       const last = resourceVersion !== '' && (!next || revisionOf(next.object) !== revision);
-      yield { ...(last ? { id: revision } : {}), event: type, data: { type, object } };
+      yield { ...(last ? { id: cursorAt(revision) } : {}), event: type, data: { type, object } };
     }
     if (events.length === 0)
       yield { id: resourceVersion, event: 'BOOKMARK', data: { type: 'BOOKMARK', resourceVersion } };

@@ -4,6 +4,7 @@ import {
   fieldsOf,
   type AnyKind,
   type ApiObject,
+  demandObjectVersion,
   jsonEqual,
   keyFor,
   type Kind,
@@ -240,8 +241,8 @@ export class Admission {
       return { op: 'create', kind, object: { ...object, metadata } };
     }
     // Judged against `before`, so it must still be what is stored when the write happens.
-    const asked = given?.resourceVersion;
-    const resourceVersion = asked ? asked : before.metadata.resourceVersion;
+    const asked = demandObjectVersion(given?.resourceVersion ?? '');
+    const resourceVersion = asked !== '' ? asked : before.metadata.resourceVersion;
     const next = { ...object, metadata: annotations } as NewObject<ApiObject>;
     // Rules never see the uid that was sent, since it identifies nothing that is stored.
     const sent = isJsonObject(asGiven.metadata) ? textOf(asGiven.metadata, 'uid') : '';

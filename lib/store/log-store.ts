@@ -134,7 +134,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
 
   list<T extends ApiObject>(kind: Kind<T>, options: ListOptions = {}): Promise<ListResult<T>> {
     const { pageToken } = options;
-    if (pageToken) return this.#pages.next<T>(pageToken, kind.kind, options);
+    if (pageToken) return this.#pages.next<T>(pageToken, kind.kind, options, options);
     const chunks = this.#index.snapshot(kind.kind, options.namespace);
     const snapshot = { kind: kind.kind, revision: this.revision, chunks };
     return this.#pages.first<T>(snapshot, options, options);
@@ -229,6 +229,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
         if (table.pending.get(entry.key)?.entry === entry) table.pending.delete(entry.key);
         const { expiresAt } = type === 'DELETED' ? {} : entry.object.metadata;
         this.#expiries.note(kind, entry.key, expiresAt ? Date.parse(expiresAt) : undefined);
+        if (change.before) this.#pages.noteReplaced(kind, change.before.size);
         bytes += change.size;
       }
     }

@@ -12,6 +12,7 @@ import {
   fieldsOf,
   type AnyKind,
   type ApiObject,
+  demandObjectVersion,
   jsonEqual,
   keyFor,
   keyOf,
@@ -64,7 +65,7 @@ function demand(
     throw recreated(resource, precondition.uid, current.metadata.uid);
   const version = precondition?.resourceVersion;
   if (version !== undefined && version !== current.metadata.resourceVersion)
-    throw conflict(resource, version, current.metadata.resourceVersion);
+    throw conflict(resource, demandObjectVersion(version), current.metadata.resourceVersion);
   for (const [path, value] of Object.entries(precondition?.fields ?? {})) {
     if (!jsonEqual(valueAt(current, path), value))
       throw conflict(

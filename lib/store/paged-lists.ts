@@ -1,19 +1,18 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type Clock, invalid, limits, type Random, StatusError, TimeSlice } from '../base/index.js';
 import type { ApiObject } from '../object/index.js';
-import { type LazyObject } from './lazy-object.js';
+import { type Keepable, KeptLists, type ListSnapshot } from './kept-lists.js';
 import { Selection, type SelectionOptions } from './selection.js';
 import type { ListOptions, ListResult } from './store.js';
 
-/** A kind's entries at one revision. */
-export interface ListSnapshot {
-  readonly kind: string;
-  readonly revision: number;
-  readonly chunks: readonly (readonly LazyObject[])[];
-}
+/** What a list covers and who asks; the same for all of its pages. */
+export type ListSubject = SelectionOptions & Pick<ListOptions, 'caller'>;
 
-interface Kept extends ListSnapshot {
+interface PagedList extends Keepable {
+  readonly subject: ListSubject;
   readonly selection: Selection;
-  usedAt: number;
+  /** Of the tokens' signatures. */
+  readonly secret: string;
 }
 
 /** How much a page may hold. */
@@ -25,69 +24,89 @@ interface Position {
   readonly offset: number;
 }
 
+const tokenForm = /^([0-9a-f-]{36}):(\d{1,9}):(\d{1,9}):([\w-]{22})$/;
+const signatureBytes = 16;
+
 /**
- * Lists at one revision, also over several pages: the rest of a paged list stays as it was. What is
- * kept is one reference a chunk; at most `limits.pagedListsMax` lists, dropped when idle.
+ * Lists at one revision, also over several pages: the rest of a paged list stays as it was.
+ *
+ * A page token names a kept list and a page of it. It is signed with a secret of that list, so nobody
+ * makes one up for another page, and it opens that list only: for the same kind, namespace, selectors
+ * and caller. Asked for again it gives the same page.
  */
 export class PagedLists {
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept: KeptLists<PagedList>;
 
   constructor(clock: Clock, random: Random) {
     this.#clock = clock;
     this.#random = random;
+    this.#kept = new KeptLists(clock);
+  }
+
+  /** See {@link KeptLists.noteReplaced}. */
+  noteReplaced(kind: string, bytes: number): void {
+    this.#kept.noteReplaced(kind, bytes);
   }
 
   /** The first page, or everything without a bound. */
   async first<T extends ApiObject>(
     snapshot: ListSnapshot,
-    options: SelectionOptions,
+    subject: ListSubject,
     page: PageSize,
   ): Promise<ListResult<T>> {
-    const selection = new Selection(options);
-    const kept = { ...snapshot, selection, usedAt: this.#clock.monotonic() };
+    const list: PagedList = {
+      ...snapshot,
+      caller: subject.caller,
+      replacedBefore: this.#kept.replacedOf(snapshot.kind),
+      subject,
+      selection: new Selection(subject),
+      secret: this.#random.uuid(),
+    };
     const bounded = page.limit !== undefined || page.pageBytes !== undefined;
     const limit = Math.min(page.limit ?? Infinity, bounded ? limits.pageSizeMax : Infinity);
     const start = { chunk: 0, offset: 0 };
-    const { items, next } = await this.#take<T>(kept, start, { ...page, limit });
+    const { items, next } = await this.#take<T>(list, start, { ...page, limit });
     if (!next) return { items, revision: snapshot.revision, nextPageToken: '' };
-    this.#expire();
-    const id = this.#random.uuid();
-    this.#kept.set(id, kept);
-    return { items, revision: snapshot.revision, nextPageToken: token(id, next) };
+    const name = this.#random.uuid();
+    this.#kept.keep(name, list);
+    return { items, revision: snapshot.revision, nextPageToken: tokenOf(name, next, list.secret) };
   }
 
   /** The page a token stands for. @throws StatusError InvalidArgument, OutOfRange (PageTokenExpired) */
   async next<T extends ApiObject>(
-    text: string,
+    token: string,
     kind: string,
+    subject: ListSubject,
     page: PageSize,
   ): Promise<ListResult<T>> {
-    const [, id, chunk, offset] =
-      /^([0-9a-f-]{36}):(\d{1,9}):(\d{1,9})$/.exec(Buffer.from(text, 'base64url').toString()) ?? [];
-    if (id === undefined)
-      throw invalid([
-        { field: 'pageToken', description: 'is not a token of this list; start again without one' },
-      ]);
-    const kept = this.#kept.get(id);
-    if (kept?.kind !== kind)
+    const [, name, chunk, offset, signature = ''] =
+      tokenForm.exec(Buffer.from(token, 'base64url').toString()) ?? [];
+    if (name === undefined) throw notOfThisList();
+    const list = this.#kept.use(name);
+    if (!list)
       throw new StatusError({
         code: 'OutOfRange',
         reason: 'PageTokenExpired',
         message: 'pageToken is no longer valid; start the list again without one',
       });
-    kept.usedAt = this.#clock.monotonic();
+    const start = { chunk: Number(chunk), offset: Number(offset) };
+    const signed = timingSafeEqual(
+      Buffer.from(signature),
+      Buffer.from(signatureOf(name, start, list.secret)),
+    );
+    if (!signed || list.kind !== kind || !isSameList(list.subject, subject)) throw notOfThisList();
     const sizeDefault = page.pageBytes === undefined ? limits.pageSizeDefault : Infinity;
     const limit = Math.min(page.limit ?? sizeDefault, limits.pageSizeMax);
-    const start = { chunk: Number(chunk), offset: Number(offset) };
-    const { items, next } = await this.#take<T>(kept, start, { ...page, limit });
-    return { items, revision: kept.revision, nextPageToken: next ? token(id, next) : '' };
+    const { items, next } = await this.#take<T>(list, start, { ...page, limit });
+    const nextPageToken = next ? tokenOf(name, next, list.secret) : '';
+    return { items, revision: list.revision, nextPageToken };
   }
 
   /** As many chosen objects as the page holds, and where the next chosen one stands. */
   async #take<T extends ApiObject>(
-    { chunks, selection }: Kept,
+    { chunks, selection }: PagedList,
     start: Position,
     { limit = Infinity, pageBytes = Infinity }: PageSize,
   ): Promise<{ readonly items: readonly T[]; readonly next: Position | undefined }> {
@@ -111,17 +130,40 @@ export class PagedLists {
     }
     return { items, next: undefined };
   }
-
-  #expire(): void {
-    const oldest = this.#clock.monotonic() - limits.pagedListIdleMs;
-    for (const [id, kept] of this.#kept) if (kept.usedAt < oldest) this.#kept.delete(id);
-    for (const id of this.#kept.keys()) {
-      if (this.#kept.size < limits.pagedListsMax) break;
-      this.#kept.delete(id);
-    }
-  }
 }
 
-function token(id: string, { chunk, offset }: Position): string {
-  return Buffer.from(`${id}:${chunk}:${offset}`).toString('base64url');
+function notOfThisList(): StatusError {
+  const description =
+    'is not a token of this list: it goes with the kind, namespace, selectors and caller that it was given for; give those, or start again without one';
+  return invalid([{ field: 'pageToken', description }]);
+}
+
+function signatureOf(name: string, { chunk, offset }: Position, secret: string): string {
+  const digest = createHmac('sha256', secret).update(`${name}:${chunk}:${offset}`).digest();
+  return digest.subarray(0, signatureBytes).toString('base64url');
+}
+
+function tokenOf(name: string, position: Position, secret: string): string {
+  const signature = signatureOf(name, position, secret);
+  const text = `${name}:${position.chunk}:${position.offset}:${signature}`;
+  return Buffer.from(text).toString('base64url');
+}
+
+function isSameList(one: ListSubject, other: ListSubject): boolean {
+  return (
+    one.caller === other.caller &&
+    one.namespace === other.namespace &&
+    isSameSelector(one.labels, other.labels) &&
+    isSameSelector(one.fields, other.fields)
+  );
+}
+
+interface Selector {
+  readonly text?: string;
+}
+
+/** Of functions without a text nobody can tell whether they are the same: then the first page's hold. */
+function isSameSelector(one: Selector | undefined, other: Selector | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  return one.text === other.text;
 }

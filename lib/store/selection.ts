@@ -20,11 +20,13 @@ class ChangeEvent {
   readonly type: ChangeType;
   readonly revision: number;
   readonly #change: Change;
+  readonly #before: LazyObject | undefined;
 
-  constructor(change: Change, type: ChangeType) {
+  constructor(change: Change, type: ChangeType, before: LazyObject | undefined) {
     this.type = type;
     this.revision = change.entry.revision;
     this.#change = change;
+    this.#before = before;
   }
 
   get size(): number {
@@ -36,7 +38,7 @@ class ChangeEvent {
   }
 
   get previous(): ApiObject | undefined {
-    return this.type === 'MODIFIED' ? this.#change.before?.object : undefined;
+    return this.type === 'ADDED' ? undefined : this.#before?.object;
   }
 }
 
@@ -68,18 +70,19 @@ export class Selection {
     return (labels?.(object.labels) ?? true) && (fields?.(object) ?? true);
   }
 
-  /** The change as the watcher is told it; `before` is the state it knew, where that matters. */
+  /**
+   * The change as the watcher is told it. What was told before is judged by the state before, also of
+   * a deletion: its last write may have changed what the selectors look at.
+   * @param before the state that the change replaced; of one that only the key decides it may be left out
+   */
   event(change: Change, before: LazyObject | undefined): WatchEvent<ApiObject> | undefined {
     const { type, entry } = change;
     if (!this.hasKey(entry.key)) return undefined;
-    if (this.byKeyOnly || type !== 'MODIFIED') {
-      if (!this.byKeyOnly && !this.has(entry)) return undefined;
-      return new ChangeEvent(change, type) as WatchEvent<ApiObject>;
-    }
-    const now = this.has(entry);
-    const was = before !== undefined && this.has(before);
+    if (this.byKeyOnly) return new ChangeEvent(change, type, before) as WatchEvent<ApiObject>;
+    const now = type !== 'DELETED' && this.has(entry);
+    const was = type !== 'ADDED' && before !== undefined && this.has(before);
     if (!now && !was) return undefined;
     const told = now && was ? 'MODIFIED' : now ? 'ADDED' : 'DELETED';
-    return new ChangeEvent(change, told) as WatchEvent<ApiObject>;
+    return new ChangeEvent(change, told, before) as WatchEvent<ApiObject>;
   }
 }

@@ -11,6 +11,7 @@ import type {
   StatusUpdate,
   ObjectVersion,
   WatchBatch,
+  WatchPosition,
 } from '../object/index.js';
 
 /** Which objects a list returns. */
@@ -23,8 +24,13 @@ export interface ListOptions {
   readonly limit?: number;
   /** Encoded bytes a page may hold, so that it fits a message; one object is given in any case. */
   readonly pageBytes?: number;
-  /** From the page before; the other options must be the same. */
+  /**
+   * From the page before, within 5 minutes; namespace, selectors and caller must be the same, the size
+   * of the page may differ. Selectors are compared by their text, where they have one.
+   */
   readonly pageToken?: string;
+  /** Who asks, where a program lists for others: nobody else is given the further pages. */
+  readonly caller?: string;
 }
 
 /** Objects in key order, all at one revision (also across the pages of one list). */
@@ -39,16 +45,13 @@ export interface ListResult<T extends ApiObject> {
 
 /** Where a watch starts. */
 export type WatchStart =
-  /** After this revision, the last one already seen; 0 means from the start of history. */
-  | { readonly fromRevision: number }
-  /** After the position that a list or batch told as its `cursor`, of this store or one before it. */
-  | { readonly cursor: string }
+  | WatchPosition
   /** With the objects there are, as ADDED events in batches marked `initial`, then live. */
   | { readonly sendInitialEvents: true };
 
 /**
  * What a watch covers. With selectors an object that comes to match is told as ADDED, one that no
- * longer does as DELETED, with the state that left.
+ * longer does as DELETED, with the state that left; a deletion is told when the state before it matched.
  */
 export type WatchOptions = WatchStart & {
   readonly namespace?: string;
@@ -57,6 +60,11 @@ export type WatchOptions = WatchStart & {
   readonly signal: AbortSignal;
   /** Send a bookmark after this long without an event, in milliseconds. Absent: never. */
   readonly bookmarkMs?: number;
+  /**
+   * Tell with each change the state before it, also where that has to be read from the log. Absent:
+   * only where it is in memory.
+   */
+  readonly withPrevious?: boolean;
 };
 
 /** Guards of a write; a mismatch is Aborted, reason Conflict. */
@@ -132,7 +140,10 @@ export interface StoreReader {
   /** The last visible revision. */
   readonly revision: number;
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined>;
-  /** @throws StatusError OutOfRange for a page token that is too old, InvalidArgument for a bad one. */
+  /**
+   * @throws StatusError OutOfRange (PageTokenExpired) for a page token that is too old or from before
+   * the store was opened, InvalidArgument for one that is no token of this list.
+   */
   list<T extends ApiObject>(kind: Kind<T>, options?: ListOptions): Promise<ListResult<T>>;
   /**
    * @throws StatusError OutOfRange when the start is compacted (Compacted), has not happened yet

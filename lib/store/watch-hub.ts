@@ -30,6 +30,7 @@ export interface HubWatch extends SelectionOptions {
   readonly fromRevision: number;
   readonly signal: AbortSignal;
   readonly bookmarkMs?: number;
+  readonly withPrevious?: boolean;
 }
 
 /** Ports of a hub. */
@@ -147,18 +148,13 @@ export class WatchHub {
     // Compaction may have passed the cursor while the log was read: then the read may have holes.
     this.#check(revision);
     const hole = found.findIndex((published, at) => published.revision !== revision + 1 + at);
-    if (hole >= 0 || found.length === 0)
-      throw new StatusError({
-        code: 'DataLoss',
-        reason: 'LogHole',
-        message: `the store's log has a hole at revision ${revision + 1 + Math.max(0, hole)}; restore the data directory from a backup`,
-      });
+    if (hole >= 0 || found.length === 0) throw logHole(revision + 1 + Math.max(0, hole));
     return found;
   }
 
   /** Batches for one kind. Ends when the signal aborts. @throws StatusError OutOfRange */
   async *watch(kind: string, options: HubWatch): AsyncIterable<WatchBatch<ApiObject>> {
-    const { signal, bookmarkMs } = options;
+    const { signal, bookmarkMs, withPrevious = false } = options;
     this.#check(options.fromRevision);
     const selection = new Selection(options);
     let cursor = options.fromRevision;
@@ -166,7 +162,7 @@ export class WatchHub {
     while (!signal.aborted) {
       if (cursor < this.#revision) {
         const published = await this.#after(cursor);
-        const events = await this.#select(published, kind, selection);
+        const events = await this.#select(published, kind, selection, withPrevious);
         cursor = published.at(-1)?.revision ?? cursor;
         if (events.length > 0) {
           toldAt = this.#clock.monotonic();
@@ -191,14 +187,15 @@ export class WatchHub {
     published: readonly Published[],
     kind: string,
     selection: Selection,
+    withPrevious: boolean,
   ): Promise<WatchEvent<ApiObject>[]> {
+    const byEntry = selection.byKeyOnly && !withPrevious;
     const slice = new TimeSlice(this.#clock);
     const events: WatchEvent<ApiObject>[] = [];
     for (const { changes } of published) {
       for (const change of changes) {
-        if (change.kind !== kind) continue;
-        const before =
-          selection.byKeyOnly || change.before ? change.before : await this.#before(change);
+        if (change.kind !== kind || !selection.hasKey(change.entry.key)) continue;
+        const before = byEntry || change.before ? change.before : await this.#before(change);
         const event = selection.event(change, before);
         if (event) events.push(event);
         if (slice.due()) await slice.pause();
@@ -207,14 +204,17 @@ export class WatchHub {
     return events;
   }
 
-  /** The state a change replaced, from the log: only selectors need it. */
+  /** The state a change replaced, from the log. @throws StatusError OutOfRange, DataLoss */
   async #before({ predecessor, entry }: Change): Promise<LazyObject | undefined> {
     if (!predecessor) return undefined;
     const bytes = await this.#options.engine.get(predecessor);
-    // Gone means that compaction passed this change: the watcher's cursor is checked next.
-    if (!bytes) return this.#check(entry.revision - 1) as undefined;
-    const record = decodeRecord({ ...predecessor, bytes });
-    return new LazyObject(record.key, record, record.json);
+    if (bytes) {
+      const record = decodeRecord({ ...predecessor, bytes });
+      return new LazyObject(record.key, record, record.json);
+    }
+    // Compaction may have passed this change while it was read.
+    this.#check(entry.revision - 1);
+    throw logHole(predecessor.revision);
   }
 
   /**
@@ -283,6 +283,14 @@ export class WatchHub {
       signal.addEventListener('abort', aborted, { once: true });
     });
   }
+}
+
+function logHole(revision: number): StatusError {
+  return new StatusError({
+    code: 'DataLoss',
+    reason: 'LogHole',
+    message: `the store's log has a hole at revision ${revision}; restore the data directory from a backup`,
+  });
 }
 
 function storedEvents(

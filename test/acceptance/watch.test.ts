@@ -227,7 +227,7 @@ describe('1,000 watchers on one busy kind', function () {
     const stop = new AbortController();
     const reading = Array.from({ length: watchersMax - 100 }, async (_, id) => {
       const seen: number[] = [];
-      const options = { namespace, fromRevision: Number(resourceVersion), signal: stop.signal };
+      const options = { namespace, cursor: resourceVersion, signal: stop.signal };
       for await (const { events } of clients[id % clients.length]!.configmaps.watch(options)) {
         for (const { object } of events) seen.push(Number(object.data.n));
         if (seen.length >= changes) break;

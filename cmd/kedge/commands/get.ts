@@ -30,7 +30,11 @@ async function watchObjects(
   process.once('SIGINT', () => interrupted.abort());
   const namespaces = options.allNamespaces === true;
   let widths: readonly (readonly string[])[] = [];
-  const target = { kind, namespace: namespaces ? '-' : options.namespace };
+  const target = {
+    kind,
+    namespace: namespaces ? '-' : options.namespace,
+    ...(options.selector === undefined ? {} : { labelSelector: options.selector }),
+  };
   await follow(
     client,
     [target],

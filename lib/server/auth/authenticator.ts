@@ -14,6 +14,8 @@ import { parseToken, secretMatches } from './token-format.js';
 /** Who is calling, once proven. */
 export interface Identity {
   readonly subject: string;
+  /** Of the account: another one of the same name, made later, has another. Absent where there are no uids. */
+  readonly uid?: string;
   readonly kind: 'user' | 'serviceAccount';
   readonly policies: readonly string[];
   readonly tokenId: string;
@@ -110,6 +112,7 @@ export class Authenticator implements Authentication {
     if (!user) throw invalidToken();
     return {
       subject: user.name,
+      uid: user.metadata.uid,
       kind: user.kind ?? 'user',
       policies: user.policies ?? [],
       tokenId: token.name,

@@ -137,7 +137,9 @@ export interface ListUsersRequest {
 
 export interface ListUsersResponse {
   items: User[];
+  /** A watch cursor: watch from here to see everything that follows. Opaque. */
   resourceVersion: string;
+  /** Empty on the last page. Given to the same caller for the same list only. */
   nextPageToken: string;
 }
 
@@ -179,7 +181,9 @@ export interface ListPoliciesRequest {
 
 export interface ListPoliciesResponse {
   items: Policy[];
+  /** A watch cursor: watch from here to see everything that follows. Opaque. */
   resourceVersion: string;
+  /** Empty on the last page. Given to the same caller for the same list only. */
   nextPageToken: string;
 }
 
@@ -311,7 +315,9 @@ export interface ListRegistriesRequest {
 
 export interface ListRegistriesResponse {
   items: Registry[];
+  /** A watch cursor: watch from here to see everything that follows. Opaque. */
   resourceVersion: string;
+  /** Empty on the last page. Given to the same caller for the same list only. */
   nextPageToken: string;
 }
 
@@ -366,8 +372,9 @@ export interface RotateKeysResponse {
 
 export interface WatchUsersRequest {
   /**
-   * Last version seen; empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the version they are of.
+   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
+   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -378,6 +385,7 @@ export interface WatchUsersRequest {
 export interface WatchUsersResponse {
   /** Empty for a bookmark, and behind the present state. */
   events: WatchUsersResponse_Event[];
+  /** The watch cursor behind these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -448,8 +456,9 @@ export function watchUsersResponse_Event_TypeToNumber(object: WatchUsersResponse
 
 export interface WatchPoliciesRequest {
   /**
-   * Last version seen; empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the version they are of.
+   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
+   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -460,6 +469,7 @@ export interface WatchPoliciesRequest {
 export interface WatchPoliciesResponse {
   /** Empty for a bookmark, and behind the present state. */
   events: WatchPoliciesResponse_Event[];
+  /** The watch cursor behind these events: resume here. Opaque. */
   resourceVersion: string;
 }
 
@@ -530,8 +540,9 @@ export function watchPoliciesResponse_Event_TypeToNumber(object: WatchPoliciesRe
 
 export interface WatchRegistriesRequest {
   /**
-   * Last version seen; empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the version they are of.
+   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
+   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -542,6 +553,7 @@ export interface WatchRegistriesRequest {
 export interface WatchRegistriesResponse {
   /** Empty for a bookmark, and behind the present state. */
   events: WatchRegistriesResponse_Event[];
+  /** The watch cursor behind these events: resume here. Opaque. */
   resourceVersion: string;
 }
 

@@ -87,7 +87,9 @@ export interface ListTokensRequest {
 
 export interface ListTokensResponse {
   items: Token[];
+  /** A watch cursor: watch from here to see everything that follows. Opaque. */
   resourceVersion: string;
+  /** Empty on the last page. Given to the same caller for the same list only. */
   nextPageToken: string;
 }
 
@@ -110,8 +112,9 @@ export interface DeleteTokenRequest {
 
 export interface WatchTokensRequest {
   /**
-   * Last version seen; empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the version they are of.
+   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
+   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -122,6 +125,7 @@ export interface WatchTokensRequest {
 export interface WatchTokensResponse {
   /** Empty for a bookmark, and behind the present state. */
   events: WatchTokensResponse_Event[];
+  /** The watch cursor behind these events: resume here. Opaque. */
   resourceVersion: string;
 }
 

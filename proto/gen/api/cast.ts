@@ -32,7 +32,7 @@ export interface CastRequest_Item {
 
 export interface CastResponse {
   results: CastResponse_Item[];
-  /** Watch from here to see everything that follows. */
+  /** A watch cursor: watch from here to see everything that follows. Opaque. */
   resourceVersion: string;
 }
 

@@ -11,7 +11,10 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 export interface ObjectMeta {
   /** Of an update or a status update: the stored object's, when given; another one is refused. */
   uid: string;
-  /** Opaque: compare for equality only. */
+  /**
+   * The version of this object. Opaque: compare for equality only. It is no watch cursor, nor the other
+   * way round.
+   */
   resourceVersion: string;
   generation: number;
   createdAt: string;

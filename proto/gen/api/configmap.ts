@@ -60,7 +60,9 @@ export interface ListConfigmapsRequest {
 
 export interface ListConfigmapsResponse {
   items: Configmap[];
+  /** A watch cursor: watch from here to see everything that follows. Opaque. */
   resourceVersion: string;
+  /** Empty on the last page. Given to the same caller for the same list only. */
   nextPageToken: string;
 }
 
@@ -99,8 +101,9 @@ export interface DeleteConfigmapRequest {
 export interface WatchConfigmapsRequest {
   namespace: string;
   /**
-   * Last version seen; empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the version they are of.
+   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
+   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -111,6 +114,7 @@ export interface WatchConfigmapsRequest {
 export interface WatchConfigmapsResponse {
   /** Empty for a bookmark, and behind the present state. */
   events: WatchConfigmapsResponse_Event[];
+  /** The watch cursor behind these events: resume here. Opaque. */
   resourceVersion: string;
 }
 

@@ -121,7 +121,9 @@ export interface ListEventsRequest {
 
 export interface ListEventsResponse {
   items: Event[];
+  /** A watch cursor: watch from here to see everything that follows. Opaque. */
   resourceVersion: string;
+  /** Empty on the last page. Given to the same caller for the same list only. */
   nextPageToken: string;
 }
 
@@ -160,8 +162,9 @@ export interface DeleteEventRequest {
 export interface WatchEventsRequest {
   namespace: string;
   /**
-   * Last version seen; empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the version they are of.
+   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
+   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -172,6 +175,7 @@ export interface WatchEventsRequest {
 export interface WatchEventsResponse {
   /** Empty for a bookmark, and behind the present state. */
   events: WatchEventsResponse_Event[];
+  /** The watch cursor behind these events: resume here. Opaque. */
   resourceVersion: string;
 }
 

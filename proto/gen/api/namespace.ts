@@ -101,7 +101,9 @@ export interface ListNamespacesRequest {
 
 export interface ListNamespacesResponse {
   items: Namespace[];
+  /** A watch cursor: watch from here to see everything that follows. Opaque. */
   resourceVersion: string;
+  /** Empty on the last page. Given to the same caller for the same list only. */
   nextPageToken: string;
 }
 
@@ -132,8 +134,9 @@ export interface DeleteNamespaceRequest {
 
 export interface WatchNamespacesRequest {
   /**
-   * Last version seen; empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the version they are of.
+   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
+   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -144,6 +147,7 @@ export interface WatchNamespacesRequest {
 export interface WatchNamespacesResponse {
   /** Empty for a bookmark, and behind the present state. */
   events: WatchNamespacesResponse_Event[];
+  /** The watch cursor behind these events: resume here. Opaque. */
   resourceVersion: string;
 }
 

@@ -62,7 +62,9 @@ export interface ListSecretsRequest {
 
 export interface ListSecretsResponse {
   items: Secret[];
+  /** A watch cursor: watch from here to see everything that follows. Opaque. */
   resourceVersion: string;
+  /** Empty on the last page. Given to the same caller for the same list only. */
   nextPageToken: string;
 }
 
@@ -97,8 +99,9 @@ export interface DeleteSecretRequest {
 export interface WatchSecretsRequest {
   namespace: string;
   /**
-   * Last version seen; empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the version they are of.
+   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
+   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -109,6 +112,7 @@ export interface WatchSecretsRequest {
 export interface WatchSecretsResponse {
   /** Empty for a bookmark, and behind the present state. */
   events: WatchSecretsResponse_Event[];
+  /** The watch cursor behind these events: resume here. Opaque. */
   resourceVersion: string;
 }
 

@@ -354,7 +354,9 @@ export interface ListServicesRequest {
 
 export interface ListServicesResponse {
   items: Service[];
+  /** A watch cursor: watch from here to see everything that follows. Opaque. */
   resourceVersion: string;
+  /** Empty on the last page. Given to the same caller for the same list only. */
   nextPageToken: string;
 }
 
@@ -395,8 +397,9 @@ export interface DeleteServiceRequest {
 export interface WatchServicesRequest {
   namespace: string;
   /**
-   * Last version seen; empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the version they are of.
+   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
+   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -407,6 +410,7 @@ export interface WatchServicesRequest {
 export interface WatchServicesResponse {
   /** Empty for a bookmark, and behind the present state. */
   events: WatchServicesResponse_Event[];
+  /** The watch cursor behind these events: resume here. Opaque. */
   resourceVersion: string;
 }
 

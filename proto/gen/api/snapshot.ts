@@ -159,7 +159,9 @@ export interface ListSnapshotsRequest {
 
 export interface ListSnapshotsResponse {
   items: Snapshot[];
+  /** A watch cursor: watch from here to see everything that follows. Opaque. */
   resourceVersion: string;
+  /** Empty on the last page. Given to the same caller for the same list only. */
   nextPageToken: string;
 }
 
@@ -200,8 +202,9 @@ export interface DeleteSnapshotRequest {
 export interface WatchSnapshotsRequest {
   namespace: string;
   /**
-   * Last version seen; empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the version they are of.
+   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
+   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -212,6 +215,7 @@ export interface WatchSnapshotsRequest {
 export interface WatchSnapshotsResponse {
   /** Empty for a bookmark, and behind the present state. */
   events: WatchSnapshotsResponse_Event[];
+  /** The watch cursor behind these events: resume here. Opaque. */
   resourceVersion: string;
 }
 

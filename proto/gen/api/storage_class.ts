@@ -156,7 +156,9 @@ export interface ListStorageClassesRequest {
 
 export interface ListStorageClassesResponse {
   items: StorageClass[];
+  /** A watch cursor: watch from here to see everything that follows. Opaque. */
   resourceVersion: string;
+  /** Empty on the last page. Given to the same caller for the same list only. */
   nextPageToken: string;
 }
 
@@ -187,8 +189,9 @@ export interface DeleteStorageClassRequest {
 
 export interface WatchStorageClassesRequest {
   /**
-   * Last version seen; empty starts with the present state as ADDED events, in messages without a
-   * resourceVersion, and a message without events that gives the version they are of.
+   * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
+   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
   labelSelector: string;
@@ -199,6 +202,7 @@ export interface WatchStorageClassesRequest {
 export interface WatchStorageClassesResponse {
   /** Empty for a bookmark, and behind the present state. */
   events: WatchStorageClassesResponse_Event[];
+  /** The watch cursor behind these events: resume here. Opaque. */
   resourceVersion: string;
 }
 

@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import { seededRandom, StatusError } from '../base/index.js';
+import type { ApiObject, WatchBatch, WatchPosition } from '../object/index.js';
+import { FakeClock, settle } from '../testing/index.js';
+import { followChanges, type FollowSource } from './follow.js';
+
+function lamp(name: string, version: number, uid = name): ApiObject {
+  const metadata = {
+    uid,
+    resourceVersion: String(version),
+    generation: 1,
+    createdAt: '',
+    updatedAt: '',
+  };
+  return { name, metadata };
+}
+
+/** What one watch says before it ends, and how it ends. */
+interface Played {
+  readonly batches?: readonly WatchBatch<ApiObject>[];
+  readonly error?: string;
+}
+
+class PlayedSource implements FollowSource<ApiObject> {
+  readonly asked: (WatchPosition | 'list')[] = [];
+  readonly #lists: (readonly ApiObject[])[];
+  readonly #watches: Played[];
+  #listed = 0;
+
+  constructor(lists: readonly (readonly ApiObject[])[], watches: readonly Played[]) {
+    this.#lists = [...lists];
+    this.#watches = [...watches];
+  }
+
+  list(): ReturnType<FollowSource<ApiObject>['list']> {
+    this.asked.push('list');
+    this.#listed += 1;
+    const items = this.#lists.shift() ?? [];
+    return Promise.resolve({ items, revision: 100, cursor: `100.list-${this.#listed}` });
+  }
+
+  async *watch(from: WatchPosition, signal: AbortSignal): AsyncIterable<WatchBatch<ApiObject>> {
+    this.asked.push(from);
+    const { batches = [], error } = this.#watches.shift() ?? {};
+    yield* batches;
+    if (error !== undefined) {
+      const code = error === 'Unavailable' ? 'Unavailable' : 'OutOfRange';
+      throw new StatusError({ code, reason: error, message: error });
+    }
+    await new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+}
+
+async function followed(
+  source: PlayedSource,
+  from: WatchPosition | undefined,
+  { known = [] as readonly ApiObject[], advanceMs = 0 } = {},
+): Promise<readonly string[]> {
+  const stop = new AbortController();
+  const clock = new FakeClock();
+  const told: string[] = [];
+  const ports = { clock, random: seededRandom(3) };
+  const following = (async () => {
+    const options = { from, known, signal: stop.signal, ...ports };
+    for await (const { type, object } of followChanges(source, options))
+      told.push(`${type} ${object.name}@${object.metadata.uid}:${object.metadata.resourceVersion}`);
+  })();
+  await settle();
+  if (advanceMs > 0) await clock.advance(advanceMs);
+  await settle();
+  stop.abort();
+  await following;
+  return told;
+}
+
+describe('following changes', () => {
+  const changed = { type: 'MODIFIED', object: lamp('a', 5), revision: 5 } as const;
+  const batch = { revision: 6, cursor: '6.store', events: [changed] };
+
+  it('resumes with the whole cursor that the last message told', async () => {
+    const source = new PlayedSource([], [{ batches: [batch], error: 'Unavailable' }]);
+    expect(await followed(source, { cursor: '4.store' })).to.deep.equal(['MODIFIED a@a:5']);
+    expect(source.asked).to.deep.equal([{ cursor: '4.store' }, { cursor: '6.store' }]);
+  });
+
+  for (const reason of ['OtherStore', 'Compacted', 'Ahead'])
+    it(`lists again at once where the source says ${reason}, and tells what differs, deletions too`, async () => {
+      const source = new PlayedSource(
+        [[lamp('a', 9), lamp('b', 3, 'b2'), lamp('d', 4)]],
+        [{ error: reason }],
+      );
+      const known = [lamp('a', 5), lamp('b', 3), lamp('c', 2), lamp('d', 4)];
+      const told = await followed(source, { cursor: '5.store' }, { known });
+      // b has the same version by chance: it is another object.
+      expect(told).to.have.members([
+        'DELETED b@b:3',
+        'DELETED c@c:2',
+        'MODIFIED a@a:9',
+        'MODIFIED b@b2:3',
+      ]);
+      expect(source.asked).to.deep.equal([{ cursor: '5.store' }, 'list', { cursor: '100.list-1' }]);
+    });
+
+  it('waits longer and longer when listing again does not help', async () => {
+    const watches = Array.from({ length: 50 }, () => ({ error: 'OtherStore' }));
+    const source = new PlayedSource([], watches);
+    await followed(source, { cursor: '5.store' }, { advanceMs: 10_000 });
+    const lists = source.asked.filter((asked) => asked === 'list').length;
+    expect(lists).to.be.greaterThan(3).and.lessThan(10);
+  });
+});

@@ -1,0 +1,16 @@
+import { type ApiObject, parseCursor, type WatchBatch, type WatchEvent } from '../object/index.js';
+import { isJsonObject, type JsonObject, textOf } from '../rpc/index.js';
+
+/** A batch with the cursor to go on at, as the server told it. */
+export type RemoteBatch<T extends ApiObject> = WatchBatch<T> & { readonly cursor: string };
+
+/** An answer of a Watch method as a batch. @throws StatusError InvalidArgument when it has no cursor */
+export function batchOf<T extends ApiObject>(answer: JsonObject): RemoteBatch<T> {
+  const cursor = textOf(answer, 'resourceVersion');
+  const given = Array.isArray(answer.events) ? answer.events.filter(isJsonObject) : [];
+  const events = given.map(({ type, object }) => {
+    const revision = Number((object as ApiObject).metadata.resourceVersion);
+    return { type, object, revision } as WatchEvent<T>;
+  });
+  return { revision: parseCursor(cursor).revision, cursor, events };
+}
