@@ -1,0 +1,155 @@
+import { type AddressInfo, createServer } from 'node:net';
+import { expect } from 'chai';
+import {
+  type ApiObject,
+  type EmbeddedStore,
+  kindOf,
+  MemoryEngine,
+  openStore,
+  SharedInformer,
+  type StatusError,
+} from 'kedge';
+import { ApiClient, ResourceClient } from 'kedge/client';
+import { methodTable } from 'kedge/rpc';
+import { accessControl, ApiServer, describeKinds, type Identity, mount } from 'kedge/server';
+import { eventually } from 'kedge/testing';
+
+interface Lamp extends ApiObject {
+  readonly room: string;
+}
+const lamps = kindOf<Lamp>()({
+  kind: 'Lamp',
+  plural: 'lamps',
+  scope: 'Cluster',
+  statusFields: [],
+});
+const described = describeKinds('lamps.v1', [mount(lamps, { room: 'string' })]);
+const caller: Identity = {
+  subject: 'tester',
+  kind: 'user',
+  policies: [],
+  tokenId: 't',
+  expiresAt: undefined,
+};
+
+/** A port that the second server can have again. */
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+async function storeOf(names: readonly string[], room: string): Promise<EmbeddedStore> {
+  const store = await openStore({ engine: new MemoryEngine() });
+  for (const name of names) await store.create(lamps, { name, room });
+  return store;
+}
+
+describe('clients of a server whose store is another one all at once', function () {
+  this.timeout(30_000);
+  let port: number;
+  let server: ApiServer;
+  let client: ApiClient;
+
+  async function serve(store: EmbeddedStore): Promise<void> {
+    server = new ApiServer({
+      store,
+      ...described,
+      authenticator: { authenticate: () => Promise.resolve(caller) },
+      authorizer: accessControl(() => true),
+    });
+    await server.listen({
+      grpc: { host: '127.0.0.1', port },
+      rest: { host: '127.0.0.1', port: 0 },
+    });
+  }
+
+  beforeEach(async () => {
+    port = await freePort();
+    client = new ApiClient({ ...described, server: `127.0.0.1:${port}`, token: 'any' });
+  });
+  afterEach(async () => {
+    client.close();
+    await server.close();
+  });
+
+  it('have what the new one holds: informers, follow and waitFor, though its revisions went past theirs', async () => {
+    const first = await storeOf(['both', 'old'], 'hall');
+    const second = await storeOf(['filler-1', 'filler-2', 'both', 'new', 'filler-3'], 'attic');
+    await serve(first);
+    const remote = client.resource(lamps);
+    await using informer = new SharedInformer({
+      source: remote.source(),
+      name: 'lamps',
+      backoff: { baseMs: 20, maxMs: 200 },
+    });
+    informer.start();
+    await informer.waitForSync();
+    const stop = new AbortController();
+    const { items: known, cursor } = await remote.list();
+    const state = new Map(known.map(({ name, room }) => [name, room]));
+    const following = (async () => {
+      for await (const { type, object } of remote.follow({ cursor, known, signal: stop.signal }))
+        if (type === 'DELETED') state.delete(object.name);
+        else state.set(object.name, object.room);
+    })();
+    // It is deleted while nobody can tell.
+    let looked = false;
+    const isGone = (lamp: Lamp | undefined): boolean => {
+      looked = true;
+      return lamp === undefined;
+    };
+    const waiting = remote.waitFor({ name: 'old' }, isGone, { timeoutMs: 20_000 });
+    await eventually('it to look', () => looked);
+    await server.close();
+    await first.close();
+    await serve(second);
+    await second.create(lamps, { name: 'later', room: 'attic' });
+    const wanted = (await second.list(lamps)).items.map(({ name, room }) => `${name} in ${room}`);
+    await eventually('the follower', () => state.size === wanted.length && state.has('later'));
+    expect([...state].map(([name, room]) => `${name} in ${room}`).sort()).to.deep.equal(wanted);
+    await eventually('the informer', () => informer.lister.has('later'));
+    const cached = informer.lister.list().map(({ name, room }) => `${name} in ${room}`);
+    expect(cached.sort()).to.deep.equal(wanted);
+    expect(await waiting).to.equal(undefined);
+    stop.abort();
+    await following;
+    await second.close();
+  });
+
+  it('are refused a watch from where they were, and a list begins anew by itself', async () => {
+    const first = await storeOf(['a', 'b', 'c'], 'hall');
+    const second = await storeOf(['x', 'y', 'z', 'zz'], 'attic');
+    await serve(first);
+    const { cursor } = await client.resource(lamps).list();
+    let calls = 0;
+    const swapping = {
+      stream: client.stream.bind(client),
+      call: async (...args: Parameters<ApiClient['call']>) => {
+        const answer = await client.call(...args);
+        calls += 1;
+        if (calls === 1) {
+          await server.close();
+          await serve(second);
+        }
+        return answer;
+      },
+    };
+    const methods = methodTable(described.schemas, described.packageName, [lamps]);
+    const paged = new ResourceClient(swapping, lamps, methods, { pageSize: 2 });
+    const { items, cursor: later } = await paged.list();
+    expect(items.map(({ name }) => name)).to.deep.equal(['x', 'y', 'z', 'zz']);
+    expect(later).to.equal(`${second.revision}.${second.storeId}`);
+    const { signal } = new AbortController();
+    const watch = client.resource(lamps).watch({ cursor, signal });
+    const refusal = await watch[Symbol.asyncIterator]()
+      .next()
+      .catch((error: unknown) => error);
+    expect((refusal as StatusError).reason).to.equal('OtherStore');
+    await first.close();
+    await second.close();
+  });
+});
