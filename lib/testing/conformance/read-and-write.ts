@@ -228,6 +228,25 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
+    name: 'a page token opens its own list only: not another kind, namespace or selector',
+    body: async (store) => {
+      for (const namespace of ['one', 'two'])
+        for (const n of ['a', 'b', 'c']) await store.create(things, thing(n, 1, namespace));
+      const fields = parseFieldSelector('value=1');
+      const own = { namespace: 'one', fields };
+      const { nextPageToken: pageToken } = await store.list(things, { ...own, limit: 1 });
+      const other = parseFieldSelector('value!=1');
+      for (const options of [{ ...own, namespace: 'two' }, { fields }, { ...own, fields: other }])
+        await refused('InvalidArgument', store.list(things, { ...options, pageToken }));
+      await refused('InvalidArgument', store.list(others, { ...own, pageToken }));
+      for (let again = 0; again < 2; again += 1)
+        assert.deepEqual(names((await store.list(things, { ...own, pageToken })).items), [
+          'b',
+          'c',
+        ]);
+    },
+  },
+  {
     name: 'a page ends before the object that makes it too large, and holds one in any case',
     body: async (store) => {
       const size = 400;

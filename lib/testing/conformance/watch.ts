@@ -90,6 +90,20 @@ export const watchTests: readonly ConformanceTest[] = [
     },
   },
   {
+    name: 'watch from a text that is no cursor is InvalidArgument, from a list with a cursor goes on there',
+    body: async (store) => {
+      const { signal } = new AbortController();
+      for (const cursor of ['', 'nonsense', '-1', '1.a.b']) {
+        const watch = store.watch(things, { cursor, signal });
+        await refused('InvalidArgument', watch[Symbol.asyncIterator]().next() as Promise<unknown>);
+      }
+      await store.create(things, thing('a'));
+      const { revision, cursor = String(revision) } = await store.list(things);
+      await store.create(things, thing('b'));
+      assert.deepEqual(told(await collect(store, { cursor }, events(1))), ['ADDED b']);
+    },
+  },
+  {
     name: 'watch selects by namespace and still moves on',
     body: async (store) => {
       const from = store.revision;
@@ -124,6 +138,31 @@ export const watchTests: readonly ConformanceTest[] = [
       assert.deepEqual(told(byField), ['ADDED a', 'DELETED a']);
     },
     needs: ['durable'],
+  },
+  {
+    name: 'watch with selectors tells a deletion whose last write also changes what they look at',
+    body: async (store) => {
+      const from = store.revision;
+      const web = { ...thing('a'), labels: { tier: 'web' } };
+      await store.create(things, web);
+      await store.transact([
+        { op: 'overwrite', kind: things, object: { ...web, labels: {} } },
+        { op: 'deleteByName', kind: things, key: key('a') },
+      ]);
+      const held = { ...web, name: 'b', metadata: { finalizers: ['x/held'] } };
+      await store.create(things, held);
+      await store.deleteByName(things, key('b'));
+      await store.overwrite(things, { ...held, labels: {}, metadata: { finalizers: [] } });
+      const labels = parseLabelSelector('tier=web');
+      const batches = await collect(store, { fromRevision: from, labels }, events(5));
+      assert.deepEqual(told(batches), [
+        'ADDED a',
+        'DELETED a',
+        'ADDED b',
+        'MODIFIED b',
+        'DELETED b',
+      ]);
+    },
   },
   {
     name: 'watch can stream the initial list, mark its end and go on without a gap',
