@@ -257,6 +257,16 @@ describe('cursors and page tokens of a running daemon', function () {
     }
   });
 
+  it('a page token is no cursor, and a cursor is no page token', async () => {
+    const { resourceVersion } = (await daemon.ok('GET', base)) as { resourceVersion: string };
+    const pageToken = await begin({ namespace: 'default' });
+    const mine = { token: daemon.token, namespace: 'default', pageToken: resourceVersion };
+    expect(await page(mine)).to.equal('InvalidArgument ValidationFailed');
+    expect(await overRest('GET', `${base}?watch=true&resourceVersion=${pageToken}`)).to.equal(
+      'InvalidArgument InvalidCursor',
+    );
+  });
+
   it('a cursor where the version of an object belongs is refused with that reason', async () => {
     const { resourceVersion } = (await daemon.ok('GET', base)) as { resourceVersion: string };
     const wrong = 'InvalidArgument ValidationFailed';
