@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { hasCode } from '../base/index.js';
-import { type ApiObject, defineKind } from '../object/index.js';
+import { type ApiObject, defineKind, parseLabelSelector } from '../object/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
 import { runTransaction, type Transaction } from './transaction.js';
 
@@ -71,6 +71,64 @@ describe('transaction of a reconcile', () => {
       expect(await store.get(lamps, { name: 'old' })).to.equal(undefined);
       await store.deleteByName(lamps, hall);
     }
+  });
+
+  it('commits only if what it listed is still so, and does the work again from what is there then', async () => {
+    const inHall = parseLabelSelector('room=hall');
+    for (const name of ['a', 'b']) await store.create(lamps, { name, labels: { room: 'hall' } });
+    await store.create(lamps, { name: 'c', on: true });
+    const seen: number[] = [];
+    const result = await runTransaction(
+      store,
+      async (txn) => {
+        const listed = await txn.list(lamps, { labels: inHall });
+        seen.push(listed.length);
+        if (seen.length === 1) await store.deleteByName(lamps, { name: 'b' });
+        for (const found of listed) txn.updateStatus(lamps, { name: found.name }, { lit: true });
+        txn.create(lamps, { name: `of ${listed.length}` });
+        return listed.map((found) => found.name);
+      },
+      () => [],
+      () => undefined,
+    );
+    expect(seen).to.deep.equal([2, 1]);
+    expect(result).to.deep.equal(['a']);
+    const names = (await store.list(lamps)).items.map((found) => found.name);
+    expect(names).to.deep.equal(['a', 'c', 'of 1']);
+    expect((await store.get(lamps, { name: 'a' }))?.lit).to.equal(true);
+  });
+
+  it('does the work again when an object that it read is gone, and fails for one it never saw', async () => {
+    await store.create(lamps, hall);
+    let tries = 0;
+    const overtaken = await errorOf(async (txn) => {
+      tries += 1;
+      const found = await txn.get(lamps, hall);
+      if (tries === 1) await store.deleteByName(lamps, hall);
+      if (found) txn.updateStatus(lamps, hall, { lit: true });
+      else txn.create(lamps, { name: 'instead' });
+    });
+    expect([overtaken, tries]).to.deep.equal([undefined, 2]);
+    expect(await store.get(lamps, { name: 'instead' })).to.not.equal(undefined);
+    const unseen = await errorOf((txn) => {
+      tries += 1;
+      txn.updateStatus(lamps, hall, { lit: true });
+    });
+    expect([hasCode(unseen, 'NotFound'), tries]).to.deep.equal([true, 3]);
+  });
+
+  it('keeps to what it read first, when a later list shows something newer', async () => {
+    const made = await store.create(lamps, { ...hall, on: true });
+    let tries = 0;
+    const error = await errorOf(async (txn) => {
+      tries += 1;
+      const found = await txn.get(lamps, hall);
+      if (tries === 1) await store.update(lamps, { ...made, on: false });
+      await txn.list(lamps);
+      if (found) txn.update(lamps, { ...found, labels: { tries: String(tries) } });
+    });
+    expect([error, tries]).to.deep.equal([undefined, 2]);
+    expect(await store.get(lamps, hall)).to.include({ on: false });
   });
 
   it('deletes the object it was given, and not another one that has its name by then', async () => {

@@ -15,6 +15,7 @@ import {
 } from '../object/index.js';
 import {
   keyOfOperation,
+  type ListOptions,
   type ObjectStore,
   type Operation,
   type OperationResult,
@@ -28,6 +29,16 @@ const triesMax = 16;
 export interface Transaction {
   /** The object as the store has it; committing fails when it is another by then. */
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined>;
+  /**
+   * The objects of a kind as the store has them, all of one revision; committing fails when one of them
+   * is another by then, or is gone. An object that comes to match meanwhile is not noticed: where that
+   * matters, let whoever creates such objects also write an object that you read with `get`. Each
+   * listed object counts as an operation of the transaction (`limits.transactionOperationsMax`).
+   */
+  list<T extends ApiObject>(
+    kind: Kind<T>,
+    selection?: Pick<ListOptions, 'namespace' | 'labels' | 'fields'>,
+  ): Promise<readonly T[]>;
   create<T extends ApiObject, N extends Scope>(
     kind: Kind<T, string, string, N>,
     object: NoInfer<NewObject<T, N>>,
@@ -85,6 +96,24 @@ class Attempt implements Transaction {
     return object;
   }
 
+  async list<T extends ApiObject>(
+    kind: Kind<T>,
+    { namespace, labels, fields }: Pick<ListOptions, 'namespace' | 'labels' | 'fields'> = {},
+  ): Promise<readonly T[]> {
+    const { items } = await this.#store.list(kind, {
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(labels ? { labels } : {}),
+      ...(fields ? { fields } : {}),
+    });
+    for (const object of items) {
+      const key = keyOf(object);
+      const id = `${kind.kind} ${keyString(key)}`;
+      // What an earlier read saw is what the commit is judged by.
+      if (!this.#reads.has(id)) this.#reads.set(id, { kind, key, object });
+    }
+    return items;
+  }
+
   create<T extends ApiObject, N extends Scope>(
     kind: Kind<T, string, string, N>,
     object: NoInfer<NewObject<T, N>>,
@@ -135,6 +164,18 @@ class Attempt implements Transaction {
     const before = [...reads, ...checks];
     const results = await this.#store.transact([...before, ...writes, ...more]);
     onWritten(this.#writes.flatMap((write, i) => this.#written(write, results[before.length + i])));
+  }
+
+  /** Whether a commit was refused because somebody else was faster. */
+  wasOvertaken(refusal: unknown): boolean {
+    if (hasCode(refusal, 'Aborted')) return refusal.reason === 'Conflict';
+    if (!hasCode(refusal, 'NotFound') || !refusal.resource) return false;
+    const { kind, ...key } = refusal.resource;
+    const id = `${kind} ${keyString(key)}`;
+    // Gone since it was read here, or by whoever gave the object of an update or deletion.
+    if (this.#reads.get(id)?.object) return true;
+    const isGuarded = ({ op }: Operation): boolean => op === 'update' || op === 'delete';
+    return this.#writes.some((write) => isGuarded(write) && this.#id(write) === id);
   }
 
   /**
@@ -206,8 +247,7 @@ export async function runTransaction<R>(
       await attempt.commit(more(result), onWritten);
       return result;
     } catch (error) {
-      const lostRace = hasCode(error, 'Aborted') && error.reason === 'Conflict';
-      if (!lostRace || tries >= triesMax) throw error;
+      if (!attempt.wasOvertaken(error) || tries >= triesMax) throw error;
       // The winner may still be on its way to the disk: wait until reads show it.
       await store.transact([]);
     }

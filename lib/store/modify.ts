@@ -14,7 +14,9 @@ async function retryOnConflict<R>(store: ModifiableStore, attempt: () => Promise
     try {
       return await attempt();
     } catch (error) {
-      if (!hasCode(error, 'Aborted') || tries >= triesMax) throw error;
+      // NotFound: it was deleted since it was read; reading it again tells.
+      const overtaken = hasCode(error, 'Aborted') || hasCode(error, 'NotFound');
+      if (!overtaken || tries >= triesMax) throw error;
       // The winner may still be on its way to the disk: wait until reads show it.
       await store.transact([]);
     }
