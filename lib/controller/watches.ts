@@ -41,7 +41,7 @@ export interface WatchOptions<T extends ApiObject> {
 const types = { add: 'added', update: 'updated', delete: 'deleted', replace: 'added' } as const;
 
 /**
- * Feeds a controller from an informer: the keys of the old and the new state, each once.
+ * Feeds a controller from an informer: the keys of the states told last and now, each once.
  *
  * Errors: a predicate that throws lets the update through, since a run too many does no harm. A map
  * that throws for one state wakes the keys of the other one; what is no key is left out. Each is
@@ -79,6 +79,7 @@ export function registerWatch<T extends ApiObject>(options: WatchOptions<T>): Ha
     if (!map) return [entry.key];
     // Deduplicated over old and new: a key that a waiting worker takes at once must not come twice.
     const keys = new Set<string>();
+    if ('told' in notification && notification.told) addKeys(keys, map, notification.told.object);
     if ('before' in notification) addKeys(keys, map, notification.before.object);
     addKeys(keys, map, entry.object);
     return keys;

@@ -21,13 +21,21 @@ export interface EventHandler<T extends ApiObject> {
 export type Notification<T extends ApiObject> =
   | { readonly type: 'add'; readonly entry: Stored<T>; readonly initial: boolean }
   | { readonly type: 'update'; readonly before: Stored<T>; readonly entry: Stored<T> }
-  | { readonly type: 'delete'; readonly entry: Stored<T>; readonly known: boolean }
+  | {
+      readonly type: 'delete';
+      readonly entry: Stored<T>;
+      readonly known: boolean;
+      /** The state that was told last, where it may differ from `entry`: the removing write changes more. */
+      readonly told?: Stored<T>;
+    }
   | {
       /** The name belongs to an object of another uid now. */
       readonly type: 'replace';
       readonly before: Stored<T>;
       readonly known: boolean;
       readonly entry: Stored<T>;
+      /** The state that was told last, where it may differ from `before`. */
+      readonly told?: Stored<T>;
     };
 
 /** Only the type of its member is used: it keeps {@link HandlerBuffer} covariant. */
@@ -82,15 +90,24 @@ export function coalesce<T extends ApiObject>(
     case 'add':
       return second.type === 'delete' ? undefined : { ...first, entry };
     case 'update':
-      return second.type === 'update' ? { ...first, entry } : second;
+      if (second.type === 'update') return { ...first, entry };
+      return second.type === 'add' ? second : { ...second, told: first.before };
     case 'delete':
-      if (second.type === 'delete') return second;
-      return { type: 'replace', before: first.entry, known: first.known, entry };
+      if (second.type === 'delete') return { ...second, ...toldOf(first) };
+      return { type: 'replace', before: first.entry, known: first.known, entry, ...toldOf(first) };
     case 'replace':
       if (second.type === 'delete')
-        return { type: 'delete', entry: first.before, known: first.known };
+        return { type: 'delete', entry: first.before, known: first.known, ...toldOf(first) };
       return { ...first, entry };
   }
+}
+
+function toldOf<T extends ApiObject>({
+  told,
+}: {
+  readonly told?: Stored<T>;
+}): { readonly told?: Stored<T> } {
+  return told ? { told } : {};
 }
 
 /** Ports of a {@link HandlerBuffer}. */

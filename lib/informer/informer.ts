@@ -389,8 +389,8 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   #applyEvent({ type, entry }: StoredEvent<T>): void {
     const { key } = entry;
     if (type === 'delete') {
-      if (this.#indexer.delete(key))
-        tell(this.#handlers, key, { type: 'delete', entry, known: true });
+      const told = this.#indexer.delete(key);
+      if (told) tell(this.#handlers, key, { type: 'delete', entry, known: true, told });
       return;
     }
     const before = this.#indexer.set(entry);
