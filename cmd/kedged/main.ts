@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Command, CommanderError } from 'commander';
-import { messageOf, StatusError } from 'kedge';
+import { messageOf, StatusError, systemClock } from 'kedge';
 import { recoverRoot } from 'kedge/auth';
 import { parse } from 'smol-toml';
 import { version } from '../version.js';
@@ -87,6 +87,9 @@ async function greet(
   say('Ctrl-C stops it; the next start finds its data again.');
 }
 
+/** How long a stopped daemon waits for what still holds the process. */
+const leftoverMs = 2_000;
+
 /** Graceful at the first signal, at once at the second. */
 function stopOnSignals(daemon: Daemon, config: DaemonConfig, onStopped: () => void): void {
   let stopping = false;
@@ -115,11 +118,12 @@ async function serve(options: Options): Promise<void> {
   const daemon = await startDaemon(config, logger, async (store) => {
     if (options.local) token = await firstToken(store);
   });
-  const keepAlive = setInterval(() => undefined, 2 ** 30);
   stopOnSignals(daemon, config, () => {
-    clearInterval(keepAlive);
     logger.info('stopped');
     process.exitCode = 0;
+    // What hangs, such as a driver's call that was left behind, does not hold up a daemon that stopped.
+    const exit = (): void => process.exit(0);
+    systemClock.setTimer(exit, leftoverMs, { background: true });
   });
   const sinceStartMs = Math.round(performance.now());
   logger.info('ready', { ...daemon.ports, node: config.nodeName, sinceStartMs });

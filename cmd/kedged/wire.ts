@@ -186,6 +186,13 @@ async function assemble(
     () => metrics.text(),
   );
   const ports = { grpc: 0, rest: 0, ops: 0 };
+  const addresses = {
+    grpc: parseAddress('server.grpcAddress', config.grpcAddress),
+    rest: parseAddress('server.restAddress', config.restAddress),
+  };
+  const apiRunnable = api.runnable(addresses, {
+    onListening: (listening) => Object.assign(ports, listening),
+  });
 
   manager
     .addController(namespaceController(common))
@@ -195,18 +202,12 @@ async function assemble(
     .addController(schedulerController(common))
     // The ports first: when one is taken, no agent has touched the workloads of the daemon before.
     .addRunnable({
-      name: 'api',
-      start: async () => {
-        const grpc = parseAddress('server.grpcAddress', config.grpcAddress);
-        const rest = parseAddress('server.restAddress', config.restAddress);
-        const listening = api.listen({ grpc, rest });
+      ...apiRunnable,
+      start: (signal) => {
         const where = `${config.grpcAddress} and ${config.restAddress}`;
-        Object.assign(
-          ports,
-          await bound('server.grpcAddress, server.restAddress', where, listening),
-        );
+        const listening = apiRunnable.start(signal);
+        return bound('server.grpcAddress, server.restAddress', where, listening);
       },
-      stop: () => api.close(),
     })
     .addRunnable({
       name: 'ops',
@@ -235,10 +236,13 @@ async function assemble(
   return {
     ports,
     stop: async (budgetMs) => {
-      await manager.stop(budgetMs);
-      tls?.close();
-      await audit?.close();
-      await store.close();
+      try {
+        await manager.stop(budgetMs);
+      } finally {
+        tls?.close();
+        await audit?.close();
+        await store.close();
+      }
     },
   };
 }

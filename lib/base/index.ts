@@ -18,4 +18,5 @@ export * from './tracing.js';
 export * from './callback-faults.js';
 export * from './guarded-ports.js';
 export * from './linked-signal.js';
+export * from './runnable.js';
 export * from './within.js';

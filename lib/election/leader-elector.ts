@@ -105,6 +105,14 @@ export class LeaderElector {
     return this.#leader;
   }
 
+  /**
+   * Time from a loss, when renewals failed, to the earliest moment that another one may lead, in
+   * milliseconds: the leader's work should be over then.
+   */
+  get handoverMs(): number {
+    return this.#times.leaseDurationMs - this.#times.renewDeadlineMs;
+  }
+
   /** For a liveness probe: see {@link health}. */
   get healthy(): boolean {
     return this.health().healthy;

@@ -1,7 +1,8 @@
-import { type Clock, type Logger, messageOf, type Random } from '../base/index.js';
+import { type Clock, type Logger, messageOf, type Random, StatusError } from '../base/index.js';
 import { LeaderElector, type LeaderElectorOptions } from '../election/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { HealthCheck } from './health.js';
+import type { StopBudget } from './stop-budget.js';
 
 /** Election of the one process whose controllers run. Times and names as in {@link LeaderElectorOptions}. */
 export interface LeaderElection
@@ -9,7 +10,10 @@ export interface LeaderElection
     LeaderElectorOptions,
     'name' | 'identity' | 'leaseDurationMs' | 'renewDeadlineMs' | 'retryPeriodMs'
   > {
-  /** Leadership was lost and the manager has stopped: end the process, or start anew. */
+  /**
+   * Leadership was lost, or its work could not be started, and the manager has stopped: end the
+   * process, or start anew. Called once, also when parts hung and were left behind.
+   */
   readonly onLost?: () => void;
 }
 
@@ -19,21 +23,23 @@ interface CandidacyPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Starts the leader's work; ends early when the signal aborts. */
   readonly lead: (signal: AbortSignal) => Promise<void>;
-  readonly rest: () => Promise<void>;
-  readonly lost: () => Promise<void>;
+  /** Stops the leader's work, within the budget of a stop, or this one after a loss. Never rejects. */
+  readonly rest: (lossBudgetMs: number) => Promise<void>;
+  /** Leading is over without the manager's will: it stops, within this budget. */
+  readonly lost: (error: Error, lossBudgetMs: number) => void;
 }
 
 /** One manager's part in an election: it leads at most once. */
 export class Candidacy {
   readonly elector: LeaderElector;
   readonly store: ObjectStore;
-  readonly elected: Promise<void>;
   readonly #election: LeaderElection;
   readonly #ports: CandidacyPorts;
   readonly #withdrawn = new AbortController();
   #stopping = false;
-  #tellElected: () => void = () => undefined;
+  #lost = false;
   #run: Promise<void> = Promise.resolve();
 
   constructor(election: LeaderElection, ports: CandidacyPorts) {
@@ -42,32 +48,38 @@ export class Candidacy {
     this.#ports = ports;
     this.elector = new LeaderElector({ ...election, store, clock, random, logger });
     this.store = this.elector.fence();
-    this.elected = new Promise((resolve) => (this.#tellElected = resolve));
   }
 
-  start(): void {
+  /** @throws StatusError FailedPrecondition, reason IdentityInUse */
+  async start(): Promise<void> {
     this.#run = this.elector.run(
       { onStartedLeading: (signal) => this.#lead(signal), onStoppedLeading: () => undefined },
       this.#withdrawn.signal,
     );
+    // Refused at once, or it takes part from here on.
+    if (this.elector.state === 'idle') await this.#run;
   }
 
-  /** Ends the work, then gives the lease back. */
-  async stop(): Promise<void> {
+  /** Takes no lease any more; as the leader it ends its work, then gives the lease back. */
+  withdraw(): void {
     this.#stopping = true;
     this.#withdrawn.abort();
-    await this.#run;
+  }
+
+  /** Waits for the end of what {@link withdraw} began. */
+  async stop(budget: StopBudget): Promise<void> {
+    await budget.wait(`election ${this.#election.name}`, 'giving the lease back', this.#run);
+  }
+
+  /** True once leadership was lost without the manager's will. */
+  get lost(): boolean {
+    return this.#lost;
   }
 
   health(): HealthCheck {
-    const { healthy, leader, isLeader } = this.elector;
-    const others = leader === '' ? 'standby, nobody leads' : `standby, "${leader}" leads`;
-    const message = isLeader ? 'leading' : others;
-    return {
-      name: `election ${this.#election.name}`,
-      healthy,
-      message: healthy ? message : 'leads without having renewed its lease in time',
-    };
+    const name = `election ${this.#election.name}`;
+    const lost = { healthy: false, message: 'leadership was lost, the manager stops for good' };
+    return { name, ...(this.#lost ? lost : this.elector.health()) };
   }
 
   async #lead(signal: AbortSignal): Promise<void> {
@@ -76,21 +88,33 @@ export class Candidacy {
       if (signal.aborted) resolve();
       else signal.addEventListener('abort', () => resolve(), { once: true });
     });
-    lead(signal).then(this.#tellElected, (error: unknown) => {
-      logger.error('leader could not start, it steps down', { error: messageOf(error) });
-      this.#withdrawn.abort();
-    });
-    await over;
+    const failure = await lead(signal).then(
+      () => undefined,
+      (error: unknown) => (signal.aborted ? undefined : { error }),
+    );
+    if (failure)
+      logger.error('leader could not start, it steps down', { error: messageOf(failure.error) });
+    else await over;
+    this.#lost = !this.#stopping;
     // Not again: the queues of a stopped controller are closed.
     this.#withdrawn.abort();
-    await rest();
-    if (this.#stopping) return;
-    logger.error('no longer the leader, the manager stops', { lease: this.#election.name });
-    this.#run
-      .then(lost)
-      .then(this.#election.onLost)
-      .catch((error: unknown) =>
-        logger.error('stopping after the loss failed', { error: messageOf(error) }),
-      );
+    if (this.#lost) {
+      logger.error('no longer the leader, the manager stops', { lease: this.#election.name });
+      lost(this.#lossError(failure), this.elector.handoverMs);
+    }
+    await rest(this.elector.handoverMs);
+  }
+
+  #lossError(failure: { readonly error: unknown } | undefined): StatusError {
+    const { name } = this.#election;
+    const why = failure
+      ? `could not start its work (${messageOf(failure.error)}) and gave up`
+      : 'lost';
+    return new StatusError({
+      code: 'FailedPrecondition',
+      reason: 'LeadershipLost',
+      message: `this process ${why} the leadership of lease ${name}; start it anew to be a candidate again`,
+      cause: failure?.error,
+    });
   }
 }

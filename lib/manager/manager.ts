@@ -1,59 +1,60 @@
 import {
   type Clock,
+  failedPrecondition,
+  holdProcess,
+  linkSignals,
   type Logger,
   messageOf,
-  type Metrics,
-  type Random,
+  type Runnable,
   silentLogger,
   sleep,
-  StatusError,
   systemClock,
   systemRandom,
+  within,
 } from '../base/index.js';
 import { CauseRegistry, type Controller } from '../controller/index.js';
 import type { LeaderElector } from '../election/index.js';
-import { SharedInformer } from '../informer/index.js';
-import type { AnyKind, ApiObject, Kind } from '../object/index.js';
-import { isEmbedded, type ObjectStore } from '../store/index.js';
-import { Candidacy, type LeaderElection } from './candidacy.js';
-import type { HealthCheck } from './health.js';
+import type { SharedInformer } from '../informer/index.js';
+import type { ApiObject, Kind } from '../object/index.js';
+import type { ObjectStore } from '../store/index.js';
+import { Candidacy } from './candidacy.js';
+import { type HealthCheck, managerHealth, storeHealth } from './health.js';
+import { keepHouse } from './housekeeping.js';
+import type { ManagerOptions, RunOptions } from './manager-options.js';
+import {
+  demandMove,
+  demandNotStopped,
+  type ManagerState,
+  stoppedWhileStarting,
+} from './manager-state.js';
+import type { Part } from './part.js';
+import { Parts } from './parts.js';
+import { untilSignalled } from './process-signals.js';
+import { SharedInformers, syncTimeout } from './shared-informers.js';
+import { StopBudget } from './stop-budget.js';
 
-const metricsRefreshMs = 1_000;
-
-/** Something with a life of its own that a manager starts and stops. */
-export interface Runnable {
-  readonly name: string;
-  /** False: runs on every candidate, not only on the leader. Default true, as controller-runtime has it. */
-  readonly needsLeaderElection?: boolean;
-  start(): Promise<void>;
-  /** Must resolve within the budget it is given, in milliseconds. */
-  stop(budgetMs: number): Promise<void>;
-}
-
-/** Ports of a manager. */
-export interface ManagerOptions {
-  readonly store: ObjectStore;
-  readonly clock?: Clock;
-  readonly random?: Random;
-  readonly logger?: Logger;
-  readonly metrics?: Metrics;
-  /** A cache that has not synced after this long fails the start; default 2 minutes. */
-  readonly syncTimeoutMs?: number;
-  /** A reconcile that runs longer than this makes the manager unhealthy; default 5 minutes. */
-  readonly stuckAfterMs?: number;
-  /**
-   * Controllers run only while this process leads. Until then it is a warm standby: its caches are
-   * synced and its queues filled. Give controllers {@link Manager.store}: what it writes is fenced.
-   */
-  readonly leaderElection?: LeaderElection;
-  /** Pause between compactions of the store's history; default 60 s. */
-  readonly compactionIntervalMs?: number;
-}
+const runStopBudgetMs = 25_000;
+/** Also for what runs already when a start fails. */
+const disposeBudgetMs = 5_000;
 
 /**
  * Starts and stops the parts of a process in order: caches, then controllers, then other runnables
  * in the order they were added; the reverse to stop. Informers are shared by kind.
  *
+ * | State      | Means                                        | `start`          | `stop`               | `add...`, new `informer` |
+ * | ---------- | -------------------------------------------- | ---------------- | -------------------- | ------------------------ |
+ * | `new`      | nothing runs                                 | starts           | ends it for good     | kept for the start       |
+ * | `starting` | parts are started, one after the other       | the same promise | ends the start first | started with the others  |
+ * | `running`  | everything runs; or stands by, see below     | the same promise | stops                | started at once          |
+ * | `stopping` | parts are stopped, one after the other       | refused          | the same promise     | refused                  |
+ * | `stopped`  | nothing runs, but for what was left behind   | refused          | the same promise     | refused                  |
+ *
+ * - Everything else may be called in any state. Refused means FailedPrecondition, reason ManagerStopped.
+ * - A manager runs once. When a part can't be started, those that run are stopped and `start` rejects.
+ *   What is added to a running manager and can't be started is logged and makes it unhealthy.
+ * - While it starts, runs and stops it keeps the process running.
+ *
+ * With an election, controllers and runnables that need the leader wait while another process leads.
  * A manager that led and lost its leadership stops for good: what it had begun may be in any state,
  * so a new process (or a new manager) starts from what is stored.
  */
@@ -61,33 +62,56 @@ export class Manager {
   readonly #options: ManagerOptions;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #informers = new Map<string, SharedInformer>();
-  /** The kind that each informer was made for. */
-  readonly #kinds = new Map<string, AnyKind>();
-  readonly #controllers: Controller[] = [];
-  readonly #runnables: Runnable[] = [];
-  readonly #housekeeping = new AbortController();
+  readonly #informers: SharedInformers;
+  readonly #parts: Parts;
   /** Give it to controllers whose causes are to reach from one to the other. */
   readonly causes = new CauseRegistry();
   readonly #candidacy: Candidacy | undefined;
-  #started: Runnable[] = [];
-  #state: 'new' | 'started' | 'stopped' = 'new';
-  #stopsAt = 0;
+  /** Aborts when the manager is told to stop. */
+  readonly #ending = new AbortController();
+  readonly #elected: Promise<void>;
+  #resolveElected: () => void = () => undefined;
+  #rejectElected: (error: Error) => void = () => undefined;
+  #state: ManagerState = 'new';
+  /** What a start waits for now. */
+  #waitsFor: () => string = () => '';
+  /** While this process leads and has started its work. */
+  #leading: AbortSignal | undefined;
+  #starting: Promise<void> | undefined;
+  #stopping: Promise<void> | undefined;
+  /** Shared by a stop and by the end of the leader's work. */
+  #budget: StopBudget | undefined;
+  /** Why it ended, when nobody asked for that. */
+  #failure: { readonly error: unknown } | undefined;
+  #hold: Disposable | undefined;
 
+  /** @throws StatusError InvalidArgument, RangeError for an election that can't work */
   constructor(options: ManagerOptions) {
+    const { store, clock = systemClock, random = systemRandom, logger = silentLogger } = options;
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#logger = options.logger ?? silentLogger;
+    this.#clock = clock;
+    this.#logger = logger;
+    const { metrics, stuckAfterMs } = options;
+    const ports = { store, clock, random, logger };
+    this.#informers = new SharedInformers({ ...ports, metrics, stuckAfterMs });
+    this.#parts = new Parts({ logger, abortsWork: () => this.#candidacy?.lost === true });
+    this.#elected = new Promise((resolve, reject) => {
+      this.#resolveElected = resolve;
+      this.#rejectElected = reject;
+    });
+    // Nobody need wait for it.
+    this.#elected.catch(() => undefined);
     if (options.leaderElection)
       this.#candidacy = new Candidacy(options.leaderElection, {
-        store: options.store,
-        clock: this.#clock,
-        random: options.random ?? systemRandom,
-        logger: this.#logger,
-        lead: (signal) => this.#startWork(signal),
-        rest: () => this.#stopWork(),
-        lost: () => this.stop(0),
+        ...ports,
+        lead: (signal) => this.#lead(signal),
+        rest: (budgetMs) => this.#stopLeaderWork(budgetMs),
+        lost: (error, budgetMs) => this.#endForLoss(error, budgetMs),
       });
+  }
+
+  get state(): ManagerState {
+    return this.#state;
   }
 
   /** Where controllers write: fenced by the leader's epoch when there is an election. */
@@ -100,202 +124,267 @@ export class Manager {
     return this.#candidacy?.elector;
   }
 
-  /** Resolves when controllers were started here: at once without an election. Never when it does not win. */
+  /**
+   * Resolves when controllers were started here: with the start, or with an election when it is won.
+   * @throws StatusError FailedPrecondition, reason ManagerStopped, when the manager is stopped before
+   */
   elected(): Promise<void> {
-    return this.#candidacy?.elected ?? Promise.resolve();
+    return this.#elected;
   }
 
   /**
    * The shared informer of a kind, made at first use.
-   * @throws TypeError for another kind of the same name: its objects and indexes would be others.
+   * @throws TypeError for another kind of the same name: its objects and indexes would be others
+   * @throws StatusError FailedPrecondition, reason ManagerStopped, for a new one once it was stopped
    */
   informer<T extends ApiObject, S extends string, I extends string>(
     kind: Kind<T, S, I>,
   ): SharedInformer<T, I> {
-    const known = this.#informers.get(kind.kind);
-    if (known) {
-      if (this.#kinds.get(kind.kind) !== kind)
-        throw new TypeError(
-          `two kinds are named "${kind.kind}": declare the kind once and import it where it is used`,
-        );
-      // The informer of this very kind, so of its type.
-      return known as SharedInformer<T, I>;
-    }
-    const informer = new SharedInformer<T, I>({
-      source: this.#options.store.source(kind),
-      name: kind.plural,
-      kind: kind.kind,
-      clock: this.#clock,
-      random: this.#options.random ?? systemRandom,
-      logger: this.#logger,
-      ...(this.#options.metrics ? { metrics: this.#options.metrics } : {}),
-      ...(this.#options.stuckAfterMs ? { stuckAfterMs: this.#options.stuckAfterMs } : {}),
-    });
-    for (const [name, of] of Object.entries(kind.indexes)) if (of) informer.addIndex(name, of);
-    this.#informers.set(kind.kind, informer);
-    this.#kinds.set(kind.kind, kind);
-    if (this.#state === 'started') informer.start();
+    const known = this.#informers.find(kind);
+    if (known) return known;
+    demandNotStopped(this.#state, `the informer of ${kind.kind} can't be added`);
+    const informer = this.#informers.make(kind);
+    if (this.#state !== 'new') informer.start();
     return informer;
   }
 
-  /** @throws TypeError when a controller of that name is there already. */
+  /**
+   * Adds a controller; to a manager that runs already it is started at once.
+   * @throws TypeError when a controller of that name is there already
+   * @throws StatusError FailedPrecondition, reason ManagerStopped
+   */
   addController(controller: Controller): this {
-    if (this.#controllers.some((c) => c.name === controller.name))
-      throw new TypeError(`two controllers are named "${controller.name}"`);
-    this.#controllers.push(controller);
+    demandNotStopped(this.#state, `controller ${controller.name} can't be added`);
+    this.#parts.addController(controller);
+    this.#startAdded();
     return this;
   }
 
+  /**
+   * Adds a runnable; to a manager that runs already it is started at once.
+   * @throws StatusError FailedPrecondition, reason ManagerStopped
+   */
   addRunnable(runnable: Runnable): this {
-    this.#runnables.push(runnable);
+    demandNotStopped(this.#state, `runnable ${runnable.name} can't be added`);
+    this.#parts.addRunnable(runnable);
+    this.#startAdded();
     return this;
   }
 
   /**
    * Starts everything; when one part fails, those already running are stopped before it rejects.
    * With an election it resolves as a candidate: see {@link elected}.
+   * @throws StatusError DeadlineExceeded, reason CacheSyncTimeout, naming the caches that did not sync
+   * @throws StatusError Cancelled, reason ManagerStopped, when {@link stop} is called meanwhile
+   * @throws StatusError FailedPrecondition, reason ManagerStopped, when it was called before
    */
   async start(): Promise<void> {
-    this.#state = 'started';
-    for (const informer of this.#informers.values()) informer.start();
-    try {
-      await this.#waitForCaches();
-      await this.#startRunnables((runnable) => !this.#isLeaderWork(runnable));
-      if (this.#candidacy) this.#candidacy.start();
-      else await this.#startWork();
-    } catch (error) {
-      await this.stop(0);
-      throw error;
+    demandNotStopped(this.#state, "it can't be started");
+    if (!this.#starting) {
+      this.#move('starting');
+      this.#hold = holdProcess(this.#clock);
+      this.#starting = Promise.resolve().then(() => this.#start());
     }
-    void this.#compact();
-    if (this.#options.metrics) void this.#refreshMetrics();
+    return this.#starting;
+  }
+
+  async #start(): Promise<void> {
+    const { signal } = this.#ending;
+    try {
+      await this.#startAll(signal);
+    } catch (error) {
+      const failure = signal.aborted ? stoppedWhileStarting(this.#waitsFor()) : error;
+      if (!signal.aborted) this.#failure = { error };
+      // What could not be stopped is in the log, and in what a stop gives.
+      await this.stop(disposeBudgetMs).catch(() => undefined);
+      throw failure;
+    }
+  }
+
+  async #startAll(signal: AbortSignal): Promise<void> {
+    this.#informers.start();
+    this.#step(() => `the caches of ${this.#informers.unsynced.join(', ')}`, signal);
+    await this.#informers.waitForCaches(this.#syncTimeoutMs, signal);
+    const candidacy = this.#candidacy;
+    await this.#startDue((part) => !candidacy || !part.needsLeaderElection, signal);
+    this.#step(() => 'the election', signal);
+    if (candidacy) await candidacy.start();
+    else this.#resolveElected();
+    this.#step(() => '', signal);
+    this.#move('running');
+    this.#keepHouse(signal);
+    this.#startAdded();
+  }
+
+  get #syncTimeoutMs(): number {
+    return this.#options.syncTimeoutMs ?? 120_000;
+  }
+
+  #keepHouse(signal: AbortSignal): void {
+    const { store, metrics, compactionIntervalMs = 60_000 } = this.#options;
+    const refreshMetrics = metrics ? () => this.#parts.refreshMetrics() : undefined;
+    const ports = { store, clock: this.#clock, logger: this.#logger };
+    keepHouse({ ...ports, compactionIntervalMs, refreshMetrics }, signal);
+  }
+
+  /** Notes what the start waits for from here on. @throws StatusError Cancelled once it is to stop */
+  #step(waitsFor: () => string, signal: AbortSignal): void {
+    if (signal.aborted) throw stoppedWhileStarting(this.#waitsFor());
+    this.#waitsFor = waitsFor;
+  }
+
+  /** Starts what waits, one after the other, with what is added meanwhile. */
+  async #startDue(which: (part: Part) => boolean, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const next = this.#parts.waiting.find(which);
+      if (!next) return;
+      this.#step(() => next.describedStart, signal);
+      await this.#inTime(next, next.start(signal));
+    }
+  }
+
+  /** A controller waits for caches and handlers; a runnable has all the time. */
+  async #inTime(part: Part, start: Promise<void>): Promise<void> {
+    if (!part.isController) return start;
+    const timeoutMs = this.#syncTimeoutMs;
+    const outcome = await within(start, (over) => sleep(this.#clock, timeoutMs, over));
+    if (outcome.type === 'failed') throw outcome.error;
+    if (outcome.type === 'late') throw syncTimeout(timeoutMs, part.describedStart);
+  }
+
+  /** Starts what was added to a running manager, unless it is to wait for the election. */
+  #startAdded(): void {
+    if (this.#state !== 'running') return;
+    const ending = this.#ending.signal;
+    for (const part of this.#parts.waiting) {
+      const signal = this.#candidacy && part.needsLeaderElection ? this.#leading : ending;
+      if (signal && !signal.aborted) this.#parts.startLate(part, signal);
+    }
   }
 
   /** Starts what only one process may do. */
-  async #startWork(signal?: AbortSignal): Promise<void> {
-    for (const controller of this.#controllers)
-      if (signal?.aborted !== true) await controller.start();
-    await this.#startRunnables(this.#isLeaderWork, signal);
+  async #lead(leading: AbortSignal): Promise<void> {
+    using link = linkSignals(leading, this.#ending.signal);
+    await this.#startDue((part) => part.needsLeaderElection, link.signal);
+    this.#waitsFor = () => '';
+    this.#leading = leading;
+    this.#resolveElected();
+    this.#startAdded();
   }
 
-  async #startRunnables(
-    which: (runnable: Runnable) => boolean,
-    signal?: AbortSignal,
-  ): Promise<void> {
-    for (const runnable of this.#runnables.filter(which)) {
-      if (signal?.aborted === true) return;
-      await runnable.start();
-      this.#started.push(runnable);
-    }
-  }
-
-  readonly #isLeaderWork = (runnable: Runnable): boolean =>
-    !this.#candidacy || runnable.needsLeaderElection !== false;
-
-  /** @throws StatusError DeadlineExceeded naming the caches that did not sync. */
-  async #waitForCaches(): Promise<void> {
-    const timeoutMs = this.#options.syncTimeoutMs ?? 120_000;
-    const synced = new AbortController();
-    const all = Promise.all([...this.#informers.values()].map((i) => i.waitForCache()));
-    await Promise.race([
-      all.then(() => synced.abort()),
-      sleep(this.#clock, timeoutMs, synced.signal),
-    ]);
-    if (synced.signal.aborted) return;
-    const missing = [...this.#informers]
-      .filter(([, informer]) => !informer.hasSynced())
-      .map(([name, informer]) => `${name} (${informer.health().message})`);
-    throw new StatusError({
-      code: 'DeadlineExceeded',
-      reason: 'CacheSyncTimeout',
-      message: `caches did not sync within ${timeoutMs} ms: ${missing.join(', ')}; look at the log for what their source answers`,
-    });
-  }
-
-  /** Stops everything in reverse order; all parts share the budget, in milliseconds. */
+  /**
+   * Stops everything in reverse order; all parts share the budget, in milliseconds (at least 100 are
+   * given). It ends within the budget: a part that hangs is left behind, and the others are stopped.
+   * Called again it gives the same promise: the first budget holds.
+   * @throws StatusError DeadlineExceeded, reason StopTimeout, naming what was left behind, or Unknown,
+   * reason StopFailed, naming what failed; everything else has been stopped then
+   * @throws RangeError for a budget that is negative or not finite
+   */
   async stop(budgetMs: number): Promise<void> {
-    if (this.#state === 'stopped') return;
-    this.#state = 'stopped';
-    this.#housekeeping.abort();
-    this.#stopsAt = this.#clock.monotonic() + budgetMs;
-    if (this.#candidacy) await this.#candidacy.stop();
-    else await this.#stopWork();
-    await this.#stopRunnables(() => true);
-    await Promise.all([...this.#informers.values()].map((informer) => informer.close()));
-  }
-
-  get #stopBudgetMs(): number {
-    return Math.max(0, this.#stopsAt - this.#clock.monotonic());
-  }
-
-  async #stopWork(): Promise<void> {
-    await this.#stopRunnables(this.#isLeaderWork);
-    await Promise.all(this.#controllers.map((controller) => controller.stop(this.#stopBudgetMs)));
-  }
-
-  async #stopRunnables(which: (runnable: Runnable) => boolean): Promise<void> {
-    const stopping = this.#started.filter(which).reverse();
-    this.#started = this.#started.filter((runnable) => !which(runnable));
-    for (const runnable of stopping) {
-      await runnable
-        .stop(this.#stopBudgetMs)
-        .catch((error: unknown) =>
-          this.#logger.error('stop failed', { part: runnable.name, error: messageOf(error) }),
-        );
+    if (!Number.isFinite(budgetMs) || budgetMs < 0)
+      throw new RangeError(`stop budget is ${budgetMs} ms: give a finite time, 0 or more`);
+    if (!this.#stopping) {
+      // Set first: whoever listens to the abort may call again.
+      this.#stopping = Promise.resolve().then(() => this.#stop(budgetMs));
+      this.#move('stopping');
+      this.#ending.abort();
     }
+    return this.#stopping;
+  }
+
+  async #stop(budgetMs: number): Promise<void> {
+    const budget = (this.#budget ??= new StopBudget(this.#clock, budgetMs));
+    if (this.#candidacy) {
+      this.#candidacy.withdraw();
+      await this.#stopLeaderWork(budgetMs);
+      await this.#candidacy.stop(budget);
+    }
+    await this.#parts.stop(() => true, budget);
+    await budget.wait('informers', 'their end', this.#informers.close());
+    this.#move('stopped');
+    this.#hold?.[Symbol.dispose]();
+    this.#rejectElected(
+      failedPrecondition('ManagerStopped', 'the manager was stopped before it was elected'),
+    );
+    if (!budget.error) return;
+    this.#logger.error('stop is incomplete', { error: budget.error.message });
+    throw budget.error;
+  }
+
+  async #stopLeaderWork(budgetMs: number): Promise<void> {
+    this.#budget ??= new StopBudget(this.#clock, budgetMs);
+    await this.#parts.stop((part) => part.needsLeaderElection, this.#budget);
+  }
+
+  #endForLoss(error: Error, budgetMs: number): void {
+    this.#failure ??= { error };
+    this.stop(budgetMs)
+      .catch(() => undefined)
+      .then(this.#options.leaderElection?.onLost)
+      .catch((thrown: unknown) => this.#logger.error('onLost threw', { error: messageOf(thrown) }));
+  }
+
+  /**
+   * Starts, and runs until SIGTERM, SIGINT, or until `signal` aborts; then stops within
+   * `stopBudgetMs` and resolves, so that the program ends with exit code 0. A second SIGTERM or SIGINT
+   * ends the process at once, with exit code 143 or 130.
+   *
+   * Joins a manager that was started before, and resolves when somebody else calls {@link stop}.
+   * @throws StatusError what {@link start} and {@link stop} throw
+   * @throws StatusError FailedPrecondition, reason LeadershipLost, when it led and lost its lease
+   * @example
+   * await using store = await openStore({ engine });
+   * const manager = new Manager({ store }).addController(controller);
+   * await manager.run();
+   */
+  async run(signal?: AbortSignal, options: RunOptions = {}): Promise<void> {
+    demandNotStopped(this.#state, "it can't run");
+    using asked = untilSignalled(this.#clock, signal);
+    const starting = asked.signal.aborted ? Promise.resolve() : this.start();
+    // It ends the start, and the start tells: the failure below is what counts.
+    starting.catch(() => undefined);
+    using over = linkSignals(asked.signal, this.#ending.signal);
+    await aborted(over.signal);
+    await this.stop(options.stopBudgetMs ?? runStopBudgetMs).catch((error: unknown) => {
+      this.#failure ??= { error };
+    });
+    if (this.#failure) throw this.#failure.error;
   }
 
   /** Stops with five seconds' grace. */
   [Symbol.asyncDispose](): Promise<void> {
-    return this.stop(5_000);
+    return this.stop(disposeBudgetMs);
   }
 
-  /** One line per part that can be sick. */
+  /** One line per part that can be sick; the manager itself is healthy while it runs. */
   health(): readonly HealthCheck[] {
-    const store = this.#options.store.health();
-    const storeCheck = {
-      name: 'store',
-      healthy: store.state === 'serving',
-      message: 'error' in store ? store.error.message : store.state,
-    };
-    const caches = [...this.#informers].map(([name, informer]) => ({
-      name: `informer ${name}`,
-      ...informer.health(),
-    }));
-    const stuckAfterMs = this.#options.stuckAfterMs ?? 300_000;
-    const controllers = this.#controllers.map((controller) => {
-      const { longestRunMs, queued } = controller.stats();
-      const healthy = longestRunMs <= stuckAfterMs;
-      const seconds = Math.round(longestRunMs / 1_000);
-      const message = healthy ? `${queued} queued` : `a reconcile has run for ${seconds} s`;
-      return { name: `controller ${controller.name}`, healthy, message };
-    });
+    const { store, stuckAfterMs = 300_000 } = this.#options;
     const election = this.#candidacy ? [this.#candidacy.health()] : [];
-    return [storeCheck, ...caches, ...election, ...controllers];
+    return [
+      managerHealth(this.#state, this.#detail),
+      storeHealth(store),
+      ...this.#informers.health(),
+      ...election,
+      ...this.#parts.health(stuckAfterMs),
+    ];
   }
 
-  async #refreshMetrics(): Promise<void> {
-    const { signal } = this.#housekeeping;
-    while (!signal.aborted) {
-      for (const controller of this.#controllers) controller.refreshMetrics();
-      await sleep(this.#clock, metricsRefreshMs, signal, { background: true });
-    }
+  get #detail(): string {
+    if (this.#failure) return messageOf(this.#failure.error);
+    if (this.#state === 'stopped') return this.#budget?.error?.message ?? '';
+    const waitsFor = this.#waitsFor();
+    return waitsFor === '' ? '' : `waits for ${waitsFor}`;
   }
 
-  async #compact(): Promise<void> {
-    const { store } = this.#options;
-    // A store in another process is compacted there.
-    if (!isEmbedded(store)) return;
-    const { signal } = this.#housekeeping;
-    const pauseMs = this.#options.compactionIntervalMs ?? 60_000;
-    for (;;) {
-      await sleep(this.#clock, pauseMs, signal, { background: true });
-      if (signal.aborted) return;
-      try {
-        await store.compact();
-      } catch (error) {
-        this.#logger.warn('compaction failed, will retry', { error: messageOf(error) });
-      }
-    }
+  #move(next: ManagerState): void {
+    demandMove(this.#state, next);
+    this.#state = next;
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 }

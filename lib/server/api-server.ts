@@ -4,6 +4,7 @@ import {
   type Metrics,
   noMetrics,
   type Random,
+  type Runnable,
   silentLogger,
   StatusError,
   systemClock,
@@ -76,6 +77,16 @@ export interface ListenAddresses {
   readonly grpc: { readonly host: string; readonly port: number };
   readonly rest: { readonly host: string; readonly port: number };
 }
+
+/** How a server is part of a manager. */
+export interface ServerRunnableOptions {
+  /** In the manager's health and errors; default `api`. */
+  readonly name?: string;
+  /** Told of the ports when both transports listen; port 0 has become a free one. */
+  readonly onListening?: (ports: { readonly grpc: number; readonly rest: number }) => void;
+}
+
+const closeGraceMs = 2_000;
 
 /** Of gRPC itself: health and reflection, over gRPC only. */
 const protocolPackages = ['grpc.health.v1', 'grpc.reflection.v1'];
@@ -184,8 +195,30 @@ export class ApiServer {
     }
   }
 
-  async close(): Promise<void> {
-    await Promise.all([this.#grpc.close(), this.#rest.close()]);
+  /**
+   * The server as a part of a manager: it listens when the manager starts it, on every candidate of
+   * an election, and closes within the budget of the manager's stop. Add it last, so that it is
+   * started last and closed first, while what it serves still runs.
+   *
+   * @example
+   * manager.addRunnable(server.runnable({ grpc, rest }, { onListening: (ports) => ready(ports) }));
+   */
+  runnable(addresses: ListenAddresses, options: ServerRunnableOptions = {}): Runnable {
+    const { name = 'api', onListening } = options;
+    return {
+      name,
+      needsLeaderElection: false,
+      start: async () => onListening?.(await this.listen(addresses)),
+      stop: (budgetMs) => this.close(Math.min(closeGraceMs, budgetMs)),
+    };
+  }
+
+  /**
+   * Takes no more calls, ends streams, and lets gRPC calls finish for `graceMs` milliseconds before
+   * they are cut; default 2 s.
+   */
+  async close(graceMs = closeGraceMs): Promise<void> {
+    await Promise.all([this.#grpc.close(graceMs), this.#rest.close()]);
     this.#sessions.close();
     await this.#builtIn?.flush();
   }

@@ -88,7 +88,7 @@ export class GrpcServer {
   }
 
   /** Ends streams, lets calls finish for `graceMs`, then cuts them. */
-  async close(graceMs = 2_000): Promise<void> {
+  async close(graceMs: number): Promise<void> {
     this.#closing.abort();
     await new Promise<void>((resolve) => {
       const cut = systemClock.setTimer(() => this.#server.forceShutdown(), graceMs);

@@ -13,6 +13,7 @@ export {
   ApiServer,
   type ApiServerOptions,
   type ListenAddresses,
+  type ServerRunnableOptions,
 } from './api-server.js';
 export * from './auth/index.js';
 export {

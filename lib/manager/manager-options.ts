@@ -1,0 +1,32 @@
+import type { Clock, Logger, Metrics, Random } from '../base/index.js';
+import type { ObjectStore } from '../store/index.js';
+import type { LeaderElection } from './candidacy.js';
+
+/** Ports of a manager. */
+export interface ManagerOptions {
+  readonly store: ObjectStore;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly logger?: Logger;
+  readonly metrics?: Metrics;
+  /** A cache that has not synced after this long fails the start; default 2 minutes. */
+  readonly syncTimeoutMs?: number;
+  /** A reconcile that runs longer than this makes the manager unhealthy; default 5 minutes. */
+  readonly stuckAfterMs?: number;
+  /**
+   * Controllers run only while this process leads. Until then it is a warm standby: its caches are
+   * synced and its queues filled. Give controllers {@link Manager.store}: what it writes is fenced.
+   */
+  readonly leaderElection?: LeaderElection;
+  /** Pause between compactions of the store's history; default 60 s. */
+  readonly compactionIntervalMs?: number;
+}
+
+/** How {@link Manager.run} stops. */
+export interface RunOptions {
+  /**
+   * Time for the stop, milliseconds; default 25 s, less than the 30 s after which Kubernetes and most
+   * supervisors kill.
+   */
+  readonly stopBudgetMs?: number;
+}

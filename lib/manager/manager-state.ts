@@ -1,0 +1,35 @@
+import { failedPrecondition, StatusError } from '../base/index.js';
+
+/** Where a manager is in its life; see the table at `Manager`. */
+export type ManagerState = 'new' | 'starting' | 'running' | 'stopping' | 'stopped';
+
+const moves: Readonly<Record<ManagerState, readonly ManagerState[]>> = {
+  new: ['starting', 'stopping'],
+  starting: ['running', 'stopping'],
+  running: ['stopping'],
+  stopping: ['stopped'],
+  stopped: [],
+};
+
+/** @throws TypeError for a move that is not in the table: a mistake of the manager itself */
+export function demandMove(from: ManagerState, to: ManagerState): void {
+  if (!moves[from].includes(to)) throw new TypeError(`manager can't go from ${from} to ${to}`);
+}
+
+/** @throws StatusError FailedPrecondition, reason ManagerStopped, once a manager was told to stop */
+export function demandNotStopped(state: ManagerState, what: string): void {
+  if (state !== 'stopping' && state !== 'stopped') return;
+  throw failedPrecondition(
+    'ManagerStopped',
+    `${what}: this manager is ${state}, and a manager runs once; make a new one`,
+  );
+}
+
+/** A start that a stop has ended. */
+export function stoppedWhileStarting(waitsFor: string): StatusError {
+  return new StatusError({
+    code: 'Cancelled',
+    reason: 'ManagerStopped',
+    message: `the manager was stopped while it was starting, when it waited for ${waitsFor}`,
+  });
+}

@@ -1,0 +1,133 @@
+import { type Logger, messageOf, untilAborted } from '../base/index.js';
+import type { StopBudget } from './stop-budget.js';
+
+/** What a manager starts and stops: a controller or a runnable. */
+export interface PartWork {
+  /** With its role: `controller lamp`. */
+  readonly name: string;
+  readonly needsLeaderElection: boolean;
+  /**
+   * A controller: its start waits for caches, and `stop` is to be called although `start` was not, or
+   * has not come back.
+   */
+  readonly isController: boolean;
+  /** What its start waits for now, in words. */
+  readonly waitingFor: () => readonly string[];
+  start(signal: AbortSignal): Promise<void>;
+  stop(budgetMs: number): Promise<void>;
+}
+
+type Phase =
+  | { readonly state: 'waiting' }
+  | { readonly state: 'starting'; readonly starting: Promise<void> }
+  | { readonly state: 'running' }
+  | { readonly state: 'failed' }
+  | { readonly state: 'stopping' }
+  | { readonly state: 'stopped' };
+
+/**
+ * One part's life: waiting, starting, running, stopping, stopped; `failed` when its start rejected or
+ * threw. Each of `start` and `stop` is called at most once, and a start that comes back when nobody
+ * waits for it any more is followed by a stop.
+ */
+export class Part {
+  readonly name: string;
+  readonly needsLeaderElection: boolean;
+  readonly #work: PartWork;
+  readonly #logger: Logger;
+  #phase: Phase = { state: 'waiting' };
+  #failure: string | undefined;
+  #stopping: Promise<void> | undefined;
+
+  constructor(work: PartWork, logger: Logger) {
+    this.name = work.name;
+    this.needsLeaderElection = work.needsLeaderElection;
+    this.#work = work;
+    this.#logger = logger;
+  }
+
+  get state(): Phase['state'] {
+    return this.#phase.state;
+  }
+
+  /** Why it could not be started; undefined when it was never `failed`. */
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  get isController(): boolean {
+    return this.#work.isController;
+  }
+
+  /** Its name, with what its start waits for now. */
+  get describedStart(): string {
+    const waitingFor = this.#work.waitingFor();
+    return waitingFor.length === 0 ? this.name : `${this.name} (${waitingFor.join(', ')})`;
+  }
+
+  /**
+   * Starts it, if it is waiting. Rejects when it can't be started, or as soon as `signal` aborts.
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    if (this.state !== 'waiting') return;
+    this.#phase = { state: 'starting', starting: Promise.resolve() };
+    // From here on it is not waiting, whatever its start looks at. Async, so that what throws at once becomes a rejection.
+    const starting = (async () => this.#work.start(signal))();
+    this.#phase = { state: 'starting', starting };
+    starting.then(
+      () => {
+        if (this.state === 'starting') this.#phase = { state: 'running' };
+      },
+      (error: unknown) => {
+        if (this.state !== 'starting') return;
+        this.#phase = { state: 'failed' };
+        this.#failure = messageOf(error);
+      },
+    );
+    await untilAborted(starting, signal);
+  }
+
+  /**
+   * Stops it, whatever state it is in; what goes wrong is noted in the budget. Called again it waits
+   * for the first.
+   */
+  stop(budget: StopBudget): Promise<void> {
+    this.#stopping ??= this.#end(budget);
+    return this.#stopping;
+  }
+
+  async #end(budget: StopBudget): Promise<void> {
+    const phase = this.#phase;
+    this.#phase = { state: 'stopping' };
+    if (await this.#mustStop(phase, budget)) await this.#stop(budget);
+    this.#phase = { state: 'stopped' };
+  }
+
+  /** Whether there is something to stop; a start that is under way is waited for first. */
+  async #mustStop(phase: Phase, budget: StopBudget): Promise<boolean> {
+    if (phase.state === 'running' || this.#work.isController) return true;
+    if (phase.state !== 'starting') return false;
+    const outcome = await budget.wait(this.name, 'its start', phase.starting);
+    if (outcome.type === 'late') this.#stopWhenStarted(phase.starting);
+    return outcome.type === 'done';
+  }
+
+  #stopWhenStarted(starting: Promise<void>): void {
+    starting
+      .then(() => this.#work.stop(0))
+      .catch((error: unknown) =>
+        this.#logger.warn('a part that was left behind while it started has failed', {
+          part: this.name,
+          error: messageOf(error),
+        }),
+      );
+  }
+
+  async #stop(budget: StopBudget): Promise<void> {
+    const stopping = (async () => this.#work.stop(budget.partMs))();
+    const outcome = await budget.wait(this.name, 'its stop', stopping);
+    if (outcome.type !== 'failed') return;
+    this.#logger.error('stop failed', { part: this.name, error: messageOf(outcome.error) });
+    budget.failed(this.name, outcome.error);
+  }
+}

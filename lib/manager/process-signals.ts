@@ -1,0 +1,37 @@
+import { constants } from 'node:os';
+import { type Clock, linkSignals } from '../base/index.js';
+
+const endingSignals = ['SIGTERM', 'SIGINT'] as const;
+type EndingSignal = (typeof endingSignals)[number];
+
+/** Ctrl-C reaches a child of npm twice, from the terminal and from npm: within this time it is one. */
+const echoMs = 200;
+
+/**
+ * A signal that aborts at SIGTERM, SIGINT, or when `asked` aborts. From then on another SIGTERM or
+ * SIGINT ends the process at once, with the exit code that shells give it (143, 130). The handlers go
+ * when it is disposed of.
+ */
+export function untilSignalled(
+  clock: Clock,
+  asked: AbortSignal | undefined,
+): Disposable & { readonly signal: AbortSignal } {
+  const signalled = new AbortController();
+  const link = linkSignals(signalled.signal, ...(asked ? [asked] : []));
+  let first: { readonly name: EndingSignal; readonly at: number } | undefined;
+  const handle = (name: EndingSignal): void => {
+    const now = clock.monotonic();
+    if (first?.name === 'SIGINT' && name === 'SIGINT' && now - first.at < echoMs) return;
+    if (link.signal.aborted) process.exit(128 + constants.signals[name]);
+    first = { name, at: now };
+    signalled.abort();
+  };
+  for (const name of endingSignals) process.on(name, handle);
+  return {
+    signal: link.signal,
+    [Symbol.dispose]() {
+      for (const name of endingSignals) process.off(name, handle);
+      link[Symbol.dispose]();
+    },
+  };
+}

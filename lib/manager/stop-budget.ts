@@ -1,0 +1,68 @@
+import { type Clock, type Outcome, sleep, StatusError, within } from '../base/index.js';
+
+/** What ends at once needs a moment to say so. */
+const floorMs = 100;
+/** Kept back from what parts are told, so that those behind one that hangs can still be stopped. */
+const reserveMaxMs = 1_000;
+const reserveShare = 0.2;
+
+/** The time that a stop has, and what went wrong in it. */
+export class StopBudget {
+  readonly #clock: Clock;
+  readonly #budgetMs: number;
+  readonly #endsAt: number;
+  readonly #tellEndsAt: number;
+  readonly #problems: string[] = [];
+  #late = false;
+
+  /** @param budgetMs 0 or more, finite; at least 100 ms are given in any case */
+  constructor(clock: Clock, budgetMs: number) {
+    this.#clock = clock;
+    this.#budgetMs = budgetMs;
+    const now = clock.monotonic();
+    this.#endsAt = now + Math.max(budgetMs, floorMs);
+    this.#tellEndsAt = now + budgetMs - Math.min(reserveMaxMs, budgetMs * reserveShare);
+  }
+
+  /** What a part is told that it has, in milliseconds. */
+  get partMs(): number {
+    return Math.max(0, this.#tellEndsAt - this.#clock.monotonic());
+  }
+
+  /**
+   * How long a part is waited for: one that hangs takes half of what is kept back, so that there is
+   * always something left for the next one, and the sum never exceeds the budget.
+   */
+  get #patienceMs(): number {
+    const leftMs = Math.max(0, this.#endsAt - this.#clock.monotonic());
+    return this.partMs + (leftMs - this.partMs) / 2;
+  }
+
+  /** Waits for the stop of `part` as long as there is time; what goes wrong is noted, never thrown. */
+  async wait<T>(part: string, doing: string, work: Promise<T>): Promise<Outcome<T>> {
+    const startedAt = this.#clock.monotonic();
+    const outcome = await within(work, (over) => sleep(this.#clock, this.#patienceMs, over));
+    if (outcome.type === 'late') {
+      this.#late = true;
+      const waitedMs = Math.round(this.#clock.monotonic() - startedAt);
+      this.#problems.push(`${part} was left behind: ${doing} took longer than ${waitedMs} ms`);
+    }
+    return outcome;
+  }
+
+  /** Notes a part that could not be stopped. */
+  failed(part: string, error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    this.#problems.push(`${part} failed to stop: ${message}`);
+  }
+
+  /** The error that names everything that went wrong; undefined when nothing did. */
+  get error(): StatusError | undefined {
+    if (this.#problems.length === 0) return undefined;
+    return new StatusError({
+      code: this.#late ? 'DeadlineExceeded' : 'Unknown',
+      reason: this.#late ? 'StopTimeout' : 'StopFailed',
+      message: `not everything stopped within ${this.#budgetMs} ms: ${this.#problems.join('; ')}`,
+    });
+  }
+}
