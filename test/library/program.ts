@@ -1,0 +1,47 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { eventually } from 'kedge/testing';
+
+/** How a program ended. */
+export interface ProgramEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** A program of its own process, and what it printed so far. */
+export class Program implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly ended: Promise<ProgramEnd>;
+  #end: ProgramEnd | undefined;
+  output = '';
+
+  constructor(file: string, args: readonly string[], cwd?: string) {
+    const options = { cwd, stdio: ['ignore', 'pipe', 'pipe'] as ['ignore', 'pipe', 'pipe'] };
+    const child = spawn(process.execPath, [file, ...args], options);
+    this.#child = child;
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (bytes) => (this.output += String(bytes)));
+    this.ended = new Promise((resolve) =>
+      child.once('close', (code, signal) => {
+        this.#end = { code, signal };
+        resolve(this.#end);
+      }),
+    );
+  }
+
+  /** Resolves once it has printed `text`; fails when it ends before. */
+  async prints(text: string): Promise<void> {
+    const seen = (): boolean => this.output.includes(text);
+    await eventually(`"${text}" in ${JSON.stringify(this.output)}`, () => seen() || this.#end);
+    if (!seen())
+      throw new Error(`ended ${JSON.stringify(this.#end)} without "${text}": ${this.output}`);
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.ended;
+  }
+}
