@@ -1,8 +1,9 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { runExample } from '../library/program.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -64,14 +65,12 @@ describe('examples in the documentation', function () {
   });
 
   programs.forEach(({ name, text }, i) => {
-    it(`runs as printed: ${name}`, () => {
-      const output = execFileSync(process.execPath, [join(folder, `example-${i}.js`)], {
-        // A folder of its own: examples that store things store them in ./data.
-        cwd: mkdtempSync(join(folder, 'run-')),
-        encoding: 'utf8',
-        timeout: 20_000,
-      });
+    it(`runs as printed: ${name}`, async () => {
       const expected = blocks(text, 'text').at(-1);
+      // A folder of its own: examples that store things store them in ./data.
+      const cwd = mkdtempSync(join(folder, 'run-'));
+      const file = join(folder, `example-${i}.js`);
+      const output = await runExample(file, cwd, { code: text, prints: expected });
       if (expected !== undefined) expect(output).to.equal(expected);
     });
   });

@@ -45,3 +45,25 @@ export class Program implements AsyncDisposable {
     await this.ended;
   }
 }
+
+/** A program of a page, and what the page says that it prints. */
+export interface Example {
+  readonly code: string;
+  readonly prints: string | undefined;
+}
+
+/**
+ * Runs the compiled program of a page to its end, and gives back what it printed. One that runs until
+ * it is told to stop is sent SIGTERM when it has printed what it should.
+ * @throws Error when it ends with another exit code than 0
+ */
+export async function runExample(file: string, cwd: string, example: Example): Promise<string> {
+  await using program = new Program(file, [], cwd);
+  if (example.code.includes('await manager.run()')) {
+    await program.prints(example.prints ?? '');
+    program.kill('SIGTERM');
+  }
+  const { code, signal } = await program.ended;
+  if (code !== 0) throw new Error(`ended with ${code ?? signal}: ${program.output}`);
+  return program.output;
+}

@@ -1,13 +1,12 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { runExample } from '../library/program.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-const run = promisify(execFile);
 
 /** The program of a page, or of a part of it, and what the page says that it prints. */
 interface Program {
@@ -78,15 +77,15 @@ describe('the tutorial and guides, typed into an empty folder', function () {
       expect(named).to.equal('');
     });
 
-    for (const { name, file, prints } of programs)
+    for (const { name, file, code, prints } of programs)
       it(`${name} prints what it says${times > 1 ? ', also the second time' : ''}`, async () => {
         // A folder of its own: programs that store things store them in ./data.
         const cwd = mkdtempSync(join(project, 'run-'));
         const program = join(project, `${file}.js`);
         expect(prints, 'a text block with the output').to.be.a('string');
         for (let time = 1; time <= times; time += 1) {
-          const { stdout } = await run(process.execPath, [program], { cwd, timeout: 20_000 });
-          expect(stdout, `run ${time}`).to.equal(prints);
+          const output = await runExample(program, cwd, { code, prints });
+          expect(output, `run ${time}`).to.equal(prints);
         }
       });
   };
