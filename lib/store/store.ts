@@ -232,7 +232,8 @@ export interface VerifyReport {
 export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
   /**
    * Names the history that revisions belong to; a restored backup gets another. A store in another
-   * process changes it when it meets another history there.
+   * process changes it when it meets another history there. 1 to 64 letters, digits, `-` and `_`: watch
+   * cursors hold it.
    */
   readonly storeId: string;
   health(): StoreHealth;

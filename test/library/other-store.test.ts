@@ -1,13 +1,19 @@
+import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import {
   type ApiObject,
+  backupToFile,
   type EmbeddedStore,
   kindOf,
   MemoryEngine,
   openStore,
+  restoreBackup,
   SharedInformer,
   type StatusError,
+  type WatchPosition,
 } from 'kedge';
 import { ApiClient, ResourceClient } from 'kedge/client';
 import { methodTable } from 'kedge/rpc';
@@ -40,6 +46,10 @@ function freePort(): Promise<number> {
       server.close(() => resolve(port));
     });
   });
+}
+
+async function storeListed(store: EmbeddedStore): Promise<readonly Lamp[]> {
+  return (await store.list(lamps)).items;
 }
 
 async function storeOf(names: readonly string[], room: string): Promise<EmbeddedStore> {
@@ -150,6 +160,46 @@ describe('clients of a server whose store is another one all at once', function 
       .catch((error: unknown) => error);
     expect((refusal as StatusError).reason).to.equal('OtherStore');
     await first.close();
+    await second.close();
+  });
+
+  it('find a restored backup: cursors and bare revisions of before are refused, and what comes later is told', async () => {
+    const first = await storeOf(['kept'], 'hall');
+    await serve(first);
+    const remote = client.resource(lamps);
+    const folder = await mkdtemp(join(tmpdir(), 'kedge-restored-'));
+    const file = join(folder, 'lamps.backup');
+    await backupToFile(first, file);
+    await first.create(lamps, { name: 'lost', room: 'hall' });
+    const { cursor, revision } = await remote.list();
+    await server.close();
+    await first.close();
+    const engine = new MemoryEngine();
+    await restoreBackup(file, engine);
+    await rm(folder, { recursive: true });
+    const second = await openStore({ engine });
+    for (let n = 0; n < 5; n += 1)
+      await second.create(lamps, { name: `later-${n}`, room: 'attic' });
+    await serve(second);
+    const reasonFrom = async (position: WatchPosition): Promise<unknown> => {
+      const { signal } = new AbortController();
+      const watch = remote.watch({ ...position, signal });
+      const refusal = await watch[Symbol.asyncIterator]()
+        .next()
+        .catch((error: unknown) => error);
+      return (refusal as StatusError).reason;
+    };
+    await eventually('the second server', () => remote.get({ name: 'kept' }));
+    expect(await reasonFrom({ cursor })).to.equal('OtherStore');
+    expect(await reasonFrom({ fromRevision: revision })).to.equal('Compacted');
+    const stop = new AbortController();
+    const told: string[] = [];
+    const known = (await storeListed(second)).filter(({ name }) => name === 'kept');
+    for await (const { type, object } of remote.follow({ cursor, known, signal: stop.signal })) {
+      told.push(`${type} ${object.name}`);
+      if (told.length === 5) stop.abort();
+    }
+    expect(told.sort()).to.deep.equal([0, 1, 2, 3, 4].map((n) => `MODIFIED later-${n}`));
     await second.close();
   });
 });
