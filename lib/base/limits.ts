@@ -20,8 +20,8 @@ export const limits = {
   historyAgeMs: 3_600_000,
   /** Encoded bytes of history: beyond, it is compacted whatever its age. */
   historyBytesMax: 1_073_741_824,
-  /** Records between two durable compaction marks. */
-  compactionStepRecords: 5_000,
+  /** Records that a compaction passes with one write: other writes wait for it. */
+  compactionStepRecords: 1_000,
   /** Share of the time that a compaction works while the history is not over its bytes. */
   compactionTimeShare: 0.5,
   /** Free bytes below which the store takes only what leads to less, and below half of which only final deletions. */

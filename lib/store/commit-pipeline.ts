@@ -69,6 +69,14 @@ export class CommitPipeline<C extends Commit> {
     while (this.#running) await this.#running;
   }
 
+  /**
+   * Refuses writes as after a failed batch, because another write to the same log failed. What is in
+   * flight ends as it ends.
+   */
+  fail(cause: unknown): void {
+    this.#poison([], cause);
+  }
+
   /** Writes are possible again: what failed is settled, and its outcome was read back. */
   revive(): void {
     this.#failure = undefined;
@@ -127,7 +135,8 @@ export class CommitPipeline<C extends Commit> {
   }
 
   #poison(batch: readonly C[], cause: unknown): void {
-    this.#failure = new StatusError({
+    const known = this.#failure !== undefined;
+    this.#failure ??= new StatusError({
       code: 'Unavailable',
       reason: 'StorePoisoned',
       message: `the store can't write (${messageOf(cause)}); whether the last writes happened is unknown until it is opened again`,
@@ -137,6 +146,6 @@ export class CommitPipeline<C extends Commit> {
     this.#queue = [];
     this.#queuedBytes = 0;
     for (const commit of waiting) commit.reject(this.#failure);
-    this.#options.onFailure(this.#failure);
+    if (!known) this.#options.onFailure(this.#failure);
   }
 }

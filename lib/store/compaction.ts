@@ -2,11 +2,22 @@ import { limits, type TimeShare } from '../base/index.js';
 import { type Checkpoint, countRecord, type Engine, type RecordAddress } from './engine.js';
 import { decodeHead, type RecordHead } from './record-codec.js';
 
+/** What a compaction writes at once. */
+export interface CompactionStep {
+  readonly checkpoint: Checkpoint;
+  /** Records that are superseded at the checkpoint. */
+  readonly superseded: readonly RecordAddress[];
+  /** Encoded bytes of history that the mark passes. */
+  readonly bytes: number;
+}
+
 /** What a compaction may touch. */
 export interface CompactionOptions {
-  readonly engine: Engine;
+  readonly engine: Pick<Engine, 'scan'>;
   /** Mark of the last compaction. */
   readonly from: Checkpoint;
+  /** Superseded records below that mark that are still there; they go with the first step. */
+  readonly garbage: readonly RecordAddress[];
   /** Visible revision. */
   readonly to: number;
   readonly keepEvents: number;
@@ -19,20 +30,21 @@ export interface CompactionOptions {
   readonly share: TimeShare;
   /** Stops between two steps; what was done stays done. */
   readonly signal: AbortSignal;
-  /** Runs when a mark is durable, before anything is dropped below it, with the bytes it passed. */
-  readonly onMark: (mark: Checkpoint, bytes: number) => void;
+  /** Makes a step durable, whole or not at all. */
+  readonly save: (step: CompactionStep) => Promise<void>;
 }
 
 /**
  * Moves the mark over history that is both older than the age and beyond the number kept, or beyond
  * the bytes, and drops what is superseded below it. The last record of a living object stays.
  *
- * Each record names the one it replaced, so a compaction reads only what it passes. Records go in
- * ascending order: a crash in between never leaves a deleted object's record without its tombstone,
- * which would bring it back. The mark is durable before anything goes.
+ * Each record names the one it replaced, so a compaction reads only what it passes. That is also why
+ * mark and drops are one write, and why what lies superseded below the mark goes first: a record that
+ * outlives the tombstone after it is a deleted object that came back.
  */
 export async function compactLog(options: CompactionOptions): Promise<void> {
   let mark = options.from;
+  let { garbage } = options;
   let step: RecordHead[] = [];
   let passedBytes = 0;
   const tooMuch = (): boolean => options.historyBytes - passedBytes > options.historyBytesMax;
@@ -41,23 +53,18 @@ export async function compactLog(options: CompactionOptions): Promise<void> {
     revision <= options.to &&
     ((revision <= options.to - options.keepEvents && at < options.olderThan) || tooMuch());
   const flush = async (): Promise<void> => {
-    const last = step.at(-1);
-    if (!last) return;
+    if (step.length === 0 && garbage.length === 0) return;
     const { checkpoint, drops } = pass(mark, step);
-    await options.engine.saveCheckpoint(checkpoint);
-    options.onMark(
-      checkpoint,
-      step.reduce((sum, record) => sum + record.size, 0),
-    );
-    for (let at = 0; at < drops.length; at += limits.watchBatchEvents)
-      await options.engine.drop(drops.slice(at, at + limits.watchBatchEvents));
+    const bytes = step.reduce((sum, record) => sum + record.size, 0);
+    await options.save({ checkpoint, superseded: [...garbage, ...drops], bytes });
     mark = checkpoint;
+    garbage = [];
     step = [];
     await rest();
   };
   // Nothing is read that can't be due.
   const through = tooMuch() ? options.to : options.to - options.keepEvents;
-  if (through <= mark.revision) return;
+  if (through <= mark.revision) return flush();
   for await (const chunk of options.engine.scan(mark.revision, { through })) {
     for (const raw of chunk) {
       const record = decodeHead(raw);

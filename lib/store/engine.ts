@@ -41,19 +41,23 @@ export interface ScanOptions {
 /**
  * Where the log lives. An engine stores bytes durably and gives them back; all semantics (versions,
  * conflicts, visibility, watch, checksums) sit above it and are the same for every engine.
+ *
+ * After `append` or `saveCheckpoint` rejected, its outcome is unknown, and both reject until the engine
+ * was closed and opened again: only then is it certain what the log holds.
  */
 export interface Engine {
   /** Opens or creates. @throws StatusError FailedPrecondition when another process holds it, DataLoss on damage. */
   open(newStoreId: () => string): Promise<EngineState>;
   /** Records after `revision` in order of revision and index, in chunks of at most some hundreds. */
   scan(revision: number, options?: ScanOptions): AsyncIterable<readonly EngineRecord[]>;
-  /** Makes the records durable, all or none. After a rejection the outcome is unknown. */
+  /** Makes the records durable, all or none. */
   append(records: readonly EngineRecord[]): Promise<void>;
   get(address: RecordAddress): Promise<Buffer | undefined>;
-  /** Records `checkpoint` durably, before anything is dropped. */
-  saveCheckpoint(checkpoint: Checkpoint): Promise<void>;
-  /** Forgets records, all or none; after a crash a later call may be undone while earlier ones hold. */
-  drop(addresses: readonly RecordAddress[]): Promise<void>;
+  /**
+   * Records `checkpoint` and forgets `superseded`, durably, both or neither: were the mark durable
+   * without its drops, the log would hold records that no later compaction looks at.
+   */
+  saveCheckpoint(checkpoint: Checkpoint, superseded?: readonly RecordAddress[]): Promise<void>;
   /**
    * Tells that everything up to `revision` was read back and is whole: from then on a log that ends
    * before it is refused. Durable when it resolves. Absent where a log can't lose its end.

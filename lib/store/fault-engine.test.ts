@@ -55,8 +55,7 @@ function faulty(
     },
     append: (records) => call(() => inner.append(records)),
     get: (address) => call(() => inner.get(address)),
-    saveCheckpoint: (mark) => call(() => inner.saveCheckpoint(mark)),
-    drop: (addresses) => call(() => inner.drop(addresses)),
+    saveCheckpoint: (mark, superseded) => call(() => inner.saveCheckpoint(mark, superseded)),
     close: () => inner.close(),
   };
 }

@@ -76,6 +76,10 @@ export class LevelEngine implements ReplaceableEngine {
   #open: Level<Buffer, Buffer> | undefined;
   #storeId = '';
   #highWater: HighWaterMark | undefined;
+  /** Settles when every write so far has; never rejects. */
+  #writes: Promise<void> = Promise.resolve();
+  /** Why a write failed since the database was opened. */
+  #failure: StatusError | undefined;
   /** A file that is there from the begin of opening until every record was read once. */
   readonly #openingMark: string;
   #marked = false;
@@ -109,6 +113,7 @@ export class LevelEngine implements ReplaceableEngine {
         throw this.#damaged('its CURRENT file is missing');
       await this.#markOpening();
       this.#open = await this.#openDatabase();
+      this.#failure = undefined;
       // LevelDB syncs the files that it makes, and not all of their names.
       await this.#files.syncDirectory(this.#path);
       const meta = await this.#loadMeta(newStoreId, mark.type !== 'missing');
@@ -181,14 +186,37 @@ export class LevelEngine implements ReplaceableEngine {
     return meta;
   }
 
-  #saveMeta(meta: Meta): Promise<void> {
+  /** Writes the meta record and forgets records, in one batch. */
+  #saveMeta(meta: Meta, superseded: readonly RecordAddress[] = []): Promise<void> {
     const text = Buffer.from(JSON.stringify(meta));
     const head = Buffer.alloc(4);
     head.writeUInt32BE(crc32(text));
-    return this.#db
-      .batch()
-      .put(metaKey, Buffer.concat([head, text]))
-      .write(synced);
+    return this.#write(() => {
+      const batch = this.#db.batch().put(metaKey, Buffer.concat([head, text]));
+      for (const address of superseded) batch.del(encodeKey(address));
+      return batch.write(synced);
+    });
+  }
+
+  /**
+   * Runs one write at a time, and none after one that failed. LevelDB would take the next one, but a
+   * record that was written in part shifts everything after it: what is acknowledged then may not be
+   * found again.
+   */
+  #write(work: () => Promise<void>): Promise<void> {
+    const written = this.#writes.then(() => {
+      if (this.#failure) throw this.#failure;
+      return work();
+    });
+    this.#writes = written.catch((cause: unknown) => {
+      this.#failure ??= new StatusError({
+        code: 'Unavailable',
+        reason: 'WriteFailed',
+        message: `an earlier write failed (${messageOf(cause)}); nothing is written until the database is opened again`,
+        cause,
+      });
+    });
+    return written;
   }
 
   #markAt(path: string): HighWaterMark {
@@ -258,14 +286,13 @@ export class LevelEngine implements ReplaceableEngine {
   async append(records: readonly EngineRecord[]): Promise<void> {
     const options = this.#options.unsafeNoSync ? unsynced : synced;
     const last = records.at(-1);
-    if (last && records.length === 1) {
+    await this.#write(() => {
       // What a lone writer waits for: no batch to make and to close.
-      await this.#db.put(encodeKey(last), last.bytes, options);
-    } else {
+      if (last && records.length === 1) return this.#db.put(encodeKey(last), last.bytes, options);
       const batch = this.#db.batch();
       for (const record of records) batch.put(encodeKey(record), record.bytes);
-      await batch.write(options);
-    }
+      return batch.write(options);
+    });
     if (last) this.#highWater?.note(last.revision);
   }
 
@@ -290,14 +317,8 @@ export class LevelEngine implements ReplaceableEngine {
     }
   }
 
-  saveCheckpoint(checkpoint: Checkpoint): Promise<void> {
-    return this.#saveMeta({ schemaVersion, storeId: this.#storeId, checkpoint });
-  }
-
-  async drop(addresses: readonly RecordAddress[]): Promise<void> {
-    const batch = this.#db.batch();
-    for (const address of addresses) batch.del(encodeKey(address));
-    await batch.write(unsynced);
+  saveCheckpoint(checkpoint: Checkpoint, superseded: readonly RecordAddress[] = []): Promise<void> {
+    return this.#saveMeta({ schemaVersion, storeId: this.#storeId, checkpoint }, superseded);
   }
 
   async confirm(revision: number): Promise<void> {

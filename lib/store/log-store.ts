@@ -8,7 +8,6 @@ import {
   StatusError,
   systemClock,
   systemRandom,
-  TimeShare,
 } from '../base/index.js';
 import {
   type AnyKind,
@@ -23,11 +22,11 @@ import {
 } from '../object/index.js';
 import { writeBackup } from './backup.js';
 import { type Commit, CommitPipeline } from './commit-pipeline.js';
-import { compactLog } from './compaction.js';
-import type { Checkpoint, Engine, EngineState } from './engine.js';
+import type { Engine, EngineState } from './engine.js';
 import { Expiries } from './expiries.js';
 import { initialBatches } from './initial-events.js';
 import type { LazyObject } from './lazy-object.js';
+import { LogHistory } from './log-history.js';
 import { typed } from './object-index.js';
 import { PagedLists } from './paged-lists.js';
 import { type Expiry, type Restored, restoreIndex } from './restore.js';
@@ -69,6 +68,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
   readonly #engine: Engine;
   readonly #pipeline: CommitPipeline<Writing>;
   readonly #hub: WatchHub;
+  readonly #history: LogHistory;
   readonly #restored: Restored;
   readonly #pages: PagedLists;
   readonly #expiries: Expiries;
@@ -76,8 +76,6 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
   readonly #closing = new AbortController();
   /** Last assigned revision; visible revision <= durable revision <= assigned revision. */
   #assigned: number;
-  #checkpoint: Checkpoint;
-  #historyBytes: number;
   #health: StoreHealth = { state: 'serving' };
   /** Work beside the commits that must not overlap: compaction, verification, revival. */
   #background: Promise<unknown> = Promise.resolve();
@@ -93,8 +91,6 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     this.#engine = engine;
     this.#restored = restored;
     this.#assigned = restored.revision;
-    this.#checkpoint = state.checkpoint;
-    this.#historyBytes = restored.historyBytes;
     this.#pages = new PagedLists(this.#clock, this.#random);
     this.#hub = new WatchHub({
       engine,
@@ -108,6 +104,16 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
       append: (records) => engine.append(records),
       publish: (batch) => this.#publish(batch),
       onFailure: (error) => this.#poisoned(error),
+    });
+    this.#history = new LogHistory({
+      engine,
+      clock: this.#clock,
+      bounds: options,
+      checkpoint: state.checkpoint,
+      bytes: restored.historyBytes,
+      garbage: restored.garbage,
+      onCompacting: (revision) => this.#hub.setCompacted(revision),
+      onFailure: (cause) => this.#pipeline.fail(cause),
     });
     this.#space = new SpaceGuard(engine, this.#clock, options.freeBytesFloor);
     this.#expiries = new Expiries(this.#clock, (due) => this.#expire(due), restored.expiries);
@@ -233,7 +239,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
         bytes += change.size;
       }
     }
-    this.#historyBytes += bytes;
+    this.#history.add(bytes);
     this.#space.noteWritten(bytes);
     this.#hub.publish(published);
   }
@@ -263,19 +269,23 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
   }
 
   async #revive(): Promise<void> {
-    const survived = await reviveEngine({
+    // What was in flight ends first: it may still become visible.
+    await this.#pipeline.drain();
+    const revived = await reviveEngine({
       engine: this.#engine,
       clock: this.#clock,
       random: this.#random,
       logger: this.#logger,
       storeId: this.storeId,
       revision: this.revision,
+      checkpoints: this.#history.possibleMarks,
       freeBytesFloor: this.#options.freeBytesFloor ?? limits.freeBytesFloor,
       signal: this.#closing.signal,
     });
-    if (!survived || this.#health.state === 'closed') return;
+    if (!revived || this.#health.state === 'closed') return;
+    this.#history.settle(revived.checkpoint);
     this.#index.clearPending();
-    this.#publish(changesOf(survived, this.#index));
+    this.#publish(changesOf(revived.survived, this.#index));
     this.#assigned = this.revision;
     this.#pipeline.revive();
     this.#health = { state: 'serving' };
@@ -297,25 +307,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
   }
 
   compact(): Promise<void> {
-    const options = this.#options;
-    return this.#exclusively(() =>
-      compactLog({
-        engine: this.#engine,
-        from: this.#checkpoint,
-        to: this.revision,
-        keepEvents: options.historyEvents ?? limits.historyEvents,
-        olderThan: this.#clock.now() - (options.historyAgeMs ?? limits.historyAgeMs),
-        historyBytes: this.#historyBytes,
-        historyBytesMax: options.historyBytesMax ?? limits.historyBytesMax,
-        share: new TimeShare(this.#clock, limits.compactionTimeShare, this.#closing.signal),
-        signal: this.#closing.signal,
-        onMark: (mark, bytes) => {
-          this.#checkpoint = mark;
-          this.#historyBytes -= bytes;
-          this.#hub.setCompacted(mark.revision);
-        },
-      }),
-    );
+    return this.#exclusively(() => this.#history.compact(this.revision, this.#closing.signal));
   }
 
   backup(sink: (bytes: Buffer) => Promise<void>): Promise<BackupReport> {
@@ -329,7 +321,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
       verifyLog(
         this.#engine,
         {
-          checkpoint: this.#checkpoint,
+          checkpoint: this.#history.checkpoint,
           revision: this.revision,
           kinds: this.#index.snapshotAll(),
         },
@@ -365,8 +357,6 @@ export async function openStore(options: StoreOptions): Promise<EmbeddedStore> {
   const state = await engine.open(() => random.uuid());
   try {
     const restored = await restoreIndex(engine, state);
-    for (let at = 0; at < restored.garbage.length; at += limits.watchBatchEvents)
-      await engine.drop(restored.garbage.slice(at, at + limits.watchBatchEvents));
     await engine.confirm?.(restored.revision);
     return new LogStore(options, state, restored);
   } catch (error) {

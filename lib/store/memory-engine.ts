@@ -56,13 +56,9 @@ export class MemoryEngine implements ReplaceableEngine {
     return Promise.resolve(same ? found.bytes : undefined);
   }
 
-  saveCheckpoint(checkpoint: Checkpoint): Promise<void> {
+  saveCheckpoint(checkpoint: Checkpoint, superseded: readonly RecordAddress[] = []): Promise<void> {
     if (this.#state) this.#state = { ...this.#state, checkpoint };
-    return Promise.resolve();
-  }
-
-  drop(addresses: readonly RecordAddress[]): Promise<void> {
-    const gone = new Set(addresses.map((a) => `${a.revision}.${a.index}`));
+    const gone = new Set(superseded.map((a) => `${a.revision}.${a.index}`));
     this.#records = this.#records.filter((r) => !gone.has(`${r.revision}.${r.index}`));
     return Promise.resolve();
   }

@@ -83,7 +83,7 @@ export interface Restored {
   readonly revision: number;
   /** Encoded bytes above the compaction mark. */
   readonly historyBytes: number;
-  /** Superseded records below the mark that an interrupted compaction left. */
+  /** Superseded records below the mark: an earlier release dropped them after the mark, or not at all. */
   readonly garbage: readonly RecordAddress[];
   readonly expiries: readonly Expiry[];
 }

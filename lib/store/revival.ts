@@ -8,7 +8,7 @@ import {
   sleep,
   StatusError,
 } from '../base/index.js';
-import type { Engine } from './engine.js';
+import type { Checkpoint, Engine } from './engine.js';
 import { type DecodedRecord, decodeRecord } from './record-codec.js';
 import { DensityCheck, demandTail } from './restore.js';
 
@@ -23,21 +23,29 @@ export interface RevivalOptions {
   readonly storeId: string;
   /** Last revision that readers see: the log must still reach it. */
   readonly revision: number;
+  /** The marks that the log may have: the last one known, and one whose writing failed. */
+  readonly checkpoints: readonly Checkpoint[];
   /** Free bytes needed before a try. */
   readonly freeBytesFloor: number;
   readonly signal: AbortSignal;
+}
+
+/** What the failed writes left. */
+export interface Revived {
+  /** Records after the visible revision that had reached the disk after all. */
+  readonly survived: readonly DecodedRecord[];
+  /** The mark that is on the disk. */
+  readonly checkpoint: Checkpoint;
 }
 
 /**
  * Reopens an engine whose write failed, again and again until it succeeds, and gives back what of
  * the failed writes had reached the disk after all. Undefined when the signal aborted.
  *
- * LevelDB stays unwritable after one failed write even when there is room again
- * (research/reliability.md section 1), and what became of that write only the log can tell.
+ * LevelDB stays unwritable after one failed write even when there is room again, and what became of
+ * that write only the log can tell.
  */
-export async function reviveEngine(
-  options: RevivalOptions,
-): Promise<readonly DecodedRecord[] | undefined> {
+export async function reviveEngine(options: RevivalOptions): Promise<Revived | undefined> {
   const { engine, clock, logger, signal } = options;
   for (let failures = 0; ; failures += 1) {
     const delayMs = backoffDelayMs(backoff, failures, options.random);
@@ -57,7 +65,7 @@ export async function reviveEngine(
   }
 }
 
-async function reopen(options: RevivalOptions): Promise<readonly DecodedRecord[]> {
+async function reopen(options: RevivalOptions): Promise<Revived> {
   const { engine, revision } = options;
   const state = await engine.open(() => options.storeId);
   if (state.storeId !== options.storeId)
@@ -65,6 +73,13 @@ async function reopen(options: RevivalOptions): Promise<readonly DecodedRecord[]
       code: 'DataLoss',
       reason: 'OtherStore',
       message: `the data directory holds store ${state.storeId} now, ${options.storeId} was open`,
+    });
+  const { checkpoint } = state;
+  if (!options.checkpoints.some((mark) => sameMark(mark, checkpoint)))
+    throw new StatusError({
+      code: 'DataLoss',
+      reason: 'CheckpointMismatch',
+      message: `the store's compaction mark is at revision ${checkpoint.revision} now, and nothing here moved it there; restore the data directory from a backup`,
     });
   const density = new DensityCheck(revision);
   const survived: DecodedRecord[] = [];
@@ -79,8 +94,12 @@ async function reopen(options: RevivalOptions): Promise<readonly DecodedRecord[]
     }
   }
   density.end();
-  const compacted = state.checkpoint.revision >= revision;
+  const compacted = checkpoint.revision >= revision;
   demandTail(reached || compacted ? density.revision : 0, Math.max(revision, state.highWater));
   await engine.confirm?.(density.revision);
-  return survived;
+  return { survived, checkpoint };
+}
+
+function sameMark(a: Checkpoint, b: Checkpoint): boolean {
+  return a.revision === b.revision && a.objects === b.objects && a.hash === b.hash;
 }
