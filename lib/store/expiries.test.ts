@@ -120,7 +120,6 @@ describe('expiries', () => {
       scan: inner.scan.bind(inner),
       get: inner.get.bind(inner),
       saveCheckpoint: inner.saveCheckpoint.bind(inner),
-      drop: inner.drop.bind(inner),
       replace: inner.replace.bind(inner),
       async append(records: readonly EngineRecord[]): Promise<void> {
         if (engine.hold) await new Promise<void>((resolve) => waiting.push(resolve));
