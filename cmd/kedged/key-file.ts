@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { failedPrecondition, invalid } from 'kedge';
 import type { KeySource } from '@kedge/controllers';
 
+/** The file of the daemon's own keys, in its data directory. */
+export const keyFileName = 'kek';
 const keyBytes = 32;
 
 async function exists(path: string): Promise<boolean> {
@@ -88,7 +90,7 @@ export async function loadKeys(
       decodeAll(await readFile(kekFile, 'utf8'), 'secrets.kekFile');
     return { keys: await read(), next: read, settled: nothing };
   }
-  const file = join(dataDirectory, 'kek');
+  const file = join(dataDirectory, keyFileName);
   return {
     keys: await ownKeys(dataDirectory, file),
     next: async () => {

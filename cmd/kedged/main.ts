@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Command, CommanderError } from 'commander';
-import { messageOf, StatusError, systemClock } from 'kedge';
+import { type EmbeddedStore, messageOf, StatusError, systemClock } from 'kedge';
 import { recoverRoot } from 'kedge/auth';
 import { parse } from 'smol-toml';
 import { version } from '../version.js';
@@ -105,6 +105,15 @@ function stopOnSignals(daemon: Daemon, config: DaemonConfig, onStopped: () => vo
   process.on('SIGINT', handle);
 }
 
+/** For people, whatever the log level is: the way back is needed when nothing else works. */
+function tellMigration({ migration }: EmbeddedStore): void {
+  if (!migration) return;
+  const { from, to, copy, wayBack } = migration;
+  process.stderr.write(
+    `kedged: the database was migrated from schema version ${from} to ${to}. A copy of it is in ${copy}; remove it when it is no longer needed. To go back: ${wayBack}.\n`,
+  );
+}
+
 async function serve(options: Options): Promise<void> {
   const config = await loadConfig(options);
   if (options.checkConfig) {
@@ -116,6 +125,7 @@ async function serve(options: Options): Promise<void> {
   const logger = daemonLogger(config.logLevel);
   let token: string | undefined;
   const daemon = await startDaemon(config, logger, async (store) => {
+    tellMigration(store);
     if (options.local) token = await firstToken(store);
   });
   stopOnSignals(daemon, config, () => {
@@ -134,6 +144,7 @@ async function recover(options: Options): Promise<void> {
   const config = await loadConfig(options);
   const store = await openDataDirectory(config.dataDirectory, daemonLogger('warn'));
   try {
+    tellMigration(store);
     const token = await recoverRoot(store);
     process.stderr.write('A new root token (told once; revoke the lost one):\n');
     say(token);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { mkdir } from 'node:fs/promises';
 import {
+  type EmbeddedStore,
   LevelEngine,
   type Logger,
   Manager,
@@ -42,7 +43,7 @@ import {
 import { builtinDrivers } from '@kedge/drivers';
 import { version } from '../version.js';
 import { AuditLog } from './audit-log.js';
-import { type DaemonKeys, loadKeys } from './key-file.js';
+import { type DaemonKeys, keyFileName, loadKeys } from './key-file.js';
 import { PrometheusMetrics } from './prometheus-metrics.js';
 import { OpsServer } from './ops-server.js';
 import { type DaemonConfig, parseAddress } from './settings.js';
@@ -55,8 +56,8 @@ export interface Daemon {
 }
 
 /** Opens the store of a data directory, its lock held. */
-export async function openDataDirectory(directory: string, logger: Logger): Promise<ObjectStore> {
-  const engine = new LevelEngine({ directory });
+export async function openDataDirectory(directory: string, logger: Logger): Promise<EmbeddedStore> {
+  const engine = new LevelEngine({ directory, copiedBeforeMigration: [keyFileName] });
   return openStore({ engine, logger: logger.child({ part: 'store' }) });
 }
 
@@ -81,7 +82,7 @@ async function bound<T>(key: string, address: string, listen: Promise<T>): Promi
 export async function startDaemon(
   config: DaemonConfig,
   logger: Logger,
-  beforeListen: (store: ObjectStore) => Promise<void>,
+  beforeListen: (store: EmbeddedStore) => Promise<void>,
 ): Promise<Daemon> {
   const { dataDirectory } = config;
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 });

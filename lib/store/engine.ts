@@ -30,6 +30,19 @@ export interface EngineState {
   readonly checkpoint: Checkpoint;
   /** A revision that is known to have been written: a log that ends before it has lost its tail. */
   readonly highWater: number;
+  /** Present when this opening migrated the log. */
+  readonly migration?: Migration;
+}
+
+/** A log that an earlier release wrote became one of this release. */
+export interface Migration {
+  /** Schema versions before and after. */
+  readonly from: number;
+  readonly to: number;
+  /** Directory of the copy that was made before. */
+  readonly copy: string;
+  /** How to go back to the earlier release, for people. */
+  readonly wayBack: string;
 }
 
 /** What a reader of the log can do without. */

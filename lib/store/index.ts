@@ -21,12 +21,21 @@ export type {
   EngineState,
   Existing,
   Fill,
+  Migration,
   RecordAddress,
   ReplaceableEngine,
   Replacement,
 } from './engine.js';
 export { MemoryEngine } from './memory-engine.js';
 export { LevelEngine, type LevelEngineOptions } from './level-engine.js';
+export type {
+  Database,
+  DatabaseBatch,
+  DatabaseDriver,
+  DatabaseIterator,
+  Durability,
+} from './level-database.js';
+export type { DirectoryLock } from './directory-lock.js';
 export { openStore } from './log-store.js';
 export type { StoreOptions } from './store-options.js';
 export {

@@ -1,8 +1,6 @@
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
-import { Level } from 'level';
 import { type Clock, messageOf, StatusError, systemClock } from '../base/index.js';
-import { type DirectoryLock, lockDirectory } from './directory-lock.js';
+import type { DirectoryLock } from './directory-lock.js';
 import {
   type Checkpoint,
   emptyCheckpoint,
@@ -11,18 +9,26 @@ import {
   type EngineState,
   type Existing,
   type Fill,
+  type Migration,
   type RecordAddress,
   type ReplaceableEngine,
   type Replacement,
   type ScanOptions,
 } from './engine.js';
 import { type FileSystem, nodeFileSystem } from './file-system.js';
+import { type Database, type DatabaseDriver, levelDriver } from './level-database.js';
+import {
+  decodeMeta,
+  demandKnownVersion,
+  encodeMeta,
+  type MetaRecord,
+  schemaVersion,
+} from './meta-record.js';
+import { copyStore, migrationSteps } from './migration.js';
 import { HighWaterMark, type MarkState } from './high-water.js';
 import { replaceStore } from './replace-store.js';
 import { databaseName, finishReplacement, markName } from './replacement.js';
-import { checkTables } from './table-check.js';
 
-const schemaVersion = 2;
 const metaKey = Buffer.from('m/state');
 const keyBytes = 13;
 /** First byte of every record key, 'r': records sort behind the meta key, by revision and index. */
@@ -30,20 +36,6 @@ const recordPrefix = 0x72;
 const logEnd = Buffer.from([recordPrefix + 1]);
 /** Records read at a time: large enough for the native side, small enough to yield often. */
 const chunkRecords = 400;
-/** LevelDB hands over at most this much at a time; its default of 16 KiB is sixteen records. */
-const chunkBytes = 1024 * 1024;
-/** `sync` is LevelDB's own option, which the universal package's types leave out. */
-// With the encodings of the database: options that differ from them are copied at each write.
-const encodings = { keyEncoding: 'buffer', valueEncoding: 'buffer' };
-const synced = { ...encodings, sync: true } as object;
-const unsynced = { ...encodings, sync: false } as object;
-
-interface Meta {
-  readonly schemaVersion: number;
-  readonly storeId: string;
-  readonly checkpoint: Checkpoint;
-}
-
 /** Options of {@link LevelEngine}. */
 export interface LevelEngineOptions {
   /** Data directory; the database is its `db` folder. */
@@ -53,6 +45,13 @@ export interface LevelEngineOptions {
   readonly clock?: Clock;
   /** Where the files beside the database live; tests give one that fails. Default: the machine's. */
   readonly fileSystem?: FileSystem;
+  /**
+   * Names in the directory, beside the library's own, that a way back from a migration needs: they are
+   * copied with the database. Absent ones are passed over.
+   */
+  readonly copiedBeforeMigration?: readonly string[];
+  /** Which database keeps the log; tests give one that loses what LevelDB may lose. Default: LevelDB. */
+  readonly driver?: DatabaseDriver;
   /** Only for the test that proves that the power-loss test sees: appends without waiting for the disk. */
   readonly unsafeNoSync?: boolean;
 }
@@ -71,9 +70,10 @@ function encodeKey({ revision, index }: RecordAddress): Buffer {
 export class LevelEngine implements ReplaceableEngine {
   readonly #options: LevelEngineOptions;
   readonly #files: FileSystem;
+  readonly #driver: DatabaseDriver;
   readonly #path: string;
   #lock: DirectoryLock | undefined;
-  #open: Level<Buffer, Buffer> | undefined;
+  #open: Database | undefined;
   #storeId = '';
   #highWater: HighWaterMark | undefined;
   /** Settles when every write so far has; never rejects. */
@@ -87,11 +87,12 @@ export class LevelEngine implements ReplaceableEngine {
   constructor(options: LevelEngineOptions) {
     this.#options = options;
     this.#files = options.fileSystem ?? nodeFileSystem;
+    this.#driver = options.driver ?? levelDriver;
     this.#openingMark = join(options.directory, 'opening');
     this.#path = join(options.directory, databaseName);
   }
 
-  get #db(): Level<Buffer, Buffer> {
+  get #db(): Database {
     if (!this.#open)
       throw new StatusError({
         code: 'Unavailable',
@@ -103,7 +104,7 @@ export class LevelEngine implements ReplaceableEngine {
 
   async open(newStoreId: () => string): Promise<EngineState> {
     const { directory } = this.#options;
-    this.#lock = await lockDirectory(directory);
+    this.#lock = await this.#driver.lock(directory);
     try {
       await finishReplacement(this.#files, directory);
       this.#highWater = this.#markAt(join(directory, markName));
@@ -112,15 +113,14 @@ export class LevelEngine implements ReplaceableEngine {
       if (mark.type !== 'missing' && !(await this.#files.exists(join(this.#path, 'CURRENT'))))
         throw this.#damaged('its CURRENT file is missing');
       await this.#markOpening();
-      this.#open = await this.#openDatabase();
-      this.#failure = undefined;
-      // LevelDB syncs the files that it makes, and not all of their names.
-      await this.#files.syncDirectory(this.#path);
+      await this.#openDatabase();
       const meta = await this.#loadMeta(newStoreId, mark.type !== 'missing');
       this.#storeId = meta.storeId;
-      const { storeId, checkpoint } = meta;
       const highWater = mark.type === 'mark' ? mark.revision : await this.#makeMark(mark, meta);
-      return { storeId, checkpoint, highWater };
+      const { storeId, checkpoint } = meta;
+      const state = { storeId, checkpoint, highWater };
+      if (meta.schemaVersion === schemaVersion) return state;
+      return { ...state, migration: await this.#migrate(meta.schemaVersion, state) };
     } catch (error) {
       await this.close();
       throw error instanceof StatusError ? error : this.#damaged(messageOf(error), error);
@@ -133,7 +133,7 @@ export class LevelEngine implements ReplaceableEngine {
    */
   async #markOpening(): Promise<void> {
     const diedOpening = await this.#files.exists(this.#openingMark);
-    if (diedOpening) await checkTables(this.#path);
+    if (diedOpening) await this.#driver.check(this.#path);
     // Without a mark (a full disk) an abort stays unexplained, and nothing else is lost.
     this.#marked = await this.#files.open(this.#openingMark, 'w').then(
       (file) => file.close().then(() => true),
@@ -147,54 +147,51 @@ export class LevelEngine implements ReplaceableEngine {
     await this.#files.remove(this.#openingMark);
   }
 
-  async #openDatabase(): Promise<Level<Buffer, Buffer>> {
+  async #openDatabase(): Promise<void> {
+    const writeBufferBytes = this.#options.writeBufferBytes ?? 16 * 1024 * 1024;
     await this.#files.makeDirectory(this.#path);
-    const db = new Level<Buffer, Buffer>(this.#path, {
-      keyEncoding: 'buffer',
-      valueEncoding: 'buffer',
-      writeBufferSize: this.#options.writeBufferBytes ?? 16 * 1024 * 1024,
-    });
-    try {
-      await db.open();
-    } catch (error) {
-      const cause: unknown = error instanceof Error ? (error.cause ?? error) : error;
-      throw cause;
-    }
-    return db;
+    this.#open = await this.#driver.open(this.#path, writeBufferBytes);
+    this.#failure = undefined;
+    // LevelDB syncs the files that it makes, and not all of their names.
+    await this.#files.syncDirectory(this.#path);
   }
 
-  async #loadMeta(newStoreId: () => string, hasMark: boolean): Promise<Meta> {
-    const stored = (await this.#db.get(metaKey)) as Buffer | undefined;
+  /** Makes a log of an earlier version one of this version, after a copy of it. */
+  async #migrate(from: number, state: EngineState): Promise<Migration> {
+    const { directory, copiedBeforeMigration: alsoCopied = [] } = this.#options;
+    await this.#open?.close();
+    this.#open = undefined;
+    const files = this.#files;
+    const migration = await copyStore({ files, directory, version: from, alsoCopied });
+    await this.#openDatabase();
+    const { storeId, checkpoint } = state;
+    for (let version = from; version < schemaVersion; version += 1) {
+      const superseded = await migrationSteps[version]?.(this, state);
+      await this.#saveMeta({ schemaVersion: version + 1, storeId, checkpoint }, superseded);
+    }
+    return migration;
+  }
+
+  async #loadMeta(newStoreId: () => string, hasMark: boolean): Promise<MetaRecord> {
+    const stored = await this.#db.get(metaKey);
     if (stored === undefined) {
       if (hasMark) throw this.#damaged('its identity record is missing');
       const meta = { schemaVersion, storeId: newStoreId(), checkpoint: emptyCheckpoint };
       await this.#saveMeta(meta);
       return meta;
     }
-    const text = stored.subarray(4);
-    const sound = stored.length > 4 && crc32(text) === stored.readUInt32BE(0);
-    // In schema version 1 the record had no checksum: it was its JSON.
-    const old = !sound && stored.toString('latin1').startsWith('{"schemaVersion":1,');
-    if (!sound && !old) throw this.#damaged('its identity record has a wrong checksum');
-    const meta = JSON.parse((old ? stored : text).toString()) as Meta;
-    if (meta.schemaVersion !== schemaVersion)
-      throw new StatusError({
-        code: 'FailedPrecondition',
-        reason: 'SchemaVersion',
-        message: `the database in ${this.#options.directory} has schema version ${meta.schemaVersion}, this release reads ${schemaVersion}; use the release that wrote it`,
-      });
+    const meta = decodeMeta(stored);
+    if (!meta) throw this.#damaged('its identity record has a wrong checksum');
+    demandKnownVersion(this.#options.directory, meta.schemaVersion);
     return meta;
   }
 
   /** Writes the meta record and forgets records, in one batch. */
-  #saveMeta(meta: Meta, superseded: readonly RecordAddress[] = []): Promise<void> {
-    const text = Buffer.from(JSON.stringify(meta));
-    const head = Buffer.alloc(4);
-    head.writeUInt32BE(crc32(text));
+  #saveMeta(meta: MetaRecord, superseded: readonly RecordAddress[] = []): Promise<void> {
     return this.#write(() => {
-      const batch = this.#db.batch().put(metaKey, Buffer.concat([head, text]));
+      const batch = this.#db.batch().put(metaKey, encodeMeta(meta));
       for (const address of superseded) batch.del(encodeKey(address));
-      return batch.write(synced);
+      return batch.write('synced');
     });
   }
 
@@ -228,7 +225,7 @@ export class LevelEngine implements ReplaceableEngine {
    * and so is one that can't be read, unless nothing was ever written: then a first start was
    * interrupted.
    */
-  async #makeMark(found: MarkState, { checkpoint }: Meta): Promise<number> {
+  async #makeMark(found: MarkState, { checkpoint }: MetaRecord): Promise<number> {
     const wrong = found.type === 'missing' ? 'is missing' : 'holds no revision';
     const [first] = await this.#firstRecords();
     if (first || checkpoint.revision > 0) throw this.#damaged(`its high-water file ${wrong}`);
@@ -257,8 +254,7 @@ export class LevelEngine implements ReplaceableEngine {
   ): AsyncIterable<readonly EngineRecord[]> {
     const from = encodeKey({ revision: revision + 1, index: 0 });
     const to = through === undefined ? logEnd : encodeKey({ revision: through + 1, index: 0 });
-    const range = { gte: from, lt: to, highWaterMarkBytes: chunkBytes };
-    const iterator = this.#db.iterator(range);
+    const iterator = this.#db.iterator({ gte: from, lt: to });
     // The next chunk is read while this one is worked on; it may fail before anyone waits for it.
     const ahead = (): ReturnType<typeof iterator.nextv> => {
       const chunk = this.#reading(iterator.nextv(chunkRecords));
@@ -284,14 +280,15 @@ export class LevelEngine implements ReplaceableEngine {
   }
 
   async append(records: readonly EngineRecord[]): Promise<void> {
-    const options = this.#options.unsafeNoSync ? unsynced : synced;
+    const durability = this.#options.unsafeNoSync ? 'unsynced' : 'synced';
     const last = records.at(-1);
     await this.#write(() => {
       // What a lone writer waits for: no batch to make and to close.
-      if (last && records.length === 1) return this.#db.put(encodeKey(last), last.bytes, options);
+      if (last && records.length === 1)
+        return this.#db.put(encodeKey(last), last.bytes, durability);
       const batch = this.#db.batch();
       for (const record of records) batch.put(encodeKey(record), record.bytes);
-      return batch.write(options);
+      return batch.write(durability);
     });
     if (last) this.#highWater?.note(last.revision);
   }
@@ -339,7 +336,8 @@ export class LevelEngine implements ReplaceableEngine {
     const { directory } = this.#options;
     const engineAt = (path: string): Engine =>
       new LevelEngine({ ...this.#options, directory: path });
-    return replaceStore({ files: this.#files, directory, existing, engineAt }, fill);
+    const { lock } = this.#driver;
+    return replaceStore({ files: this.#files, lock, directory, existing, engineAt }, fill);
   }
 
   async freeBytes(): Promise<number | undefined> {

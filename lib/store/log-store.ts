@@ -22,7 +22,7 @@ import {
 } from '../object/index.js';
 import { writeBackup } from './backup.js';
 import { type Commit, CommitPipeline } from './commit-pipeline.js';
-import type { Engine, EngineState } from './engine.js';
+import type { Engine, EngineState, Migration } from './engine.js';
 import { Expiries } from './expiries.js';
 import { initialBatches } from './initial-events.js';
 import type { LazyObject } from './lazy-object.js';
@@ -61,6 +61,7 @@ function unavailable(reason: string, message: string): StatusError {
 /** The object store over a log engine. Open it with {@link openStore}. */
 class LogStore extends TransactionalWrites implements EmbeddedStore {
   readonly storeId: string;
+  readonly migration?: Migration;
   readonly #options: StoreOptions;
   readonly #clock: Clock;
   readonly #random: Random;
@@ -85,6 +86,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     const { engine } = options;
     this.#options = options;
     this.storeId = state.storeId;
+    if (state.migration) this.migration = state.migration;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
     this.#logger = options.logger ?? silentLogger;
@@ -358,6 +360,11 @@ export async function openStore(options: StoreOptions): Promise<EmbeddedStore> {
   try {
     const restored = await restoreIndex(engine, state);
     await engine.confirm?.(restored.revision);
+    if (state.migration) {
+      const { from, to, copy, wayBack } = state.migration;
+      const logger = options.logger ?? silentLogger;
+      logger.warn('the database was migrated', { from, to, copy, wayBack });
+    }
     return new LogStore(options, state, restored);
   } catch (error) {
     await engine.close();

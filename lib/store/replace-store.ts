@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { systemClock } from '../base/index.js';
-import { lockDirectory } from './directory-lock.js';
+import type { DatabaseDriver } from './level-database.js';
 import { type Engine, type Existing, type Fill, notEmpty, type Replacement } from './engine.js';
 import type { FileSystem } from './file-system.js';
 import { HighWaterMark, type MarkState } from './high-water.js';
@@ -16,6 +16,7 @@ import {
 /** What is replaced, and with which engine it is written. */
 export interface ReplaceStoreOptions {
   readonly files: FileSystem;
+  readonly lock: DatabaseDriver['lock'];
   readonly directory: string;
   readonly existing: Existing;
   /** An engine over another directory. */
@@ -26,7 +27,7 @@ export interface ReplaceStoreOptions {
 export async function replaceStore(options: ReplaceStoreOptions, fill: Fill): Promise<Replacement> {
   const { files, directory } = options;
   if (options.existing === 'refuse') await demandNothing(options);
-  const lock = await lockDirectory(directory);
+  const lock = await options.lock(directory);
   try {
     await finishReplacement(files, directory);
     const last = await lastMarked(options);

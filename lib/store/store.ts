@@ -1,3 +1,4 @@
+import type { Migration } from './engine.js';
 import type {
   AnyKind,
   ApiObject,
@@ -245,6 +246,8 @@ export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
  * store in another process is an {@link ObjectStore} without these.
  */
 export interface EmbeddedStore extends ObjectStore {
+  /** Present when opening made what an earlier release wrote into what this release writes. */
+  readonly migration?: Migration;
   /** Drops history older than the limits allow; called by the manager's housekeeping. */
   compact(): Promise<void>;
   /**

@@ -67,4 +67,11 @@ describe('a data directory that a daemon with schema version 2 left', function (
     const file = join(daemon.data, 'volumes', local.uid, local.file);
     expect(await readFile(file, 'utf8')).to.equal(local.content);
   });
+
+  it('was told where the copy is, with the key, and how to go back', async () => {
+    const copy = join(daemon.data, 'schema-2-copy');
+    const told = daemon.log.split('\n').find((line) => line.startsWith('kedged: the database was'));
+    expect(told).to.contain(copy).and.contain('To go back').and.contain('db, high-water, kek');
+    expect(await readFile(join(copy, 'kek'), 'utf8')).to.match(/^\S{44}\n$/);
+  });
 });

@@ -15,6 +15,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/soak/findings.test.js'],
     environment: { KEDGE_FINDINGS: 'all' },
   },
+  migration: {
+    summary: 'a migration is killed at every call of the file system; the directory opens',
+    specs: ['test/dist/store/earlier-schema.test.js'],
+    environment: { KEDGE_MIGRATION_KILL_EVERY: '1' },
+  },
   'power-loss': {
     summary: 'power is lost at random moments under load; no acknowledged write is lost',
     specs: ['test/dist/store/power-loss.test.js'],

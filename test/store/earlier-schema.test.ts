@@ -1,16 +1,24 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { crc32 } from 'node:zlib';
 import { expect } from 'chai';
 import {
   type ApiObject,
   defineKind,
+  type FileSystem,
   hasCode,
   type Kind,
   LevelEngine,
+  type LevelEngineOptions,
+  nodeFileSystem,
   type EmbeddedStore,
   openStore,
+  silentLogger,
 } from 'kedge';
+import { Level } from 'level';
 import { fixtureManifest, type LibraryManifest, unpackFixture } from '../fixtures/unpack.js';
 
 const widgets = defineKind<ApiObject>({
@@ -99,4 +107,157 @@ describe('a data directory of schema version 2', () => {
       await store.close();
     });
   }
+
+  const widgetsOf = async (store: EmbeddedStore): Promise<unknown> =>
+    (await store.list(widgets)).items;
+  const open = (at: string, options: Partial<LevelEngineOptions> = {}): Promise<EmbeddedStore> =>
+    openStore({ engine: new LevelEngine({ directory: at, ...options }) });
+  const interrupted = 'schema-2/library-interrupted';
+  /** Names and contents of the files in a folder. */
+  const contents = async (folder: string): Promise<Record<string, string>> => {
+    const found: Record<string, string> = {};
+    for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name);
+      if (entry.isFile()) found[relative(folder, path)] = await readFile(path, 'base64');
+    }
+    return found;
+  };
+
+  it('is migrated after a copy, which is told with the way back, and is not migrated twice', async () => {
+    await unpackFixture(interrupted, directory);
+    await writeFile(join(directory, 'kek'), 'test data');
+    const logged: unknown[] = [];
+    const logger = { ...silentLogger, warn: (...args: unknown[]) => void logged.push(args) };
+    const engine = new LevelEngine({ directory, copiedBeforeMigration: ['kek', 'absent'] });
+    const store = await openStore({ engine, logger });
+    const copy = join(directory, 'schema-2-copy');
+    expect(store.migration).to.deep.include({ from: 2, to: 3, copy });
+    expect(store.migration?.wayBack).to.contain(copy).and.contain('db, high-water, kek');
+    expect(JSON.stringify(logged)).to.contain(copy);
+    await store.close();
+    expect(await readFile(join(copy, 'kek'), 'utf8')).to.equal('test data');
+    const again = await open(directory);
+    expect(again.migration).to.equal(undefined);
+    await again.close();
+  });
+
+  it('comes back by following the way back: the copy is a directory of version 2', async () => {
+    await unpackFixture(interrupted, directory);
+    const manifest = await fixtureManifest<LibraryManifest>(interrupted);
+    const store = await open(directory);
+    await store.create(widgets, { namespace: 'default', name: 'written-since' });
+    await store.close();
+    for (const name of ['db', 'high-water']) {
+      await rm(join(directory, name), { recursive: true });
+      await cp(join(directory, 'schema-2-copy', name), join(directory, name), { recursive: true });
+    }
+    const back = await open(directory);
+    expect(back.migration?.from).to.equal(2);
+    expect(await widgetsOf(back)).to.deep.equal(manifest.objects['Widget']);
+    await back.close();
+  });
+
+  it('leaves nothing superseded below the mark', async () => {
+    await unpackFixture(interrupted, directory);
+    const { checkpoint } = await fixtureManifest<LibraryManifest>(interrupted);
+    await (await open(directory)).close();
+    const engine = new LevelEngine({ directory });
+    await engine.open(() => '');
+    let below = 0;
+    for await (const chunk of engine.scan(0))
+      for (const { revision } of chunk) if (revision <= checkpoint.revision) below += 1;
+    await engine.close();
+    expect(below).to.equal(checkpoint.objects);
+  });
+
+  it('is refused unchanged where there is no room for the copy: needed and free bytes are named', async () => {
+    await unpackFixture(interrupted, directory);
+    const fileSystem = { ...nodeFileSystem, freeBytes: async () => 1_000_000 };
+    const refused: unknown = await open(directory, { fileSystem }).catch((error: unknown) => error);
+    expect(hasCode(refused, 'ResourceExhausted')).to.equal(true);
+    expect(String(refused)).to.match(/needs \d{7} bytes, and 1000000 are free/);
+    expect(await readdir(directory)).to.not.include('schema-2-copy');
+    const store = await open(directory);
+    expect(store.migration?.from).to.equal(2);
+    await store.close();
+  });
+
+  it('is refused unchanged when the copy fails half-way, and a half copy is replaced', async () => {
+    await unpackFixture(interrupted, directory);
+    let copies = 0;
+    const fileSystem: FileSystem = {
+      ...nodeFileSystem,
+      copyFile: async (from, to) => {
+        if ((copies += 1) > 2) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
+        return nodeFileSystem.copyFile(from, to);
+      },
+      // The process dies: nothing tidies up.
+      remove: async (path) => {
+        if (copies <= 2) await nodeFileSystem.remove(path);
+      },
+    };
+    const refused: unknown = await open(directory, { fileSystem }).catch((error: unknown) => error);
+    expect(String(refused)).to.contain('nothing was changed');
+    expect(await readdir(directory)).to.include('schema-2-copy.partial');
+    const store = await open(directory);
+    expect(store.migration?.from).to.equal(2);
+    await store.verify();
+    await store.close();
+    expect(await readdir(directory)).to.not.include('schema-2-copy.partial');
+  });
+
+  it('is refused with both versions when a later release wrote it', async () => {
+    await (await open(directory)).close();
+    const db = new Level<string, Buffer>(join(directory, 'db'), { valueEncoding: 'buffer' });
+    await db.open();
+    const meta = Buffer.from((await db.get('m/state')) ?? []);
+    const text = Buffer.from(
+      meta.subarray(4).toString().replace('"schemaVersion":3', '"schemaVersion":4'),
+    );
+    const head = Buffer.alloc(4);
+    head.writeUInt32BE(crc32(text));
+    await db.put('m/state', Buffer.concat([head, text]));
+    await db.close();
+    const refused: unknown = await open(directory).catch((error: unknown) => error);
+    expect(hasCode(refused, 'FailedPrecondition')).to.equal(true);
+    expect(String(refused)).to.match(/schema version 4, this release reads versions 2 to 3/);
+  });
+
+  const every = Number(process.env['KEDGE_MIGRATION_KILL_EVERY'] ?? 5);
+  it(`opens whenever its migration was killed, with everything and with a whole copy (at every ${every}th call)`, async function () {
+    this.timeout(120_000);
+    const child = fileURLToPath(new URL('migration-child.js', import.meta.url));
+    const manifest = await fixtureManifest<LibraryManifest>(interrupted);
+    const run = (at: string, killAt: number) =>
+      spawnSync(process.execPath, [child, at, String(killAt)], { encoding: 'utf8' });
+    const whole = join(directory, 'whole');
+    await unpackFixture(interrupted, whole);
+    await writeFile(join(whole, 'kek'), 'test data');
+    const calls = Number(run(whole, 0).stdout);
+    expect(calls).to.be.greaterThan(15);
+    for (let killAt = 1; killAt <= calls; killAt += every) {
+      const at = join(directory, String(killAt));
+      await unpackFixture(interrupted, at);
+      await writeFile(join(at, 'kek'), 'test data');
+      expect(run(at, killAt).signal, `call ${killAt}`).to.equal('SIGKILL');
+      const store = await open(at, { copiedBeforeMigration: ['kek'] });
+      expect(await widgetsOf(store), `call ${killAt}`).to.deep.equal(manifest.objects['Widget']);
+      expect(store.revision).to.equal(manifest.revision);
+      await store.verify();
+      await store.close();
+      const copy = join(at, 'schema-2-copy');
+      expect(Object.keys(await contents(copy))).to.include.members([
+        'kek',
+        'high-water',
+        'db/CURRENT',
+      ]);
+      const fromCopy = await open(copy);
+      expect(fromCopy.migration?.from).to.equal(2);
+      expect(await widgetsOf(fromCopy), `copy, call ${killAt}`).to.deep.equal(
+        manifest.objects['Widget'],
+      );
+      await fromCopy.close();
+      await rm(at, { recursive: true });
+    }
+  });
 });
