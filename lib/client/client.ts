@@ -252,6 +252,20 @@ export class ApiClient {
     return new ResourceClient(this, kind, methodTable(schemas, packageName, [kind]), defaults);
   }
 
+  /** Resolves to whether there is a connection, as soon as there is one or `timeoutMs` are over. */
+  connected(timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      const finish = (is: boolean): void => {
+        signal.removeEventListener('abort', abort);
+        resolve(is);
+      };
+      const abort = (): void => finish(false);
+      signal.addEventListener('abort', abort, { once: true });
+      if (signal.aborted) return abort();
+      this.#grpc.waitForReady(systemClock.now() + timeoutMs, (error) => finish(!error));
+    });
+  }
+
   close(): void {
     this.#grpc.close();
   }

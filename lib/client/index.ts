@@ -9,6 +9,8 @@ export {
 export type { FollowStart } from './follow.js';
 export type { RemoteBatch } from './watch-answers.js';
 export { type ResourceList, wholeList, type WholeList } from './whole-list.js';
+export { RemoteStore, type RemoteStoreOptions } from './remote-store.js';
+export type { RemoteConnection } from './remote-calls.js';
 export {
   type Caller,
   type NewRemoteObject,

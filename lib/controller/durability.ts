@@ -42,6 +42,8 @@ export class Durability {
   readonly #wroteAt = new Map<string, ReadonlyMap<string, number>>();
   /** Keys whose object is known not to be stalled: nothing needs to be read to say so again. */
   readonly #notStalled = new Set<string>();
+  /** Of the store that was written to. */
+  #storeId: string;
 
   constructor(options: DurabilityOptions) {
     const { conditionsOf } = options;
@@ -50,6 +52,7 @@ export class Durability {
         `conditionsOf: "conditions" is not a status field of ${conditionsOf.kind}; add it to statusFields`,
       );
     this.#options = options;
+    this.#storeId = options.store.storeId;
     this.#journal = new Journal(options.store, options.controller, options.random);
   }
 
@@ -66,10 +69,24 @@ export class Durability {
 
   /** True while the key's last run wrote something that {@link awaitOwnWrites} has not confirmed. */
   mustWait(key: string): boolean {
+    this.#forgetOtherStore();
     return this.#wroteAt.has(key);
   }
 
-  /** Read your own writes, also from a remote source; in process nothing is waited for. */
+  /** A restored store has none of what was written to the one before, and other versions. */
+  #forgetOtherStore(): void {
+    const { storeId } = this.#options.store;
+    if (storeId === this.#storeId) return;
+    this.#storeId = storeId;
+    this.#wroteAt.clear();
+    this.#options.ownWrites.clear();
+    this.#notStalled.clear();
+  }
+
+  /**
+   * Read your own writes, also from a remote source; in process nothing is waited for.
+   * @throws what `signal` aborts with, when the caches are not there by then
+   */
   async awaitOwnWrites(
     key: string,
     informers: Iterable<SharedInformer>,
@@ -79,7 +96,10 @@ export class Durability {
     // Caches of other kinds may follow another store, whose revisions say nothing here.
     for (const informer of informers)
       await informer.waitForRevision(revisions?.get(informer.kind) ?? 0, signal);
-    if (!signal.aborted) this.#wroteAt.delete(key);
+    // Another store was met while it was waited for: its caches never get there.
+    this.#forgetOtherStore();
+    if (this.#wroteAt.has(key)) signal.throwIfAborted();
+    this.#wroteAt.delete(key);
   }
 
   /** See ReconcileContext.txn. */

@@ -57,11 +57,14 @@ export class Journal {
   readonly #uncertain = new Set<string>();
   /** Effects under way by key: several of one run are written one after the other. */
   readonly #tails = new Map<string, Promise<void>>();
+  /** Of the store that the memories were read from. */
+  #storeId: string;
 
   constructor(store: ObjectStore, controller: string, random: Random) {
     this.#store = store;
     this.#controller = controller;
     this.#random = random;
+    this.#storeId = store.storeId;
   }
 
   /** Keys with something remembered. */
@@ -74,14 +77,22 @@ export class Journal {
     const fields = (object: ApiObject): boolean =>
       (object as ReconcileRecord).controller === this.#controller;
     const { items } = await this.#store.list(reconcileRecords, { fields });
+    this.#storeId = this.#store.storeId;
     this.#memories.clear();
     for (const { key, dueAt, failures, effects } of items)
       this.#memories.set(key, memory(dueAt, failures, effects));
     return items;
   }
 
-  /** Reads a key's record again where a write of it may or may not have happened. */
+  /**
+   * Reads a key's record again where a write of it may or may not have happened, and all of them when
+   * the store is another one than they were read from.
+   */
   async refresh(key: string): Promise<void> {
+    if (this.#store.storeId !== this.#storeId) {
+      await this.load();
+      this.#uncertain.clear();
+    }
     if (!this.#uncertain.has(key)) return;
     const record = await this.#store.get(reconcileRecords, { name: this.#name(key) });
     this.#keep(key, memory(record?.dueAt, record?.failures, record?.effects));

@@ -50,6 +50,11 @@ export class OwnWrites {
     return true;
   }
 
+  /** The versions of another store's history say nothing of these. */
+  clear(): void {
+    this.#chains.clear();
+  }
+
   get size(): number {
     return this.#chains.size;
   }

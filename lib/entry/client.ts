@@ -2,4 +2,6 @@
 import { demandPeers } from '../base/peers.js';
 
 demandPeers('kedge/client', ['@bufbuild/protobuf', '@grpc/grpc-js']);
-export const { ApiClient, ResourceClient, wholeList } = await import('../client/index.js');
+export const { ApiClient, RemoteStore, ResourceClient, wholeList } = await import(
+  '../client/index.js'
+);

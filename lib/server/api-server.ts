@@ -35,10 +35,14 @@ import { InputSchemas } from './input.js';
 import { methodTable } from '../rpc/index.js';
 import type { Comments } from './openapi.js';
 import type { ObjectAccess } from './object-access.js';
+import { ExposedKinds } from './exposed-kinds.js';
+import { objectMethods } from './object-service.js';
+import { recordKinds } from './record-kinds.js';
 import { Resources } from './resources.js';
 import { RestServer } from './rest-server.js';
 import { Sessions } from './sessions.js';
 import type { TlsSource } from './tls.js';
+import { WritePlanner } from './write-planner.js';
 import { Admission } from './writes.js';
 
 /** What an API server serves: everything is data. */
@@ -88,8 +92,8 @@ export interface ServerRunnableOptions {
 
 const closeGraceMs = 2_000;
 
-/** Of gRPC itself: health and reflection, over gRPC only. */
-const protocolPackages = ['grpc.health.v1', 'grpc.reflection.v1'];
+/** Over gRPC only: health and reflection of gRPC itself, and the objects of all kinds for other processes. */
+const protocolPackages = ['grpc.health.v1', 'grpc.reflection.v1', 'kedge'];
 
 /** gRPC and REST over one chain. */
 export class ApiServer {
@@ -105,6 +109,7 @@ export class ApiServer {
     const logger = options.logger ?? silentLogger;
     const served = new Map(options.kinds.map((kind) => [kind.kind.kind, kind]));
     const inputs = new InputSchemas(schemas);
+    const base = new SchemaRegistry(baseDescriptors);
     const authorizer = options.authorizer ?? new Authorizer(store);
     const admission = new Admission({
       store,
@@ -112,11 +117,14 @@ export class ApiServer {
       schemas,
       inputs,
       served,
+      base,
       namespaceKind: 'Namespace',
     });
+    const planner = new WritePlanner({ store, admission, objectAccess });
     const resources = new Resources({
       store,
       admission,
+      planner,
       authorizer,
       clock,
       objectAccess,
@@ -133,7 +141,6 @@ export class ApiServer {
       clock,
       logger,
     });
-    const base = new SchemaRegistry(baseDescriptors);
     const kinds = options.kinds.map((kind) => kind.kind);
     const methods = [
       ...methodTable(schemas, packageName, kinds),
@@ -147,23 +154,27 @@ export class ApiServer {
         message: `${identity.subject} may touch only what belongs to it, one object at a time`,
       });
     };
+    const ownMethods = [
+      ...authMethods(parts),
+      castMethod({ ...parts, demandUnnarrowed }),
+      ...healthMethods({
+        services: () => methods.map((method) => method.grpcPath.split('/')[1] ?? ''),
+        serving: options.serving ?? (() => true),
+        clock,
+      }),
+      reflectionMethod([
+        { schemas, packages: [packageName] },
+        { schemas: base, packages: protocolPackages },
+      ]),
+      ...(options.custom?.(parts) ?? []),
+    ];
+    const customIds = new Set(ownMethods.map(({ id }) => id));
+    const records = recordKinds.filter(({ kind }) => !served.has(kind.kind));
+    const exposed = new ExposedKinds({ served, records, methods, customIds });
     const dispatcher = new Dispatcher({
       methods,
       served,
-      custom: [
-        ...authMethods(parts),
-        castMethod({ ...parts, demandUnnarrowed }),
-        ...healthMethods({
-          services: () => methods.map((method) => method.grpcPath.split('/')[1] ?? ''),
-          serving: options.serving ?? (() => true),
-          clock,
-        }),
-        reflectionMethod([
-          { schemas, packages: [packageName] },
-          { schemas: base, packages: protocolPackages },
-        ]),
-        ...(options.custom?.(parts) ?? []),
-      ],
+      custom: [...ownMethods, ...objectMethods({ ...parts, planner, kinds: exposed })],
       authenticator,
       authorizer,
       objectAccess,

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../rpc/index.js';
-import type { Identity } from './auth/index.js';
+import type { Access, Identity } from './auth/index.js';
 
 /** Where a call comes from. */
 export interface Peer {
@@ -17,6 +17,14 @@ export interface CallContext {
   readonly signal: AbortSignal;
 }
 
+/** What was done or asked for, for the record. */
+export interface RecordedAccess {
+  readonly resource: string;
+  readonly verb: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
 /** Who may call a custom method. */
 export type MethodAccess =
   /** RBAC with the request's namespace. */
@@ -31,6 +39,14 @@ export type MethodAccess =
       readonly type: 'authenticated';
       /** True: it changes nothing, and is recorded like other reads. */
       readonly reads?: boolean;
+    }
+  /** RBAC with what the request names; the handler narrows it to the objects that the caller may touch. */
+  | {
+      readonly type: 'request';
+      /** Undefined: the handler judges each part of the request by itself. */
+      demanded(request: JsonObject): Access | undefined;
+      /** One entry for each thing that the request asks for; must not throw. */
+      recorded(request: JsonObject): readonly RecordedAccess[];
     }
   /** No token needed. */
   | { readonly type: 'anonymous' };

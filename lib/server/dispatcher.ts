@@ -7,7 +7,7 @@ import {
   StatusError,
   timestamp,
 } from '../base/index.js';
-import { type JsonObject, type MethodInfo, present, textOf } from '../rpc/index.js';
+import { type JsonObject, type MethodInfo, present } from '../rpc/index.js';
 import type { ServedKind } from './admission.js';
 import type { AuditEntry, AuditSink } from './audit.js';
 import type { Access, AccessControl, Authentication, Identity } from './auth/index.js';
@@ -193,7 +193,9 @@ export class Dispatcher {
     const { authorizer, objectAccess } = this.#options;
     if (!access) return undefined;
     await authorizer.demand(context.identity, access);
-    if (!method.standard && objectAccess?.filterFor(context.identity))
+    const narrows =
+      method.standard !== undefined || this.#custom.get(method.id)?.access.type === 'request';
+    if (!narrows && objectAccess?.filterFor(context.identity))
       throw new StatusError({
         code: 'PermissionDenied',
         reason: 'PermissionDenied',
@@ -229,25 +231,26 @@ export class Dispatcher {
   ): void {
     const { audit, clock } = this.#options;
     if (!audit) return;
-    const { verb, resource } = this.#rights.named(method);
-    const done = request.reveal === true ? 'reveal' : verb;
-    if (!audit.wants(done, code)) return;
-    audit.record({
-      time: timestamp(clock),
-      requestId,
-      subject: identity.subject,
-      tokenId: identity.tokenId,
-      peer: peer.address,
-      transport,
-      method: method.id,
-      verb: done,
-      resource,
-      namespace: textOf(request, 'namespace'),
-      name: this.#rights.nameIn(method, request),
-      stage,
-      code,
-      reason,
-      durationMs: Math.round(tookMs * 1_000) / 1_000,
-    });
+    const time = timestamp(clock);
+    for (const { verb, resource, namespace, name } of this.#rights.recorded(method, request)) {
+      if (!audit.wants(verb, code)) continue;
+      audit.record({
+        time,
+        requestId,
+        subject: identity.subject,
+        tokenId: identity.tokenId,
+        peer: peer.address,
+        transport,
+        method: method.id,
+        verb,
+        resource,
+        namespace,
+        name,
+        stage,
+        code,
+        reason,
+        durationMs: Math.round(tookMs * 1_000) / 1_000,
+      });
+    }
   }
 }

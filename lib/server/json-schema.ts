@@ -55,7 +55,7 @@ function fieldSchema(schemas: SchemaRegistry, field: DescField, rules: FieldRule
 /** JSON type of a scalar field; 64-bit numbers and bytes are strings in proto3 JSON. */
 export function jsonType(
   field: DescField & { fieldKind: 'scalar' },
-): 'boolean' | 'integer' | 'string' {
+): 'boolean' | 'integer' | 'number' | 'string' {
   switch (field.scalar) {
     case ScalarType.BOOL:
       return 'boolean';
@@ -63,6 +63,9 @@ export function jsonType(
     case ScalarType.UINT32:
     case ScalarType.SINT32:
       return 'integer';
+    case ScalarType.DOUBLE:
+    case ScalarType.FLOAT:
+      return 'number';
     default:
       return 'string';
   }
@@ -74,7 +77,7 @@ export function scalarSchema(
   rules: FieldRules,
 ): JsonSchema {
   const type = jsonType(field);
-  if (type === 'boolean') return { type };
+  if (type === 'boolean' || type === 'number') return { type };
   if (type === 'integer') {
     return {
       type,

@@ -9,10 +9,11 @@ import {
 } from '../rpc/index.js';
 import type { ServedKind } from './admission.js';
 import type { Access } from './auth/index.js';
-import type { CustomMethod, MethodAccess } from './call.js';
+import type { CustomMethod, MethodAccess, RecordedAccess } from './call.js';
 import { requestNamespace } from './resources.js';
 
-const verbs: Readonly<Record<StandardVerb, string>> = {
+/** The verb of the right that each standard method needs. */
+export const rightVerbs: Readonly<Record<StandardVerb, string>> = {
   Get: 'get',
   List: 'list',
   Create: 'create',
@@ -47,6 +48,7 @@ export class MethodRights {
     const custom = this.#custom.get(method.id);
     if (custom) {
       const { access } = custom;
+      if (access.type === 'request') return access.demanded(request);
       if (access.type !== 'policy') return undefined;
       const named = textOf(request, 'namespace');
       const namespace = access.scope === 'Cluster' ? undefined : everywhere(named || 'default');
@@ -56,6 +58,16 @@ export class MethodRights {
     const namespace = requestNamespace(served.kind, request);
     const { resource, verb } = this.named(method);
     return { resource, verb, namespace: namespace && everywhere(namespace) };
+  }
+
+  /** What a call is recorded as. */
+  recorded(method: MethodInfo, request: JsonObject): readonly RecordedAccess[] {
+    const access = this.#custom.get(method.id)?.access;
+    if (access?.type === 'request') return access.recorded(request);
+    const { resource, verb } = this.named(method);
+    const done = request.reveal === true ? 'reveal' : verb;
+    const name = this.nameIn(method, request);
+    return [{ resource, verb: done, namespace: textOf(request, 'namespace'), name }];
   }
 
   /** Resource and verb, for rights and records. */
@@ -74,7 +86,10 @@ export class MethodRights {
     }
     const { served, verb } = this.standard(method);
     const { plural } = served.kind;
-    return { resource: verb === 'UpdateStatus' ? `${plural}/status` : plural, verb: verbs[verb] };
+    return {
+      resource: verb === 'UpdateStatus' ? `${plural}/status` : plural,
+      verb: rightVerbs[verb],
+    };
   }
 
   /** The object that a request is about, as far as it says; of a set the first ones. */

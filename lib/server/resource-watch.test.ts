@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { type ApiObject, defineKind, formatCursor, parseCursor } from '../object/index.js';
-import type { JsonObject } from '../rpc/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
 import { watchResource } from './resource-watch.js';
 import { type ServerSentEvent, watchEvents } from './sse.js';
@@ -23,7 +22,7 @@ describe('watch without a version, over the wire', () => {
       resourceVersion: '',
       selector: undefined,
       signal: stop.signal,
-      show: (object) => object as unknown as JsonObject,
+      tell: ({ type, object }) => ({ type, object }),
     });
     const seen: ServerSentEvent[] = [];
     for await (const event of watchEvents(answers)) {
@@ -53,7 +52,7 @@ describe('watch without a version, over the wire', () => {
       resourceVersion: '',
       selector: undefined,
       signal: stop.signal,
-      show: (object) => object as unknown as JsonObject,
+      tell: ({ type, object }) => ({ type, object }),
     })) {
       const { events, resourceVersion } = answer as unknown as WatchAnswer;
       sizes.push(events.length);
@@ -83,7 +82,7 @@ describe('watch of somebody who may see some objects only', () => {
       selector: undefined,
       visible: (object) => Promise.resolve(hers(object)),
       signal: stop.signal,
-      show: (object) => object as unknown as JsonObject,
+      tell: ({ type, object }) => ({ type, object }),
     })) {
       const { events, resourceVersion } = answer as unknown as WatchAnswer;
       for (const { type, object } of events) {

@@ -31,8 +31,11 @@ export interface WatchRequest {
   readonly fields?: FieldSelector | undefined;
   /** Undefined: all that the selectors cover. */
   readonly visible?: Visible | undefined;
+  /** Read the state before each change, for `tell`. */
+  readonly withPrevious?: boolean;
   readonly signal: AbortSignal;
-  readonly show: (object: ApiObject) => JsonObject;
+  /** An event as it is answered. */
+  readonly tell: (event: WatchEvent<ApiObject>) => JsonObject;
 }
 
 /**
@@ -46,7 +49,7 @@ export async function* watchResource(
   kind: Kind,
   request: WatchRequest,
 ): AsyncIterable<JsonObject> {
-  const { namespace, selector, fields, visible, signal, show } = request;
+  const { namespace, selector, fields, visible, signal, tell, withPrevious = false } = request;
   const start =
     request.resourceVersion === ''
       ? { sendInitialEvents: true as const }
@@ -56,7 +59,7 @@ export async function* watchResource(
     ...(selector ? { labels: selector } : {}),
     ...(fields ? { fields } : {}),
     // What a caller could see before tells whether it has to be told that something left its sight.
-    ...(visible ? { withPrevious: true } : {}),
+    ...(visible || withPrevious ? { withPrevious: true } : {}),
   };
   for await (const batch of store.watch(kind, { ...start, ...where, signal, bookmarkMs })) {
     const parts = visible ? await seen(batch, visible) : batch;
@@ -65,7 +68,7 @@ export async function* watchResource(
     const { storeId = store.storeId } = batch.cursor === undefined ? {} : parseCursor(batch.cursor);
     const cursorAt = (revision: number): string =>
       batch.initial === 'more' ? '' : formatCursor(revision, storeId);
-    yield* answers(parts, batch.initial === 'more', cursorAt, show);
+    yield* answers(parts, batch.initial === 'more', cursorAt, tell);
   }
 }
 
@@ -99,9 +102,10 @@ async function seenAs(
   const sized = size === undefined ? {} : { size };
   if (type === 'MODIFIED' && now) return { type: 'ADDED', object, revision, ...sized };
   if (!was) return undefined;
-  if (now || !previous) return { type: 'DELETED', object, revision, ...sized };
+  if (!previous) return { type: 'DELETED', object, revision, ...sized };
+  if (now) return { type: 'DELETED', object, previous, revision, ...sized };
   const metadata = { ...previous.metadata, resourceVersion: object.metadata.resourceVersion };
-  return { type: 'DELETED', object: { ...previous, metadata }, revision, ...sized };
+  return { type: 'DELETED', object: { ...previous, metadata }, previous, revision, ...sized };
 }
 
 /**
@@ -112,13 +116,12 @@ function* answers(
   { events, revision }: WatchBatch<ApiObject>,
   initial: boolean,
   cursorAt: (revision: number) => string,
-  show: (object: ApiObject) => JsonObject,
+  tell: (event: WatchEvent<ApiObject>) => JsonObject,
 ): Iterable<JsonObject> {
-  let told: { readonly type: string; readonly object: JsonObject }[] = [];
+  let told: JsonObject[] = [];
   let bytes = 0;
   for (const [at, event] of events.entries()) {
-    const { type, object } = event;
-    told.push({ type, object: show(object) });
+    told.push(tell(event));
     bytes += event.size ?? sizeGuess;
     const next = events[at + 1];
     const whole = initial || next?.revision !== event.revision;

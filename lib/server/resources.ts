@@ -1,4 +1,4 @@
-import { type Clock, hasCode, invalid, limits, notFound } from '../base/index.js';
+import { type Clock, hasCode, invalid, limits } from '../base/index.js';
 import {
   asObject,
   fieldsOf,
@@ -6,8 +6,10 @@ import {
   type ApiObject,
   demandObjectVersion,
   keyFor,
+  type ObjectKey,
   type LabelSelector,
   type FieldSelector,
+  type WatchEvent,
   parseFieldSelector,
   parseLabelSelector,
   withText,
@@ -21,21 +23,23 @@ import {
   textOf,
 } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
-import type { AdmissionRules, ServedKind } from './admission.js';
+import type { ServedKind } from './admission.js';
 import type { AccessControl } from './auth/index.js';
 import type { CallContext } from './call.js';
 import { demandExpected, demandStored } from './expected-object.js';
-import { demandObject, type ObjectAccess } from './object-access.js';
+import type { ObjectAccess } from './object-access.js';
 import { RecentCache } from './recent-cache.js';
 import { listCaller, listResource } from './resource-list.js';
 import { watchResource } from './resource-watch.js';
-import { type Admission, type PreparedWrite } from './writes.js';
+import type { WritePlanner } from './write-planner.js';
+import type { Admission, PreparedWrite } from './writes.js';
 
 /** What the standard methods need. */
 export interface ResourceOptions {
   readonly store: ObjectStore;
   readonly admission: Admission;
   readonly authorizer: AccessControl;
+  readonly planner: WritePlanner;
   /** The kind that `ensureNamespace` makes objects of, if there is one. */
   readonly namespaces: ServedKind | undefined;
   readonly clock: Clock;
@@ -97,6 +101,20 @@ export class Resources {
   }
 
   watch(served: ServedKind, context: CallContext, request: JsonObject): AsyncIterable<JsonObject> {
+    const tell = ({ type, object }: WatchEvent<ApiObject>): JsonObject => ({
+      type,
+      object: this.#seen(served, object),
+    });
+    return this.#watch(served, context, request, tell);
+  }
+
+  #watch(
+    served: ServedKind,
+    context: CallContext,
+    request: JsonObject,
+    tell: (event: WatchEvent<ApiObject>) => JsonObject,
+    withPrevious = false,
+  ): AsyncIterable<JsonObject> {
     const namespace = requestNamespace(served.kind, request);
     const filter = this.#options.objectAccess?.filterFor(context.identity);
     const { plural } = served.kind;
@@ -106,9 +124,32 @@ export class Resources {
       selector: selectorOf(request),
       fields: this.#fieldsOf(served, request),
       visible: filter && ((object) => filter.allows(plural, 'watch', object)),
+      withPrevious,
       signal: context.signal,
-      show: (object) => this.#seen(served, object),
+      tell,
     });
+  }
+
+  /** As {@link watch}, with objects as JSON text, and the states before where they are asked for. */
+  async *watchObjects(
+    served: ServedKind,
+    context: CallContext,
+    request: JsonObject,
+  ): AsyncIterable<JsonObject> {
+    const text = (object: ApiObject): string => JSON.stringify(this.#seen(served, object));
+    const withPrevious = request.previous === true;
+    const tell = (event: WatchEvent<ApiObject>): JsonObject => {
+      const previous = withPrevious && event.type !== 'ADDED' ? event.previous : undefined;
+      return {
+        type: event.type,
+        object: text(event.object),
+        ...(previous ? { previous: text(previous) } : {}),
+        revision: String(event.revision),
+      };
+    };
+    const asked = { ...request, resourceVersion: textOf(request, 'cursor') };
+    for await (const answer of this.#watch(served, context, asked, tell, withPrevious))
+      yield { events: answer.events, cursor: answer.resourceVersion };
   }
 
   /** An update of some fields, through the same rules as a PUT of the whole object. */
@@ -135,21 +176,9 @@ export class Resources {
     return withText((object: ApiObject) => fields(asObject(this.show(served, object))), text);
   }
 
-  #demand(context: CallContext, resource: string, verb: string, object: ApiObject): Promise<void> {
-    const { identity } = context;
-    const filter = this.#options.objectAccess?.filterFor(identity);
-    return demandObject(filter, identity, resource, verb, object);
-  }
-
-  async #require(served: ServedKind, request: JsonObject): Promise<ApiObject> {
-    const key = keyFor(
-      served.kind,
-      requestNamespace(served.kind, request),
-      textOf(request, 'name'),
-    );
-    const object = await this.#options.store.get(served.kind, key);
-    if (!object) throw notFound({ kind: served.kind.kind, ...key });
-    return object;
+  #key(served: ServedKind, request: JsonObject): ObjectKey {
+    const namespace = requestNamespace(served.kind, request);
+    return keyFor(served.kind, namespace, textOf(request, 'name'));
   }
 
   async #get(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
@@ -160,8 +189,9 @@ export class Resources {
         verb: 'reveal',
         namespace: requestNamespace(served.kind, request),
       });
-    const object = await this.#require(served, request);
-    await this.#demand(context, served.kind.plural, reveal ? 'reveal' : 'get', object);
+    const object = await this.#options.planner.require(served, this.#key(served, request));
+    const verb = reveal ? 'reveal' : 'get';
+    await this.#options.planner.demand(context, served.kind.plural, verb, object);
     return reveal ? this.show(served, object, true) : this.#seen(served, object);
   }
 
@@ -179,7 +209,7 @@ export class Resources {
       ...(fields ? { fields } : {}),
       ...(namespace === undefined || namespace === '-' ? {} : { namespace }),
       ...(limit > 0 ? { limit } : {}),
-      ...(context.transport === 'grpc' ? { pageBytes: limits.listMessageBytes } : {}),
+      ...(context.transport === 'grpc' ? { pageBytes: pageBytesOf(request) } : {}),
       ...(pageToken === '' ? {} : { pageToken }),
       caller: listCaller(context.identity),
       visible: filter && ((object) => filter.allows(served.kind.plural, 'list', object)),
@@ -194,7 +224,7 @@ export class Resources {
     request: JsonObject,
     mode: 'create' | 'update',
   ): Promise<JsonObject> {
-    const { admission, store } = this.#options;
+    const { store } = this.#options;
     const body = request[bodyField(served.kind)];
     const object = isJsonObject(body) ? body : {};
     const given = isJsonObject(object.metadata) ? object.metadata.resourceVersion : undefined;
@@ -202,11 +232,8 @@ export class Resources {
     const name = mode === 'update' ? textOf(request, 'name') : undefined;
     const namespace = requestNamespace(served.kind, request);
     for (let tries = 1; ; tries += 1) {
-      const [write] = await admission.prepare(context.identity, [
-        { served, namespace, name, object, mode },
-      ]);
-      if (!write) throw new TypeError('admission lost a write');
-      await this.#demand(context, served.kind.plural, mode, write.before ?? write.object);
+      const asked = { served, namespace, name, object, mode };
+      const write = await this.#options.planner.write(context, asked);
       if (request.dryRun === true) {
         demandExpected(write);
         return this.show(served, dryRunObject(write));
@@ -261,13 +288,11 @@ export class Resources {
   ): Promise<JsonObject> {
     const body = request[bodyField(served.kind)];
     const given = isJsonObject(body) ? body : {};
-    const current = await this.#require(served, request);
-    await this.#demand(context, `${served.kind.plural}/status`, 'update', current);
-    const status = this.#options.admission.statusOf(served, given);
+    const key = this.#key(served, request);
+    const { status } = await this.#options.planner.status(context, served, key, given);
     const metadata = isJsonObject(given.metadata) ? given.metadata : {};
     const resourceVersion = demandObjectVersion(textOf(metadata, 'resourceVersion'));
     const uid = textOf(metadata, 'uid');
-    const key = keyFor(served.kind, current.namespace, current.name);
     const kind = served.kind;
     const precondition = {
       ...(resourceVersion === '' ? {} : { resourceVersion }),
@@ -282,16 +307,15 @@ export class Resources {
     context: CallContext,
     request: JsonObject,
   ): Promise<JsonObject> {
-    const { admission, store } = this.#options;
-    for (let tries = 1; ; tries += 1) {
-      const object = await this.#require(served, request);
-      await this.#demand(context, served.kind.plural, 'delete', object);
+    const { store } = this.#options;
+    const guard = (object: ApiObject): void =>
       demandStored(served.kind, object, {
         uid: textOf(request, 'uid'),
         resourceVersion: textOf(request, 'resourceVersion'),
       });
-      const rules: AdmissionRules = served.rules;
-      await rules.validateDelete?.(admission.context(context.identity), object, request);
+    const key = this.#key(served, request);
+    for (let tries = 1; ; tries += 1) {
+      const object = await this.#options.planner.deletion(context, served, key, guard, request);
       if (request.dryRun === true) return this.show(served, object);
       const { resourceVersion } = object.metadata;
       try {
@@ -305,6 +329,12 @@ export class Resources {
       }
     }
   }
+}
+
+/** What one message may hold; the object service may ask for less. */
+function pageBytesOf({ pageBytes }: JsonObject): number {
+  const asked = typeof pageBytes === 'number' && pageBytes > 0 ? pageBytes : Infinity;
+  return Math.min(asked, limits.listMessageBytes);
 }
 
 /** Undefined for none: then no object has to be looked at. */

@@ -21,6 +21,8 @@ function scalarFromText(field: DescField, text: string): unknown {
       return text === 'true' ? true : text === 'false' ? false : undefined;
     case 'string':
       return text;
+    case 'number':
+      return /^-?\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : undefined;
     case 'integer':
       return /^-?\d{1,15}$/.test(text) ? Number(text) : undefined;
   }

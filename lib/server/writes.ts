@@ -53,8 +53,18 @@ export interface AdmissionOptions {
   readonly schemas: SchemaRegistry;
   readonly inputs: InputSchemas;
   readonly served: ReadonlyMap<string, ServedKind>;
+  /** Where the messages of kinds are that the API itself does not declare. */
+  readonly base: SchemaRegistry;
   /** The kind that namespaced objects must find their namespace in. */
   readonly namespaceKind: string;
+}
+
+/** Objects as the operations before leave them, by {@link stagedId}; undefined for one that is gone. */
+export type Staged = ReadonlyMap<string, ApiObject | undefined>;
+
+/** The key of an object in {@link Staged}. */
+export function stagedId(kind: AnyKind, key: ObjectKey): string {
+  return `${kind.kind} ${keyString(key)}`;
 }
 
 /** The one admission chain: shape, defaults, rules; for one object or a set judged together. */
@@ -66,7 +76,8 @@ export class Admission {
   }
 
   message(served: ServedKind): DescMessage {
-    return this.#options.schemas.message(served.message);
+    const { schemas, base } = this.#options;
+    return schemas.registry.getMessage(served.message) ?? base.message(served.message);
   }
 
   /**
@@ -86,9 +97,27 @@ export class Admission {
     return status;
   }
 
-  /** A context without staged writes, for rules that run outside a write. */
-  context(identity: Identity): AdmissionContext {
-    return this.#context(identity, new Map());
+  /** For rules that run outside a write; `staged` is what operations before it leave. */
+  context(identity: Identity, staged: Staged = new Map()): AdmissionContext {
+    return this.#context(identity, staged);
+  }
+
+  /**
+   * Judges one write as it is when those before it are stored.
+   * @throws StatusError InvalidArgument with every violation
+   */
+  async prepareNext(
+    identity: Identity,
+    request: WriteRequest,
+    staged: Staged,
+  ): Promise<PreparedWrite> {
+    const { object, found: misshapen } = this.#shape(request);
+    if (misshapen.length > 0) throw invalid(misshapen);
+    const id = stagedId(request.served.kind, this.#key(request, object));
+    const context = this.#context(identity, new Map([...staged, [id, object]]));
+    const { write, found } = await this.#admit(context, request, object, staged);
+    if (found.length > 0) throw invalid(found);
+    return write;
   }
 
   /**
@@ -161,12 +190,16 @@ export class Admission {
     context: AdmissionContext,
     request: WriteRequest,
     given: ApiObject,
+    staged: Staged = new Map(),
   ): Promise<{ write: PreparedWrite; found: readonly FieldViolation[] }> {
     const { served, mode } = request;
     const { kind, rules } = served;
     const key = this.#key(request, given);
     const { store } = this.#options;
-    const before = mode === 'create' ? undefined : await store.get(kind, key);
+    const id = stagedId(kind, key);
+    const find = (): Promise<ApiObject | undefined> =>
+      staged.has(id) ? Promise.resolve(staged.get(id)) : store.get(kind, key);
+    const before = mode === 'create' ? undefined : await find();
     if (mode === 'update' && !before) throw notFound({ kind: kind.kind, ...key });
     await this.#demandNamespace(context, kind, given.namespace);
     const object = rules.prepare ? await rules.prepare(context, given, before) : given;
@@ -250,17 +283,22 @@ export class Admission {
     return { op: 'update', kind, object: next, precondition: { resourceVersion, uid } };
   }
 
-  #context(identity: Identity, staged: ReadonlyMap<string, ApiObject>): AdmissionContext {
+  #context(identity: Identity, staged: Staged): AdmissionContext {
     const { store, authorizer } = this.#options;
     return {
       identity,
-      lookup: async <T extends ApiObject>(kind: Kind<T>, key: ObjectKey) =>
-        (staged.get(`${kind.kind} ${keyString(key)}`) as T | undefined) ?? store.get(kind, key),
+      lookup: async <T extends ApiObject>(kind: Kind<T>, key: ObjectKey) => {
+        const id = stagedId(kind, key);
+        return staged.has(id) ? (staged.get(id) as T | undefined) : store.get(kind, key);
+      },
       lookupAll: async <T extends ApiObject>(kind: Kind<T>) => {
         const { items } = await store.list(kind);
         const byKey = new Map(items.map((item) => [`${kind.kind} ${keyString(item)}`, item]));
-        for (const [id, object] of staged)
-          if (id.startsWith(`${kind.kind} `)) byKey.set(id, object as T);
+        for (const [id, object] of staged) {
+          if (!id.startsWith(`${kind.kind} `)) continue;
+          if (object) byKey.set(id, object as T);
+          else byKey.delete(id);
+        }
         return [...byKey.values()];
       },
       can: (resource, verb, namespace) => authorizer.can(identity, { resource, verb, namespace }),

@@ -204,13 +204,15 @@ export interface StoreWriter {
   transact(operations: readonly Operation[]): Promise<readonly OperationResult[]>;
 }
 
-/** Whether writes are possible. */
+/** Whether reads and writes are possible. */
 export type StoreHealth =
   | { readonly state: 'serving' }
   /** Little room is left on the disk: deletions only. */
   | { readonly state: 'full'; readonly error: Error }
   /** A write failed: reads go on, writes are refused, and the store reopens itself when it can. */
   | { readonly state: 'poisoned'; readonly error: Error }
+  /** The process that has the store does not answer: neither reads nor writes are possible. */
+  | { readonly state: 'unreachable'; readonly error: Error }
   | { readonly state: 'closed' };
 
 /** What a backup holds. */

@@ -1,0 +1,154 @@
+import {
+  backoffDelayMs,
+  type Clock,
+  hasCode,
+  linkSignals,
+  type Random,
+  sleep,
+  StatusError,
+} from '../base/index.js';
+import { baseDescriptors, type JsonObject, SchemaRegistry } from '../rpc/index.js';
+import { ApiClient, type ApiClientOptions } from './client.js';
+
+/** Where and as whom a remote store calls. */
+export interface RemoteConnection extends Pick<ApiClientOptions, 'server' | 'token' | 'tls'> {
+  /**
+   * What a call may take in all, with the time in which there is no connection, in milliseconds;
+   * default 10 s.
+   */
+  readonly timeoutMs?: number;
+}
+
+/** Pause before a read is tried again while the server can't be reached. */
+const backoff = { baseMs: 100, maxMs: 2_000, jitter: 0.25 };
+const defaultTimeoutMs = 10_000;
+
+/** Codes after which a transaction may or may not have happened, when the server did not give them itself. */
+const openCodes = ['Unavailable', 'DeadlineExceeded', 'Cancelled', 'Unknown', 'Internal'] as const;
+
+/** Calls of the object service, each bounded in time. */
+export class RemoteCalls {
+  readonly #client: ApiClient;
+  readonly #timeoutMs: number;
+  readonly #server: string;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #closing = new AbortController();
+
+  constructor(connection: RemoteConnection, clock: Clock, random: Random) {
+    const { timeoutMs, ...where } = connection;
+    const schemas = new SchemaRegistry(baseDescriptors);
+    this.#timeoutMs = timeoutMs ?? defaultTimeoutMs;
+    this.#server = connection.server;
+    this.#clock = clock;
+    this.#random = random;
+    this.#client = new ApiClient({ ...where, schemas, packageName: 'kedge' });
+  }
+
+  /** A call that may be repeated: it is, until it is answered or its time is over. */
+  async read(
+    method: string,
+    request: () => JsonObject,
+    options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<JsonObject> {
+    const endsAt = this.#clock.monotonic() + (options.timeoutMs ?? this.#timeoutMs);
+    using link = linkSignals(this.#closing.signal, ...(options.signal ? [options.signal] : []));
+    const { signal } = link;
+    for (let tries = 0; ; tries += 1) {
+      this.#demandOpen();
+      const leftMs = Math.max(1, endsAt - this.#clock.monotonic());
+      try {
+        return await this.#client.call(method, request(), { timeoutMs: leftMs, signal });
+      } catch (error) {
+        this.#demandOpen();
+        const delayMs = backoffDelayMs(backoff, tries, this.#random);
+        const late = this.#clock.monotonic() + delayMs >= endsAt;
+        if (!hasCode(error, 'Unavailable') || late || signal.aborted) throw error;
+        await sleep(this.#clock, delayMs, signal);
+        if (signal.aborted) throw error;
+      }
+    }
+  }
+
+  /**
+   * A call that must not be repeated.
+   * @throws StatusError Unavailable: reason Unreachable when it was not sent, OutcomeUnknown when it
+   * was and the answer got lost: it happened once or never.
+   */
+  async write(method: string, request: () => JsonObject): Promise<JsonObject> {
+    this.#demandOpen();
+    const endsAt = this.#clock.monotonic() + this.#timeoutMs;
+    const { signal } = this.#closing;
+    if (!(await this.#client.connected(this.#timeoutMs, signal))) {
+      this.#demandOpen();
+      throw new StatusError({
+        code: 'Unavailable',
+        reason: 'Unreachable',
+        message: `${this.#server} can't be reached within ${this.#timeoutMs} ms: nothing was sent, nothing was written`,
+      });
+    }
+    const leftMs = Math.max(1, endsAt - this.#clock.monotonic());
+    try {
+      return await this.#client.call(method, request(), { timeoutMs: leftMs, signal, attempts: 1 });
+    } catch (error) {
+      throw isOpen(error) ? outcomeUnknown(this.#server, error) : error;
+    }
+  }
+
+  /** A stream of answers, ended with Unavailable when nothing was heard for `silenceMs`. */
+  async *stream(
+    method: string,
+    request: JsonObject,
+    signal: AbortSignal,
+    silenceMs: number,
+  ): AsyncIterable<JsonObject> {
+    this.#demandOpen();
+    const silent = new AbortController();
+    using link = linkSignals(signal, this.#closing.signal, silent.signal);
+    const arm = () => this.#clock.setTimer(() => silent.abort(), silenceMs);
+    let timer = arm();
+    try {
+      for await (const answer of this.#client.stream(method, request, link.signal)) {
+        timer.cancel();
+        yield answer;
+        timer = arm();
+      }
+    } finally {
+      timer.cancel();
+    }
+    if (!silent.signal.aborted || signal.aborted) return;
+    throw new StatusError({
+      code: 'Unavailable',
+      reason: 'Silent',
+      message: `${this.#server} has said nothing for ${silenceMs} ms, not even a bookmark`,
+    });
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.#client.close();
+  }
+
+  #demandOpen(): void {
+    if (!this.#closing.signal.aborted) return;
+    throw new StatusError({
+      code: 'Unavailable',
+      reason: 'StoreClosed',
+      message: 'the store is closed',
+    });
+  }
+}
+
+/** A failure of the connection, not an answer: those name their own reason. */
+function isOpen(error: unknown): error is StatusError {
+  return openCodes.some((code) => hasCode(error, code) && error.reason === code);
+}
+
+function outcomeUnknown(server: string, cause: StatusError): StatusError {
+  return new StatusError({
+    code: 'Unavailable',
+    reason: 'OutcomeUnknown',
+    message: `the answer of ${server} got lost (${cause.message}): the transaction happened once or never; read before it is repeated`,
+    cause,
+  });
+}

@@ -1,0 +1,92 @@
+import {
+  type AnyKind,
+  type ApiObject,
+  deepFreeze,
+  keyFor,
+  type ObjectKey,
+  type ObjectVersion,
+  requiredUid,
+  requiredVersion,
+} from '../object/index.js';
+import { isJsonObject, type JsonObject, textOf } from '../rpc/index.js';
+import type { Operation, OperationResult, Precondition } from '../store/index.js';
+
+/** Metadata that is absent in a store when it is empty, and always shown by an API. */
+const optionalMetadata = ['finalizers', 'ownerReferences', 'annotations'] as const;
+
+/** An object from its text on the wire, frozen, in the form that a store has. */
+export function objectFrom<T extends ApiObject>(text: string): T {
+  const object = JSON.parse(text) as T;
+  const metadata: Record<string, unknown> = { ...object.metadata };
+  for (const field of optionalMetadata)
+    if (Object.keys(metadata[field] ?? {}).length === 0) delete metadata[field];
+  return deepFreeze({ ...object, metadata });
+}
+
+function preconditionOf(precondition: Precondition | undefined): JsonObject {
+  if (!precondition) return {};
+  const { resourceVersion = '', uid = '', exists, fields = {} } = precondition;
+  const texts = Object.entries(fields).map(([path, value]) => [path, JSON.stringify(value) ?? '']);
+  return {
+    precondition: {
+      resourceVersion,
+      uid,
+      absent: exists === false,
+      fields: Object.fromEntries(texts) as JsonObject,
+    },
+  };
+}
+
+const types: Readonly<Record<Operation['op'], string>> = {
+  create: 'CREATE',
+  update: 'UPDATE',
+  overwrite: 'OVERWRITE',
+  updateStatus: 'UPDATE_STATUS',
+  delete: 'DELETE',
+  deleteByName: 'DELETE_BY_NAME',
+  check: 'CHECK',
+};
+
+/**
+ * An operation as the object service takes it.
+ * @throws StatusError InvalidArgument for an update or deletion without what guards it
+ */
+export function wireOperation(operation: Operation): JsonObject {
+  const { op, kind } = operation;
+  const key = 'key' in operation ? operation.key : keyIn(kind, operation.object);
+  demandGuard(operation, key);
+  const content =
+    op === 'updateStatus' ? operation.status : 'object' in operation ? operation.object : undefined;
+  return {
+    type: types[op],
+    kind: kind.kind,
+    namespace: key.namespace ?? '',
+    name: key.name,
+    ...(content === undefined ? {} : { object: JSON.stringify(content) }),
+    ...preconditionOf('precondition' in operation ? operation.precondition : undefined),
+  };
+}
+
+/** As every store: the types demand a guard, and whoever calls from JavaScript is told of it. */
+function demandGuard(operation: Operation, key: ObjectKey): void {
+  if (operation.op !== 'update' && operation.op !== 'delete') return;
+  const given = { ...key, metadata: operation.precondition as Partial<ObjectVersion> | undefined };
+  if (operation.op === 'delete') requiredUid(operation.kind, given);
+  else requiredVersion(operation.kind, given);
+}
+
+function keyIn(kind: AnyKind, object: ObjectKey): ObjectKey {
+  return keyFor(kind, object.namespace, object.name);
+}
+
+/** What became of an operation, as the object service told it. */
+export function resultFrom(operation: Operation, given: unknown): OperationResult {
+  const result = isJsonObject(given) ? given : {};
+  const text = textOf(result, 'object');
+  const exists = result.exists === true;
+  const changed = result.changed === true;
+  if (text !== '') return { object: objectFrom(text), exists, changed };
+  const key = 'key' in operation ? operation.key : keyIn(operation.kind, operation.object);
+  const metadata = { uid: '', resourceVersion: '', generation: 0, createdAt: '', updatedAt: '' };
+  return { object: deepFreeze({ ...key, metadata }), exists, changed };
+}

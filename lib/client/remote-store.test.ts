@@ -1,0 +1,385 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { StatusError } from '../base/index.js';
+import { done, newController, reconcileRecords } from '../controller/index.js';
+import { LeaderElector } from '../election/index.js';
+import { SharedInformer } from '../informer/index.js';
+import { type ApiObject, kindOf, matchFields } from '../object/index.js';
+import { accessControl, ApiServer, describeKinds, type Identity, mount } from '../server/index.js';
+import {
+  backupToFile,
+  type EmbeddedStore,
+  MemoryEngine,
+  openStore,
+  restoreBackup,
+} from '../store/index.js';
+import { eventually, FakeClock, settle } from '../testing/index.js';
+import { RemoteStore, type RemoteStoreOptions } from './remote-store.js';
+
+interface Lamp extends ApiObject {
+  readonly watts?: number;
+  readonly lit?: boolean;
+}
+const lamps = kindOf<Lamp>()({
+  kind: 'Lamp',
+  plural: 'lamps',
+  scope: 'Cluster',
+  statusFields: ['lit'],
+});
+const api = describeKinds('house.v1', [mount(lamps, { watts: 'integer', lit: 'boolean' })]);
+const root: Identity = {
+  subject: 'root',
+  kind: 'user',
+  policies: [],
+  tokenId: '',
+  expiresAt: undefined,
+};
+const local = '127.0.0.1';
+
+/** A server that can be stopped and started again on its port, with the same store or another. */
+class House {
+  readonly #open: RemoteStore[] = [];
+  store!: EmbeddedStore;
+  server: ApiServer | undefined;
+  port = 0;
+
+  async start(store?: EmbeddedStore): Promise<void> {
+    this.store = store ?? (await openStore({ engine: new MemoryEngine() }));
+    this.server = new ApiServer({
+      store: this.store,
+      ...api,
+      authenticator: { authenticate: () => Promise.resolve(root) },
+      authorizer: accessControl(() => true),
+    });
+    const grpc = { host: local, port: this.port };
+    this.port = (await this.server.listen({ grpc, rest: { host: local, port: 0 } })).grpc;
+  }
+
+  async stop(): Promise<void> {
+    await this.server?.close();
+    this.server = undefined;
+  }
+
+  async connect(options: Partial<RemoteStoreOptions> = {}): Promise<RemoteStore> {
+    const store = await RemoteStore.connect({
+      server: `${local}:${this.port}`,
+      token: undefined,
+      ...options,
+    });
+    this.#open.push(store);
+    return store;
+  }
+
+  /** A backup of the store, restored: the same objects under another store id. */
+  async restored(): Promise<EmbeddedStore> {
+    const directory = await mkdtemp(join(tmpdir(), 'kedge-remote-'));
+    try {
+      const path = join(directory, 'backup');
+      await backupToFile(this.store, path);
+      const engine = new MemoryEngine();
+      await restoreBackup(path, engine);
+      return await openStore({ engine });
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const store of this.#open) await store.close();
+    await this.stop();
+    await this.store.close();
+  }
+}
+
+const failure = (work: Promise<unknown>): Promise<StatusError> =>
+  work.then(
+    () => expect.fail('it went through'),
+    (error: unknown) => StatusError.from(error),
+  );
+
+describe('a store in another process', () => {
+  let house: House;
+  beforeEach(async () => {
+    house = new House();
+    await house.start();
+  });
+  afterEach(() => house.close());
+
+  it('reads and writes go on after the server was away, and say so meanwhile', async () => {
+    const store = await house.connect({ timeoutMs: 5_000 });
+    await store.create(lamps, { name: 'a', watts: 40 });
+    await house.stop();
+    const brief = await house.connect({ timeoutMs: 300 }).catch((error: unknown) => error);
+    expect(StatusError.from(brief).code).to.be.oneOf(['Unavailable', 'DeadlineExceeded']);
+    const reading = store.get(lamps, { name: 'a' });
+    const writing = store.create(lamps, { name: 'b' });
+    await house.start(house.store);
+    expect((await reading)?.watts).to.equal(40);
+    expect((await writing).name).to.equal('b');
+  }).timeout(20_000);
+
+  it('a write that could not be sent is known not to have happened', async () => {
+    const store = await house.connect({ timeoutMs: 300 });
+    await house.stop();
+    const error = await failure(store.create(lamps, { name: 'a' }));
+    expect([error.code, error.reason]).to.deep.equal(['Unavailable', 'Unreachable']);
+    const read = await failure(store.get(lamps, { name: 'a' }));
+    expect(read.code).to.be.oneOf(['Unavailable', 'DeadlineExceeded']);
+  }).timeout(20_000);
+
+  it('a write whose answer is lost is not repeated, and told as unknown', async () => {
+    let writes = 0;
+    const answering = new AbortController();
+    const held = house.store.transact.bind(house.store);
+    house.store.transact = async (operations) => {
+      if (operations.length > 0) writes += 1;
+      const results = await held(operations);
+      // Done, and the answer never leaves.
+      if (operations.length > 0)
+        await new Promise<void>((resolve) =>
+          answering.signal.addEventListener('abort', () => resolve(), { once: true }),
+        );
+      return results;
+    };
+    const store = await house.connect({ timeoutMs: 500 });
+    const error = await failure(store.create(lamps, { name: 'a' }));
+    expect([error.code, error.reason]).to.deep.equal(['Unavailable', 'OutcomeUnknown']);
+    expect(writes).to.equal(1);
+    answering.abort();
+    house.store.transact = held;
+    expect((await store.get(lamps, { name: 'a' }))?.name).to.equal('a');
+  }).timeout(20_000);
+
+  it('a server that accepts and never answers is given up at the deadline', async () => {
+    const sockets: Socket[] = [];
+    const deaf: NetServer = createServer((socket) => void sockets.push(socket));
+    await new Promise<void>((resolve) => deaf.listen(0, local, resolve));
+    const { port } = deaf.address() as AddressInfo;
+    const from = performance.now();
+    const error = await failure(
+      RemoteStore.connect({ server: `${local}:${port}`, token: undefined, timeoutMs: 400 }),
+    );
+    expect(error.code).to.be.oneOf(['Unavailable', 'DeadlineExceeded']);
+    expect(performance.now() - from).to.be.lessThan(5_000);
+    for (const socket of sockets) socket.destroy();
+    deaf.close();
+  }).timeout(20_000);
+
+  it('health says that the server does not answer, and that it does again', async () => {
+    const clock = new FakeClock();
+    const store = await house.connect({ clock, timeoutMs: 300 });
+    expect(store.health().state).to.equal('serving');
+    await house.stop();
+    await eventually('unreachable', async () => {
+      await clock.advance(1_000);
+      return store.health().state === 'unreachable';
+    });
+    await house.start(house.store);
+    await eventually('serving', async () => {
+      await clock.advance(1_000);
+      return store.health().state === 'serving';
+    });
+    await store.close();
+    expect(store.health().state).to.equal('closed');
+  }).timeout(30_000);
+
+  it('a watch goes on where it was when the server comes back, each change once', async () => {
+    const store = await house.connect();
+    const stop = new AbortController();
+    const told: string[] = [];
+    const watching = (async () => {
+      const options = { fromRevision: 0, signal: stop.signal };
+      for await (const { events } of store.watch(lamps, options))
+        for (const { type, object } of events) told.push(`${type} ${object.name}`);
+    })();
+    await house.store.create(lamps, { name: 'a' });
+    await eventually('the first', () => told.length === 1);
+    await house.stop();
+    await house.store.create(lamps, { name: 'b' });
+    await house.start(house.store);
+    await eventually('the second', () => told.length === 2, 10_000);
+    await house.store.create(lamps, { name: 'c' });
+    await eventually('the third', () => told.length === 3);
+    expect(told).to.deep.equal(['ADDED a', 'ADDED b', 'ADDED c']);
+    stop.abort();
+    await watching;
+  }).timeout(20_000);
+
+  it('selectors that are functions of this process choose as texts do', async () => {
+    const store = await house.connect();
+    const made = await store.create(lamps, { name: 'a', watts: 1 });
+    await store.create(lamps, { name: 'b', watts: 2 });
+    const fields = matchFields(lamps, { watts: 1 });
+    const own = (object: ApiObject): boolean => fields(object);
+    const { items } = await store.list(lamps, { fields: own, limit: 1 });
+    expect(items.map(({ name }) => name)).to.deep.equal(['a']);
+    const stop = new AbortController();
+    const from = store.revision;
+    const away = await store.update(lamps, { ...made, watts: 9 });
+    const back = await store.update(lamps, { ...away, watts: 1 });
+    await store.delete(lamps, back);
+    const told: string[] = [];
+    for await (const { events } of store.watch(lamps, {
+      fromRevision: from,
+      fields: own,
+      signal: stop.signal,
+    })) {
+      told.push(...events.map(({ type, object }) => `${type} ${object.name}`));
+      if (told.length >= 3) stop.abort();
+    }
+    expect(told).to.deep.equal(['DELETED a', 'ADDED a', 'DELETED a']);
+  });
+
+  it("a reconcile after a key's own write never sees a cache from before it", async () => {
+    const store = await house.connect();
+    const informer = new SharedInformer({
+      source: store.source(lamps),
+      name: 'lamps',
+      kind: 'Lamp',
+    });
+    const seen: string[] = [];
+    const controller = newController({
+      name: 'count',
+      store,
+      reconcile: async (context) => {
+        const { key } = context;
+        const cached = informer.lister.get(key.name);
+        if (!cached) return done();
+        const watts = cached.watts ?? 0;
+        seen.push(`${key.name} ${watts}`);
+        if (watts >= 20) return done();
+        return context.txn(async (transaction) => {
+          const lamp = await transaction.get(lamps, key);
+          // A run on an old cache would count a step twice.
+          expect(lamp?.watts ?? 0).to.equal(watts);
+          if (lamp) transaction.update(lamps, { ...lamp, watts: watts + 1 });
+          controllerAgain(key.name);
+          return done();
+        });
+      },
+    }).for(informer);
+    const controllerAgain = (name: string): void =>
+      void queueMicrotask(() => controller.enqueue({ name }));
+    informer.start();
+    await controller.start();
+    await store.create(lamps, { name: 'a' });
+    await eventually(
+      'twenty steps',
+      async () => (await store.get(lamps, { name: 'a' }))?.watts === 20,
+    );
+    expect(new Set(seen).size).to.be.greaterThanOrEqual(21);
+    await controller.stop(1_000);
+    await informer.close();
+  }).timeout(20_000);
+
+  describe('when the server has another store than before', () => {
+    it('takes the new one, relists, and refuses what was decided on the old one', async () => {
+      const met: string[] = [];
+      const store = await house.connect({ onOtherStore: (id) => void met.push(id) });
+      const kept = await store.create(lamps, { name: 'kept' });
+      const informer = new SharedInformer({ source: store.source(lamps), name: 'lamps' });
+      informer.start();
+      await informer.waitForSync();
+      const before = store.storeId;
+      const other = await house.restored();
+      const lost = await store.create(lamps, { name: 'lost', watts: 1 });
+      await eventually('both are cached', () => informer.lister.has('lost'));
+      await house.stop();
+      await house.store.close();
+      await house.start(other);
+      const stale = await failure(
+        store.transact([{ op: 'update', kind: lamps, object: kept, precondition: kept.metadata }]),
+      );
+      expect([stale.code, stale.reason]).to.deep.equal(['Aborted', 'OtherStore']);
+      expect(store.storeId).to.equal(other.storeId).and.to.not.equal(before);
+      expect(met).to.deep.equal([other.storeId]);
+      expect(await store.get(lamps, { name: lost.name })).to.equal(undefined);
+      await eventually('the cache is the other store', () => !informer.lister.has('lost'), 15_000);
+      expect(informer.lister.has('kept')).to.equal(true);
+      const now = await store.create(lamps, { name: 'new' });
+      expect(store.revision).to.equal(Number(now.metadata.resourceVersion));
+      await informer.close();
+    }).timeout(30_000);
+
+    it('an effect is asked for under the key that the new store has, not under the remembered one', async () => {
+      const store = await house.connect();
+      const keys: string[] = [];
+      let fail = true;
+      const controller = newController({
+        name: 'pay',
+        store,
+        reconcile: async (context) => {
+          await context.effect('pay', async (idempotencyKey) => {
+            keys.push(idempotencyKey);
+            if (fail) throw new Error('no answer');
+            return idempotencyKey;
+          });
+          return done();
+        },
+      });
+      await controller.start();
+      const other = await house.restored();
+      controller.enqueue({ name: 'a' });
+      await eventually('the first call', () => keys.length > 0);
+      await eventually(
+        'its record',
+        async () => (await store.list(reconcileRecords)).items.length > 0,
+      );
+      await house.stop();
+      await house.store.close();
+      await house.start(other);
+      await eventually('the other store is met', async () => {
+        await store.transact([]);
+        return store.storeId === other.storeId;
+      });
+      fail = false;
+      const calls = keys.length;
+      await eventually('a call on the other store', () => keys.length > calls, 15_000);
+      expect(keys.at(-1)).to.not.equal(keys[0]);
+      await controller.stop(1_000);
+    }).timeout(30_000);
+  });
+
+  it('a deposed leader that still believes to lead is refused inside the commit, over gRPC', async () => {
+    const one = new FakeClock();
+    const two = new FakeClock();
+    const run = async (identity: string, clock: FakeClock) => {
+      const store = await house.connect();
+      const stop = new AbortController();
+      const elector = new LeaderElector({ store, name: 'lead', identity, clock });
+      const running = elector.run(
+        { onStartedLeading: () => undefined, onStoppedLeading: () => undefined },
+        stop.signal,
+      );
+      return { elector, stop, running };
+    };
+    const a = await run('a', one);
+    await eventually('a leads', () => a.elector.isLeader);
+    const fenced = a.elector.fence();
+    expect((await fenced.create(lamps, { name: 'by-a' })).name).to.equal('by-a');
+    const b = await run('b', two);
+    // a is frozen: its clock stands still, and it does not know that its time is over.
+    await eventually(
+      'b leads',
+      async () => {
+        await two.advance(1_000);
+        await settle();
+        return b.elector.isLeader;
+      },
+      15_000,
+    );
+    expect(a.elector.isLeader).to.equal(true);
+    const late = await failure(fenced.create(lamps, { name: 'late' }));
+    expect([late.code, late.reason]).to.deep.equal(['FailedPrecondition', 'LeadershipLost']);
+    expect(await house.store.get(lamps, { name: 'late' })).to.equal(undefined);
+    expect((await b.elector.fence().create(lamps, { name: 'by-b' })).name).to.equal('by-b');
+    for (const { stop } of [a, b]) stop.abort();
+    await eventually('both have ended', async () => {
+      await Promise.all([one.advance(1_000), two.advance(1_000)]);
+      return a.elector.state === 'stopped' && b.elector.state === 'stopped';
+    });
+  }).timeout(30_000);
+});

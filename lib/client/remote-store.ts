@@ -1,0 +1,398 @@
+import {
+  backoffDelayMs,
+  type Clock,
+  hasCode,
+  type Logger,
+  messageOf,
+  type Random,
+  silentLogger,
+  sleep,
+  StatusError,
+  systemClock,
+  systemRandom,
+} from '../base/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  formatCursor,
+  type Kind,
+  type ListWatch,
+  type ObjectKey,
+  parseCursor,
+  stored,
+  storedBatch,
+  type WatchBatch,
+} from '../object/index.js';
+import { type JsonObject, textOf } from '../rpc/index.js';
+import type {
+  ListOptions,
+  ListResult,
+  ObjectStore,
+  Operation,
+  OperationResult,
+  StoreHealth,
+  WatchOptions,
+} from '../store/index.js';
+import { TransactionalWrites } from '../store/transactional-writes.js';
+import { RemoteCalls, type RemoteConnection } from './remote-calls.js';
+import { objectFrom, resultFrom, wireOperation } from './remote-objects.js';
+import { isSelected, remoteSelection } from './remote-selection.js';
+import { type RemoteWatch, watchBatches } from './remote-watch.js';
+
+/** Where a store in another process is, and what it may take. */
+export interface RemoteStoreOptions extends RemoteConnection {
+  /** Kinds whose secret values `get` asks for; needs the right `reveal` to them. */
+  readonly reveal?: readonly AnyKind[];
+  /** Told when the server turned out to have another store than before: restored, or replaced. */
+  readonly onOtherStore?: (storeId: string) => void;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly logger?: Logger;
+}
+
+/** Pause between looks at the server, which keep health and store id up to date. */
+const heartbeatMs = 5_000;
+/** The server sends a bookmark every 15 s: a stream that is silent for longer is dead. */
+const silenceMs = 60_000;
+/** Pause before a watch that broke is taken up again. */
+const resumeBackoff = { baseMs: 200, maxMs: 5_000, jitter: 0.5 };
+/** A read that met another store, or a paged list that expired, is begun anew so often. */
+const restartsMax = 3;
+
+function isGone(error: unknown): error is StatusError {
+  return hasCode(error, 'OutOfRange');
+}
+
+/**
+ * The store of a server in another process, over its object service.
+ *
+ * Guarantees: those of every store, as far as the caller's rights reach: reads show its own writes, a
+ * transaction happens whole or not at all, a watch tells every change once and in order. Reads are
+ * repeated while the server can't be reached, until the deadline of the call. A transaction is sent
+ * once: Unavailable (OutcomeUnknown) says that it happened once or never.
+ *
+ * Another store behind the same address (a backup was restored) is noticed: {@link storeId} changes,
+ * what was decided on the old one is refused as Aborted (OtherStore), watches end with OutOfRange.
+ *
+ * Caveats: objects are what the caller may see, in the form that the API shows: values of secrets are
+ * masked, status fields given to `create` are not stored. Compaction, backup and verification are the
+ * server's.
+ */
+export class RemoteStore extends TransactionalWrites implements ObjectStore {
+  readonly #options: RemoteStoreOptions;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #logger: Logger;
+  readonly #calls: RemoteCalls;
+  readonly #closing = new AbortController();
+  #storeId = '';
+  #revision = 0;
+  #health: StoreHealth = { state: 'serving' };
+  #heartbeat: Promise<void> = Promise.resolve();
+
+  private constructor(options: RemoteStoreOptions) {
+    super();
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#random = options.random ?? systemRandom;
+    this.#logger = (options.logger ?? silentLogger).child({ store: options.server });
+    this.#calls = new RemoteCalls(options, this.#clock, this.#random);
+  }
+
+  /**
+   * Resolves once the server has answered.
+   * @throws StatusError Unavailable when it did not within the deadline of a call, Unauthenticated
+   */
+  static async connect(options: RemoteStoreOptions): Promise<RemoteStore> {
+    const store = new RemoteStore(options);
+    try {
+      await store.#look();
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+    store.#heartbeat = store.#beat();
+    return store;
+  }
+
+  get storeId(): string {
+    return this.#storeId;
+  }
+
+  /** The last revision that this process was told of. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  health(): StoreHealth {
+    return this.#health;
+  }
+
+  async get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
+    const reveal = this.#options.reveal?.some((one) => one.kind === kind.kind) === true;
+    const where = { kind: kind.kind, namespace: key.namespace ?? '', name: key.name, reveal };
+    const text = textOf(await this.#read('ObjectService.Get', where), 'object');
+    return text === '' ? undefined : objectFrom<T>(text);
+  }
+
+  async list<T extends ApiObject>(
+    kind: Kind<T>,
+    options: ListOptions = {},
+  ): Promise<ListResult<T>> {
+    const { limit, pageBytes, pageToken } = options;
+    const bounded = limit !== undefined || pageBytes !== undefined || Boolean(pageToken);
+    if (bounded) return this.#page(kind, options);
+    for (let restarts = 0; ; restarts += 1) {
+      try {
+        return await this.#whole(kind, options);
+      } catch (error) {
+        if (!isGone(error) || restarts >= restartsMax) throw error;
+      }
+    }
+  }
+
+  /** All pages of one list. */
+  async #whole<T extends ApiObject>(
+    kind: Kind<T>,
+    options: ListOptions,
+    signal?: AbortSignal,
+  ): Promise<ListResult<T>> {
+    const items: T[] = [];
+    let page = await this.#page(kind, options, signal);
+    for (;;) {
+      for (const item of page.items) items.push(item);
+      if (page.nextPageToken === '') return { ...page, items };
+      page = await this.#page(kind, { ...options, pageToken: page.nextPageToken }, signal);
+    }
+  }
+
+  /** One page; where a selector is a function of this process, pages are fetched until it is full. */
+  async #page<T extends ApiObject>(
+    kind: Kind<T>,
+    options: ListOptions,
+    signal?: AbortSignal,
+  ): Promise<ListResult<T>> {
+    const { limit, pageBytes } = options;
+    const { texts, local } = remoteSelection(options);
+    const items: T[] = [];
+    let pageToken = options.pageToken ?? '';
+    for (;;) {
+      const request = {
+        kind: kind.kind,
+        namespace: options.namespace ?? '-',
+        ...texts,
+        limit: limit === undefined ? 0 : limit - items.length,
+        pageBytes: pageBytes ?? 0,
+        pageToken,
+      };
+      const answer = await this.#read('ObjectService.List', request, signal);
+      for (const text of answer.objects as readonly string[]) {
+        const object = objectFrom<T>(text);
+        if (!local || isSelected(local, object)) items.push(object);
+      }
+      pageToken = textOf(answer, 'nextPageToken');
+      const full = limit === undefined ? items.length > 0 : items.length >= limit;
+      if (pageToken !== '' && local && !full) continue;
+      const cursor = textOf(answer, 'cursor');
+      const { revision } = parseCursor(cursor);
+      return { items, revision, cursor, nextPageToken: pageToken };
+    }
+  }
+
+  /**
+   * Goes on by itself when the connection breaks, where it was.
+   * @throws StatusError OutOfRange as every watch, Unavailable when it breaks before the objects of
+   * the beginning were all told.
+   */
+  async *watch<T extends ApiObject>(
+    kind: Kind<T>,
+    options: WatchOptions,
+  ): AsyncIterable<WatchBatch<T>> {
+    const { signal, bookmarkMs } = options;
+    let cursor = this.#startOf(options);
+    for (let failures = 0; !signal.aborted && !this.#closing.signal.aborted; ) {
+      try {
+        for await (const batch of this.#batches(kind, { ...options, start: cursor }, signal)) {
+          failures = 0;
+          cursor = batch.cursor ?? cursor;
+          const told = batch.events.length > 0 || batch.initial !== undefined;
+          if (told || bookmarkMs !== undefined) yield batch;
+          if (signal.aborted) return;
+        }
+      } catch (error) {
+        const passing = hasCode(error, 'Unavailable') || hasCode(error, 'Unauthenticated');
+        // A token may be renewed once; without a cursor there is nowhere to go on.
+        const again = hasCode(error, 'Unavailable') || failures === 0;
+        if (!passing || !again || cursor === '') throw error;
+        this.#logger.info('watch is taken up again', { kind: kind.kind, error: messageOf(error) });
+      }
+      if (signal.aborted || this.#closing.signal.aborted) return;
+      if (cursor === '') throw brokeOff(kind);
+      const delayMs = backoffDelayMs(resumeBackoff, failures, this.#random);
+      failures += 1;
+      await sleep(this.#clock, delayMs, signal);
+    }
+  }
+
+  source<T extends ApiObject>(kind: Kind<T>): ListWatch<T> {
+    return {
+      list: async (signal) => {
+        const { items, revision, cursor } = await this.#whole(kind, {}, signal);
+        return { items: items.map(stored), revision, ...(cursor === undefined ? {} : { cursor }) };
+      },
+      watch: async (revision, sink, signal, cursor) => {
+        const start = cursor ?? formatCursor(revision, this.#storeId);
+        for await (const batch of this.#batches(kind, { start }, signal)) sink(storedBatch(batch));
+      },
+    };
+  }
+
+  async *#batches<T extends ApiObject>(
+    kind: Kind<T>,
+    watch: RemoteWatch,
+    signal: AbortSignal,
+  ): AsyncIterable<WatchBatch<T>> {
+    const stream = (request: JsonObject): AsyncIterable<JsonObject> =>
+      this.#calls.stream('ObjectService.Watch', request, signal, silenceMs);
+    try {
+      for await (const batch of watchBatches<T>(kind, watch, stream)) {
+        if (batch.cursor !== undefined) this.#learn(batch.cursor);
+        yield batch;
+      }
+    } catch (error) {
+      if (isGone(error)) await this.#look().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  #startOf(options: WatchOptions): string {
+    if ('cursor' in options) {
+      parseCursor(options.cursor, 'cursor');
+      return options.cursor;
+    }
+    if ('fromRevision' in options) return formatCursor(options.fromRevision, this.#storeId);
+    return '';
+  }
+
+  async transact(operations: readonly Operation[]): Promise<readonly OperationResult[]> {
+    const request = (): JsonObject => ({
+      operations: operations.map(wireOperation),
+      storeId: this.#storeId,
+    });
+    try {
+      const answer =
+        operations.length === 0
+          ? await this.#calls.read('ObjectService.Transact', request)
+          : await this.#calls.write('ObjectService.Transact', request);
+      this.#learn(textOf(answer, 'cursor'));
+      const results = Array.isArray(answer.results) ? answer.results : [];
+      return operations.map((operation, at) => resultFrom(operation, results[at]));
+    } catch (error) {
+      if (hasCode(error, 'Aborted') && error.reason === 'OtherStore')
+        await this.#look().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** A read of everything that this process has written or seen. */
+  async #read(method: string, request: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
+    const options = signal ? { signal } : {};
+    for (let restarts = 0; ; restarts += 1) {
+      const atLeast = (): string => formatCursor(this.#revision, this.#storeId);
+      try {
+        const whole = (): JsonObject => ({ ...request, atLeast: atLeast() });
+        const answer = await this.#calls.read(method, whole, options);
+        this.#learn(textOf(answer, 'cursor'));
+        return answer;
+      } catch (error) {
+        const met = isGone(error) && (error.reason === 'OtherStore' || error.reason === 'Ahead');
+        if (!met || restarts >= restartsMax) throw error;
+        await this.#look(signal);
+      }
+    }
+  }
+
+  /** Asks which store there is, and takes what the server says: also that it is behind what was seen. */
+  async #look(signal?: AbortSignal): Promise<void> {
+    const answer = await this.#calls.read(
+      'ObjectService.Status',
+      () => ({}),
+      signal ? { signal } : {},
+    );
+    const { revision, storeId = '' } = parseCursor(textOf(answer, 'cursor'));
+    if (storeId === this.#storeId && revision < this.#revision) {
+      this.#logger.error('the store is behind what it told before', {
+        revision,
+        seen: this.#revision,
+      });
+      this.#revision = revision;
+    }
+    this.#learn(textOf(answer, 'cursor'));
+    this.#health = this.#closing.signal.aborted ? this.#health : healthOf(textOf(answer, 'state'));
+  }
+
+  #learn(cursor: string): void {
+    const { revision, storeId = '' } = parseCursor(cursor, 'cursor');
+    if (storeId === this.#storeId) {
+      this.#revision = Math.max(this.#revision, revision);
+      return;
+    }
+    const before = this.#storeId;
+    this.#storeId = storeId;
+    this.#revision = revision;
+    if (before === '') return;
+    this.#logger.warn('the server has another store than before', { before, storeId });
+    this.#options.onOtherStore?.(storeId);
+  }
+
+  async #beat(): Promise<void> {
+    const { signal } = this.#closing;
+    for (;;) {
+      await sleep(this.#clock, heartbeatMs, signal, { background: true });
+      if (signal.aborted) return;
+      try {
+        await this.#look();
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#health = { state: 'unreachable', error: StatusError.from(error) };
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#health.state === 'closed') return;
+    this.#health = { state: 'closed' };
+    this.#closing.abort();
+    this.#calls.close();
+    await this.#heartbeat;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function healthOf(state: string): StoreHealth {
+  const told = (reason: string): StatusError =>
+    new StatusError({
+      code: 'Unavailable',
+      reason,
+      message: `the server's store is ${state.toLowerCase()}; its log tells why`,
+    });
+  switch (state) {
+    case 'FULL':
+      return { state: 'full', error: told('StoreFull') };
+    case 'POISONED':
+      return { state: 'poisoned', error: told('StorePoisoned') };
+    default:
+      return { state: 'serving' };
+  }
+}
+
+function brokeOff(kind: AnyKind): StatusError {
+  return new StatusError({
+    code: 'Unavailable',
+    reason: 'WatchBroke',
+    message: `the watch of ${kind.kind} broke before all objects of its beginning were told; begin it anew`,
+  });
+}

@@ -1,0 +1,75 @@
+import {
+  type AnyKind,
+  type ApiObject,
+  parseCursor,
+  type WatchBatch,
+  type WatchEvent,
+} from '../object/index.js';
+import { isJsonObject, type JsonObject, textOf } from '../rpc/index.js';
+import { objectFrom } from './remote-objects.js';
+import { isSelected, remoteSelection, type Selectors } from './remote-selection.js';
+
+/** One stream of a watch. */
+export interface RemoteWatch extends Selectors {
+  readonly namespace?: string;
+  /** The cursor to go on behind; empty begins with the objects there are. */
+  readonly start: string;
+  readonly withPrevious?: boolean;
+}
+
+/** The batches of one stream, until it ends. */
+export async function* watchBatches<T extends ApiObject>(
+  kind: AnyKind,
+  watch: RemoteWatch,
+  stream: (request: JsonObject) => AsyncIterable<JsonObject>,
+): AsyncIterable<WatchBatch<T>> {
+  const { texts, local } = remoteSelection(watch);
+  const request = {
+    kind: kind.kind,
+    namespace: watch.namespace ?? '-',
+    cursor: watch.start,
+    ...texts,
+    // What left a selection of this process is told by the state before.
+    previous: local !== undefined || watch.withPrevious === true,
+  };
+  let initial = watch.start === '';
+  let seen = 0;
+  for await (const answer of stream(request)) {
+    const given = Array.isArray(answer.events) ? answer.events.filter(isJsonObject) : [];
+    const all = given.map((event) => eventFrom<T>(event));
+    const events = local ? all.flatMap((event) => selected(event, local)) : all;
+    const cursor = textOf(answer, 'cursor');
+    if (cursor === '') {
+      seen = Math.max(seen, ...events.map((event) => event.revision));
+      if (events.length > 0) yield { revision: seen, events, initial: 'more' };
+      continue;
+    }
+    const { revision } = parseCursor(cursor, 'cursor');
+    yield initial ? { revision, cursor, events, initial: 'end' } : { revision, cursor, events };
+    initial = false;
+  }
+}
+
+function eventFrom<T extends ApiObject>(event: JsonObject): WatchEvent<T> {
+  const previous = textOf(event, 'previous');
+  return {
+    type: event.type as WatchEvent<T>['type'],
+    object: objectFrom<T>(textOf(event, 'object')),
+    ...(previous === '' ? {} : { previous: objectFrom<T>(previous) }),
+    revision: Number(textOf(event, 'revision')),
+  };
+}
+
+/** A change as a selection sees it: what comes to match is added, what no longer does is deleted. */
+function selected<T extends ApiObject>(
+  event: WatchEvent<T>,
+  selectors: Selectors,
+): readonly WatchEvent<T>[] {
+  const { type, object, revision } = event;
+  const previous = 'previous' in event ? event.previous : undefined;
+  const now = type !== 'DELETED' && isSelected(selectors, object);
+  const was = type !== 'ADDED' && isSelected(selectors, previous ?? object);
+  if (now && was) return [event];
+  if (now) return [{ type: 'ADDED', object, revision }];
+  return was ? [{ ...event, type: 'DELETED', object, revision }] : [];
+}

@@ -1,0 +1,333 @@
+import {
+  alreadyExists,
+  type Clock,
+  conflict,
+  hasCode,
+  StatusError,
+  systemRandom,
+  TimeSlice,
+  timestamp,
+} from '../base/index.js';
+import { type ApiObject, formatCursor, jsonEqual, type NewObject } from '../object/index.js';
+import type { JsonObject } from '../rpc/index.js';
+import type { ObjectStore, Operation, OperationResult } from '../store/index.js';
+// How the store applies an operation, to judge the next one of the same transaction by its outcome.
+import { applyOperation } from '../store/operations.js';
+import type { Access, AccessControl } from './auth/index.js';
+import type { CallContext } from './call.js';
+import {
+  demandPrecondition,
+  type GivenOperation,
+  type ProtectedMetadata,
+  protectedResources,
+} from './object-operations.js';
+import type { Resources } from './resources.js';
+import type { WritePlanner } from './write-planner.js';
+import { stagedId } from './writes.js';
+
+/** What transactions are judged and committed with. */
+export interface ObjectTransactionOptions {
+  readonly store: ObjectStore;
+  readonly authorizer: AccessControl;
+  readonly planner: WritePlanner;
+  readonly resources: Resources;
+  readonly clock: Clock;
+}
+
+/** A transaction judged against a version that changed meanwhile is judged again, this often. */
+const triesMax = 8;
+
+/** What becomes of one operation: what the store is to do, or what is known already. */
+type Planned =
+  | { readonly type: 'store'; readonly operation: Operation }
+  | { readonly type: 'known'; readonly result: OperationResult | undefined };
+
+/** Objects as the operations planned so far leave them. */
+type Staging = Map<string, ApiObject | undefined>;
+
+/** The right that an operation needs, before anything is judged. */
+export function accessOf({ type, served, namespace }: GivenOperation): Access {
+  const { plural } = served.kind;
+  const where = namespace === '-' ? '*' : namespace;
+  switch (type) {
+    case 'CREATE':
+      return { resource: plural, verb: 'create', namespace: where };
+    case 'UPDATE':
+    case 'OVERWRITE':
+      return { resource: plural, verb: 'update', namespace: where };
+    case 'UPDATE_STATUS':
+      return { resource: `${plural}/status`, verb: 'update', namespace: where };
+    case 'DELETE':
+    case 'DELETE_BY_NAME':
+      return { resource: plural, verb: 'delete', namespace: where };
+    case 'CHECK':
+      return { resource: plural, verb: 'get', namespace: where };
+  }
+}
+
+/**
+ * Transactions of stores in other processes. Each is judged as the same single calls made one after
+ * the other, and then committed as one. What was judged is checked inside the commit: every object
+ * that an operation looked at must still be in the version that it was judged in.
+ */
+export class ObjectTransactions {
+  readonly #options: ObjectTransactionOptions;
+
+  constructor(options: ObjectTransactionOptions) {
+    this.#options = options;
+  }
+
+  /** @throws StatusError what the first operation that can't be done is refused with; then nothing happened. */
+  async transact(context: CallContext, operations: readonly GivenOperation[]): Promise<JsonObject> {
+    const { store } = this.#options;
+    for (let tries = 1; ; tries += 1) {
+      const plan = await this.#plan(context, operations);
+      const writes = plan.flatMap((step) => (step.type === 'store' ? [step.operation] : []));
+      try {
+        return this.#answer(operations, plan, await store.transact(writes));
+      } catch (error) {
+        // What the caller demanded was judged with the plan: this is somebody else who was faster.
+        if (!hasCode(error, 'Aborted') || tries >= triesMax) throw error;
+        await store.transact([]);
+      }
+    }
+  }
+
+  #answer(
+    operations: readonly GivenOperation[],
+    plan: readonly Planned[],
+    stored: readonly OperationResult[],
+  ): JsonObject {
+    const { store, resources } = this.#options;
+    let next = 0;
+    const results = plan.map((step, at) => {
+      const result = step.type === 'store' ? stored[next++] : step.result;
+      const served = operations[at]?.served;
+      if (!result || !served || result.object.metadata.uid === '')
+        return { object: '', exists: false, changed: false };
+      const { object, exists, changed } = result;
+      return { object: JSON.stringify(resources.show(served, object)), exists, changed };
+    });
+    return { results, cursor: formatCursor(store.revision, store.storeId) };
+  }
+
+  async #plan(
+    context: CallContext,
+    operations: readonly GivenOperation[],
+  ): Promise<readonly Planned[]> {
+    const slice = new TimeSlice(this.#options.clock, { everyStep: true });
+    const staging: Staging = new Map();
+    const plan: Planned[] = [];
+    const touches = new Map<string, number>();
+    for (const { served, key } of operations) {
+      const id = stagedId(served.kind, key);
+      touches.set(id, (touches.get(id) ?? 0) + 1);
+    }
+    for (const [at, operation] of operations.entries()) {
+      if (slice.due()) await slice.pause();
+      const again = (touches.get(stagedId(operation.served.kind, operation.key)) ?? 0) > 1;
+      plan.push(
+        await this.#step(context, operation, staging, again).catch((error: unknown) => {
+          throw operations.length > 1 ? located(error, at) : error;
+        }),
+      );
+    }
+    return plan;
+  }
+
+  async #step(
+    context: CallContext,
+    given: GivenOperation,
+    staging: Staging,
+    again: boolean,
+  ): Promise<Planned> {
+    const { authorizer } = this.#options;
+    await authorizer.demand(context.identity, accessOf(given));
+    // Whether values hold is told by the outcome, so it needs the right to read them.
+    if (given.precondition.fields.size > 0 && given.type !== 'CHECK')
+      await authorizer.demand(context.identity, { ...accessOf(given), ...reading(given) });
+    switch (given.type) {
+      case 'CREATE':
+      case 'UPDATE':
+      case 'OVERWRITE':
+        return this.#write(context, given, staging);
+      case 'UPDATE_STATUS':
+        return this.#status(context, given, staging, again);
+      case 'DELETE':
+      case 'DELETE_BY_NAME':
+        return this.#deletion(context, given, staging);
+      case 'CHECK':
+        return this.#check(context, given, staging);
+    }
+  }
+
+  /** The guard of a caller; values are compared as the caller may see them. */
+  async #guard(context: CallContext, given: GivenOperation, object: ApiObject): Promise<void> {
+    const { planner, resources } = this.#options;
+    const { served, precondition } = given;
+    if (precondition.fields.size > 0)
+      await planner.demand(context, served.kind.plural, 'get', object);
+    demandPrecondition(given, object, () => resources.show(served, object));
+  }
+
+  async #write(context: CallContext, given: GivenOperation, staging: Staging): Promise<Planned> {
+    const { planner } = this.#options;
+    const { served, namespace, key, object } = given;
+    const mode = given.type === 'CREATE' ? 'create' : 'update';
+    const first = !staging.has(stagedId(served.kind, key));
+    const write = await planner.write(
+      context,
+      { served, namespace, name: key.name, object, mode },
+      staging,
+    );
+    const { before, operation } = write;
+    if (before) await this.#guard(context, given, before);
+    const wanted = await this.#protected(context, given, before);
+    if (operation.op !== 'create' && operation.op !== 'update')
+      throw new TypeError(`admission made a ${operation.op} of a ${given.type}`);
+    const metadata = { ...operation.object.metadata, ...wanted };
+    const stored: NewObject<ApiObject> = { ...operation.object, metadata };
+    if (operation.op === 'create') {
+      if (!first && staging.get(stagedId(served.kind, key)))
+        throw alreadyExists({ kind: served.kind.kind, ...key });
+      const creation: Operation = { op: 'create', kind: served.kind, object: stored };
+      return this.#stage(given, creation, undefined, staging);
+    }
+    // An object that an operation before has touched is guarded by that one.
+    const replacement: Operation = first
+      ? { ...operation, object: stored }
+      : { op: 'overwrite', kind: served.kind, object: stored };
+    return this.#stage(given, replacement, before, staging);
+  }
+
+  /** Finalizers, owner references and expiry to write: what differs needs the right to it. */
+  async #protected(
+    context: CallContext,
+    given: GivenOperation,
+    before: ApiObject | undefined,
+  ): Promise<ProtectedMetadata> {
+    const { served, protectedMetadata } = given;
+    const { plural } = served.kind;
+    const own = before ? [] : (served.rules.finalizers ?? []);
+    const { finalizers } = protectedMetadata;
+    const wanted = {
+      ...protectedMetadata,
+      ...(finalizers ? { finalizers: [...new Set([...own, ...finalizers])] } : {}),
+    };
+    const meta: ProtectedMetadata = before?.metadata ?? { finalizers: own };
+    const changed: ProtectedMetadata = {};
+    for (const field of Object.keys(wanted) as (keyof ProtectedMetadata)[]) {
+      if (jsonEqual(wanted[field] ?? [], meta[field] ?? [])) continue;
+      const resource = `${plural}/${protectedResources[field]}`;
+      const access = { ...accessOf(given), resource, verb: 'update' };
+      await this.#options.authorizer.demand(context.identity, access);
+      if (before) await this.#options.planner.demand(context, resource, 'update', before);
+      Object.assign(changed, { [field]: wanted[field] });
+    }
+    return changed;
+  }
+
+  async #status(
+    context: CallContext,
+    given: GivenOperation,
+    staging: Staging,
+    again: boolean,
+  ): Promise<Planned> {
+    const { served, key, object, precondition } = given;
+    const { kind } = served;
+    const first = !staging.has(stagedId(kind, key));
+    const planned = await this.#options.planner.status(context, served, key, object, staging);
+    const { current, status } = planned;
+    await this.#guard(context, given, current);
+    const { uid, resourceVersion } = current.metadata;
+    // Controllers write status without a version: pinned only where something else was judged too.
+    const pinned = again || precondition.resourceVersion !== '' || precondition.fields.size > 0;
+    const guard = pinned ? { uid, resourceVersion } : { uid };
+    const update = { op: 'updateStatus', kind, key, status } as const;
+    const operation: Operation = first ? { ...update, precondition: guard } : update;
+    return this.#stage(given, operation, current, staging);
+  }
+
+  async #deletion(context: CallContext, given: GivenOperation, staging: Staging): Promise<Planned> {
+    const { served, key } = given;
+    const { kind } = served;
+    const first = !staging.has(stagedId(kind, key));
+    const guard = (object: ApiObject): Promise<void> => this.#guard(context, given, object);
+    const { planner } = this.#options;
+    const object = await planner.deletion(context, served, key, guard, {}, staging);
+    const { uid, resourceVersion } = object.metadata;
+    const operation: Operation = first
+      ? { op: 'delete', kind, key, precondition: { uid, resourceVersion } }
+      : { op: 'deleteByName', kind, key };
+    return this.#stage(given, operation, object, staging);
+  }
+
+  async #check(context: CallContext, given: GivenOperation, staging: Staging): Promise<Planned> {
+    const { planner } = this.#options;
+    const { served, key, precondition } = given;
+    const { kind } = served;
+    const id = stagedId(kind, key);
+    const first = !staging.has(id);
+    if (precondition.absent) {
+      const object = await planner.find(served, key, staging);
+      if (object) {
+        await planner.demand(context, kind.plural, 'get', object);
+        throw conflict({ kind: kind.kind, ...key }, 'none', object.metadata.resourceVersion);
+      }
+      if (!first) return { type: 'known', result: undefined };
+      staging.set(id, undefined);
+      const operation: Operation = { op: 'check', kind, key, precondition: { exists: false } };
+      return { type: 'store', operation };
+    }
+    const object = await planner.require(served, key, staging);
+    await planner.demand(context, kind.plural, 'get', object);
+    await this.#guard(context, given, object);
+    if (!first) return { type: 'known', result: { object, exists: true, changed: false } };
+    staging.set(id, object);
+    const { uid, resourceVersion } = object.metadata;
+    const operation: Operation = { op: 'check', kind, key, precondition: { uid, resourceVersion } };
+    return { type: 'store', operation };
+  }
+
+  /** Notes what an operation on `current` leaves, for those after it. */
+  #stage(
+    { served, key }: GivenOperation,
+    operation: Operation,
+    current: ApiObject | undefined,
+    staging: Staging,
+  ): Planned {
+    const applied = applyOperation(operation, current, {
+      // No version of any object: nothing can be guarded by a state that is not stored.
+      revision: -1,
+      now: timestamp(this.#options.clock),
+      uid: () => systemRandom.uuid(),
+    });
+    staging.set(stagedId(served.kind, key), applied.exists ? applied.object : undefined);
+    return { type: 'store', operation };
+  }
+}
+
+function reading({ served }: GivenOperation): Pick<Access, 'resource' | 'verb'> {
+  return { resource: served.kind.plural, verb: 'get' };
+}
+
+/** Says which operation of several an error is about. */
+function located(error: unknown, at: number): unknown {
+  if (!(error instanceof StatusError)) return error;
+  const { code, reason, message, violations, resource, retryAfterMs } = error;
+  const where = `operations[${at}]`;
+  return new StatusError({
+    code,
+    reason,
+    message: `${where}: ${message}`,
+    violations: violations.map((violation) => ({
+      ...violation,
+      field: violation.field.startsWith(where)
+        ? violation.field
+        : `${where}.object.${violation.field}`,
+    })),
+    ...(resource ? { resource } : {}),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    cause: error,
+  });
+}

@@ -1,0 +1,12 @@
+import { reconcileRecords } from '../controller/index.js';
+import { leases } from '../election/index.js';
+import { serve, type ServedKind } from './admission.js';
+
+/**
+ * What controllers and elections keep beside the objects of an API: served to stores in other processes
+ * only, under rights of their own (`leases`, `reconcilerecords`).
+ */
+export const recordKinds: readonly ServedKind[] = [
+  serve(leases, 'kedge.Lease'),
+  serve(reconcileRecords, 'kedge.ReconcileRecord'),
+];

@@ -1,0 +1,112 @@
+import { notFound } from '../base/index.js';
+import { type ApiObject, type ObjectKey } from '../object/index.js';
+import type { JsonObject } from '../rpc/index.js';
+import type { StoreReader } from '../store/index.js';
+import type { AdmissionRules, ServedKind } from './admission.js';
+import type { CallContext } from './call.js';
+import { demandObject, type ObjectAccess } from './object-access.js';
+import {
+  type Admission,
+  type PreparedWrite,
+  type Staged,
+  stagedId,
+  type WriteRequest,
+} from './writes.js';
+
+/** What plans are made with. */
+export interface WritePlannerOptions {
+  readonly store: Pick<StoreReader, 'get'>;
+  readonly admission: Admission;
+  readonly objectAccess: ObjectAccess | undefined;
+}
+
+const nothing: Staged = new Map();
+
+/**
+ * Judges writes by everything beyond the right to the method: which objects the caller may touch,
+ * shape, admission. The standard methods and transactions both write what it planned, so what one
+ * refuses the other refuses.
+ */
+export class WritePlanner {
+  readonly #options: WritePlannerOptions;
+
+  constructor(options: WritePlannerOptions) {
+    this.#options = options;
+  }
+
+  /** The object as the operations planned so far leave it; undefined when there is none. */
+  async find(
+    served: ServedKind,
+    key: ObjectKey,
+    staged: Staged = nothing,
+  ): Promise<ApiObject | undefined> {
+    const id = stagedId(served.kind, key);
+    if (staged.has(id)) return staged.get(id);
+    return this.#options.store.get(served.kind, key);
+  }
+
+  /** @throws StatusError NotFound */
+  async require(served: ServedKind, key: ObjectKey, staged: Staged = nothing): Promise<ApiObject> {
+    const object = await this.find(served, key, staged);
+    if (!object) throw notFound({ kind: served.kind.kind, ...key });
+    return object;
+  }
+
+  /** @throws StatusError PermissionDenied for an object that the caller may not touch */
+  demand(
+    { identity }: CallContext,
+    resource: string,
+    verb: string,
+    object: ApiObject,
+  ): Promise<void> {
+    const filter = this.#options.objectAccess?.filterFor(identity);
+    return demandObject(filter, identity, resource, verb, object);
+  }
+
+  /** A creation or replacement. */
+  async write(
+    context: CallContext,
+    request: WriteRequest & { readonly mode: 'create' | 'update' },
+    staged: Staged = nothing,
+  ): Promise<PreparedWrite> {
+    const { served, mode } = request;
+    const write = await this.#options.admission.prepareNext(context.identity, request, staged);
+    await this.demand(context, served.kind.plural, mode, write.before ?? write.object);
+    return write;
+  }
+
+  /** The status fields to set of those `given`, and the object that they are of. */
+  async status(
+    context: CallContext,
+    served: ServedKind,
+    key: ObjectKey,
+    given: JsonObject,
+    staged: Staged = nothing,
+  ): Promise<{ readonly current: ApiObject; readonly status: JsonObject }> {
+    const current = await this.require(served, key, staged);
+    await this.demand(context, `${served.kind.plural}/status`, 'update', current);
+    return { current, status: this.#options.admission.statusOf(served, given) };
+  }
+
+  /**
+   * The object to delete.
+   * @param guard judges it before the rules of its kind do
+   * @param options further fields of the request, for those rules
+   */
+  async deletion(
+    context: CallContext,
+    served: ServedKind,
+    key: ObjectKey,
+    guard: (object: ApiObject) => void | Promise<void>,
+    options: JsonObject,
+    staged: Staged = nothing,
+  ): Promise<ApiObject> {
+    const object = await this.require(served, key, staged);
+    await this.demand(context, served.kind.plural, 'delete', object);
+    await guard(object);
+    const rules: AdmissionRules = served.rules;
+    const judged = this.#options.admission.context(context.identity, staged);
+    await rules.validateDelete?.(judged, object, options);
+    return object;
+  }
+}
