@@ -302,9 +302,9 @@ describe('transactions of the object service', () => {
       if (told.length > 0) stop.abort();
     }
     expect(told.length).to.equal(1);
-    expect(told[0]).to.contain('ADDED');
-    expect(told[0]).to.not.contain('78');
-    expect(told[0]).to.not.contain('77');
+    const event = JSON.parse(told[0]!) as { type: string; object: string; previous?: string };
+    expect([event.type, event.previous ?? '']).to.deep.equal(['ADDED', '']);
+    expect((JSON.parse(event.object) as Lamp).watts).to.equal(79);
   });
 
   it('refuses what is malformed by the name of its field, and too many operations', async () => {

@@ -27,7 +27,9 @@ class Program {
     this.child = spawn(process.execPath, [path, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
     const { stdout, stderr } = this.child;
     if (!stdout || !stderr) throw new TypeError('no output');
-    createInterface({ input: stdout }).on('line', (text) => this.lines.push(JSON.parse(text) as Line));
+    createInterface({ input: stdout }).on('line', (text) =>
+      this.lines.push(JSON.parse(text) as Line),
+    );
     createInterface({ input: stderr }).on('line', (text) => this.errors.push(text));
   }
 
@@ -74,8 +76,7 @@ describe('several processes over one store', function () {
   };
   const work = (identity: string, mode = ''): Program =>
     start('worker', `127.0.0.1:${port}`, token, identity, mode);
-  const job = (name: string) =>
-    store.create(jobs, { namespace: 'default', name, amount: 1 });
+  const job = (name: string) => store.create(jobs, { namespace: 'default', name, amount: 1 });
   const paid = (name: string): Promise<boolean> =>
     eventually(
       `${name} paid`,
@@ -118,7 +119,10 @@ describe('several processes over one store', function () {
     await first.said('leading');
     const second = work('two');
     await second.said('ready');
-    await eventually('a beat', async () => (await store.list(jobs, { namespace: 'beats' })).items.length > 3);
+    await eventually(
+      'a beat',
+      async () => (await store.list(jobs, { namespace: 'beats' })).items.length > 3,
+    );
     first.child.kill('SIGSTOP');
     await second.said('leading');
     const before = (await store.list(jobs, { namespace: 'beats' })).items.length;
