@@ -74,6 +74,8 @@ type VersionGuard = Pick<Partial<ObjectVersion>, 'resourceVersion'>;
 
 /** Tells a repeated create from somebody else's object. */
 const requestAnnotation = 'kedge.dev/request';
+/** The server sends a bookmark every 15 s: a watch that is silent for longer is dead. */
+const silenceMs = 60_000;
 /** Pause before a creation whose answer was lost is tried again. */
 const resumeMs = 250;
 
@@ -343,8 +345,8 @@ export class ResourceClient<
   }
 
   /**
-   * The kind as an informer's source. The server sends a bookmark every 15 s: give the informer
-   * `silenceMs: 60_000`, so that it notices a stream that died without a word.
+   * The kind as an informer's source. The server sends a bookmark every 15 s, so an informer takes a
+   * stream that is silent for a minute for dead, and begins a new one.
    */
   source(selection: ResourceSelection = {}): ListWatch<T> {
     return {
@@ -357,6 +359,7 @@ export class ResourceClient<
         const batches = this.watch({ ...selection, ...from, signal });
         for await (const batch of batches) sink(storedBatch(batch));
       },
+      silenceMs,
     };
   }
 

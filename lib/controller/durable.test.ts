@@ -324,27 +324,6 @@ describe('controller with a store', () => {
     expect(metrics.value('controller_runtime_active_workers', controller)).to.equal(0);
   });
 
-  it('a chain of causes says which run of which controller wrote what woke this one', async () => {
-    await start(light);
-    const informer = manager.informer(lamps);
-    const chains: string[] = [];
-    const second = newController({
-      name: 'second',
-      clock,
-      causes: manager.causes,
-      reconcile: async ({ causes }) => {
-        chains.push(describeCauses(causes));
-        return done();
-      },
-    }).for(informer);
-    await second.start();
-    await settle();
-    await store.create(lamps, { ...lamp, on: true });
-    await settle();
-    expect(chains.join('; ')).to.match(/updated Lamp hall@2|added Lamp hall@1/);
-    await second.stop(0);
-  });
-
   it('without a store, txn says how to get one', async () => {
     manager = new Manager({ store, clock });
     const untyped = newController({

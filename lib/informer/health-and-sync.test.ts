@@ -49,6 +49,7 @@ class Played implements ListWatch<Lamp> {
   }
 
   currentRevision?: () => number;
+  silenceMs?: number;
 }
 
 describe('health of an informer', () => {
@@ -114,15 +115,17 @@ describe('health of an informer', () => {
     expect(informer.health().healthy).to.equal(false);
   });
 
-  it('a stream that must not be silent is red when it is, also after it was restarted', async () => {
-    await start({ silenceMs: 60_000 });
-    await clock.advance(60_000);
-    expect(informer.health().healthy).to.equal(true);
-    await clock.advance(50_000);
-    expect(informer.health().message).to.match(
-      /the watch has failed for \d+ s \(the stream ended\)/,
-    );
-  });
+  for (const told of ['its options', 'its source'])
+    it(`a stream that must not be silent, by ${told}, is red when it is, also after it was restarted`, async () => {
+      if (told === 'its source') source.silenceMs = 60_000;
+      await start(told === 'its source' ? {} : { silenceMs: 60_000 });
+      await clock.advance(60_000);
+      expect(informer.health().healthy).to.equal(true);
+      await clock.advance(50_000);
+      expect(informer.health().message).to.match(
+        /the watch has failed for \d+ s \(the stream ended\)/,
+      );
+    });
 
   it('turns red when its source is ahead and it does not move', async () => {
     source.currentRevision = () => source.at;

@@ -1,4 +1,11 @@
-import type { BackoffOptions, Clock, Logger, Metrics, Random } from '../base/index.js';
+import {
+  type BackoffOptions,
+  type Clock,
+  type Logger,
+  type Metrics,
+  type Random,
+  StatusError,
+} from '../base/index.js';
 import type { ApiObject, ListWatch } from '../object/index.js';
 
 /** client-go's reflector numbers: 0.8 s doubling to 30 s. */
@@ -16,7 +23,10 @@ export interface InformerOptions<T extends ApiObject> {
   readonly logger?: Logger;
   readonly metrics?: Metrics;
   readonly backoff?: BackoffOptions;
-  /** A stream that says nothing, not even a bookmark, for this long is restarted. Absent: never (in-process source). */
+  /**
+   * A stream that says nothing, not even a bookmark, for this long is restarted. Default: what the
+   * source says, or never.
+   */
   readonly silenceMs?: number;
   /** A cache that its source has left behind, or whose watch has failed, for this long is unhealthy; default 30 s. */
   readonly staleAfterMs?: number;
@@ -44,4 +54,13 @@ export interface HandlerRegistration {
   readonly lag: number;
   /** Ends the subscription: a call under way ends, and no other is made. */
   remove(): void;
+}
+
+/** Whoever uses an informer after its end. */
+export function informerClosed(name: string): StatusError {
+  return new StatusError({
+    code: 'FailedPrecondition',
+    reason: 'InformerClosed',
+    message: `the informer of ${name} is closed; make a new one`,
+  });
 }

@@ -15,7 +15,6 @@ import {
   retryAfterOf,
   silentLogger,
   sleep,
-  StatusError,
   systemClock,
   systemRandom,
   TimeSlice,
@@ -35,6 +34,7 @@ import {
   defaultBackoff,
   type HandlerOptions,
   type HandlerRegistration,
+  informerClosed,
   type InformerOptions,
 } from './informer-options.js';
 import { informerHealth } from './informer-health.js';
@@ -73,6 +73,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #backoff: BackoffOptions;
+  readonly #silenceMs: number | undefined;
   readonly #logger: Logger;
   readonly #faults: CallbackFaults;
   readonly #indexer: Indexer<T>;
@@ -107,10 +108,11 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     );
     this.#handlers = new Handlers({ faults: this.#faults, clock: this.#clock });
     const { source } = options;
+    this.#silenceMs = options.silenceMs ?? source.silenceMs;
     this.#progress = new WatchProgress({
       clock: this.#clock,
       staleAfterMs: options.staleAfterMs ?? 30_000,
-      silenceMs: options.silenceMs,
+      silenceMs: this.#silenceMs,
       sourceRevision: source.currentRevision && (() => source.currentRevision?.() ?? 0),
     });
     this.#listed = new Promise((resolve, reject) => {
@@ -162,7 +164,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   }
 
   #add(tellOf: Parameters<Handlers<T>['add']>[0], options: HandlerOptions): HandlerRegistration {
-    if (this.#stop.signal.aborted) throw this.#closedError();
+    if (this.#stop.signal.aborted) throw informerClosed(this.#options.name);
     return this.#handlers.add(tellOf, options, this.#indexer.entries(), this.hasSynced());
   }
 
@@ -235,7 +237,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
    * @throws StatusError FailedPrecondition after {@link close}.
    */
   start(): void {
-    if (this.#stop.signal.aborted) throw this.#closedError();
+    if (this.#stop.signal.aborted) throw informerClosed(this.#options.name);
     this.#progress.started();
     this.#running ??= this.#follow();
   }
@@ -243,17 +245,9 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   /** Stops and resolves when nothing runs any more. Handlers are told of nothing from here on. */
   async close(): Promise<void> {
     this.#stop.abort();
-    this.#rejectListed(this.#closedError());
-    this.#handlers.close(this.#closedError());
+    this.#rejectListed(informerClosed(this.#options.name));
+    this.#handlers.close(informerClosed(this.#options.name));
     await this.#running;
-  }
-
-  #closedError(): StatusError {
-    return new StatusError({
-      code: 'FailedPrecondition',
-      reason: 'InformerClosed',
-      message: `the informer of ${this.#options.name} is closed; make a new one`,
-    });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -344,7 +338,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     using link = linkSignals(this.#stop.signal, stream.signal);
     const { signal } = link;
     let heardAt = this.#clock.monotonic();
-    const silenceMs = this.#options.silenceMs;
+    const silenceMs = this.#silenceMs;
     const guard = (): void => {
       if (signal.aborted || silenceMs === undefined) return;
       if (this.#clock.monotonic() - heardAt >= silenceMs) stream.abort();

@@ -102,4 +102,9 @@ export interface ListWatch<T extends ApiObject> {
    * stays behind it has missed something.
    */
   readonly currentRevision?: () => number;
+  /**
+   * A watch that brings nothing for this long, not even a bookmark, is dead, in milliseconds: for a
+   * source whose bookmarks come more often. Absent where silence means nothing.
+   */
+  readonly silenceMs?: number;
 }

@@ -66,6 +66,7 @@ export class FifoLane<K> implements Lane<K> {
   }
 
   shift(): K | undefined {
+    if (this.#abandoned.total === 0) return this.#slots.shift();
     for (;;) {
       const key = this.#slots.shift();
       if (key !== undefined && this.#abandoned.take(key)) continue;

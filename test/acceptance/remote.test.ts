@@ -108,7 +108,6 @@ describe('a remote client', function () {
     await using informer = new SharedInformer({
       source: remote.source(),
       name: 'namespaces',
-      silenceMs: 60_000,
       backoff: { baseMs: 50, maxMs: 500 },
     });
     const told: string[] = [];
