@@ -122,7 +122,8 @@ export class LevelEngine implements ReplaceableEngine {
       if (meta.schemaVersion === schemaVersion) return state;
       return { ...state, migration: await this.#migrate(meta.schemaVersion, state) };
     } catch (error) {
-      await this.close();
+      // What went wrong first is what is told.
+      await this.close().catch(() => undefined);
       throw error instanceof StatusError ? error : this.#damaged(messageOf(error), error);
     }
   }

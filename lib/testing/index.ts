@@ -1,5 +1,6 @@
 /** The test kit: a clock under the test's control, waiting for conditions. The memory engine is the fake store. */
 export { FakeClock, settle } from './fake-clock.js';
+export { loseNewestTable, modelDriver, type ModelDriverOptions } from './model-database.js';
 export { eventually } from './eventually.js';
 export { type Fault, HostileFileSystem, type HostileOptions } from './hostile-file-system.js';
 export { type RecordedLine, RecordingLogger } from './recording-logger.js';

@@ -15,6 +15,15 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/soak/findings.test.js'],
     environment: { KEDGE_FINDINGS: 'all' },
   },
+  'hostile-disk': {
+    summary: 'a disk that loses, tears and refuses whatever it may; what was acknowledged is there',
+    specs: ['test/dist/store/hostile-disk.test.js'],
+    environment: {
+      KEDGE_HOSTILE_SEEDS: '2000',
+      KEDGE_HOSTILE_OPERATIONS: '600',
+      KEDGE_HOSTILE_CALL_STRIDE: '1',
+    },
+  },
   migration: {
     summary: 'a migration is killed at every call of the file system; the directory opens',
     specs: ['test/dist/store/earlier-schema.test.js'],

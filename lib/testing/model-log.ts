@@ -1,0 +1,78 @@
+import { crc32 } from 'node:zlib';
+
+/*
+ * The log of the model of LevelDB, in LevelDB's own form with small blocks: a record is cut into
+ * fragments that never cross a block, so that a reader finds its way again at the next block.
+ *   0 u32 CRC-32 of type and payload   4 u16 bytes of payload   6 u8 type   7 payload
+ */
+const blockBytes = 2_048;
+const headerBytes = 7;
+const types = { full: 1, first: 2, middle: 3, last: 4 } as const;
+
+function fragment(type: number, payload: Buffer): Buffer {
+  const bytes = Buffer.alloc(headerBytes + payload.length);
+  bytes.writeUInt16LE(payload.length, 4);
+  bytes[6] = type;
+  payload.copy(bytes, headerBytes);
+  bytes.writeUInt32LE(crc32(bytes.subarray(6)), 0);
+  return bytes;
+}
+
+/** Encodes records one after the other. It counts each as written, as LevelDB's writer does. */
+export class LogEncoder {
+  #blockOffset = 0;
+
+  /** The bytes of a record where the file should end now. */
+  encode(record: Buffer): Buffer {
+    const parts: Buffer[] = [];
+    let at = 0;
+    do {
+      const left = blockBytes - this.#blockOffset;
+      if (left < headerBytes) {
+        parts.push(Buffer.alloc(left));
+        this.#blockOffset = 0;
+        continue;
+      }
+      const room = left - headerBytes;
+      const payload = record.subarray(at, at + room);
+      const begins = at === 0;
+      at += payload.length;
+      const ends = at === record.length;
+      const type = begins ? (ends ? types.full : types.first) : ends ? types.last : types.middle;
+      parts.push(fragment(type, payload));
+      this.#blockOffset += headerBytes + payload.length;
+      if (ends) break;
+    } while (at <= record.length);
+    return Buffer.concat(parts);
+  }
+}
+
+/** The records that LevelDB would find: what makes no sense is passed over without a word. */
+export function* readLog(log: Buffer): Iterable<Buffer> {
+  let parts: Buffer[] = [];
+  for (let block = 0; block < log.length; block += blockBytes) {
+    const end = Math.min(block + blockBytes, log.length);
+    for (let at = block; at + headerBytes <= end; ) {
+      const length = log.readUInt16LE(at + 4);
+      const type = log[at + 6] ?? 0;
+      const next = at + headerBytes + length;
+      const sound =
+        type >= types.full &&
+        type <= types.last &&
+        next <= end &&
+        crc32(log.subarray(at + 6, next)) === log.readUInt32LE(at);
+      if (!sound) {
+        parts = [];
+        break;
+      }
+      const payload = log.subarray(at + headerBytes, next);
+      at = next;
+      if (type === types.full || type === types.first) parts = [payload];
+      else if (parts.length > 0) parts.push(payload);
+      if ((type === types.full || type === types.last) && parts.length > 0) {
+        yield Buffer.concat(parts);
+        parts = [];
+      }
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import {
+  type Checkpoint,
+  type DatabaseDriver,
+  type Existing,
+  type Fill,
+  LevelEngine,
+  type LevelEngineOptions,
+  type RecordAddress,
+  type Replacement,
+} from 'kedge';
+
+/** The engine with one of its safeguards switched off, to see that the hostile disk finds it. */
+export type Variant = (options: LevelEngineOptions) => LevelEngine;
+
+/** The mark is durable first, and a drop that fails afterwards is never tried again. */
+export const forgetsFailedDrops: Variant = (options) =>
+  new (class extends LevelEngine {
+    override async saveCheckpoint(
+      checkpoint: Checkpoint,
+      superseded: readonly RecordAddress[] = [],
+    ): Promise<void> {
+      await super.saveCheckpoint(checkpoint);
+      await super.saveCheckpoint(checkpoint, superseded).catch(() => undefined);
+    }
+  })(options);
+
+/** Drops are writes of their own that nobody syncs. */
+export const dropsUnsynced: Variant = (options) =>
+  new LevelEngine(
+    options.driver ? { ...options, driver: droppingUnsynced(options.driver) } : options,
+  );
+
+function droppingUnsynced(driver: DatabaseDriver): DatabaseDriver {
+  return {
+    ...driver,
+    open: async (path, writeBufferBytes) => {
+      const database = await driver.open(path, writeBufferBytes);
+      return {
+        ...bound(database),
+        batch: () => {
+          const puts = database.batch();
+          const drops: Buffer[] = [];
+          const batch: ReturnType<typeof database.batch> = {
+            put: (key, value) => (puts.put(key, value), batch),
+            del: (key) => (drops.push(key), batch),
+            write: async (durability) => {
+              await puts.write(durability);
+              // One by one, as many drops spread over two logs.
+              for (const key of drops) await database.batch().del(key).write('unsynced');
+            },
+          };
+          return batch;
+        },
+      };
+    },
+  };
+}
+
+function bound<D extends Awaited<ReturnType<DatabaseDriver['open']>>>(database: D): D {
+  return {
+    get: database.get.bind(database),
+    put: database.put.bind(database),
+    batch: database.batch.bind(database),
+    iterator: database.iterator.bind(database),
+    close: database.close.bind(database),
+  } as D;
+}
+
+/** What was there at opening is not noted beside the database: only writes of this life are. */
+export const forgetsWhatWasThere: Variant = (options) =>
+  new (class extends LevelEngine {
+    override confirm(): Promise<void> {
+      return Promise.resolve();
+    }
+  })(options);
+
+/** A restore writes into the directory itself, batch by batch. */
+export const restoresInPlace: Variant = (options) =>
+  new (class extends LevelEngine {
+    override async replace(_: Existing, fill: Fill): Promise<Replacement> {
+      const { fileSystem: files, directory } = options;
+      for (const name of ['db', 'high-water']) await files?.remove(`${directory}/${name}`);
+      await fill(new LevelEngine(options), 0);
+      return {};
+    }
+  })(options);
