@@ -2,7 +2,7 @@ import { hasCode } from '../base/index.js';
 import {
   type AnyKind,
   type ApiObject,
-  keyOf,
+  keyFor,
   keyString,
   type Kind,
   type NewObject,
@@ -106,7 +106,7 @@ class Attempt implements Transaction {
       ...(fields ? { fields } : {}),
     });
     for (const object of items) {
-      const key = keyOf(object);
+      const key = keyFor(kind, object.namespace, object.name);
       const id = `${kind.kind} ${keyString(key)}`;
       // What an earlier read saw is what the commit is judged by.
       if (!this.#reads.has(id)) this.#reads.set(id, { kind, key, object });
@@ -140,7 +140,8 @@ class Attempt implements Transaction {
 
   delete<T extends ApiObject>(kind: Kind<T>, object: T): void {
     const precondition = { uid: requiredUid(kind, object) };
-    this.#writes.push({ op: 'delete', kind, key: keyOf(object), precondition });
+    const key = keyFor(kind, object.namespace, object.name);
+    this.#writes.push({ op: 'delete', kind, key, precondition });
   }
 
   deleteByName<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): void {

@@ -4,11 +4,20 @@ import {
   findCondition,
   jsonEqual,
   keyString,
+  namespaceOf,
   parseKey,
   parseLabelSelector,
   parseQuantity,
   setCondition,
 } from './index.js';
+
+describe('namespaceOf', () => {
+  it('is the namespace of an object or key, and refuses those that have none', () => {
+    expect(namespaceOf({ namespace: 'default', name: 'a' })).to.equal('default');
+    expect(() => namespaceOf({ name: 'a' })).to.throw(TypeError, '"a" has no namespace');
+    expect(() => namespaceOf({ namespace: '', name: 'a' })).to.throw(TypeError);
+  });
+});
 
 describe('quantity', () => {
   const table: readonly [string, bigint | undefined][] = [

@@ -76,6 +76,15 @@ export function keyOf(object: { readonly name: string; readonly namespace?: stri
     : { namespace: object.namespace, name: object.name };
 }
 
+/**
+ * The namespace of an object, or of a key, of a namespaced kind: for objects to create beside it.
+ * @throws TypeError for one of a cluster-scoped kind, which has none.
+ */
+export function namespaceOf({ namespace, name }: ObjectKey): string {
+  if (namespace !== undefined && namespace !== '') return namespace;
+  throw new TypeError(`"${name}" has no namespace: its kind is cluster-scoped`);
+}
+
 /** `namespace/name`, or `name` for a cluster-scoped object. Unambiguous, since neither part may hold a slash. */
 export function keyString(key: ObjectKey): string {
   return key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`;

@@ -2,6 +2,7 @@ import {
   alreadyExists,
   conflict,
   failedPrecondition,
+  type FieldViolation,
   invalid,
   notFound,
   recreated,
@@ -164,6 +165,29 @@ function demandTime(
   );
 }
 
+/** @throws StatusError InvalidArgument for an object whose key would be none, or that of another object. */
+function demandPlace({ kind, object }: Operation & { op: 'create' }): void {
+  const { name, namespace } = object;
+  const violations: FieldViolation[] = [];
+  if (typeof name !== 'string' || name === '')
+    violations.push({ field: 'name', description: 'must not be empty' });
+  if (kind.scope === 'Cluster') {
+    if (namespace !== undefined)
+      violations.push({
+        field: 'namespace',
+        description: `must be left out: ${kind.kind} is a cluster-scoped kind`,
+      });
+  } else if (typeof namespace !== 'string' || namespace === '') {
+    const wayOut = 'give it, for example the namespace of the object that this one belongs to';
+    const description = `must not be empty, ${kind.kind} is a namespaced kind; ${wayOut}`;
+    violations.push({ field: 'namespace', description });
+  } else if (namespace.includes('/')) {
+    const description = `${JSON.stringify(namespace)} must not hold a slash, which ends it in keys`;
+    violations.push({ field: 'namespace', description });
+  }
+  if (violations.length > 0) throw invalid(violations, { kind: kind.kind, name: String(name) });
+}
+
 function create(operation: Operation & { op: 'create' }, stamp: Stamp): Applied {
   const { kind, object } = operation;
   const given = object.metadata;
@@ -282,6 +306,7 @@ export function applyOperation(
 ): Applied {
   switch (operation.op) {
     case 'create':
+      demandPlace(operation);
       if (current !== undefined)
         throw alreadyExists(info(operation.kind, keyOfOperation(operation)));
       return create(operation, stamp);

@@ -109,6 +109,31 @@ describe('store history', () => {
     await store.verify();
   });
 
+  it('refuses an object whose key would be none, or that of another object', async () => {
+    const cluster = defineKind<Thing>({
+      kind: 'Cluster',
+      plural: 'clusters',
+      scope: 'Cluster',
+      statusFields: [],
+    });
+    const store = await openStore({ engine: new MemoryEngine() });
+    for (const [creation, field] of [
+      [store.create(things, { namespace: '', name: 'a' }), 'namespace'],
+      [store.create(things, { name: 'a' } as Thing & { namespace: string }), 'namespace'],
+      [store.create(things, { namespace: 'a/b', name: 'c' }), 'namespace'],
+      [store.create(things, { namespace: 'a', name: '' }), 'name'],
+      [store.create(cluster, { namespace: 'a', name: 'b' }), 'namespace'],
+      [store.create(cluster, { name: '' }), 'name'],
+    ] as const) {
+      const error = await creation.catch((e: unknown) => e);
+      expect(
+        hasCode(error, 'InvalidArgument') && error.violations.map((v) => v.field),
+      ).to.deep.equal([field]);
+    }
+    expect(store.revision).to.equal(0);
+    await store.close();
+  });
+
   it('objects expire on time, also after reopening, and not when the store was closed', async () => {
     const engine = new MemoryEngine();
     const clock = new FakeClock();

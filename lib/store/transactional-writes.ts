@@ -1,7 +1,7 @@
 import {
   type ApiObject,
   type Kind,
-  keyOf,
+  keyFor,
   type NewObject,
   type ObjectKey,
   type Scope,
@@ -42,7 +42,12 @@ export abstract class TransactionalWrites implements StoreWriter {
 
   async delete<T extends ApiObject>(kind: Kind<T>, object: T, guard?: Precondition): Promise<T> {
     const precondition = { ...guard, uid: requiredUid(kind, object) };
-    return this.#single<T>({ op: 'delete', kind, key: keyOf(object), precondition });
+    return this.#single<T>({
+      op: 'delete',
+      kind,
+      key: keyFor(kind, object.namespace, object.name),
+      precondition,
+    });
   }
 
   deleteByName<T extends ApiObject>(
