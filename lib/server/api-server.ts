@@ -219,7 +219,10 @@ export class ApiServer {
     return {
       name,
       needsLeaderElection: false,
-      start: async () => onListening?.(await this.listen(addresses)),
+      start: async () => {
+        const ports = await this.listen(addresses);
+        onListening?.(ports);
+      },
       stop: (budgetMs) => this.close(Math.min(closeGraceMs, budgetMs)),
     };
   }
