@@ -28,12 +28,13 @@ export type {
 } from './engine.js';
 export { MemoryEngine } from './memory-engine.js';
 export { LevelEngine, type LevelEngineOptions } from './level-engine.js';
-export type {
-  Database,
-  DatabaseBatch,
-  DatabaseDriver,
-  DatabaseIterator,
-  Durability,
+export {
+  type Database,
+  type DatabaseBatch,
+  type DatabaseDriver,
+  type DatabaseIterator,
+  type Durability,
+  levelDriver,
 } from './level-database.js';
 export type { DirectoryLock } from './directory-lock.js';
 export { openStore } from './log-store.js';

@@ -147,9 +147,24 @@ describe('level engine', () => {
         await (store as { close(): Promise<void> }).close().catch(() => undefined);
         // Some calls may fail without harm; the last ones are those of the close.
         opened = call > 40;
+      } else {
+        // An error of the disk says nothing about the data.
+        expect((store as StatusError).code, `call ${call}: ${store.message}`).to.equal(
+          'Unavailable',
+        );
       }
       expect(await reason(directory), `call ${call}`).to.equal('revision 0');
     }
+  });
+
+  it('says that another process has it when one opened the database without the lock', async () => {
+    const directory = join(folder, 'data');
+    await (await open(directory)).close();
+    const level = new Level(join(directory, 'db'));
+    await level.open();
+    expect(await reason(directory)).to.equal('DirectoryLocked');
+    await level.close();
+    expect(await reason(directory)).to.equal('revision 0');
   });
 
   it('says that the mark can not be written instead of opening without it', async () => {

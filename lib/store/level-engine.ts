@@ -26,11 +26,15 @@ import {
 } from './meta-record.js';
 import { copyStore, migrationSteps } from './migration.js';
 import { HighWaterMark, type MarkState } from './high-water.js';
+import { LogNames } from './log-names.js';
+import { openingError } from './opening-error.js';
 import { replaceStore } from './replace-store.js';
 import { databaseName, finishReplacement, markName } from './replacement.js';
 
 const metaKey = Buffer.from('m/state');
 const keyBytes = 13;
+/** No less than a meta record with its key. */
+const metaBytes = 1_024;
 /** First byte of every record key, 'r': records sort behind the meta key, by revision and index. */
 const recordPrefix = 0x72;
 const logEnd = Buffer.from([recordPrefix + 1]);
@@ -83,6 +87,7 @@ export class LevelEngine implements ReplaceableEngine {
   /** A file that is there from the begin of opening until every record was read once. */
   readonly #openingMark: string;
   #marked = false;
+  #names: LogNames | undefined;
 
   constructor(options: LevelEngineOptions) {
     this.#options = options;
@@ -124,7 +129,7 @@ export class LevelEngine implements ReplaceableEngine {
     } catch (error) {
       // What went wrong first is what is told.
       await this.close().catch(() => undefined);
-      throw error instanceof StatusError ? error : this.#damaged(messageOf(error), error);
+      throw error instanceof StatusError ? error : openingError(this.#path, error);
     }
   }
 
@@ -155,6 +160,8 @@ export class LevelEngine implements ReplaceableEngine {
     this.#failure = undefined;
     // LevelDB syncs the files that it makes, and not all of their names.
     await this.#files.syncDirectory(this.#path);
+    this.#names = new LogNames(this.#files, this.#path, writeBufferBytes);
+    await this.#names.open();
   }
 
   /** Makes a log of an earlier version one of this version, after a copy of it. */
@@ -192,6 +199,8 @@ export class LevelEngine implements ReplaceableEngine {
     return this.#write(() => {
       const batch = this.#db.batch().put(metaKey, encodeMeta(meta));
       for (const address of superseded) batch.del(encodeKey(address));
+      this.#names?.note(metaBytes);
+      for (const _ of superseded) this.#names?.note(keyBytes);
       return batch.write('synced');
     });
   }
@@ -206,7 +215,8 @@ export class LevelEngine implements ReplaceableEngine {
       if (this.#failure) throw this.#failure;
       return work();
     });
-    this.#writes = written.catch((cause: unknown) => {
+    const named = written.then(() => this.#names?.settle());
+    this.#writes = named.catch((cause: unknown) => {
       this.#failure ??= new StatusError({
         code: 'Unavailable',
         reason: 'WriteFailed',
@@ -214,7 +224,7 @@ export class LevelEngine implements ReplaceableEngine {
         cause,
       });
     });
-    return written;
+    return named;
   }
 
   #markAt(path: string): HighWaterMark {
@@ -284,6 +294,7 @@ export class LevelEngine implements ReplaceableEngine {
     const durability = this.#options.unsafeNoSync ? 'unsynced' : 'synced';
     const last = records.at(-1);
     await this.#write(() => {
+      for (const { bytes } of records) this.#names?.note(keyBytes + bytes.length);
       // What a lone writer waits for: no batch to make and to close.
       if (last && records.length === 1)
         return this.#db.put(encodeKey(last), last.bytes, durability);

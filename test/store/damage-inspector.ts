@@ -67,9 +67,20 @@ async function inspect(
       if (store.revision !== revision) return `wrong: revision ${store.revision}`;
       if (!isDeepStrictEqual(await content(store), expected)) return 'wrong: content';
       await store.verify();
-      await put(store, 'after', 1);
+      // Enough that a compaction drops what was there.
+      for (let n = 0; n < 60; n += 1) await put(store, 'after', n);
+      await store.compact();
     } finally {
       await store.close();
+    }
+    const again = await openLedger(directory);
+    try {
+      const after = await content(again);
+      if (!isDeepStrictEqual(after, new Map(expected).set('after', 59)))
+        return 'wrong: content after a compaction';
+      await again.verify();
+    } finally {
+      await again.close();
     }
     return 'right';
   } catch (error) {

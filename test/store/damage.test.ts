@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { type Failure, failingDriver } from './failing-driver.js';
 import { content, entries, openLedger, put } from './ledger.js';
 
 const places = Number(process.env['KEDGE_DAMAGE_PLACES'] ?? 200);
@@ -18,10 +19,21 @@ describe('damage', function () {
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-damage-'));
     origin = join(folder, 'origin');
-    // Twice, so that tables, a manifest with history and a fresh log are all there.
+    // Twice, so that tables, a manifest with history and a fresh log are all there. Compactions fail in
+    // both ways, and what they left is finished by the reopening after them.
     for (const round of [0, 1]) {
-      const store = await openLedger(origin);
-      for (let n = 0; n < 600; n += 1) await put(store, `e${n % 150}`, round * 1_000 + n);
+      let failure: Failure | undefined;
+      let store = await openLedger(origin, { driver: failingDriver(() => failure) });
+      for (let n = 0; n < 600; n += 1) {
+        await put(store, `e${n % 150}`, round * 1_000 + n);
+        if (n % 200 !== 150) continue;
+        failure = n % 400 === 150 ? 'before' : 'after';
+        await store.compact().catch(() => undefined);
+        failure = undefined;
+        await store.close();
+        store = await openLedger(origin, { driver: failingDriver(() => failure) });
+        await store.verify();
+      }
       for (let n = 0; n < 150; n += 7) await store.deleteByName(entries, { name: `e${n}` });
       await store.compact();
       await writeFile(join(folder, 'content.json'), JSON.stringify([...(await content(store))]));

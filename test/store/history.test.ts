@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
 import {
   type ApiObject,
   defineKind,
@@ -11,15 +12,18 @@ import {
   openStore,
   seededRandom,
 } from 'kedge';
+import { failingDriver, nowAndThen } from './failing-driver.js';
 
 /*
  * A recorded history of many clients against one store, judged afterwards (the method of etcd's
  * robustness tests). Revisions give the order, so the check is linear.
  */
-const operations = Number(process.env['KEDGE_HISTORY_OPERATIONS'] ?? 200_000);
+const operations = Number(process.env['KEDGE_HISTORY_OPERATIONS'] ?? 100_000);
 const keys = 50;
 const writers = 16;
 const restarts = 4;
+/** Revisions of history that compactions keep; watchers are waited for when they are further behind. */
+const historyEvents = 20_000;
 
 interface Register extends ApiObject {
   readonly value?: number;
@@ -84,6 +88,11 @@ async function writer(
       history.writes.push({ name, revision, value: gone ? undefined : value, expected, after });
       history.acked = Math.max(history.acked, revision);
     } catch (error) {
+      if (hasCode(error, 'Unavailable')) {
+        // Its write failed, and whether it happened the watchers tell.
+        await eventually('the store to be reopened', () => store.health().state === 'serving');
+        continue;
+      }
       // Lost a race: nothing was written.
       expect(
         ['Aborted', 'AlreadyExists', 'NotFound'].some((code) => hasCode(error, code as 'Aborted')),
@@ -114,14 +123,25 @@ async function watcher(
 describe('history', function () {
   this.timeout(600_000);
 
-  it(`of ${operations} operations by ${writers} writers, with restarts and compactions, is strictly serializable and fully watched`, async () => {
+  it(`of ${operations} operations by ${writers} writers, with restarts, compactions and failed writes, is strictly serializable and fully watched`, async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kedge-history-'));
     const history: History = { writes: [], events: [[], [], [], []], lists: [], acked: 0 };
-    const options = { historyEvents: operations, historyAgeMs: 0 };
+    const options = { historyEvents, historyAgeMs: 0 };
+    const fails = nowAndThen(seededRandom(operations), 1_000);
+    let failures = 0;
+    const driver = failingDriver(() => {
+      const failure = fails();
+      if (failure) failures += 1;
+      return failure;
+    });
+    let compactions = 0;
     const cursors = [0, 0, 0, 0];
     try {
       for (let part = 0; part <= restarts; part += 1) {
-        const store = await openStore({ engine: new LevelEngine({ directory }), ...options });
+        const store = await openStore({
+          engine: new LevelEngine({ directory, driver }),
+          ...options,
+        });
         expect(store.revision).to.be.greaterThanOrEqual(history.acked);
         const stop = new AbortController();
         const watching = history.events.map((seen, i) =>
@@ -143,9 +163,22 @@ describe('history', function () {
               await new Promise((resolve) => setImmediate(resolve));
           }
         })();
+        const slowest = (): number =>
+          Math.min(...history.events.map((seen) => seen.at(-1)?.revision ?? 0));
+        const compacting = (async () => {
+          while (!done) {
+            // One that fails has dropped a part; the next one goes on.
+            if (slowest() > store.revision - historyEvents / 2)
+              await store.compact().then(
+                () => (compactions += 1),
+                () => undefined,
+              );
+            await new Promise((resolve) => setTimeout(resolve, 50));
+          }
+        })();
         await writing;
         done = true;
-        await listing;
+        await Promise.all([listing, compacting]);
         // Every other watcher is cut off where it is and resumes after the restart.
         const behind = (): boolean =>
           history.events.some((seen, i) => i < 2 && (seen.at(-1)?.revision ?? 0) < store.revision);
@@ -164,10 +197,11 @@ describe('history', function () {
           rest.abort();
           await Promise.all(more);
         }
-        await store.compact();
         await store.close();
       }
       judge(history);
+      expect(compactions).to.be.greaterThan(restarts);
+      expect(failures).to.be.greaterThan(0);
     } finally {
       await rm(directory, { recursive: true, force: true });
     }

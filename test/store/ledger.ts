@@ -1,5 +1,6 @@
 import {
   type ApiObject,
+  type DatabaseDriver,
   defineKind,
   type EmbeddedStore,
   LevelEngine,
@@ -24,12 +25,17 @@ export const entries = defineKind<Entry>({
 /** Small buffers, so that tables and compactions of LevelDB happen within a test. */
 export function openLedger(
   directory: string,
-  options: { readonly noSync?: boolean; readonly writeBufferBytes?: number } = {},
+  options: {
+    readonly noSync?: boolean;
+    readonly writeBufferBytes?: number;
+    readonly driver?: DatabaseDriver;
+  } = {},
 ): Promise<EmbeddedStore> {
   const engine = new LevelEngine({
     directory,
     writeBufferBytes: options.writeBufferBytes ?? 64 * 1024,
     unsafeNoSync: options.noSync ?? false,
+    ...(options.driver && { driver: options.driver }),
   });
   return openStore({ engine, historyEvents: 200, historyAgeMs: 0 });
 }

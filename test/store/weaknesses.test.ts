@@ -302,6 +302,24 @@ describe('a weakness of LevelDB', () => {
       await rm(join(disk, 'held'), { recursive: true });
     });
 
+    it('a store that can not be opened for want of room is not said to be damaged', async () => {
+      const directory = join(disk, 'unopenable');
+      const store = await openLedger(directory);
+      await put(store, 'a', 1);
+      await store.close();
+      const { bavail, bsize } = await statfs(disk);
+      await writeFile(filler(), Buffer.alloc(bavail * bsize));
+      const error = await refusal(directory);
+      expect(error.code).to.equal('Unavailable');
+      expect(error.message).to.match(/No space left|ENOSPC/);
+      expect(error.message).to.not.contain('restore');
+      await rm(filler());
+      const again = await openLedger(directory);
+      expect((await content(again)).get('a')).to.equal(1);
+      await again.close();
+      await rm(directory, { recursive: true });
+    });
+
     it('the store refuses writes before the disk is full, and still takes deletions', async () => {
       const store = await openStore({
         engine: new LevelEngine({ directory: join(disk, 'early') }),
