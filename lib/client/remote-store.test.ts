@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server as NetServer, type Socket }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { StatusError } from '../base/index.js';
+import { limits, StatusError } from '../base/index.js';
 import { done, newController, reconcileRecords } from '../controller/index.js';
 import { LeaderElector } from '../election/index.js';
 import { SharedInformer } from '../informer/index.js';
@@ -360,6 +360,13 @@ describe('a store in another process', () => {
     await eventually('a leads', () => a.elector.isLeader);
     const fenced = a.elector.fence();
     expect((await fenced.create(lamps, { name: 'by-a' })).name).to.equal('by-a');
+    // As many as a transaction may have: the fence is not one of them.
+    const many = Array.from({ length: limits.transactionOperationsMax }, (_, n) => ({
+      op: 'create' as const,
+      kind: lamps,
+      object: { name: `many-${n}` },
+    }));
+    expect(await fenced.transact(many)).to.have.length(many.length);
     const b = await run('b', two);
     // a is frozen: its clock stands still, and it does not know that its time is over.
     await eventually(

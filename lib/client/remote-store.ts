@@ -236,6 +236,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
 
   source<T extends ApiObject>(kind: Kind<T>): ListWatch<T> {
     return {
+      silenceMs,
       list: async (signal) => {
         const { items, revision, cursor } = await this.#whole(kind, {}, signal);
         return { items: items.map(stored), revision, ...(cursor === undefined ? {} : { cursor }) };

@@ -90,16 +90,14 @@ export function parseOperations(
   kinds: ExposedKinds,
 ): readonly GivenOperation[] {
   const given = Array.isArray(request.operations) ? request.operations.filter(isJsonObject) : [];
-  // A fence is a check beside the operations of the caller.
+  const { transactionOperationsMax, transactionChecksMax } = limits;
   const writes = given.filter(({ type }) => type !== 'CHECK').length;
-  if (
-    writes > limits.transactionOperationsMax ||
-    given.length > 2 * limits.transactionOperationsMax
-  )
+  const checks = given.length - writes;
+  if (writes > transactionOperationsMax || checks > transactionChecksMax)
     throw new StatusError({
       code: 'InvalidArgument',
       reason: 'TransactionTooLarge',
-      message: `a transaction has ${given.length} operations, ${writes} of them writes; at most ${limits.transactionOperationsMax} writes and as many checks are allowed; split it`,
+      message: `a transaction has ${writes} writing operations and ${checks} checks, at most ${transactionOperationsMax} and ${transactionChecksMax} are allowed; split it`,
     });
   return given.map((operation, at) => parseOperation(operation, `operations[${at}]`, kinds));
 }
