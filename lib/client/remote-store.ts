@@ -245,7 +245,6 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
         const start = cursor ?? formatCursor(revision, this.#storeId);
         for await (const batch of this.#batches(kind, { start }, signal)) sink(storedBatch(batch));
       },
-      silenceMs,
     };
   }
 
