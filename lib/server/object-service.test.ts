@@ -8,6 +8,7 @@ import {
   lamps,
   nextName,
   note,
+  notes,
   openHouse,
   rights,
   there,
@@ -192,6 +193,24 @@ describe('transactions of the object service', () => {
     expect(store.revision).to.equal(before + 1);
     expect((answer.results as readonly unknown[]).length).to.equal(8);
     expect((await store.get(lamps, { namespace: 'home', name }))?.watts).to.equal(60);
+  });
+
+  it('a write that comes between the judgement of a check and its commit is noticed', async () => {
+    const stored = await lamp();
+    const name = nextName();
+    const held = store.transact.bind(store);
+    const between = async (): Promise<void> => {
+      store.transact = held;
+      const key = { namespace: 'home', name: stored.name };
+      await store.overwrite(lamps, { ...there, ...key, watts: 99 });
+    };
+    store.transact = async (operations) => {
+      await between();
+      return held(operations);
+    };
+    const operations = [check(stored, { fields: { watts: '40' } }), note(name)];
+    expect(await verdictOf(transact('everything', operations))).to.equal('Aborted Conflict');
+    expect(await store.get(notes, { namespace: 'home', name })).to.equal(undefined);
   });
 
   it('what was judged still holds inside the commit, however many write meanwhile', async () => {
