@@ -114,6 +114,28 @@ describe('compaction whose writes fail', () => {
     await store.verify();
   });
 
+  it('is healed with less room than writes need, so that deletions get through', async () => {
+    const engine = new FailingMarks();
+    let freeBytes = 1024 ** 3;
+    const limited = Object.assign(engine, { freeBytes: () => Promise.resolve(freeBytes) });
+    const clock = new FakeClock();
+    const floor = { freeBytesFloor: 64 * 1024 ** 2 };
+    await using store = await openStore({ ...options(limited, clock), ...floor });
+    for (let n = 0; n < 20; n += 1) await store.create(things, { name: `t${n}` });
+    freeBytes = 20 * 1024 ** 2;
+    engine.failures = 1;
+    await store.compact().catch(() => undefined);
+    expect(store.health().state).to.equal('poisoned');
+    await clock.advance(120_000);
+    await settle();
+    await store.deleteByName(things, { name: 't0' });
+    await settle();
+    expect(store.health().state).to.equal('full');
+    await store.deleteByName(things, { name: 't1' });
+    const refused: unknown = await store.create(things, { name: 'more' }).catch((e: unknown) => e);
+    expect(String(refused)).to.contain('bytes left');
+  });
+
   it('counts the bytes of history right afterwards, whether the mark was written or not', async () => {
     for (const fault of ['before', 'after'] as const) {
       const engine = new FailingMarks();

@@ -14,6 +14,9 @@ import { DensityCheck, demandTail } from './restore.js';
 
 const backoff: BackoffOptions = { baseMs: 500, maxMs: 30_000, jitter: 0.2 };
 
+/** LevelDB writes a table and a manifest when it is opened; without room for them opening fails. */
+const reopenBytes = 16 * 1024 * 1024;
+
 /** What a revival needs to know and do. */
 export interface RevivalOptions {
   readonly engine: Engine;
@@ -25,7 +28,7 @@ export interface RevivalOptions {
   readonly revision: number;
   /** The marks that the log may have: the last one known, and one whose writing failed. */
   readonly checkpoints: readonly Checkpoint[];
-  /** Free bytes needed before a try. */
+  /** Free bytes below which writes are refused; a try needs no more than 16 MiB of them. */
   readonly freeBytesFloor: number;
   readonly signal: AbortSignal;
 }
@@ -53,7 +56,8 @@ export async function reviveEngine(options: RevivalOptions): Promise<Revived | u
     if (signal.aborted) return undefined;
     try {
       const free = await engine.freeBytes?.();
-      if (free !== undefined && free < options.freeBytesFloor) {
+      // Less than writes need will do: what leads to less must get through.
+      if (free !== undefined && free < Math.min(options.freeBytesFloor, reopenBytes)) {
         logger.debug('store waits for room on the disk', { freeBytes: free });
         continue;
       }

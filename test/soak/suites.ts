@@ -31,8 +31,8 @@ export const soaks: Readonly<Record<string, Soak>> = {
   },
   'power-loss': {
     summary: 'power is lost at random moments under load; no acknowledged write is lost',
-    specs: ['test/dist/store/power-loss.test.js'],
-    environment: { KEDGE_POWER_LOSS_CYCLES: '1000' },
+    specs: ['test/dist/store/power-loss.test.js', 'test/dist/store/loss-patterns.test.js'],
+    environment: { KEDGE_POWER_LOSS_CYCLES: '1000', KEDGE_LOSS_RUNS: '300' },
   },
   damage: {
     summary: 'bits, pages and files of a store are damaged; it answers rightly or refuses',
