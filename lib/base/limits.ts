@@ -42,6 +42,12 @@ export const limits = {
   requestBytesMax: 4_194_304,
   /** Characters of a lease's name and of a candidate's identity; Kubernetes' bound of names. */
   electionNameCharactersMax: 253,
+  /** Fields of a declared kind, how deep its objects may be nested, and values of one enumeration. */
+  declaredFieldsMax: 1_000,
+  declaredDepthMax: 16,
+  declaredEnumValuesMax: 256,
+  /** Nesting of an object that holds free JSON: protobuf's decoders stop at 100 messages, two a level. */
+  jsonValueDepthMax: 32,
   /** Nesting of a JSON body. */
   jsonDepthMax: 64,
 } as const;

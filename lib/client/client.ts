@@ -167,7 +167,7 @@ export class ApiClient {
   async *stream(id: string, request: JsonObject, signal: AbortSignal): AsyncIterable<JsonObject> {
     const { desc } = this.#method(id);
     for await (const bytes of this.streamBytes(id, request, signal))
-      yield this.#options.schemas.decode(desc.output, bytes);
+      yield present(desc.output, this.#options.schemas.decode(desc.output, bytes));
   }
 
   /** As {@link stream}, with the answers as they came: for typed codecs. */
@@ -244,10 +244,10 @@ export class ApiClient {
   }
 
   /** The standard methods of a kind, typed. @throws TypeError for a kind that the API does not have. */
-  resource<T extends ApiObject, S extends string, N extends Scope>(
-    kind: Kind<T, S, string, N>,
+  resource<T extends ApiObject, S extends string, N extends Scope, C>(
+    kind: Kind<T, S, string, N, C>,
     defaults: Partial<ResourceOptions> = {},
-  ): ResourceClient<T, S, N> {
+  ): ResourceClient<T, S, N, C> {
     const { schemas, packageName } = this.#options;
     return new ResourceClient(this, kind, methodTable(schemas, packageName, [kind]), defaults);
   }

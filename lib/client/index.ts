@@ -13,8 +13,9 @@ export { RemoteStore, type RemoteStoreOptions } from './remote-store.js';
 export type { RemoteConnection } from './remote-calls.js';
 export {
   type Caller,
-  type NewRemoteObject,
   ResourceClient,
+  type ResourceClientOf,
   type ResourceOptions,
   type ResourceSelection,
 } from './resource-client.js';
+export type { NewRemoteObject } from './new-remote-object.js';

@@ -14,7 +14,6 @@ import {
   keyString,
   type ListWatch,
   type ObjectKey,
-  type InScope,
   type Scope,
   type StatusUpdate,
   type ObjectVersion,
@@ -36,6 +35,7 @@ import {
 import { followChanges, type FollowSource, type FollowStart } from './follow.js';
 import { batchOf, type RemoteBatch } from './watch-answers.js';
 import { type ResourceList, wholeList } from './whole-list.js';
+import type { NewRemoteObject } from './new-remote-object.js';
 
 /** What a resource client calls through. */
 export interface Caller {
@@ -63,12 +63,6 @@ export interface ResourceSelection {
   readonly fieldSelector?: string;
 }
 
-/** An object as a creator sends it. */
-export type NewRemoteObject<T extends ApiObject, N extends Scope = Scope> = Omit<T, 'metadata'> &
-  InScope<N> & {
-    readonly metadata?: Partial<Pick<T['metadata'], 'annotations'>>;
-  };
-
 /** The version that an object must still have. */
 type VersionGuard = Pick<Partial<ObjectVersion>, 'resourceVersion'>;
 
@@ -86,20 +80,25 @@ function selectionOf({ namespace }: ObjectKey): ResourceSelection {
 /** Namespace that stands for all of them in requests. */
 const everywhere = '-';
 
+/** The client of a kind's objects, for variables: `ResourceClientOf<typeof lamps>`. */
+export type ResourceClientOf<K> =
+  K extends Kind<infer T, infer S, string, infer N, infer C> ? ResourceClient<T, S, N, C> : never;
+
 /** The objects of one kind on a server. Every method throws StatusErrors as the server sent them. */
 export class ResourceClient<
   T extends ApiObject,
   S extends string = string,
   N extends Scope = Scope,
+  C = unknown,
 > {
   readonly #caller: Caller;
-  readonly #kind: Kind<T, S, string, N>;
+  readonly #kind: Kind<T, S, string, N, C>;
   readonly #methods: ReadonlyMap<StandardVerb, string>;
   readonly #pageSize: number;
 
   constructor(
     caller: Caller,
-    kind: Kind<T, S, string, N>,
+    kind: Kind<T, S, string, N, C>,
     methods: readonly MethodInfo[],
     options: Partial<ResourceOptions>,
   ) {
@@ -227,12 +226,12 @@ export class ResourceClient<
    * of this call in annotation `kedge.dev/request`, so that one that is there already is known as ours.
    */
   async create(
-    object: NewRemoteObject<T, N>,
+    object: NewRemoteObject<T, N, C>,
     options: { readonly attempts?: number } = {},
   ): Promise<T> {
     const { attempts = 1 } = options;
     const key = systemRandom.uuid();
-    const { metadata } = object as ApiObject;
+    const { metadata } = asObject(object);
     const annotations = { ...metadata?.annotations, [requestAnnotation]: key };
     const marked = attempts > 1 ? { ...object, metadata: { ...metadata, annotations } } : object;
     for (let tries = 1, lost = false; ; tries += 1) {
@@ -240,7 +239,7 @@ export class ResourceClient<
         return await this.#create(marked);
       } catch (error) {
         if (lost && hasCode(error, 'AlreadyExists')) {
-          const found = await this.get(keyOf(object as ApiObject));
+          const found = await this.get(keyOf(asObject(object)));
           if (found?.metadata.annotations?.[requestAnnotation] === key) return found;
         }
         const unknown = hasCode(error, 'Unavailable') || hasCode(error, 'DeadlineExceeded');
@@ -274,8 +273,8 @@ export class ResourceClient<
    * Replaces everything but status of whatever object has this name; what others wrote meanwhile is
    * lost. Not repeated when the answer is lost: somebody else may have written since.
    */
-  overwrite(object: NewRemoteObject<T>): Promise<T> {
-    const { name, namespace, metadata } = object as unknown as ApiObject;
+  overwrite(object: NewRemoteObject<T, Scope, C>): Promise<T> {
+    const { name, namespace, metadata } = asObject(object);
     const { annotations } = metadata ?? {};
     const body = { ...object, metadata: annotations ? { annotations } : {} };
     const key = namespace === undefined ? { name } : { namespace, name };
@@ -292,7 +291,9 @@ export class ResourceClient<
       ...(uid === undefined ? {} : { uid }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
     };
-    return this.#one('UpdateStatus', { ...key, ...this.#body({ ...key, ...status, metadata }) });
+    const updateMask = Object.keys(status).join(',');
+    const body = this.#body({ ...key, ...status, metadata });
+    return this.#one('UpdateStatus', { ...key, ...body, updateMask });
   }
 
   /**

@@ -2,6 +2,7 @@ import { hasCode } from '../base/index.js';
 import {
   type AnyKind,
   type ApiObject,
+  asObject,
   keyFor,
   keyString,
   type Kind,
@@ -39,9 +40,9 @@ export interface Transaction {
     kind: Kind<T>,
     selection?: Pick<ListOptions, 'namespace' | 'labels' | 'fields'>,
   ): Promise<readonly T[]>;
-  create<T extends ApiObject, N extends Scope>(
-    kind: Kind<T, string, string, N>,
-    object: NoInfer<NewObject<T, N>>,
+  create<T extends ApiObject, N extends Scope, C>(
+    kind: Kind<T, string, string, N, C>,
+    object: NoInfer<NewObject<T, N, C>>,
   ): void;
   /**
    * Replaces everything but status. Committing fails when the stored object is not in the version of
@@ -49,7 +50,10 @@ export interface Transaction {
    */
   update<T extends ApiObject>(kind: Kind<T>, object: T): void;
   /** As `update`, over whatever version is stored. */
-  overwrite<T extends ApiObject>(kind: Kind<T>, object: NoInfer<NewObject<T>>): void;
+  overwrite<T extends ApiObject, C>(
+    kind: Kind<T, string, string, Scope, C>,
+    object: NoInfer<NewObject<T, Scope, C>>,
+  ): void;
   /** Sets these status fields, keeps the others. */
   updateStatus<T extends ApiObject, S extends string>(
     kind: Kind<T, S>,
@@ -114,11 +118,11 @@ class Attempt implements Transaction {
     return items;
   }
 
-  create<T extends ApiObject, N extends Scope>(
-    kind: Kind<T, string, string, N>,
-    object: NoInfer<NewObject<T, N>>,
+  create<T extends ApiObject, N extends Scope, C>(
+    kind: Kind<T, string, string, N, C>,
+    object: NoInfer<NewObject<T, N, C>>,
   ): void {
-    this.#writes.push({ op: 'create', kind, object } as Operation);
+    this.#writes.push({ op: 'create', kind, object: asObject(object) });
   }
 
   update<T extends ApiObject>(kind: Kind<T>, object: T): void {
@@ -126,8 +130,11 @@ class Attempt implements Transaction {
     this.#writes.push({ op: 'update', kind, object, precondition });
   }
 
-  overwrite<T extends ApiObject>(kind: Kind<T>, object: NoInfer<NewObject<T>>): void {
-    this.#writes.push({ op: 'overwrite', kind, object } as Operation);
+  overwrite<T extends ApiObject, C>(
+    kind: Kind<T, string, string, Scope, C>,
+    object: NoInfer<NewObject<T, Scope, C>>,
+  ): void {
+    this.#writes.push({ op: 'overwrite', kind, object: asObject(object) });
   }
 
   updateStatus<T extends ApiObject, S extends string>(

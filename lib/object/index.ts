@@ -5,6 +5,10 @@
 export * from './object.js';
 export * from './object-version.js';
 export * from './kind.js';
+export { defineKind, kindOf } from './define-kind.js';
+export * from './fields.js';
+export * from './declare-kind.js';
+export { checkFields, enumNumbers, fieldNumber } from './declaration-checks.js';
 export * from './match-fields.js';
 export * from './state-machine.js';
 export * from './conditions.js';

@@ -1,5 +1,7 @@
 import type { Condition } from './conditions.js';
 import type { ApiObject, ObjectKey, OwnerReference, Scope } from './object.js';
+import type { Completion } from './completion.js';
+import type { Fields } from './fields.js';
 import type { StateMachine } from './state-machine.js';
 
 /** A column of a table: `wide` ones show with `-o wide` only. */
@@ -49,6 +51,13 @@ export interface KindInit<
   readonly takenWhenFull?: boolean;
 }
 
+/** The fields of a declared kind, and how objects are filled in where they are left out. */
+export interface KindDeclaration extends Completion {
+  /** Fields that clients write. */
+  readonly fields: Fields;
+  readonly status: Fields;
+}
+
 /**
  * The one place that describes a resource. Frozen; one value per kind and process.
  *
@@ -58,6 +67,7 @@ export interface KindInit<
  *
  * @typeParam S names of the status fields; `string` where they are not known
  * @typeParam I names of the indexes; `string` where they are not known
+ * @typeParam C what a creator gives, but for metadata; `unknown` where that is the object type
  * @typeParam N its scope, where that is known: then a creation must give, or leave out, a namespace
  */
 export interface Kind<
@@ -65,6 +75,7 @@ export interface Kind<
   S extends string = string,
   I extends string = string,
   N extends Scope = Scope,
+  C = unknown,
 > {
   /** Singular, PascalCase. */
   readonly kind: string;
@@ -84,12 +95,16 @@ export interface Kind<
   readonly states: StateMachine | undefined;
   /** See {@link KindInit.takenWhenFull}. */
   readonly takenWhenFull: boolean;
+  /** Its fields, where they are declared: see `declareKind`. */
+  readonly declaration: KindDeclaration | undefined;
   /** Carries the object's type; never set. */
   readonly _type?: T;
   /** Carries the names of the indexes; never set. */
   readonly _indexes?: I;
   /** Carries the names of all fields, so that a function can ask for a kind that has some; never set. */
   readonly _fields?: (field: keyof T) => void;
+  /** Carries what a creator gives, but for metadata; never set. */
+  readonly _new?: C;
 }
 
 /** A kind with a field `conditions` in its status. */
@@ -118,62 +133,6 @@ export type StatusOf<K> = K extends Kind<infer T, infer S> ? StatusFields<T, S> 
 
 /** The names of a kind's indexes. */
 export type IndexOf<K> = K extends Kind<ApiObject, string, infer I> ? I : never;
-
-/**
- * Declares a kind.
- *
- * @example
- * interface Lamp extends ApiObject { readonly on: boolean; readonly lit?: boolean }
- * const lamps = defineKind<Lamp>({ kind: 'Lamp', plural: 'lamps', scope: 'Namespaced', statusFields: ['lit'] });
- */
-export function defineKind<T extends ApiObject>(
-  init: KindInit<T> & { readonly scope: 'Namespaced' },
-): Kind<T, keyof T & string, string, 'Namespaced'>;
-export function defineKind<T extends ApiObject>(
-  init: KindInit<T> & { readonly scope: 'Cluster' },
-): Kind<T, keyof T & string, string, 'Cluster'>;
-export function defineKind<T extends ApiObject>(init: KindInit<T>): Kind<T>;
-export function defineKind<T extends ApiObject>(init: KindInit<T>): Kind<T> {
-  return freezeKind(init);
-}
-
-function freezeKind<
-  T extends ApiObject,
-  S extends keyof T & string,
-  I extends string,
-  N extends Scope,
->(init: KindInit<T, S, I, N>): Kind<T, S, I, N> {
-  return Object.freeze({
-    shortNames: [],
-    immutableFields: [],
-    initialStatus: {},
-    columns: [],
-    takenWhenFull: false,
-    indexes: {},
-    states: undefined,
-    ...init,
-  });
-}
-
-/**
- * As {@link defineKind}, and the types know more: which fields are status, which indexes there are.
- *
- * @example
- * const lamps = kindOf<Lamp>()({
- *   kind: 'Lamp', plural: 'lamps', scope: 'Namespaced', statusFields: ['lit'],
- *   indexes: { room: (lamp) => [lamp.room] },
- * });
- * await store.updateStatus(lamps, key, { on: true }); // does not compile: `on` is not status
- */
-export function kindOf<T extends ApiObject>(): <
-  const S extends keyof T & string,
-  const N extends Scope,
-  const I extends string = never,
->(
-  init: KindInit<T, S, I, N>,
-) => Kind<T, S, I, N> {
-  return freezeKind;
-}
 
 /** Any kind, its object type forgotten: for registries and tables. */
 export type AnyKind = Kind;

@@ -51,8 +51,11 @@ export type InScope<N extends Scope> = [N] extends ['Namespaced']
   ? { readonly namespace: string }
   : unknown;
 
+/** What a creator gives of a kind, but for metadata: `C` where the kind says so. */
+export type NewFields<T, C> = unknown extends C ? Omit<T, 'metadata'> : C;
+
 /** What a creator gives: the object without what the store stamps. */
-export type NewObject<T extends ApiObject, N extends Scope = Scope> = Omit<T, 'metadata'> &
+export type NewObject<T extends ApiObject, N extends Scope = Scope, C = unknown> = NewFields<T, C> &
   InScope<N> & {
     readonly metadata?: Partial<
       Pick<ObjectMeta, 'finalizers' | 'ownerReferences' | 'annotations' | 'expiresAt'>

@@ -14,7 +14,8 @@ export {
 export { bodyField, methodTable, type MethodInfo, type StandardVerb } from './method-table.js';
 export { isJsonObject, textOf } from './json.js';
 export { descriptorSet as baseDescriptors } from './gen/base-descriptors.js';
-export { OptionWriter, type RouteInit, type RulesInit } from './option-writer.js';
-export { present } from './present.js';
+export { type FieldTraits, OptionWriter, type RouteInit, type RulesInit } from './option-writer.js';
+export { hasPresence, present } from './present.js';
+export { fromProtoJson, isJsonMessage } from './json-form.js';
 export { fieldRules, type FieldRules, httpRoute, type HttpRoute } from './options.js';
 export { decodeStatus, encodeStatus, statusCodeName, statusDetailsKey } from './status-wire.js';

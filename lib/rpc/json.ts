@@ -1,4 +1,5 @@
-import type { JsonObject } from './schema-registry.js';
+/** A JSON object as it is on the wire and in the store. */
+export type JsonObject = { readonly [key: string]: unknown };
 
 /** A text field of a JSON object; empty when it is absent or no text. */
 export function textOf(object: JsonObject, field: string): string {

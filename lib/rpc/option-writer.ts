@@ -1,6 +1,7 @@
 import { create, type DescExtension, setExtension } from '@bufbuild/protobuf';
 import {
   type FieldDescriptorProto,
+  FieldOptions_JSType,
   FieldOptionsSchema,
   type MethodOptions,
   MethodOptionsSchema,
@@ -14,11 +15,48 @@ export type RouteInit = {
 
 /** Rules as kedge.rules has them; further properties are ignored. */
 export interface RulesInit {
-  readonly format?: string;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly maxLength?: number;
+  readonly format?: string | undefined;
+  readonly minimum?: number | undefined;
+  readonly maximum?: number | undefined;
+  readonly maxLength?: number | undefined;
+  readonly pattern?: string | undefined;
+  readonly maxItems?: number | undefined;
+  readonly defaultJson?: string | undefined;
 }
+
+/** What google.api.field_behavior says, and options that protobuf itself has. */
+export interface FieldTraits {
+  readonly required?: boolean;
+  readonly outputOnly?: boolean;
+  readonly immutable?: boolean;
+  /** `debug_redact`. */
+  readonly sensitive?: boolean;
+  /** `jstype = JS_NUMBER`: 64 bits, as a number in JSON. */
+  readonly jsNumber?: boolean;
+}
+
+const ruleNames = [
+  'format',
+  'minimum',
+  'maximum',
+  'maxLength',
+  'pattern',
+  'maxItems',
+  'defaultJson',
+] as const;
+
+/** The rule that holds a bound: 32 bits where that is enough. */
+function spelled(name: (typeof ruleNames)[number], value: string | number): string {
+  if (
+    (name !== 'minimum' && name !== 'maximum') ||
+    (value === Math.trunc(Number(value)) && Math.abs(value) < 2 ** 31)
+  )
+    return name;
+  return name === 'minimum' ? 'doubleMinimum' : 'doubleMaximum';
+}
+
+/** Values of google.api.FieldBehavior. */
+const behaviour = { required: 2, outputOnly: 3, immutable: 5 } as const;
 
 /** Writes the options that {@link httpRoute} and {@link fieldRules} read, into descriptors made at run time. */
 export class OptionWriter {
@@ -41,23 +79,26 @@ export class OptionWriter {
     return options;
   }
 
-  setFieldRules(
-    field: FieldDescriptorProto,
-    behaviours: readonly number[],
-    { format = '', minimum, maximum, maxLength }: RulesInit,
-  ): void {
-    const options = create(FieldOptionsSchema);
-    setExtension(options, this.#extension('google.api.field_behavior'), behaviours as never);
+  setFieldRules(field: FieldDescriptorProto, traits: FieldTraits, rules: RulesInit): void {
+    const { sensitive = false, jsNumber = false } = traits;
+    const options = create(FieldOptionsSchema, {
+      debugRedact: sensitive,
+      ...(jsNumber ? { jstype: FieldOptions_JSType.JS_NUMBER } : {}),
+    });
+    const behaviours = (['required', 'outputOnly', 'immutable'] as const)
+      .filter((name) => traits[name])
+      .map((name) => behaviour[name]);
+    if (behaviours.length > 0)
+      setExtension(options, this.#extension('google.api.field_behavior'), behaviours as never);
     const extension = this.#extension('kedge.rules');
     const schema = extension.message;
     if (!schema) throw new TypeError('kedge.rules is not a message option');
-    const init = {
-      format,
-      ...(minimum === undefined ? {} : { minimum }),
-      ...(maximum === undefined ? {} : { maximum }),
-      ...(maxLength === undefined ? {} : { maxLength }),
-    };
-    setExtension(options, extension, create(schema, init as Record<string, unknown>) as never);
+    const given = ruleNames.flatMap((name) => {
+      const value = rules[name];
+      return value === undefined ? [] : [[spelled(name, value), value] as const];
+    });
+    if (given.length > 0)
+      setExtension(options, extension, create(schema, Object.fromEntries(given)) as never);
     field.options = options;
   }
 

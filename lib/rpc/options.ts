@@ -5,6 +5,7 @@ import {
   getOption,
   type Registry,
 } from '@bufbuild/protobuf';
+import { FieldOptions_JSType } from '@bufbuild/protobuf/wkt';
 
 /** How an RPC appears over REST. */
 export interface HttpRoute {
@@ -24,6 +25,15 @@ export interface FieldRules {
   readonly minimum: number | undefined;
   readonly maximum: number | undefined;
   readonly maxLength: number | undefined;
+  readonly pattern: string | undefined;
+  /** Items of a list, entries of a map. */
+  readonly maxItems: number | undefined;
+  /** What an absent value becomes, as JSON. */
+  readonly defaultJson: string | undefined;
+  /** Its value stays out of messages. */
+  readonly sensitive: boolean;
+  /** 64 bits that are a number in JSON, within what a number holds exactly; else they are text. */
+  readonly jsNumber: boolean;
 }
 
 // Options are extensions read by name from the same descriptor set, so their shape is declared here.
@@ -35,7 +45,12 @@ interface FieldRulesMessage {
   readonly format: string;
   readonly minimum?: number;
   readonly maximum?: number;
+  readonly doubleMinimum?: number;
+  readonly doubleMaximum?: number;
   readonly maxLength?: number;
+  readonly pattern?: string;
+  readonly maxItems?: number;
+  readonly defaultJson?: string;
 }
 
 // getOption is typed for extensions known at compile time.
@@ -65,6 +80,11 @@ export function httpRoute(registry: Registry, method: DescMethod): HttpRoute | u
 /** Values of google.api.FieldBehavior. */
 const behaviour = { required: 2, outputOnly: 3, immutable: 5 } as const;
 
+/** True for a 64-bit field with `jstype = JS_NUMBER`. */
+export function isJsNumber(field: DescField): boolean {
+  return field.proto.options?.jstype === FieldOptions_JSType.JS_NUMBER;
+}
+
 /** Reading an option decodes it; every request asks for those of every field. */
 const rulesOf = new WeakMap<DescField, FieldRules>();
 
@@ -86,8 +106,13 @@ function readFieldRules(registry: Registry, field: DescField): FieldRules {
     outputOnly: behaviours.includes(behaviour.outputOnly),
     immutable: behaviours.includes(behaviour.immutable),
     format: rules.format,
-    minimum: rules.minimum,
-    maximum: rules.maximum,
+    minimum: rules.minimum ?? rules.doubleMinimum,
+    maximum: rules.maximum ?? rules.doubleMaximum,
     maxLength: rules.maxLength,
+    pattern: rules.pattern,
+    maxItems: rules.maxItems,
+    defaultJson: rules.defaultJson,
+    sensitive: field.proto.options?.debugRedact ?? false,
+    jsNumber: isJsNumber(field),
   };
 }

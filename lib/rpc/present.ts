@@ -1,15 +1,17 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import { isJsonObject } from './json.js';
+import { isJsonMessage } from './json-form.js';
+import { isJsNumber } from './options.js';
 import type { JsonObject } from './schema-registry.js';
 
 /**
  * A JSON object as answers show it: fields in the order of the schema, those the schema does not
  * have left out (what is stored but not told stays untold), and fields without presence always
- * there with their zero value (design.md section 12).
+ * there with their zero value.
  */
 export function present(message: DescMessage, json: JsonObject): JsonObject {
-  // google.protobuf.Struct is free-form JSON.
-  if (message.typeName === 'google.protobuf.Struct') return json;
+  if (isJsonMessage(message)) return json;
   const shown: Record<string, unknown> = {};
   for (const field of message.fields) {
     const value = presentField(field, json[field.jsonName]);
@@ -21,32 +23,55 @@ export function present(message: DescMessage, json: JsonObject): JsonObject {
 function presentField(field: DescField, value: unknown): unknown {
   switch (field.fieldKind) {
     case 'message':
-      return isJsonObject(value) ? present(field.message, value) : undefined;
+      return presentMessage(field.message, value);
     case 'list':
       if (!Array.isArray(value)) return [];
       if (field.listKind !== 'message') return value;
-      return value.map((item: unknown) =>
-        isJsonObject(item) ? present(field.message, item) : item,
-      );
+      return value.map((item: unknown) => presentItem(field.message, item));
     case 'map':
-      return isJsonObject(value) ? value : {};
+      if (!isJsonObject(value)) return {};
+      if (field.mapKind !== 'message') return value;
+      return Object.fromEntries(
+        Object.entries(value).map(([key, item]) => [key, presentItem(field.message, item)]),
+      );
     case 'enum':
       return value;
     case 'scalar':
-      return value ?? (field.proto.proto3Optional ? undefined : zeroOf(field.scalar));
+      return value ?? (hasPresence(field) ? undefined : zeroOf(field));
   }
 }
 
-function zeroOf(scalar: ScalarType): unknown {
-  switch (scalar) {
+/** Absent where the value is no such message; JSON of any kind is shown as it is. */
+function presentMessage(message: DescMessage, value: unknown): unknown {
+  if (message.typeName === 'google.protobuf.Value') return value;
+  if (message.typeName === 'google.protobuf.ListValue')
+    return Array.isArray(value) ? value : undefined;
+  return isJsonObject(value) ? present(message, value) : undefined;
+}
+
+function presentItem(message: DescMessage, item: unknown): unknown {
+  return presentMessage(message, item) ?? item;
+}
+
+/** True for a field that protobuf tells an absent value of: optional ones, and members of a oneof. */
+export function hasPresence(field: DescField): boolean {
+  return field.presence !== FeatureSet_FieldPresence.IMPLICIT;
+}
+
+function zeroOf(field: DescField & { fieldKind: 'scalar' }): unknown {
+  switch (field.scalar) {
     case ScalarType.BOOL:
       return false;
     case ScalarType.STRING:
     case ScalarType.BYTES:
       return '';
     case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
     case ScalarType.UINT64:
-      return '0'; // proto3 JSON spells 64-bit numbers as strings
+    case ScalarType.FIXED64:
+      // proto3 JSON spells 64 bits as text, where the field does not say otherwise.
+      return isJsNumber(field) ? 0 : '0';
     default:
       return 0;
   }

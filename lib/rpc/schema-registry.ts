@@ -16,11 +16,12 @@ import {
 } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { messageOf, StatusError } from '../base/index.js';
+import type { JsonObject } from './json.js';
+import { fromProtoJson } from './json-form.js';
 
 export type { DescEnum, DescField, DescMessage, DescMethod, DescService };
 
-/** A JSON object as it is on the wire and in the store. */
-export type JsonObject = { readonly [key: string]: unknown };
+export type { JsonObject };
 
 /**
  * Message and service descriptors with the conversions that follow from them: binary protobuf to
@@ -81,9 +82,8 @@ export class SchemaRegistry {
   /** @throws StatusError InvalidArgument for bytes that are not such a message. */
   decode(message: DescMessage, bytes: Uint8Array): JsonObject {
     try {
-      return toJson(message, fromBinary(message, bytes), {
-        registry: this.#files,
-      }) as JsonObject;
+      const json = toJson(message, fromBinary(message, bytes), { registry: this.#files });
+      return fromProtoJson(message, json as JsonObject);
     } catch (error) {
       throw new StatusError({
         code: 'InvalidArgument',

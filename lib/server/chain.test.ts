@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { silentLogger, StatusError } from '../base/index.js';
-import { type ApiObject, kindOf } from '../object/index.js';
+import { declareKind, string } from '../object/index.js';
 import { methodTable } from '../rpc/index.js';
 import { FakeClock, settle } from '../testing/index.js';
 import { AnswerEncoder } from './answer-encoding.js';
 import { type Access, accessControl, type Authentication, type Identity } from './auth/index.js';
-import { describeKinds, mount } from './describe-kinds.js';
+import { describeKinds } from './describe-kinds.js';
 import { FailureDelay } from './failure-delay.js';
 import { encodeList, listText, wholeItemsMax } from './list-encoding.js';
 import { RecentCache } from './recent-cache.js';
@@ -146,18 +146,15 @@ describe('sessions', () => {
   });
 });
 
-interface Note extends ApiObject {
-  readonly text: string;
-}
-const notes = kindOf<Note>()({
+const notes = declareKind({
   kind: 'Note',
   plural: 'notes',
   scope: 'Namespaced',
-  statusFields: [],
+  fields: { text: string() },
 });
 
 describe('encodings', () => {
-  const { schemas, packageName } = describeKinds('notes.v1', [mount(notes, { text: 'string' })]);
+  const { schemas, packageName } = describeKinds('notes.v1', [notes]);
   const methods = methodTable(schemas, packageName, [notes]);
   const method = (verb: string) => methods.find((m) => m.standard?.verb === verb)!;
   const note = (n: number) => ({

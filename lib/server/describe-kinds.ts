@@ -2,144 +2,20 @@ import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import {
   type DescriptorProto,
   DescriptorProtoSchema,
-  FieldDescriptorProto_Label as Label,
   FieldDescriptorProto_Type as Type,
-  type FieldDescriptorProto,
-  FieldDescriptorProtoSchema,
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
   type ServiceDescriptorProto,
   ServiceDescriptorProtoSchema,
 } from '@bufbuild/protobuf/wkt';
-import type { AnyKind, ApiObject, Kind } from '../object/index.js';
+import type { AnyKind, DeclaredKind } from '../object/index.js';
 import { baseDescriptors, bodyField, OptionWriter, SchemaRegistry } from '../rpc/index.js';
-import type { AdmissionRules, ServedKind } from './admission.js';
-
-/** What a field holds, and the rules that can be stated about it. */
-export interface FieldSpec {
-  /** `json` is any JSON object; `map` has text values. */
-  readonly type: 'string' | 'integer' | 'boolean' | 'strings' | 'map' | 'json';
-  readonly required?: boolean;
-  /** May not change once the object exists. */
-  readonly immutable?: boolean;
-  /** `dns-label`, `quantity` or `absolute-path`; for strings. */
-  readonly format?: string;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly maxLength?: number;
-}
-
-/** A spec, or only its type. */
-type FieldInit = FieldSpec | FieldSpec['type'];
-
-/** Every field of an object type but those that every object has. */
-export type FieldsOf<T extends ApiObject> = {
-  readonly [F in Exclude<keyof T & string, keyof ApiObject>]-?: FieldInit;
-};
-
-/** A kind to be mounted. Make it with {@link mount}. */
-export interface MountedKind {
-  readonly kind: AnyKind;
-  readonly fields: Readonly<Record<string, FieldInit>>;
-  readonly rules: AdmissionRules;
-}
-
-/** Declares the fields and rules of a kind that is mounted; the compiler wants every field. */
-export function mount<T extends ApiObject, S extends string, I extends string>(
-  kind: Kind<T, S, I>,
-  fields: FieldsOf<T>,
-  rules: AdmissionRules<T> = {},
-): MountedKind {
-  return { kind, fields, rules: rules };
-}
+import type { ServedKind } from './admission.js';
+import { DeclaredMessages, fieldDescriptor } from './declared-messages.js';
+import { mount, type MountedKind } from './mounted-kinds.js';
+import type { Comments } from './openapi.js';
 
 const objectFile = 'kedge/object.proto';
-const behaviour = { required: 2, outputOnly: 3, immutable: 5 } as const;
-
-/** camelCase as protobuf spells it: `notAfter` is `not_after`, and `notAfter` again in JSON. */
-function snake(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
-interface FieldOf {
-  readonly name: string;
-  readonly number: number;
-  readonly type: Type;
-  readonly typeName?: string;
-  readonly repeated?: boolean;
-}
-
-function field({ name, number, type, typeName = '', repeated }: FieldOf): FieldDescriptorProto {
-  return create(FieldDescriptorProtoSchema, {
-    name: snake(name),
-    jsonName: name,
-    number,
-    type,
-    typeName,
-    label: repeated ? Label.REPEATED : Label.OPTIONAL,
-  });
-}
-
-/** A text map is a repeated nested entry message, as protoc writes it. */
-function mapField(message: DescriptorProto, owner: string, name: string, number: number): void {
-  const entry = `${name.charAt(0).toUpperCase()}${name.slice(1)}Entry`;
-  message.nestedType.push(
-    create(DescriptorProtoSchema, {
-      name: entry,
-      field: [
-        field({ name: 'key', number: 1, type: Type.STRING }),
-        field({ name: 'value', number: 2, type: Type.STRING }),
-      ],
-      options: { mapEntry: true },
-    }),
-  );
-  const typeName = `.${owner}.${entry}`;
-  message.field.push(field({ name, number, type: Type.MESSAGE, typeName, repeated: true }));
-}
-
-const scalars = { string: Type.STRING, integer: Type.INT32, boolean: Type.BOOL } as const;
-
-function objectMessage(
-  packageName: string,
-  { kind, fields }: MountedKind,
-  options: OptionWriter,
-): DescriptorProto {
-  const owner = `${packageName}.${kind.kind}`;
-  const message = create(DescriptorProtoSchema, { name: kind.kind });
-  const name = field({ name: 'name', number: 1, type: Type.STRING });
-  options.setFieldRules(name, [behaviour.required], { format: 'dns-label' });
-  message.field.push(name);
-  if (kind.scope === 'Namespaced')
-    message.field.push(field({ name: 'namespace', number: 2, type: Type.STRING }));
-  mapField(message, owner, 'labels', 3);
-  const typeName = '.kedge.ObjectMeta';
-  message.field.push(field({ name: 'metadata', number: 4, type: Type.MESSAGE, typeName }));
-  // Numbers follow the declaration: new fields go last, so that old clients understand new servers.
-  Object.entries(fields).forEach(([fieldName, init], at) => {
-    const spec: FieldSpec = typeof init === 'string' ? { type: init } : init;
-    const number = 16 + at;
-    if (spec.type === 'map') {
-      mapField(message, owner, fieldName, number);
-    } else {
-      const struct = '.google.protobuf.Struct';
-      message.field.push(
-        spec.type === 'json'
-          ? field({ name: fieldName, number, type: Type.MESSAGE, typeName: struct })
-          : spec.type === 'strings'
-            ? field({ name: fieldName, number, type: Type.STRING, repeated: true })
-            : field({ name: fieldName, number, type: scalars[spec.type] }),
-      );
-    }
-    const last = message.field.at(-1);
-    const behaviours = [
-      ...(spec.required ? [behaviour.required] : []),
-      ...(spec.immutable ? [behaviour.immutable] : []),
-      ...(kind.statusFields.includes(fieldName) ? [behaviour.outputOnly] : []),
-    ];
-    if (last) options.setFieldRules(last, behaviours, spec);
-  });
-  return message;
-}
 
 type Parts = readonly (readonly [
   name: string,
@@ -152,7 +28,7 @@ function plainMessage(name: string, parts: Parts): DescriptorProto {
   return create(DescriptorProtoSchema, {
     name,
     field: parts.map(([part, type, typeName = '', repeated = false], at) =>
-      field({ name: part, number: at + 1, type, typeName, repeated }),
+      fieldDescriptor({ name: part, number: at + 1, type, typeName, repeated }),
     ),
   });
 }
@@ -193,7 +69,8 @@ function requestMessages(packageName: string, kind: AnyKind): readonly Descripto
     ]),
     plainMessage(`Create${name}Request`, [...where, ...body, ...dryRun]),
     plainMessage(`Update${name}Request`, [...which, ...body, ...dryRun]),
-    plainMessage(`UpdateStatus${name}Request`, [...which, ...body]),
+    // Names the status fields that are set, comma-separated: only so can protobuf say that one is empty.
+    plainMessage(`UpdateStatus${name}Request`, [...which, ...body, ['updateMask', Type.STRING]]),
     plainMessage(`Delete${name}Request`, [...which, ...dryRun, ...version, ['uid', Type.STRING]]),
     plainMessage(`Watch${name}Request`, [...where, ...version, ...selector]),
     watchAnswer,
@@ -242,29 +119,57 @@ export interface DescribedKinds {
   readonly schemas: SchemaRegistry;
   readonly packageName: string;
   readonly kinds: readonly ServedKind[];
+  /** Descriptions of fields, for the OpenAPI document. */
+  readonly comments: () => Promise<Comments>;
+}
+
+function demandDistinct(kinds: readonly AnyKind[], messages: readonly DescriptorProto[]): void {
+  const names = messages.map(({ name }) => name);
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined)
+    throw new TypeError(`two messages are named "${twice}": rename a kind, or a top-level object`);
+  const plurals = kinds.map(({ plural }) => plural);
+  const same = plurals.find((plural, at) => plurals.indexOf(plural) !== at);
+  if (same !== undefined) throw new TypeError(`two kinds have the plural "${same}"`);
 }
 
 /**
- * Describes kinds as a protobuf package with one service each: Get, List, Create, Update,
+ * Describes declared kinds as a protobuf package with one service each: Get, List, Create, Update,
  * UpdateStatus, Delete and Watch, over gRPC and under `/<version>/...` over REST. Client and server
  * that declare the same kinds agree without a .proto file.
  *
  * @param packageName such as `shop.v1`; its last part is the version in paths
+ * @throws TypeError for two kinds or messages of one name
  */
-export function describeKinds(packageName: string, kinds: readonly MountedKind[]): DescribedKinds {
+export function describeKinds(
+  packageName: string,
+  kinds: readonly (DeclaredKind | MountedKind)[],
+): DescribedKinds {
   const base = fromBinary(FileDescriptorSetSchema, Buffer.from(baseDescriptors, 'base64'));
   const options = new OptionWriter(new SchemaRegistry(baseDescriptors));
   const pathPrefix = `/${packageName.split('.').at(-1) ?? 'v1'}`;
+  const mounted = kinds.map((kind) => ('rules' in kind ? kind : mount(kind)));
+  const messages = new DeclaredMessages(packageName, options);
+  const made = mounted.flatMap((each) => [
+    messages.kind(each),
+    ...requestMessages(packageName, each.kind),
+  ]);
+  const messageType = [...made, ...messages.topLevel];
+  const declared = mounted.map(({ kind }) => kind);
+  demandDistinct(declared, messageType);
   const file = create(FileDescriptorProtoSchema, {
     name: `${packageName.replaceAll('.', '/')}/kinds.proto`,
     package: packageName,
     syntax: 'proto3',
-    dependency: [objectFile, 'google/protobuf/struct.proto', 'google/api/annotations.proto'],
-    messageType: kinds.flatMap((mounted) => [
-      objectMessage(packageName, mounted, options),
-      ...requestMessages(packageName, mounted.kind),
-    ]),
-    service: kinds.map(({ kind }) => service(packageName, pathPrefix, kind, options)),
+    dependency: [
+      objectFile,
+      'google/protobuf/struct.proto',
+      'google/api/annotations.proto',
+      'google/api/field_behavior.proto',
+      'kedge/field.proto',
+    ],
+    messageType,
+    service: declared.map((kind) => service(packageName, pathPrefix, kind, options)),
   });
   const set = create(FileDescriptorSetSchema, { file: [...base.file, file] });
   const descriptorSet = Buffer.from(toBinary(FileDescriptorSetSchema, set)).toString('base64');
@@ -272,10 +177,11 @@ export function describeKinds(packageName: string, kinds: readonly MountedKind[]
     descriptorSet,
     schemas: new SchemaRegistry(descriptorSet),
     packageName,
-    kinds: kinds.map(({ kind, rules }) => ({
+    kinds: mounted.map(({ kind, rules }) => ({
       kind,
       message: `${packageName}.${kind.kind}`,
       rules,
     })),
+    comments: () => Promise.resolve(messages.comments),
   };
 }

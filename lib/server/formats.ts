@@ -37,6 +37,13 @@ export const formats: Readonly<Record<string, Format>> = {
     test: (value) => (parseQuantity(value) ?? -1n) > 0n,
     rule: 'must be a Kubernetes quantity above zero, such as 10Gi (2^30), 5G (10^9) or a number of bytes',
   },
+  'date-time': {
+    test: (value) =>
+      value === '' ||
+      (/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/.test(value) &&
+        Number.isFinite(Date.parse(value))),
+    rule: 'must be a time as RFC 3339 has it, such as 2026-01-01T00:00:00Z',
+  },
   'absolute-path': {
     test: (value) =>
       value === '' ||

@@ -16,14 +16,8 @@ export {
   type ServerRunnableOptions,
 } from './api-server.js';
 export * from './auth/index.js';
-export {
-  type DescribedKinds,
-  describeKinds,
-  type FieldsOf,
-  type FieldSpec,
-  mount,
-  type MountedKind,
-} from './describe-kinds.js';
+export { type DescribedKinds, describeKinds } from './describe-kinds.js';
+export { type FieldsOf, type FieldSpec, mount, type MountedKind } from './mounted-kinds.js';
 export type { CallContext, CustomMethod, MethodAccess, Peer } from './call.js';
 export type { AuditEntry, AuditSink } from './audit.js';
 export type { ObjectAccess, ObjectFilter } from './object-access.js';

@@ -1,16 +1,19 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { Ajv } from 'ajv';
-import type { FieldViolation } from '../base/index.js';
+import { type FieldViolation, limits } from '../base/index.js';
 import {
   type DescField,
   type DescMessage,
   fieldRules,
+  type FieldRules,
+  hasPresence,
+  isJsonMessage,
   isJsonObject,
   type JsonObject,
   type SchemaRegistry,
 } from '../rpc/index.js';
 import { formats } from './formats.js';
-import { inputSchema } from './json-schema.js';
+import { inputSchema, type JsonSchema, sensitiveKeyword, statusSchema } from './json-schema.js';
 
 function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? 'undefined';
@@ -31,7 +34,8 @@ function dotted(pointer: string, last?: string): string {
 function violationOf(error: ErrorObject): FieldViolation {
   const params = error.params as Readonly<Record<string, unknown>>;
   const field = dotted(error.instancePath);
-  const value = shown(error.data);
+  const quoted = error.parentSchema?.[sensitiveKeyword] !== true;
+  const value = quoted ? shown(error.data) : 'the value';
   switch (error.keyword) {
     case 'additionalProperties':
       return {
@@ -66,12 +70,59 @@ function violationOf(error: ErrorObject): FieldViolation {
   }
 }
 
+/** True for a message in which a client can nest as deep as it likes. */
+function holdsJson(message: DescMessage, seen = new Set<DescMessage>()): boolean {
+  if (isJsonMessage(message) || seen.has(message)) return true;
+  seen.add(message);
+  const found = message.fields.some((field) => field.message && holdsJson(field.message, seen));
+  seen.delete(message);
+  return found;
+}
+
+function isDeeperThan(value: unknown, depthMax: number): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > depthMax) return true;
+    level = level.flatMap((inner): unknown[] =>
+      typeof inner === 'object' && inner !== null ? Object.values(inner) : [],
+    );
+  }
+  return false;
+}
+
+/**
+ * Ajv judges every keyword of a schema, so a pattern would see text that is too long for it: it is
+ * judged only where `maxLength` holds.
+ */
+function withBoundedPatterns(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withBoundedPatterns);
+  if (!isJsonObject(schema)) return schema;
+  const { pattern, ...rest } = schema;
+  const walked = Object.fromEntries(
+    Object.entries(rest).map(([key, value]) => [key, withBoundedPatterns(value)]),
+  );
+  if (typeof pattern !== 'string')
+    return pattern === undefined ? walked : { ...walked, pattern: withBoundedPatterns(pattern) };
+  const text = { type: 'string' };
+  return {
+    ...walked,
+    if: { ...text, maxLength: schema.maxLength },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON schema
+    then: { ...text, pattern, [sensitiveKeyword]: schema[sensitiveKeyword] === true },
+  };
+}
+
+/** Text of a whole number, which proto3 JSON allows for 64 bits, as that number. */
+function numberFromText(value: unknown): unknown {
+  if (typeof value !== 'string' || !/^-?\d{1,16}$/.test(value)) return value;
+  return Number.isSafeInteger(Number(value)) ? Number(value) : value;
+}
+
 /** True for what a protobuf message without presence for this field would not even carry. */
 function isUnset(field: DescField, value: unknown): boolean {
-  if (field.proto.proto3Optional) return false;
   switch (field.fieldKind) {
     case 'scalar':
-      return value === '' || value === 0 || value === false;
+      return !hasPresence(field) && (value === '' || value === 0 || value === false);
     case 'list':
       return Array.isArray(value) && value.length === 0;
     case 'map':
@@ -81,6 +132,11 @@ function isUnset(field: DescField, value: unknown): boolean {
   }
 }
 
+interface Judge {
+  readonly validate: ValidateFunction;
+  readonly holdsJson: boolean;
+}
+
 /**
  * Judges what clients send by the schema that follows from the message's descriptor. Compiled once
  * per message, at first use.
@@ -88,7 +144,7 @@ function isUnset(field: DescField, value: unknown): boolean {
 export class InputSchemas {
   readonly #schemas: SchemaRegistry;
   readonly #ajv: Ajv;
-  readonly #compiled = new Map<string, ValidateFunction>();
+  readonly #compiled = new Map<string, Judge>();
 
   constructor(schemas: SchemaRegistry) {
     this.#schemas = schemas;
@@ -97,46 +153,87 @@ export class InputSchemas {
     // longer than all of them.
     const ours = { meta: false, validateSchema: false };
     this.#ajv = new Ajv({ allErrors: true, verbose: true, strict: true, ...ours });
+    this.#ajv.addKeyword(sensitiveKeyword);
     for (const [name, format] of Object.entries(formats))
       this.#ajv.addFormat(name, { validate: format.test });
   }
 
   /** Everything that is wrong with the shape of `json`; empty when nothing is. */
   violations(message: DescMessage, json: JsonObject): readonly FieldViolation[] {
-    let validate = this.#compiled.get(message.typeName);
-    if (!validate) {
-      validate = this.#ajv.compile(inputSchema(this.#schemas, message));
-      this.#compiled.set(message.typeName, validate);
+    const schema = (): JsonSchema => inputSchema(this.#schemas, message);
+    return this.#judge(message.typeName, schema, message, json);
+  }
+
+  /** As {@link violations}, for status fields that a controller sends. */
+  statusViolations(
+    message: DescMessage,
+    names: readonly string[],
+    json: JsonObject,
+  ): readonly FieldViolation[] {
+    const schema = (): JsonSchema => statusSchema(this.#schemas, message, names);
+    return this.#judge(`${message.typeName}/status`, schema, message, json);
+  }
+
+  #judge(
+    id: string,
+    schema: () => JsonSchema,
+    message: DescMessage,
+    json: JsonObject,
+  ): readonly FieldViolation[] {
+    let judge = this.#compiled.get(id);
+    if (!judge) {
+      const validate = this.#ajv.compile(withBoundedPatterns(schema()) as JsonSchema);
+      this.#compiled.set(id, (judge = { validate, holdsJson: holdsJson(message) }));
     }
-    return validate(json) ? [] : (validate.errors ?? []).map(violationOf);
+    if (judge.holdsJson && isDeeperThan(json, limits.jsonValueDepthMax))
+      return [
+        {
+          field: '(object)',
+          description: `is nested deeper than ${limits.jsonValueDepthMax} levels; flatten it`,
+        },
+      ];
+    const { validate } = judge;
+    if (validate(json)) return [];
+    return (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if').map(violationOf);
   }
 
   /**
    * A copy without fields that only the server writes, without zero values where protobuf can't tell
    * them from absent ones (so that both transports store the same), and with quantities given as
-   * numbers spelled as text (design.md section 12). Other values stay as they are, for {@link violations} to judge.
+   * numbers spelled as text. Other values stay as they are, for {@link violations} to judge.
    */
   clean(message: DescMessage, json: JsonObject): JsonObject {
+    return this.#clean(message, json, false);
+  }
+
+  /** As {@link clean}, of what a controller sends: fields that only the server writes and zero values stay. */
+  cleanStatus(message: DescMessage, json: JsonObject): JsonObject {
+    return this.#clean(message, json, true);
+  }
+
+  #clean(message: DescMessage, json: JsonObject, status: boolean): JsonObject {
     const known = new Map(message.fields.map((field) => [field.jsonName, field]));
     const entries = Object.entries(json).flatMap(([name, value]): [string, unknown][] => {
       const field = known.get(name);
       if (!field) return [[name, value]];
       const rules = fieldRules(this.#schemas.registry, field);
-      if (rules.outputOnly || value === null || value === undefined) return [];
-      if (isUnset(field, value)) return [];
+      if (value === null || value === undefined) return [];
+      if (!status && (rules.outputOnly || isUnset(field, value))) return [];
       if (rules.format === 'quantity' && typeof value === 'number') return [[name, String(value)]];
-      const inner = 'message' in field ? field.message : undefined;
-      if (!inner || inner.typeName === 'google.protobuf.Struct') return [[name, value]];
-      if (Array.isArray(value))
-        return [
-          [
-            name,
-            value.map((item: unknown) => (isJsonObject(item) ? this.clean(inner, item) : item)),
-          ],
-        ];
-      return [[name, isJsonObject(value) ? this.clean(inner, value) : value]];
+      return [[name, this.#cleanValue(field, rules, value)]];
     });
     return Object.fromEntries(entries);
+  }
+
+  #cleanValue(field: DescField, rules: FieldRules, value: unknown): unknown {
+    const { message } = field;
+    const item = (inner: unknown): unknown => {
+      if (!message) return rules.jsNumber ? numberFromText(inner) : inner;
+      return isJsonMessage(message) || !isJsonObject(inner) ? inner : this.clean(message, inner);
+    };
+    if (field.fieldKind === 'list') return Array.isArray(value) ? value.map(item) : value;
+    if (field.fieldKind !== 'map' || !isJsonObject(value)) return item(value);
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, item(inner)]));
   }
 
   /** Names of the fields that may not change once the object exists. */
@@ -144,5 +241,16 @@ export class InputSchemas {
     return message.fields
       .filter((field) => fieldRules(this.#schemas.registry, field).immutable)
       .map((field) => field.jsonName);
+  }
+
+  /** True for a field, or one in a nested object, whose value messages must not quote. */
+  isSensitive(message: DescMessage, path: string): boolean {
+    const [name = '', ...rest] = path.split('.');
+    const field = message.fields.find(({ jsonName }) => jsonName === name);
+    if (!field) return false;
+    if (fieldRules(this.#schemas.registry, field).sensitive) return true;
+    return rest.length > 0 && field.fieldKind === 'message'
+      ? this.isSensitive(field.message, rest.join('.'))
+      : false;
   }
 }

@@ -236,7 +236,7 @@ export class ObjectTransactions {
     const { served, key, object, precondition } = given;
     const { kind } = served;
     const first = !staging.has(stagedId(kind, key));
-    const planned = await this.#options.planner.status(context, served, key, object, staging);
+    const planned = await this.#options.planner.status(context, served, key, object, [], staging);
     const { current, status } = planned;
     await this.#guard(context, given, current);
     const { uid, resourceVersion } = current.metadata;

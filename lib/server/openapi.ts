@@ -8,7 +8,7 @@ import {
   type SchemaRegistry,
 } from '../rpc/index.js';
 import { httpStatuses } from './http-status.js';
-import { enumNames, type JsonSchema, scalarSchema } from './json-schema.js';
+import { fieldSchema, jsonSchema, type JsonSchema } from './json-schema.js';
 
 /** Where the document is served. */
 export const openApiPath = '/v1/openapi.json';
@@ -52,7 +52,8 @@ class DocumentWriter {
   }
 
   reference(message: DescMessage): JsonSchema {
-    if (message.typeName === 'google.protobuf.Struct') return { type: 'object' };
+    const anyJson = jsonSchema(message);
+    if (anyJson) return anyJson;
     const name = message.typeName.replace(/^[a-z]\w*\./, '');
     if (!(name in this.components)) {
       // Set before its fields are looked at: a message may hold itself.
@@ -85,28 +86,12 @@ class DocumentWriter {
 
   #field(field: DescField): JsonSchema {
     const rules = fieldRules(this.#schemas.registry, field);
-    switch (field.fieldKind) {
-      case 'message':
-        return this.reference(field.message);
-      case 'enum':
-        return { type: 'string', enum: enumNames(field.enum) };
-      case 'map':
-        return { type: 'object', additionalProperties: { type: 'string' } };
-      case 'list': {
-        const items =
-          field.listKind === 'message'
-            ? this.reference(field.message)
-            : field.listKind === 'enum'
-              ? { type: 'string', enum: enumNames(field.enum) }
-              : { type: 'string' };
-        return { type: 'array', items, ...(rules.required ? { minItems: 1 } : {}) };
-      }
-      case 'scalar': {
-        const schema = scalarSchema(field, rules);
-        // Bytes may be given as a number.
-        return rules.format === 'quantity' ? { ...schema, type: ['string', 'integer'] } : schema;
-      }
-    }
+    const schema = fieldSchema(field, rules, (message) => this.reference(message));
+    // Bytes may be given as a number.
+    const type = rules.format === 'quantity' ? { type: ['string', 'integer'] } : {};
+    const fallback =
+      rules.defaultJson === undefined ? {} : { default: JSON.parse(rules.defaultJson) as unknown };
+    return { ...schema, ...type, ...fallback };
   }
 
   operation(method: MethodInfo, watch: boolean): JsonObject {

@@ -289,7 +289,10 @@ export class Resources {
     const body = request[bodyField(served.kind)];
     const given = isJsonObject(body) ? body : {};
     const key = this.#key(served, request);
-    const { status } = await this.#options.planner.status(context, served, key, given);
+    const mask = textOf(request, 'updateMask')
+      .split(',')
+      .filter((name) => name !== '');
+    const { status } = await this.#options.planner.status(context, served, key, given, mask);
     const metadata = isJsonObject(given.metadata) ? given.metadata : {};
     const resourceVersion = demandObjectVersion(textOf(metadata, 'resourceVersion'));
     const uid = textOf(metadata, 'uid');

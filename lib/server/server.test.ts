@@ -204,6 +204,7 @@ describe('request parsing', () => {
       'object-reference': 'a.b.svc',
       quantity: '10Gi',
       'absolute-path': '/a/b',
+      'date-time': '2026-02-28T00:00:00.5+01:00',
     };
     const bad = {
       'dns-label': 'A',
@@ -212,6 +213,7 @@ describe('request parsing', () => {
       'object-reference': 'a.b',
       quantity: '10Gx',
       'absolute-path': '/a/../b',
+      'date-time': '2026-02-28',
     };
     for (const [name, format] of Object.entries(formats)) {
       expect(format.test(good[name as keyof typeof good]), name).to.equal(true);

@@ -75,17 +75,18 @@ export class WritePlanner {
     return write;
   }
 
-  /** The status fields to set of those `given`, and the object that they are of. */
+  /** The status fields to set of those `given` or named by `mask`, and the object that they are of. */
   async status(
     context: CallContext,
     served: ServedKind,
     key: ObjectKey,
     given: JsonObject,
+    mask: readonly string[] = [],
     staged: Staged = nothing,
   ): Promise<{ readonly current: ApiObject; readonly status: JsonObject }> {
     const current = await this.require(served, key, staged);
     await this.demand(context, `${served.kind.plural}/status`, 'update', current);
-    return { current, status: this.#options.admission.statusOf(served, given) };
+    return { current, status: this.#options.admission.statusOf(served, given, mask) };
   }
 
   /**

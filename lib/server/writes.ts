@@ -12,6 +12,7 @@ import {
   type NewObject,
   type ObjectKey,
   type ObjectMeta,
+  valueAt,
 } from '../object/index.js';
 import {
   type DescMessage,
@@ -81,18 +82,34 @@ export class Admission {
   }
 
   /**
-   * The status fields of an object that a controller sends, those its message has.
+   * The status fields of an object that a controller sends, those its message has. A declared kind's
+   * field that `mask` names and the object lacks is emptied: protobuf does not carry empty values.
    * @throws StatusError InvalidArgument when they do not fit the message.
    */
-  statusOf(served: ServedKind, object: JsonObject): JsonObject {
+  statusOf(served: ServedKind, object: JsonObject, mask: readonly string[] = []): JsonObject {
     const message = this.message(served);
-    const names = message.fields.map((field) => field.jsonName);
+    const { statusFields, declaration } = served.kind;
+    const named = message.fields.map((field) => field.jsonName);
+    const names = statusFields.filter((name) => named.includes(name));
+    const { schemas, inputs } = this.#options;
+    const given = declaration ? inputs.cleanStatus(message, object) : object;
     const status = Object.fromEntries(
-      served.kind.statusFields
-        .filter((name) => names.includes(name) && name in object)
-        .map((name) => [name, object[name]]),
+      names.filter((name) => name in given).map((name) => [name, given[name]]),
     );
-    const problem = this.#options.schemas.problem(message, status);
+    if (declaration) {
+      const found = [
+        ...mask
+          .filter((name) => !names.includes(name))
+          .map((name) => ({ field: 'updateMask', description: `${name} is no status field` })),
+        ...inputs.statusViolations(message, names, status),
+      ];
+      if (found.length > 0) throw invalid(found);
+      const emptied: readonly (readonly [string, unknown])[] = mask
+        .filter((name) => !(name in status))
+        .map((name) => [name, undefined]);
+      return declaration.completeGiven({ ...Object.fromEntries(emptied), ...status });
+    }
+    const problem = schemas.problem(message, status);
     if (problem !== undefined) throw invalid([{ field: 'status', description: problem }]);
     return status;
   }
@@ -177,8 +194,10 @@ export class Admission {
       differs('namespace', namespace);
       identity.namespace = namespace;
     }
-    const object = asObject({ ...cleaned, ...identity });
-    found.push(...inputs.violations(message, { ...object }));
+    const given = { ...cleaned, ...identity };
+    found.push(...inputs.violations(message, given));
+    const { declaration } = served.kind;
+    const object = asObject(declaration ? declaration.completeSpec(given) : given);
     return { object, found };
   }
 
@@ -202,7 +221,8 @@ export class Admission {
     const before = mode === 'create' ? undefined : await find();
     if (mode === 'update' && !before) throw notFound({ kind: kind.kind, ...key });
     await this.#demandNamespace(context, kind, given.namespace);
-    const object = rules.prepare ? await rules.prepare(context, given, before) : given;
+    const whole = withStatus(kind, given, before);
+    const object = rules.prepare ? await rules.prepare(context, whole, before) : whole;
     const found = [
       ...this.#immutable(served, object, before),
       ...((await rules.validate?.(context, object, before)) ?? []),
@@ -246,14 +266,20 @@ export class Admission {
       ...this.#options.inputs.immutableFields(this.message(served)),
       ...served.kind.immutableFields,
     ];
-    const now = fieldsOf(object);
-    const then = fieldsOf(before);
-    return names
-      .filter((name) => !jsonEqual(now[name], then[name]))
-      .map((field) => ({
-        field,
-        description: `is immutable: it is ${JSON.stringify(then[field])} and can't become ${JSON.stringify(now[field])}; delete the object and create it anew`,
-      }));
+    const message = this.message(served);
+    return [...new Set(names)]
+      .filter((path) => !jsonEqual(valueAt(object, path), valueAt(before, path)))
+      .map((field) => {
+        const now = JSON.stringify(valueAt(object, field));
+        const then = JSON.stringify(valueAt(before, field));
+        const change = this.#options.inputs.isSensitive(message, field)
+          ? 'it has another value'
+          : `it is ${then} and can't become ${now}`;
+        return {
+          field,
+          description: `is immutable: ${change}; delete the object and create it anew`,
+        };
+      });
   }
 
   #operation(
@@ -304,6 +330,18 @@ export class Admission {
       can: (resource, verb, namespace) => authorizer.can(identity, { resource, verb, namespace }),
     };
   }
+}
+
+/** The object of a declared kind with its status, so that rules see it as its type says. */
+function withStatus(
+  { declaration, initialStatus, statusFields }: AnyKind,
+  object: ApiObject,
+  before: ApiObject | undefined,
+): ApiObject {
+  if (!declaration) return object;
+  const stored = Object.entries(before ?? {}).filter(([name]) => statusFields.includes(name));
+  const status = before ? Object.fromEntries(stored) : { ...initialStatus };
+  return asObject({ ...declaration.completeStatus(status), ...object });
 }
 
 function prefixed(violation: FieldViolation, index: number, object: ApiObject): FieldViolation {

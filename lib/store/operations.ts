@@ -113,6 +113,21 @@ function part(
   return found;
 }
 
+/**
+ * What a declared kind says of fields that were left out. Here, because every write comes through
+ * here: so what is stored is whole, and nothing is filled in when it is read.
+ */
+function completed(
+  { declaration }: AnyKind,
+  values: Record<string, unknown>,
+  which: 'spec' | 'status',
+): Record<string, unknown> {
+  if (!declaration) return values;
+  const whole =
+    which === 'spec' ? declaration.completeSpec(values) : declaration.completeStatus(values);
+  return whole === values ? values : { ...whole };
+}
+
 /** Metadata without the absent optional fields, so that equal objects encode equally. */
 function compact(meta: { [K in keyof ObjectMeta]: ObjectMeta[K] | undefined }): ObjectMeta {
   const out: Record<string, unknown> = {};
@@ -191,10 +206,11 @@ function demandPlace({ kind, object }: Operation & { op: 'create' }): void {
 function create(operation: Operation & { op: 'create' }, stamp: Stamp): Applied {
   const { kind, object } = operation;
   const given = object.metadata;
-  const stored: Record<string, unknown> = {};
-  copyInto(stored, object, kind.statusFields, 'spec');
-  Object.assign(stored, kind.initialStatus);
-  copyInto(stored, object, kind.statusFields, 'status');
+  const fields: Record<string, unknown> = {};
+  copyInto(fields, object, kind.statusFields, 'spec');
+  Object.assign(fields, kind.initialStatus);
+  copyInto(fields, object, kind.statusFields, 'status');
+  const stored = completed(kind, completed(kind, fields, 'spec'), 'status');
   demandMove(operation, undefined, stored);
   const metadata: Record<string, unknown> = {
     uid: stamp.uid(),
@@ -222,7 +238,7 @@ function update(
 ): Applied {
   const { kind, object } = operation;
   const { statusFields } = kind;
-  const spec = part(object, statusFields, 'spec');
+  let spec = completed(kind, part(object, statusFields, 'spec'), 'spec');
   const given: NewObject<ApiObject>['metadata'] = object.metadata ?? {};
   const meta = current.metadata;
   const finalizers = given.finalizers ?? meta.finalizers;
@@ -249,6 +265,7 @@ function update(
     return { object: current, exists: true, changed: false };
   const metadata = { ...next, resourceVersion: String(stamp.revision), updatedAt: stamp.now };
   copyInto(spec, current, statusFields, 'status');
+  spec = completed(kind, spec, 'status');
   demandMove(operation, fieldsOf(current), spec);
   spec.metadata = metadata;
   const gone = metadata.deletionRequestedAt !== undefined && !metadata.finalizers;
@@ -260,8 +277,9 @@ function updateStatus(
   current: ApiObject,
   stamp: Stamp,
 ): Applied {
-  const { statusFields } = operation.kind;
-  const given = operation.status as Fields;
+  const { statusFields, declaration } = operation.kind;
+  const status = operation.status as Fields;
+  const given = declaration ? declaration.completeGiven(status) : status;
   let changed = false;
   for (const field of statusFields) {
     if (field in given && !jsonEqual(fieldsOf(current)[field], given[field])) changed = true;

@@ -159,9 +159,9 @@ export interface StoreReader {
 /** Writes. A resolved promise means durable. */
 export interface StoreWriter {
   /** @throws StatusError AlreadyExists */
-  create<T extends ApiObject, N extends Scope>(
-    kind: Kind<T, string, string, N>,
-    object: NoInfer<NewObject<T, N>>,
+  create<T extends ApiObject, N extends Scope, C>(
+    kind: Kind<T, string, string, N, C>,
+    object: NoInfer<NewObject<T, N, C>>,
   ): Promise<T>;
   /**
    * Replaces everything but status, if the stored object still has the uid and the version of
@@ -175,7 +175,10 @@ export interface StoreWriter {
    * lost. The uid and version of `object` are not looked at.
    * @throws StatusError NotFound when there is none.
    */
-  overwrite<T extends ApiObject>(kind: Kind<T>, object: NoInfer<NewObject<T>>): Promise<T>;
+  overwrite<T extends ApiObject, C>(
+    kind: Kind<T, string, string, Scope, C>,
+    object: NoInfer<NewObject<T, Scope, C>>,
+  ): Promise<T>;
   /** Replaces the status fields given, keeps the others. Unguarded without `precondition`. */
   updateStatus<T extends ApiObject, S extends string>(
     kind: Kind<T, S>,

@@ -1,5 +1,6 @@
 import {
   type ApiObject,
+  asObject,
   type Kind,
   keyFor,
   type NewObject,
@@ -15,11 +16,11 @@ import type { Operation, OperationResult, Precondition, StoreWriter } from './st
 export abstract class TransactionalWrites implements StoreWriter {
   abstract transact(operations: readonly Operation[]): Promise<readonly OperationResult[]>;
 
-  create<T extends ApiObject, N extends Scope>(
-    kind: Kind<T, string, string, N>,
-    object: NoInfer<NewObject<T, N>>,
+  create<T extends ApiObject, N extends Scope, C>(
+    kind: Kind<T, string, string, N, C>,
+    object: NoInfer<NewObject<T, N, C>>,
   ): Promise<T> {
-    return this.#single<T>({ op: 'create', kind, object } as Operation);
+    return this.#single<T>({ op: 'create', kind, object: asObject(object) });
   }
 
   async update<T extends ApiObject>(kind: Kind<T>, object: T): Promise<T> {
@@ -27,8 +28,11 @@ export abstract class TransactionalWrites implements StoreWriter {
     return this.#single<T>({ op: 'update', kind, object, precondition });
   }
 
-  overwrite<T extends ApiObject>(kind: Kind<T>, object: NoInfer<NewObject<T>>): Promise<T> {
-    return this.#single<T>({ op: 'overwrite', kind, object } as Operation);
+  overwrite<T extends ApiObject, C>(
+    kind: Kind<T, string, string, Scope, C>,
+    object: NoInfer<NewObject<T, Scope, C>>,
+  ): Promise<T> {
+    return this.#single<T>({ op: 'overwrite', kind, object: asObject(object) });
   }
 
   updateStatus<T extends ApiObject, S extends string>(

@@ -4,16 +4,17 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import {
-  type ApiObject,
+  declareKind,
   hasCode,
-  kindOf,
   LevelEngine,
   type EmbeddedStore,
+  type ObjectOf,
   openStore,
   seededRandom,
+  string,
 } from 'kedge';
 import { ApiClient } from 'kedge/client';
-import { accessControl, ApiServer, describeKinds, type Identity, mount } from 'kedge/server';
+import { accessControl, ApiServer, describeKinds, type Identity } from 'kedge/server';
 import { eventually } from 'kedge/testing';
 import { kedgeClient } from '@kedge/api/client';
 import { TestDaemon } from './daemon.js';
@@ -26,16 +27,14 @@ interface Change {
   readonly text: string;
 }
 
-interface Note extends ApiObject {
-  readonly text: string;
-}
-const notes = kindOf<Note>()({
+const notes = declareKind({
   kind: 'Note',
   plural: 'notes',
   scope: 'Namespaced',
-  statusFields: [],
+  fields: { text: string() },
 });
-const described = describeKinds('notes.v1', [mount(notes, { text: 'string' })]);
+type Note = ObjectOf<typeof notes>;
+const described = describeKinds('notes.v1', [notes]);
 
 const namespace = 'default';
 const caller: Identity = {

@@ -1,17 +1,13 @@
-import { type ApiObject, kindOf } from 'kedge';
-import { describeKinds, mount } from 'kedge/server';
+import { declareKind, string } from 'kedge';
+import { describeKinds } from 'kedge/server';
 
 /** A kind with nothing but a text. */
-interface Note extends ApiObject {
-  readonly text: string;
-}
-
-export const notes = kindOf<Note>()({
+export const notes = declareKind({
   kind: 'Note',
   plural: 'notes',
   scope: 'Namespaced',
-  statusFields: [],
+  fields: { text: string() },
 });
 
 /** Schemas and package of an API that serves notes. */
-export const notesApi = describeKinds('notes.v1', [mount(notes, { text: 'string' })]);
+export const notesApi = describeKinds('notes.v1', [notes]);

@@ -1,27 +1,27 @@
 import { expect } from 'chai';
 import {
-  type ApiObject,
+  declareKind,
   hasCode,
-  kindOf,
+  int32,
   MemoryEngine,
+  type ObjectOf,
   type ObjectStore,
   openStore,
   StatusError,
+  string,
 } from 'kedge';
-import { ApiClient, type ResourceClient } from 'kedge/client';
-import { accessControl, ApiServer, describeKinds, mount } from 'kedge/server';
+import { ApiClient, type ResourceClientOf } from 'kedge/client';
+import { accessControl, ApiServer, describeKinds } from 'kedge/server';
 
-interface Order extends ApiObject {
-  readonly quantity: number;
-  readonly phase?: string;
-}
-const orders = kindOf<Order>()({
+const orders = declareKind({
   kind: 'Order',
   plural: 'orders',
   scope: 'Namespaced',
-  statusFields: ['phase'],
+  fields: { quantity: int32() },
+  status: { phase: string() },
 });
-const api = describeKinds('shop.v1', [mount(orders, { quantity: 'integer', phase: 'string' })]);
+type Order = ObjectOf<typeof orders>;
+const api = describeKinds('shop.v1', [orders]);
 const key = { namespace: 'default', name: 'one' };
 const identity = {
   subject: 'ann',
@@ -42,7 +42,7 @@ describe('guarded calls over the wire', function () {
   let store: ObjectStore;
   let server: ApiServer;
   let client: ApiClient;
-  let remote: ResourceClient<Order, 'phase'>;
+  let remote: ResourceClientOf<typeof orders>;
   let rest: string;
   /** Runs once a write is stored whose answer is lost then. */
   let onLost: (() => Promise<unknown>) | undefined;

@@ -1,7 +1,6 @@
 // Programs that hold their process by one thing alone, and some that do not. Argument: which one.
 import {
-  type ApiObject,
-  defineKind,
+  declareKind,
   LeaderElector,
   Manager,
   MemoryEngine,
@@ -14,14 +13,9 @@ import {
   systemRandom,
 } from 'kedge';
 import { ApiClient } from 'kedge/client';
-import { describeKinds, mount } from 'kedge/server';
+import { describeKinds } from 'kedge/server';
 
-const lamps = defineKind<ApiObject>({
-  kind: 'Lamp',
-  plural: 'lamps',
-  scope: 'Cluster',
-  statusFields: [],
-});
+const lamps = declareKind({ kind: 'Lamp', plural: 'lamps', scope: 'Cluster', fields: {} });
 const store = await openStore({ engine: new MemoryEngine() });
 const [, , program = '', argument = ''] = process.argv;
 const { signal } = new AbortController();
@@ -41,7 +35,7 @@ async function watch(): Promise<void> {
 }
 
 async function client(attempts: number): Promise<void> {
-  const api = describeKinds('life.v1', [mount(lamps, {})]);
+  const api = describeKinds('life.v1', [lamps]);
   using remote = new ApiClient({
     ...api,
     server: argument,

@@ -1,61 +1,54 @@
 import { expect } from 'chai';
 import {
-  type ApiObject,
+  boolean,
+  declareKind,
   hasCode,
-  kindOf,
+  int32,
+  json,
+  list,
   MemoryEngine,
   type ObjectStore,
   openStore,
   SharedInformer,
   StatusError,
+  string,
 } from 'kedge';
 import { ApiClient } from 'kedge/client';
 import { accessControl, ApiServer, describeKinds, type Identity, mount } from 'kedge/server';
 import { eventually } from 'kedge/testing';
 
-interface Order extends ApiObject {
-  readonly customer: string;
-  readonly quantity: number;
-  readonly gift?: boolean;
-  readonly notes?: readonly string[];
-  readonly extra?: Readonly<Record<string, unknown>>;
-  readonly price?: string;
-  readonly phase?: string;
-}
-const orders = kindOf<Order>()({
+const orders = declareKind({
   kind: 'Order',
   plural: 'orders',
   scope: 'Namespaced',
-  statusFields: ['phase'],
+  fields: {
+    customer: string({ required: true, immutable: true }),
+    quantity: int32({ minimum: 1, maximum: 99, required: true }),
+    gift: boolean(),
+    notes: list(string()),
+    extra: json(),
+    price: string(),
+  },
+  status: { phase: string() },
 });
-interface Shop extends ApiObject {
-  readonly city: string;
-}
-const shops = kindOf<Shop>()({ kind: 'Shop', plural: 'shops', scope: 'Cluster', statusFields: [] });
+const shops = declareKind({
+  kind: 'Shop',
+  plural: 'shops',
+  scope: 'Cluster',
+  fields: { city: string() },
+});
 
 const api = describeKinds('shop.v1', [
-  mount(
-    orders,
-    {
-      customer: { type: 'string', required: true, immutable: true },
-      quantity: { type: 'integer', minimum: 1, maximum: 99, required: true },
-      gift: 'boolean',
-      notes: 'strings',
-      extra: 'json',
-      price: 'string',
-      phase: 'string',
-    },
-    {
-      prepare: (_context, order) => Promise.resolve({ ...order, price: `${order.quantity}.00` }),
-      validate: ({ identity }, order) =>
-        Promise.resolve(
-          order.customer === identity.subject
-            ? []
-            : [{ field: 'customer', description: `${order.customer} is not you` }],
-        ),
-    },
-  ),
-  mount(shops, { city: 'string' }),
+  mount(orders, {
+    prepare: (_context, order) => Promise.resolve({ ...order, price: `${order.quantity}.00` }),
+    validate: ({ identity }, order) =>
+      Promise.resolve(
+        order.customer === identity.subject
+          ? []
+          : [{ field: 'customer', description: `${order.customer} is not you` }],
+      ),
+  }),
+  shops,
 ]);
 
 const authenticator = {

@@ -4,32 +4,31 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import {
-  type ApiObject,
   backupToFile,
+  declareKind,
   type EmbeddedStore,
-  kindOf,
   MemoryEngine,
+  type ObjectOf,
   openStore,
   restoreBackup,
   SharedInformer,
   type StatusError,
   type WatchPosition,
+  string,
 } from 'kedge';
 import { ApiClient, ResourceClient } from 'kedge/client';
 import { methodTable } from 'kedge/rpc';
-import { accessControl, ApiServer, describeKinds, type Identity, mount } from 'kedge/server';
+import { accessControl, ApiServer, describeKinds, type Identity } from 'kedge/server';
 import { eventually } from 'kedge/testing';
 
-interface Lamp extends ApiObject {
-  readonly room: string;
-}
-const lamps = kindOf<Lamp>()({
+const lamps = declareKind({
   kind: 'Lamp',
   plural: 'lamps',
   scope: 'Cluster',
-  statusFields: [],
+  fields: { room: string() },
 });
-const described = describeKinds('lamps.v1', [mount(lamps, { room: 'string' })]);
+type Lamp = ObjectOf<typeof lamps>;
+const described = describeKinds('lamps.v1', [lamps]);
 const caller: Identity = {
   subject: 'tester',
   kind: 'user',

@@ -1,0 +1,121 @@
+import { deepFreeze } from './equality.js';
+import type { AnyField, Fields } from './fields.js';
+
+type Values = Readonly<Record<string, unknown>>;
+/** A value with everything filled in that its fields say; the same value where nothing was missing. */
+type Complete = (value: unknown) => unknown;
+
+interface Step {
+  readonly name: string;
+  /** What stands for an absent value; undefined where it stays absent. */
+  readonly fill: unknown;
+  readonly inner: Complete | undefined;
+}
+
+const noItems: readonly unknown[] = Object.freeze([]);
+const noEntries: Values = Object.freeze({});
+
+function isRecord(value: unknown): value is Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function fillOf({ shape, options, presence }: AnyField): unknown {
+  if (options.default !== undefined) return deepFreeze(structuredClone(options.default));
+  if (presence === 'optional') return undefined;
+  switch (shape.type) {
+    case 'string':
+      return presence === 'required' ? undefined : '';
+    case 'boolean':
+      return presence === 'required' ? undefined : false;
+    case 'int32':
+    case 'int64':
+    case 'double':
+      return presence === 'required' ? undefined : 0;
+    case 'list':
+      return noItems;
+    case 'map':
+      return noEntries;
+    case 'object':
+      return presence === 'required' ? undefined : deepFreeze(completeObject(shape.fields)({}));
+    case 'enum':
+    case 'json':
+      return undefined;
+  }
+}
+
+function innerOf({ shape }: AnyField): Complete | undefined {
+  switch (shape.type) {
+    case 'object': {
+      const complete = completeObject(shape.fields);
+      return (value) => (isRecord(value) ? complete(value) : value);
+    }
+    case 'list': {
+      const inner = innerOf(shape.of);
+      if (!inner) return undefined;
+      return (value) => {
+        if (!Array.isArray(value)) return value;
+        const given: readonly unknown[] = value;
+        const items = given.map(inner);
+        return items.some((item, at) => item !== given[at]) ? items : given;
+      };
+    }
+    case 'map': {
+      const inner = innerOf(shape.of);
+      if (!inner) return undefined;
+      return (value) => {
+        if (!isRecord(value)) return value;
+        const entries = Object.entries(value);
+        const filled = entries.map(([key, item]) => [key, inner(item)] as const);
+        const changed = filled.some(([, item], at) => item !== entries[at]?.[1]);
+        return changed ? Object.fromEntries(filled) : value;
+      };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function completeObject(fields: Fields): (values: Values) => Values {
+  const steps = Object.entries(fields).map(
+    ([name, field]): Step => ({ name, fill: fillOf(field), inner: innerOf(field) }),
+  );
+  return (values) => {
+    let out: Record<string, unknown> | undefined;
+    for (const { name, fill, inner } of steps) {
+      const given = values[name];
+      const absent = given === undefined || given === null;
+      const next = absent ? fill : inner ? inner(given) : given;
+      if (next === given) continue;
+      out ??= { ...values };
+      if (next === undefined) delete out[name];
+      else out[name] = next;
+    }
+    return out ?? values;
+  };
+}
+
+/** How objects of a declared kind are filled in. */
+export interface Completion {
+  /** Fields that clients write: absent ones get their default or zero value. */
+  completeSpec(values: Values): Values;
+  /** As {@link completeSpec}, for status fields. */
+  completeStatus(values: Values): Values;
+  /** The status fields among `values`; what is absent stays so. */
+  completeGiven(values: Values): Values;
+}
+
+/** Compiled once per kind: a write walks the fields, and copies only where something was missing. */
+export function completion(fields: Fields, status: Fields): Completion {
+  const one = new Map(
+    Object.entries(status).map(([name, field]) => [name, completeObject({ [name]: field })]),
+  );
+  return {
+    completeSpec: completeObject(fields),
+    completeStatus: completeObject(status),
+    completeGiven: (values) => {
+      let out = values;
+      for (const [name, complete] of one) if (name in values) out = complete(out);
+      return out;
+    },
+  };
+}

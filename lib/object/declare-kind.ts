@@ -1,0 +1,119 @@
+import { limits } from '../base/index.js';
+import { completion } from './completion.js';
+import { checkFields, immutablePaths } from './declaration-checks.js';
+import type { Fields, InputsOf, Simplify, ValuesOf } from './fields.js';
+import { freezeKind } from './define-kind.js';
+import type { Column, IndexFunction, Kind, KindDeclaration } from './kind.js';
+import type { ApiObject, InScope, Scope } from './object.js';
+import type { StateMachine } from './state-machine.js';
+
+/** The object type of a declaration. */
+export type DeclaredObject<F extends Fields, St extends Fields, N extends Scope> = ApiObject &
+  InScope<N> &
+  Simplify<ValuesOf<F> & ValuesOf<St>>;
+
+/** What a creator gives of a declared kind, but for metadata. */
+export type DeclaredInput<F extends Fields, St extends Fields> = Omit<ApiObject, 'metadata'> &
+  Simplify<InputsOf<F> & Partial<InputsOf<St>>>;
+
+/** A declaration: see {@link declareKind}. */
+export interface KindDeclarationInit<
+  F extends Fields,
+  St extends Fields,
+  I extends string,
+  N extends Scope,
+> {
+  /** Singular, PascalCase. */
+  readonly kind: string;
+  /** Lower-case plural: path segment, RBAC resource and CLI name. */
+  readonly plural: string;
+  /** Other names the CLI accepts. */
+  readonly shortNames?: readonly string[];
+  readonly scope: N;
+  /** Fields that clients write. */
+  readonly fields: F;
+  /** Fields that only controllers write, through the status path. */
+  readonly status?: St;
+  /** Status of an object just created, where it is not what the fields say. */
+  readonly initialStatus?: Partial<ValuesOf<St>>;
+  /** Indexes that every informer of the kind keeps. */
+  readonly indexes?: Readonly<Record<I, IndexFunction<DeclaredObject<F, St, N>>>>;
+  /** The moves its state may make; every other is refused at commit, on every path. */
+  readonly states?: StateMachine;
+  readonly columns?: readonly Column<DeclaredObject<F, St, N>>[];
+  /** See `KindInit.takenWhenFull`. */
+  readonly takenWhenFull?: boolean;
+}
+
+/** A kind whose fields are declared. */
+export interface DeclaredKind<
+  T extends ApiObject = ApiObject,
+  S extends string = string,
+  I extends string = string,
+  N extends Scope = Scope,
+  C = unknown,
+> extends Kind<T, S, I, N, C> {
+  readonly declaration: KindDeclaration;
+}
+
+const reserved = ['name', 'namespace', 'labels', 'metadata'];
+
+/**
+ * Declares a kind and its fields, once: the object type, the type of a creation, defaults, the JSON
+ * schema, the protobuf messages and the OpenAPI document follow.
+ *
+ * Every field that is not optional is always there: the store fills in defaults, zero values, empty
+ * lists and empty maps when an object is written.
+ *
+ * @throws TypeError naming the field for a declaration that can't be served: a name or number that is
+ * taken or not allowed, a range without 0 on a field that is filled with 0, a pattern that could take
+ * long, nesting beyond `limits.declaredDepthMax`, more fields than `limits.declaredFieldsMax`.
+ *
+ * @example
+ * const lamps = declareKind({
+ *   kind: 'Lamp', plural: 'lamps', scope: 'Namespaced',
+ *   fields: { on: boolean(), room: string({ required: true, format: 'dns-label' }), tags: list(string()) },
+ *   status: { lit: boolean() },
+ *   indexes: { tag: (lamp) => lamp.tags },
+ * });
+ * type Lamp = ObjectOf<typeof lamps>;
+ */
+export function declareKind<
+  F extends Fields,
+  const N extends Scope,
+  St extends Fields = Record<never, never>,
+  const I extends string = never,
+>(
+  init: KindDeclarationInit<F, St, I, N>,
+): DeclaredKind<DeclaredObject<F, St, N>, keyof St & string, I, N, DeclaredInput<F, St>> {
+  const { fields, status = {} as St, states, initialStatus, ...rest } = init;
+  const taken = [...Object.keys(fields), ...Object.keys(status)];
+  for (const name of taken) {
+    if (reserved.includes(name))
+      throw new TypeError(`${init.kind}.${name}: every object has a ${name}; choose another name`);
+    if (taken.indexOf(name) !== taken.lastIndexOf(name))
+      throw new TypeError(`${init.kind}.${name} is declared in fields and in status; keep one`);
+  }
+  checkFields(init.kind, { ...fields, ...status }, limits);
+  const declaration = Object.freeze({ fields, status, ...completion(fields, status) });
+  const kind = freezeKind<
+    DeclaredObject<F, St, N>,
+    string & keyof DeclaredObject<F, St, N>,
+    I,
+    N,
+    DeclaredInput<F, St>
+  >(
+    {
+      ...rest,
+      statusFields: Object.keys(status) as (string & keyof DeclaredObject<F, St, N>)[],
+      immutableFields: immutablePaths(fields),
+      initialStatus: {
+        ...(states ? { [states.field]: states.initial } : {}),
+        ...initialStatus,
+      },
+      ...(states ? { states } : {}),
+    },
+    declaration,
+  );
+  return kind as never;
+}

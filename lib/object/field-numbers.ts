@@ -1,0 +1,33 @@
+/** Numbers below this are those of what every object has. */
+const firstNumber = 16;
+/** Three bytes on the wire for a field's number and type. */
+const numbersEnd = 2 ** 18;
+/** Reserved by protobuf for its implementations. */
+const reservedFrom = 19_000;
+const reservedTo = 19_999;
+
+/** FNV-1a, 32 bits. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash >>> 0;
+}
+
+/** True for a number that a protobuf field may have. */
+export function isFieldNumber(number: number): boolean {
+  return (
+    Number.isInteger(number) &&
+    number >= 1 &&
+    number < 2 ** 29 &&
+    (number < reservedFrom || number > reservedTo)
+  );
+}
+
+/**
+ * The protobuf number that follows from the name of a field or of an enum's value. It depends on
+ * nothing else, so a field may be added or moved anywhere without changing the others.
+ */
+export function numberFromName(name: string): number {
+  const number = firstNumber + (hashOf(name) % (numbersEnd - firstNumber));
+  return number >= reservedFrom && number <= reservedTo ? number + numbersEnd : number;
+}
