@@ -1,6 +1,6 @@
 import type { FieldViolation } from 'kedge';
 
-/** Limits of the data of secrets and configmaps (design.md section 7). */
+/** Limits of the data of secrets and configmaps. */
 const objectBytesMax = 1_048_576;
 const keyCharactersMax = 253;
 

@@ -20,7 +20,7 @@ describe('built-in drivers', () => {
     ]);
   });
 
-  /** Capabilities as specification section 2.5 and design.md section 12 state them. */
+  /** Capabilities as specification section 2.5 states them. */
   const table = {
     local: { accessModes: ['ReadWriteOnce'], expand: true, onlineExpand: true },
     'local-host': {

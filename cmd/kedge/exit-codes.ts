@@ -1,6 +1,6 @@
 import { type StatusCode, StatusError } from 'kedge';
 
-/** Exit codes of the CLI (design.md section 11). */
+/** Exit codes of the CLI. */
 export const exitCodes = {
   ok: 0,
   error: 1,

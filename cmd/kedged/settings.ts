@@ -47,7 +47,7 @@ const level = (value: unknown): string | undefined =>
 const auditScope = (value: unknown): string | undefined =>
   ['writes', 'all', 'off'].includes(String(value)) ? String(value) : undefined;
 
-/** Where data lives when nothing is configured (design.md section 11). */
+/** Where data lives when nothing is configured. */
 export function defaultDataDirectory(): string {
   if (process.getuid?.() === 0) return '/var/lib/kedge';
   const data = process.env.XDG_DATA_HOME || join(homedir(), '.local', 'share');

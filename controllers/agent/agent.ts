@@ -364,7 +364,7 @@ export class Agent implements Runnable {
     return done();
   }
 
-  /** A claim whose instance is gone holds nothing (research/storage.md 2.4, lesson 31). */
+  /** A claim whose instance is gone holds nothing. */
   async #letGoOfOrphan({ key }: Request): Promise<Result> {
     const { volumeManager, logger } = this.#options;
     const claim = `${key.namespace ?? ''}/${key.name}`;

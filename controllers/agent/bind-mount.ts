@@ -32,7 +32,7 @@ function leadsOut(subPath: string, part: string, cause: unknown): DriverError {
 /**
  * A handle of a directory below another, one component at a time, each opened through the handle of
  * the one before and never through a link: what is swapped meanwhile is not followed
- * (research/storage.md 2.2, CVE-2017-1002101, CVE-2021-25741).
+ * (CVE-2017-1002101, CVE-2021-25741).
  * @throws DriverError InvalidParameters for a component that is a link or no directory.
  */
 export async function openInside(root: string, subPath: string): Promise<FileHandle> {

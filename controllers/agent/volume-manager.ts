@@ -144,8 +144,8 @@ export class VolumeManager {
   }
 
   /**
-   * Two volumes on one real path are one storage: whoever has it through one of them has it (design.md
-   * section 12). Work on it is done one after the other, so that this look is not overtaken.
+   * Two volumes on one real path are one storage: whoever has it through one of them has it. Work on
+   * it is done one after the other, so that this look is not overtaken.
    */
   #sharedStorage(volume: Volume, claim: string, label: string): MountOutcome | undefined {
     const { lister } = this.#options.manager.informer(volumes);

@@ -3,7 +3,7 @@ import type { AdmissionRules } from 'kedge/server';
 import { dataViolations } from '../data-map.js';
 import type { Configmap } from '../kinds/index.js';
 
-/** Rules of configmaps: the limits of design.md section 7, and a version that rises with the data. */
+/** Rules of configmaps: limits, and a version that rises with the data. */
 export function configmapRules(): AdmissionRules<Configmap> {
   return {
     prepare(_context, object, before) {

@@ -1,7 +1,7 @@
 import { type Clock, type Event, timestamp } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
 
-/** Events are kept for a day (design.md section 7). */
+/** Events are kept for a day. */
 export const eventTtlMs = 24 * 3_600_000;
 
 /** Rules of events that clients write: times and the count are filled in, and they expire too. */

@@ -22,7 +22,7 @@ export type InstancePhase =
   | 'Exited'
   | 'Unknown';
 
-/** One replica of a service (design.md section 7). */
+/** One replica of a service. */
 export interface Instance extends ApiObject {
   readonly namespace: string;
   readonly service: string;

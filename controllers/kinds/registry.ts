@@ -9,7 +9,7 @@ export interface RegistryAuth {
   readonly dockerConfigJson?: string;
 }
 
-/** Where images are pulled from (design.md section 7). */
+/** Where images are pulled from. */
 export interface Registry extends ApiObject {
   /** Host, or `*.example.com`. */
   readonly registry: string;

@@ -75,7 +75,7 @@ export interface InstanceTemplate {
   readonly restartedAt?: string;
 }
 
-/** Replicas of one workload (design.md section 7). */
+/** Replicas of one workload. */
 export interface Service extends ApiObject, InstanceTemplate {
   readonly namespace: string;
   /** Replicas; default 1. */

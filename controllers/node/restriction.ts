@@ -79,7 +79,7 @@ class NodeFilter implements ObjectFilter {
   }
 }
 
-/** Narrows the tokens of agents to what belongs to their node (design.md section 6). */
+/** Narrows the tokens of agents to what belongs to their node. */
 export function nodeRestriction(manager: Manager): ObjectAccess {
   const instanceLister = manager.informer(instances).lister;
   const volumeLister = manager.informer(volumes).lister;

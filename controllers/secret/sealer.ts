@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { StatusError } from 'kedge';
 
 /**
- * Envelope encryption (design.md section 6). A sealed text is
+ * Envelope encryption. A sealed text is
  *
  *   kedge-sealed:v1:<key id>:<wrapped data key>:<ciphertext>
  *

@@ -223,7 +223,7 @@ class ServiceRules {
     return violations;
   }
 
-  /** `<volume>-<service>-<ordinal>` that somebody else has is never adopted (design.md section 12). */
+  /** `<volume>-<service>-<ordinal>` that somebody else has is never adopted. */
   async #demandFreeNames(context: AdmissionContext, service: Service): Promise<void> {
     const owner = `${service.namespace}/${service.name}`;
     for (const mount of service.volumes ?? []) {

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 
-/** Paths that are never mounted over, exactly (specification section 8; design.md section 12). */
+/** Paths that are never mounted over, exactly (specification section 8). */
 const blockedExactly = ['/', '/etc', '/var/run/docker.sock', '/run/docker.sock'];
 /** Paths of which nothing below is mounted over either. */
 const blockedBelow = ['/proc', '/sys'];

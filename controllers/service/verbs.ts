@@ -85,7 +85,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   };
 }
 
-/** Custom methods of services (design.md section 6). */
+/** Custom methods of services. */
 export function serviceVerbs(parts: ApiParts): readonly CustomMethod[] {
   return [
     {

@@ -1,7 +1,7 @@
 import type { SnapshotPhase } from '../kinds/index.js';
 
 /**
- * The transitions of a snapshot as data: the table S1 to S13 of research/storage.md 4.3. The
+ * The transitions of a snapshot as data: the table S1 to S13. The
  * controller asks it before it writes a status; what is not listed does not happen.
  */
 export const transitions = [

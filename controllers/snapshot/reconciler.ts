@@ -27,7 +27,7 @@ import { keyOfSnapshot, SnapshotEffects, type SnapshotControllerOptions } from '
 import { nextPhase } from './phases.js';
 import { planSnapshot, type SnapshotAction, type SnapshotSituation } from './plan.js';
 
-/** Backoff of driver calls (research/storage.md 1.0). */
+/** Backoff of driver calls. */
 export const backoff = { baseMs: 1_000, maxMs: 300_000, jitter: 0.2 };
 /** A provider that works on a snapshot is asked again this often. */
 const pollMs = 5_000;

@@ -164,7 +164,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   };
 }
 
-/** Custom methods of snapshots. Restoring needs the right to create volumes (design.md section 12). */
+/** Custom methods of snapshots. Restoring needs the right to create volumes. */
 export function snapshotVerbs(parts: ApiParts): readonly CustomMethod[] {
   return [
     {

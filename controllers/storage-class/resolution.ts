@@ -3,7 +3,7 @@ import { type StorageClass, storageClasses } from '../kinds/index.js';
 
 /**
  * The class a volume gets when it names none: the default class, else the node configuration's
- * [storage].defaultStorageClass (design.md section 8).
+ * [storage].defaultStorageClass.
  */
 export async function defaultClassName(
   context: AdmissionContext,

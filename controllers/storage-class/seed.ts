@@ -4,7 +4,7 @@ import { storageClasses } from '../kinds/index.js';
 /** Label of what comes with the release. */
 const builtinLabel = { 'svc.io/builtin': 'true' };
 
-/** Writes the classes `local` and `local-host` when they are missing (design.md section 8). Idempotent. */
+/** Writes the classes `local` and `local-host` when they are missing. Idempotent. */
 export async function seedClasses(store: ObjectStore): Promise<void> {
   for (const name of ['local', 'local-host']) {
     try {

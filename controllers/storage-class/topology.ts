@@ -24,8 +24,8 @@ function selectorHolds({ matchLabels, matchExpressions }: TopologySelector, labe
 }
 
 /**
- * Whether a node's labels satisfy a class's allowedTopologies: one of the selectors, all of its parts
- * (design.md section 12). None given allows everything.
+ * Whether a node's labels satisfy a class's allowedTopologies: one of the selectors, all of its
+ * parts. None given allows everything.
  */
 export function topologyAllows(
   selectors: readonly TopologySelector[] | undefined,

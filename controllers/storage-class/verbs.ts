@@ -21,7 +21,7 @@ function withDefault(storageClass: StorageClass, value: boolean): Operation {
   };
 }
 
-/** Moves the flag in one transaction: at no time are there two defaults, or none (design.md section 8). */
+/** Moves the flag in one transaction: at no time are there two defaults, or none. */
 async function setDefault(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
   const name = String(request.name);
   for (let tries = 1; ; tries += 1) {

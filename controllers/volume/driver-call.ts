@@ -15,7 +15,7 @@ export interface DriverCall {
 
 /**
  * The driver of a volume and the parameters it is called with: placement as captured at provision,
- * credentials from the live class and volume (design.md section 12); all as captured once the class
+ * credentials from the live class and volume; all as captured once the class
  * is gone.
  * @throws DriverError InvalidParameters when neither class nor driver is there.
  */

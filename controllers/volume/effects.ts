@@ -42,7 +42,7 @@ export interface VolumeControllerOptions {
   readonly logger: Logger;
 }
 
-/** Backoff of driver calls (research/storage.md 1.0). */
+/** Backoff of driver calls. */
 export const backoff = { baseMs: 1_000, maxMs: 300_000, jitter: 0.2 };
 
 /** The key of a volume. */

@@ -1,7 +1,7 @@
 import { type DriverError, errorClasses } from '@kedge/driver-sdk';
 import type { VolumeEvent } from './phases.js';
 
-/** Tries before a volume is Failed (design.md section 8). */
+/** Tries before a volume is Failed. */
 export const attemptsMax = 10;
 
 /** What a failed driver call means for a volume. */

@@ -1,7 +1,7 @@
 import type { VolumePhase } from '../kinds/index.js';
 
 /**
- * The transitions of a volume as data: the table V1 to V31 of research/storage.md 4.2. The controller
+ * The transitions of a volume as data: the table V1 to V31. The controller
  * asks it before it writes a status; what is not listed does not happen. `then` is what is done with
  * it; the operators' guide is checked against this table.
  */

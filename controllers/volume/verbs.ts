@@ -71,7 +71,7 @@ async function answers(parts: ApiParts, node: string): Promise<boolean> {
 /**
  * V19: marks the attachments to be taken away by the provider's means. Without force only what no
  * instance uses any more; with force also from a node that does not answer. Never under a node that
- * does: its file system would be torn from it (research/storage.md 2.4, lessons 12 and 15).
+ * does: its file system would be torn from it.
  */
 async function detach(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
   const volume = await required(parts, request);
@@ -158,7 +158,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   };
 }
 
-/** Custom methods of volumes (design.md section 6). */
+/** Custom methods of volumes. */
 export function volumeVerbs(parts: ApiParts): readonly CustomMethod[] {
   const access = {
     type: 'policy',

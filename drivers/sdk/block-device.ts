@@ -15,7 +15,7 @@ export type DeviceContent =
   | { readonly type: 'foreign'; readonly what: string };
 
 const probeBytes = 1024 * 1024;
-/** Pauses while a device has not appeared yet, milliseconds: research/storage.md 2.1. */
+/** Pauses while a device has not appeared yet, milliseconds. */
 const firstPauseMs = 50;
 const longestPauseMs = 500;
 
@@ -94,7 +94,7 @@ export async function deviceSize(
 
 /**
  * What a device holds. `blkid` gives exit code 2 alike for a blank disk, a missing device and random
- * data (research/storage.md 2.1), so its answer alone never means blank.
+ * data, so its answer alone never means blank.
  * @throws DriverError Unavailable when it can't be found out.
  */
 export async function inspectDevice(

@@ -61,7 +61,6 @@ async function demandFileSystem(
 /**
  * Mounts a block device at `target`: waits for it, makes sure whose it is, formats it only with consent
  * and proof of blankness, checks, mounts, grows. Idempotent: what is mounted there already is kept.
- * The lessons it follows are research/storage.md 2.4, 1 to 11.
  */
 export async function mountBlockDevice(
   request: MountRequest,

@@ -1,5 +1,5 @@
 /**
- * Everything a driver may throw, a closed set: the controller decides by class (design.md section 9).
+ * Everything a driver may throw, a closed set: the controller decides by class.
  * The provider's own words go into the message, its error into `cause`. Never a secret.
  */
 

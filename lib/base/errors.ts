@@ -126,7 +126,7 @@ export function alreadyExists(resource: ResourceInfo): StatusError {
   });
 }
 
-/** A write came with a version that is no longer the stored one (design.md section 4: Aborted, reason Conflict). */
+/** A write came with a version that is no longer the stored one (Aborted, reason Conflict). */
 export function conflict(resource: ResourceInfo, given: string, stored: string): StatusError {
   return new StatusError({
     code: 'Aborted',

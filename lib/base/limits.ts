@@ -15,7 +15,7 @@ export const limits = {
   watchRingBytes: 33_554_432,
   /** Events handed to a watcher at once. */
   watchBatchEvents: 500,
-  /** Events of history kept on disk, at least for `historyAgeMs` (design.md section 4). */
+  /** Events of history kept on disk, at least for `historyAgeMs`. */
   historyEvents: 100_000,
   historyAgeMs: 3_600_000,
   /** Encoded bytes of history: beyond, it is compacted whatever its age. */

@@ -68,7 +68,7 @@ type AnsweringCall = ClientReadableStream<Buffer> | ClientDuplexStream<Buffer, B
 
 const identity = (bytes: Buffer): Buffer => bytes;
 const defaultTimeoutMs = 30_000;
-/** Doubles the rate at which lists and streams arrive (research/performance.md section 4). */
+/** Doubles the rate at which lists and streams arrive. */
 const windowBytes = 4 * 1024 * 1024;
 
 function channelCredentials(tls: ClientTls | undefined): ChannelCredentials {

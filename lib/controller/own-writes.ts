@@ -6,7 +6,7 @@ const keysMax = 10_000;
 
 /**
  * Tells the writes of a key's own runs from all others: a status that a run wrote must not wake it
- * again, while a foreign change between two own writes must (research/controllers.md 3-2). Only an
+ * again, while a foreign change between two own writes must. Only an
  * unbroken chain of own versions counts.
  */
 export class OwnWrites {

@@ -5,7 +5,7 @@ export interface OwnerReference {
   readonly uid: string;
 }
 
-/** What the store keeps about every object (design.md section 3). Times are RFC 3339, UTC. */
+/** What the store keeps about every object. Times are RFC 3339, UTC. */
 export interface ObjectMeta {
   /** Unique for ever, also across delete and recreate. */
   readonly uid: string;

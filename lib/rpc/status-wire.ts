@@ -8,7 +8,7 @@ const typeUrl = (name: string): string => `type.googleapis.com/google.rpc.${name
 /** Metadata key of the details, from the gRPC protocol. */
 export const statusDetailsKey = 'grpc-status-details-bin';
 
-/** A StatusError as serialized google.rpc.Status with its details (design.md section 6). */
+/** A StatusError as serialized google.rpc.Status with its details. */
 export function encodeStatus(error: StatusError): Uint8Array {
   const details = [
     {

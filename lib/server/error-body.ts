@@ -1,6 +1,6 @@
 import { statusCodes, StatusError } from '../base/index.js';
 
-/** Body of every REST error (design.md section 6). */
+/** Body of every REST error. */
 export interface ErrorBody {
   readonly code: number;
   /** UPPER_SNAKE name of the code. */

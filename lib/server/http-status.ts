@@ -1,6 +1,6 @@
 import type { StatusCode } from '../base/index.js';
 
-/** gRPC code to REST status: specification section 7, and design.md section 6 for the rest. */
+/** gRPC code to REST status: specification section 7 names most of them. */
 export const httpStatuses = {
   OK: 200,
   Cancelled: 499,

@@ -44,7 +44,7 @@ const chunkRecords = 400;
 export interface LevelEngineOptions {
   /** Data directory; the database is its `db` folder. */
   readonly directory: string;
-  /** Bytes LevelDB gathers in memory before a file; default 16 MiB (research/performance.md section 2). */
+  /** Bytes LevelDB gathers in memory before a file; default 16 MiB. */
   readonly writeBufferBytes?: number;
   readonly clock?: Clock;
   /** Where the files beside the database live; tests give one that fails. Default: the machine's. */

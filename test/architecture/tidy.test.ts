@@ -37,6 +37,15 @@ const rules: readonly Rule[] = [
     bad: ['a.ts', '// TODO later'],
   },
   {
+    name: 'comments cite only what is in the repository',
+    files: /\.(ts|mjs|sh|proto)$/,
+    problems: (path, text) =>
+      path.endsWith('tidy.test.ts')
+        ? []
+        : lines(text, /\bresearch\/[a-z]+\.md|\bdesign\.md|\bfindings\/[a-z]+\.md/),
+    bad: ['a.ts', '// see design.md section 4'],
+  },
+  {
     name: 'module folders say what they promise',
     files: /^(lib|controllers)\/[a-z-]+\/index\.ts$/,
     problems: (_path, text) => (text.startsWith('/**') ? [] : ['no paragraph at the top']),

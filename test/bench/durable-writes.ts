@@ -32,7 +32,7 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
       return raw.put(key, value, { sync: true } as object);
     };
     const create = (): Promise<unknown> => store.create(items, item((n += 1)));
-    // Warm up: a fresh process writes at half its speed for seconds (research/performance.md).
+    // Warm up: a fresh process writes at half its speed for seconds.
     await rate(1, quick ? 20 : 3_000, put);
     await rate(100, quick ? 20 : 3_000, create);
     const measurements: Measurement[] = [];

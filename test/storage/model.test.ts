@@ -235,7 +235,7 @@ class World {
     return Promise.resolve();
   }
 
-  /** The invariants of research/storage.md 4.2. */
+  /** What must hold of volumes and snapshots at every moment. */
   async check(): Promise<void> {
     expect(this.provider.wrongs).to.deep.equal([]);
     for (const volume of await this.volumes()) {

@@ -65,7 +65,7 @@ async function refusal(directory: string): Promise<StatusError> {
   return expect.fail('the store should have refused to open');
 }
 
-/** Each weakness of LevelDB (design.md section 4), raw, and what the store makes of it. */
+/** Each weakness of LevelDB, raw, and what the store makes of it. */
 describe('a weakness of LevelDB', () => {
   let directory: string;
   beforeEach(async () => {

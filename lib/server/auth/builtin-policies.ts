@@ -6,7 +6,7 @@ import { policies, type PolicyRule } from './kinds.js';
 const all = ['*'];
 const read = ['get', 'list', 'watch'];
 
-/** Policies every installation has (design.md section 6). Their content belongs to the release. */
+/** Policies every installation has. Their content belongs to the release. */
 export const builtinPolicies: Readonly<
   Record<string, { readonly description: string; readonly rules: readonly PolicyRule[] }>
 > = {
