@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -6,8 +6,10 @@ import { hasCode, StatusError } from '../base/index.js';
 import { type ApiObject, defineKind } from '../object/index.js';
 import {
   backupToFile,
+  type FileSystem,
   LevelEngine,
   MemoryEngine,
+  nodeFileSystem,
   type ObjectStore,
   openStore,
   restoreBackup,
@@ -15,6 +17,7 @@ import {
 
 interface Thing extends ApiObject {
   readonly value?: number;
+  readonly pad?: string;
 }
 const things = defineKind<Thing>({
   kind: 'Thing',
@@ -225,6 +228,68 @@ describe('backup', () => {
       const error = await restoreBackup(damaged, new MemoryEngine()).catch((e: unknown) => e);
       expect(hasCode(error, 'DataLoss'), `cut at ${length}`).to.equal(true);
     }
+  });
+
+  it('to one path twice at once leaves one of the two, whole', async () => {
+    await using store = await filled(40);
+    const pad = 'x'.repeat(50_000);
+    for (let n = 0; n < 40; n += 1) await store.overwrite(things, { name: `t${n}`, pad });
+    const longer = backupToFile(store, path);
+    for (let n = 2; n < 40; n += 1) void store.deleteByName(things, { name: `t${n}` });
+    await store.transact([]);
+    const reports = await Promise.all([longer, backupToFile(store, path)]);
+    const { objects } = await restoreBackup(path, new MemoryEngine());
+    expect(reports.map((report) => report.objects)).to.include(objects);
+    expect(await readdir(folder)).to.deep.equal(['store.backup']);
+  });
+
+  it('that is refused over a running store writes nothing there, also when that one goes on meanwhile', async () => {
+    await using store = await filled(1);
+    await backupToFile(store, path);
+    const directory = join(folder, 'data');
+    const running = new LevelEngine({ directory });
+    await using owner = await openStore({ engine: running });
+    await owner.create(things, { name: 'a' });
+    await running.confirm(owner.revision);
+    const mark = join(directory, 'high-water');
+    let after = '';
+    const fileSystem: FileSystem = {
+      ...nodeFileSystem,
+      open: async (file, mode) => {
+        const opened = await nodeFileSystem.open(file, mode);
+        const read: typeof opened.read = async (position, length) => {
+          const bytes = await opened.read(position, length);
+          await owner.create(things, { name: 'b' });
+          await running.confirm(owner.revision);
+          after = await readFile(mark, 'utf8');
+          return bytes;
+        };
+        return file === mark ? { ...opened, read } : opened;
+      },
+    };
+    const engine = new LevelEngine({ directory, fileSystem });
+    const refused: unknown = await restoreBackup(path, engine).catch((error: unknown) => error);
+    expect(hasCode(refused, 'FailedPrecondition')).to.equal(true);
+    expect(await readFile(mark, 'utf8')).to.equal(after);
+  });
+
+  it('that can not be restored over a first start that was interrupted leaves a store with an id', async () => {
+    await using store = await filled(1);
+    await backupToFile(store, path);
+    const directory = join(folder, 'data');
+    await mkdir(join(directory, 'db'), { recursive: true });
+    const fileSystem: FileSystem = {
+      ...nodeFileSystem,
+      makeDirectory: async (made) => {
+        if (made.endsWith('restoring')) throw new Error('ENOSPC');
+        await nodeFileSystem.makeDirectory(made);
+      },
+    };
+    const engine = new LevelEngine({ directory, fileSystem });
+    const failed: unknown = await restoreBackup(path, engine).catch((error: unknown) => error);
+    expect(String(failed)).to.contain('ENOSPC');
+    await using started = await openStore({ engine: new LevelEngine({ directory }) });
+    expect(started.storeId).to.match(/^[\w-]{36}$/);
   });
 
   it('that can not be written leaves no file', async () => {

@@ -83,7 +83,8 @@ async function lockSocket(directory: string, identity: string): Promise<Server |
   const name = socketName(identity);
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
-    socket.end(String(process.pid));
+    // Anybody in the network namespace may connect; who does not hang up holds no descriptor here.
+    socket.end(String(process.pid), () => socket.destroy());
   });
   try {
     await listen(server, name);
@@ -159,9 +160,12 @@ export async function lockDirectory(path: string): Promise<DirectoryLock> {
   let server: Server | undefined;
   let database: Level | undefined;
   const free = async (): Promise<void> => {
-    await database?.close();
     server?.close();
-    for (const name of names) held.delete(name);
+    try {
+      await database?.close();
+    } finally {
+      for (const name of names) held.delete(name);
+    }
   };
   try {
     server = await lockSocket(directory, identity);
@@ -173,7 +177,9 @@ export async function lockDirectory(path: string): Promise<DirectoryLock> {
   }
   return {
     async release() {
-      await rm(join(directory, pidFile), { force: true });
+      // On a disk that refuses this a stale hint stays, as after a kill. The locks are freed all the same:
+      // the store opens again in this process when the disk is well.
+      await rm(join(directory, pidFile), { force: true }).catch(() => undefined);
       await free();
     },
   };

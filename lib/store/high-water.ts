@@ -28,6 +28,25 @@ export type MarkState =
   | { readonly type: 'illegible' }
   | { readonly type: 'missing' };
 
+async function readSlots(file: OpenFile): Promise<readonly (number | undefined)[]> {
+  const content = await file.read(0, slotBytes * slots.length);
+  return slots.map((slot) =>
+    decodeSlot(content.subarray(slot * slotBytes, (slot + 1) * slotBytes)),
+  );
+}
+
+/** What a mark's file says, without a write to it: another process may be its owner. */
+export async function readMark(files: FileSystem, path: string): Promise<MarkState> {
+  if (!(await files.exists(path))) return { type: 'missing' };
+  const file = await files.open(path, 'r');
+  try {
+    const revision = Math.max(...(await readSlots(file)).map((mark) => mark ?? -1));
+    return revision < 0 ? { type: 'illegible' } : { type: 'mark', revision };
+  } finally {
+    await file.close();
+  }
+}
+
 /**
  * The last revision known to be written, in a file beside the database: LevelDB drops a damaged tail
  * of its log without an error, and only a witness outside the database can tell.
@@ -59,10 +78,7 @@ export class HighWaterMark {
       if (systemErrorCode(error) === 'ENOENT') return { type: 'missing' };
       throw error;
     }
-    const content = await this.#file.read(0, slotBytes * slots.length);
-    const marks = slots.map((slot) =>
-      decodeSlot(content.subarray(slot * slotBytes, (slot + 1) * slotBytes)),
-    );
+    const marks = await readSlots(this.#file);
     const revision = Math.max(...marks.map((mark) => mark ?? -1));
     if (revision < 0) return { type: 'illegible' };
     this.#slot = marks.indexOf(revision);

@@ -30,6 +30,7 @@ import { LogNames } from './log-names.js';
 import { openingError } from './opening-error.js';
 import { replaceStore } from './replace-store.js';
 import { databaseName, finishReplacement, markName } from './replacement.js';
+import { restoreIndex } from './restore.js';
 
 const metaKey = Buffer.from('m/state');
 const keyBytes = 13;
@@ -167,6 +168,8 @@ export class LevelEngine implements ReplaceableEngine {
   /** Makes a log of an earlier version one of this version, after a copy of it. */
   async #migrate(from: number, state: EngineState): Promise<Migration> {
     const { directory, copiedBeforeMigration: alsoCopied = [] } = this.#options;
+    // A damaged log is refused before the copy of an earlier migration, which may be whole, is replaced.
+    await restoreIndex(this, state);
     await this.#open?.close();
     this.#open = undefined;
     const files = this.#files;

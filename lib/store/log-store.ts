@@ -367,7 +367,8 @@ export async function openStore(options: StoreOptions): Promise<EmbeddedStore> {
     }
     return new LogStore(options, state, restored);
   } catch (error) {
-    await engine.close();
+    // What went wrong first is what is told.
+    await engine.close().catch(() => undefined);
     throw error;
   }
 }

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { systemClock } from '../base/index.js';
+import { systemRandom } from '../base/index.js';
 import type { DatabaseDriver } from './level-database.js';
 import { type Engine, type Existing, type Fill, notEmpty, type Replacement } from './engine.js';
 import type { FileSystem } from './file-system.js';
-import { HighWaterMark, type MarkState } from './high-water.js';
+import { readMark } from './high-water.js';
 import {
   beginReplacement,
   commitReplacement,
@@ -53,7 +53,8 @@ async function demandNothing({ files, directory, engineAt }: ReplaceStoreOptions
   // Opening would change what may be damaged, so it comes last.
   if (mark.type === 'mark' && mark.revision > 0) throw notEmpty();
   const engine = engineAt(directory);
-  await engine.open(() => '');
+  // A first start that was interrupted left no id; should the restore fail, this one stays.
+  await engine.open(() => systemRandom.uuid());
   try {
     for await (const chunk of engine.scan(0)) if (chunk.length > 0) throw notEmpty();
   } finally {
@@ -74,13 +75,4 @@ async function lastMarked({ files, directory }: ReplaceStoreOptions): Promise<nu
     !(await files.exists(current)) &&
     (await files.exists(join(directory, databaseName, 'CURRENT')));
   return unmarked ? undefined : last;
-}
-
-async function readMark(files: FileSystem, path: string): Promise<MarkState> {
-  const mark = new HighWaterMark(files, path, systemClock);
-  try {
-    return await mark.read();
-  } finally {
-    await mark.close();
-  }
 }

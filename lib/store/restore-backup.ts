@@ -48,14 +48,16 @@ function damaged(path: string, detail: string): StatusError {
 
 /**
  * Writes a backup of a running store to a file: complete and synced, or not there at all.
- * The file is made with mode 0600; an existing one is replaced.
+ * The file is made with mode 0600; an existing one is replaced. It grows beside `path` under a name of
+ * its own, `<path>.<uuid>.partial`: of two backups to one path the later one to end stays, whole. A
+ * killed process leaves such a file.
  */
 export async function backupToFile(
   store: Pick<EmbeddedStore, 'backup'>,
   path: string,
 ): Promise<BackupReport> {
-  const partial = `${path}.partial`;
-  const file = await open(partial, 'w', 0o600);
+  const partial = `${path}.${systemRandom.uuid()}.partial`;
+  const file = await open(partial, 'wx', 0o600);
   try {
     const report = await store.backup(async (bytes) => {
       await file.appendFile(bytes);

@@ -206,6 +206,26 @@ describe('a data directory of schema version 2', () => {
     expect(await readdir(directory)).to.not.include('schema-2-copy.partial');
   });
 
+  it('is refused before its earlier copy is replaced when it is damaged', async () => {
+    await unpackFixture('schema-2/library', directory);
+    await (await open(directory)).close();
+    const copy = join(directory, 'schema-2-copy');
+    const whole = await contents(copy);
+    // Back by the way back, but a block of the database does not come back whole.
+    for (const name of ['db', 'high-water']) {
+      await rm(join(directory, name), { recursive: true });
+      await cp(join(copy, name), join(directory, name), { recursive: true });
+    }
+    const tables = (await readdir(join(directory, 'db'))).filter((name) => name.endsWith('.ldb'));
+    const table = join(directory, 'db', tables.sort()[0] ?? '');
+    const bytes = await readFile(table);
+    bytes.fill(0, 9_000, 9_500);
+    await writeFile(table, bytes);
+    const refused: unknown = await open(directory).catch((error: unknown) => error);
+    expect(hasCode(refused, 'DataLoss'), String(refused)).to.equal(true);
+    expect(await contents(copy)).to.deep.equal(whole);
+  });
+
   it('is refused with both versions when a later release wrote it', async () => {
     await (await open(directory)).close();
     const db = new Level<string, Buffer>(join(directory, 'db'), { valueEncoding: 'buffer' });

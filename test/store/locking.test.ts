@@ -1,5 +1,17 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import {
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -166,6 +178,36 @@ describe('lock of a data directory', function () {
         execFileSync('umount', [alias]);
       }
     });
+  });
+
+  it('is free after it was released on a disk that does not let its pid file be removed', async () => {
+    const store = await openLedger(directory);
+    await put(store, 'a', 1);
+    const pidFile = join(directory, 'kedge.pid');
+    await rm(pidFile);
+    await mkdir(join(pidFile, 'not-a-file'), { recursive: true });
+    await store.close();
+    await rm(pidFile, { recursive: true });
+    const again = await openLedger(directory);
+    expect((await content(again)).get('a')).to.equal(1);
+    await again.close();
+  });
+
+  it('spends no descriptor of its owner on those who connect to its socket and stay', async () => {
+    const store = await openLedger(directory);
+    const { dev, ino } = await stat(directory, { bigint: true });
+    const digest = createHash('sha256').update(`${dev}:${ino}`).digest('hex');
+    const path = `\0kedge-${digest.slice(0, 32)}`;
+    const descriptors = async (): Promise<number> => (await readdir('/proc/self/fd')).length;
+    const before = await descriptors();
+    const sockets = Array.from({ length: 50 }, () => connect({ path, allowHalfOpen: true }));
+    let told = 0;
+    for (const socket of sockets) socket.resume().on('end', () => (told += 1));
+    await eventually('all to be told', () => told === sockets.length);
+    // Their own ends stay open; those of the owner, in the same process, do not.
+    await eventually('the owner to hang up', async () => (await descriptors()) - before <= 50);
+    for (const socket of sockets) socket.destroy();
+    await store.close();
   });
 
   it('refuses through a symbolic link', async () => {
