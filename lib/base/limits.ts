@@ -5,6 +5,8 @@ export const limits = {
   /** Writing operations in one transaction, and checks beside them. */
   transactionOperationsMax: 1_000,
   transactionChecksMax: 10_000,
+  /** Characters of all objects that a transaction of another process is answered with. */
+  transactionAnswerCharactersMax: 33_554_432,
   /** Transactions in one disk batch: bounds the latency of the last one. */
   batchTransactionsMax: 500,
   batchBytesMax: 4_194_304,

@@ -291,6 +291,29 @@ describe('transactions of the object service', () => {
     expect(new Set(house.audited.slice(0, 4).map(({ requestId }) => requestId)).size).to.equal(1);
   });
 
+  it('a transaction of too many operations is recorded as one call, not as each of them', async () => {
+    house.audited.length = 0;
+    // Two bytes each in the message: a request of 4 MiB has two million of them.
+    const verdict = await verdictOf(transact('nobody', Array<JsonObject>(12_000).fill({})));
+    expect(verdict).to.equal('InvalidArgument TransactionTooLarge');
+    expect(house.audited.map(({ verb, code, reason }) => [verb, code, reason])).to.deep.equal([
+      ['transact', 'InvalidArgument', 'TransactionTooLarge'],
+    ]);
+  });
+
+  it('small operations on large objects do not add up to an answer that fills the memory', async () => {
+    const large = await lamp({ room: 'x'.repeat(1_000_000) });
+    const { uid } = large.metadata;
+    const first = on(large, { type: 'UPDATE_STATUS', object: '{"on":true}' });
+    const checks = (count: number) => Array<JsonObject>(count).fill(check(large, { uid }));
+    expect(await verdictOf(transact('everything', [first, ...checks(40)]))).to.equal(
+      'InvalidArgument TransactionTooLarge',
+    );
+    expect((await store.get(lamps, large))?.on).to.equal(undefined);
+    expect(await verdictOf(transact('everything', [first, ...checks(20)]))).to.equal('OK');
+    await store.deleteByName(lamps, large);
+  });
+
   it('who may see certain objects is told neither of others nor of what they were before', async () => {
     const mine = await lamp();
     const foreign = await lamp({ labels: { owner: 'ann' }, watts: 77 });

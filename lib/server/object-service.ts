@@ -1,4 +1,4 @@
-import { type Clock, hasCode, StatusError } from '../base/index.js';
+import { type Clock, hasCode, limits, StatusError } from '../base/index.js';
 import { formatCursor, revisionIn } from '../object/index.js';
 import { isJsonObject, type JsonObject, type StandardVerb, textOf } from '../rpc/index.js';
 import type { ObjectStore, StoreHealth } from '../store/index.js';
@@ -129,9 +129,14 @@ function readAccess(
   };
 }
 
-/** What a transaction is recorded as: one entry an operation, also of one that is malformed. */
+/**
+ * What a transaction is recorded as: one entry an operation, also of one that is malformed. One that
+ * is refused for its size is one entry: an operation takes two bytes of a request, its entry hundreds.
+ */
 function recordedOperations(kinds: ExposedKinds, request: JsonObject): readonly RecordedAccess[] {
   const operations = Array.isArray(request.operations) ? request.operations : [];
+  if (operations.length > limits.transactionOperationsMax + limits.transactionChecksMax)
+    return [{ resource: '', verb: 'transact', namespace: '', name: '' }];
   return operations.filter(isJsonObject).map((operation) => {
     const { resource, verb } = operationVerb(
       kinds.find(textOf(operation, 'kind'))?.kind.plural ?? '',

@@ -3,6 +3,7 @@ import {
   type Clock,
   conflict,
   hasCode,
+  limits,
   StatusError,
   systemRandom,
   TimeSlice,
@@ -36,10 +37,12 @@ export interface ObjectTransactionOptions {
 
 /** A transaction judged against a version that changed meanwhile is judged again, this often. */
 const triesMax = 8;
+/** The objects of so few operations may be as large as objects can be. */
+const unmeasuredOperationsMax = 16;
 
 /** What becomes of one operation: what the store is to do, or what is known already. */
 type Planned =
-  | { readonly type: 'store'; readonly operation: Operation }
+  | { readonly type: 'store'; readonly operation: Operation; readonly object?: ApiObject }
   | { readonly type: 'known'; readonly result: OperationResult | undefined };
 
 /** Objects as the operations planned so far leave them. */
@@ -118,6 +121,7 @@ export class ObjectTransactions {
     const slice = new TimeSlice(this.#options.clock, { everyStep: true });
     const staging: Staging = new Map();
     const plan: Planned[] = [];
+    let characters = 0;
     const touches = new Map<string, number>();
     for (const { served, key } of operations) {
       const id = stagedId(served.kind, key);
@@ -126,13 +130,21 @@ export class ObjectTransactions {
     for (const [at, operation] of operations.entries()) {
       if (slice.due()) await slice.pause();
       const again = (touches.get(stagedId(operation.served.kind, operation.key)) ?? 0) > 1;
-      plan.push(
-        await this.#step(context, operation, staging, again).catch((error: unknown) => {
-          throw operations.length > 1 ? located(error, at) : error;
-        }),
-      );
+      const step = await this.#step(context, operation, staging, again).catch((error: unknown) => {
+        throw operations.length > 1 ? located(error, at) : error;
+      });
+      plan.push(step);
+      if (operations.length <= unmeasuredOperationsMax) continue;
+      characters += this.#charactersOf(operation, step);
+      if (characters > limits.transactionAnswerCharactersMax) throw answerTooLarge(at + 1);
     }
     return plan;
+  }
+
+  /** What an operation adds to the answer: a check of a few bytes is answered with a whole object. */
+  #charactersOf({ served }: GivenOperation, step: Planned): number {
+    const object = step.type === 'store' ? step.object : step.result?.object;
+    return object ? JSON.stringify(this.#options.resources.show(served, object)).length : 0;
   }
 
   async #step(
@@ -286,7 +298,7 @@ export class ObjectTransactions {
     staging.set(id, object);
     const { uid, resourceVersion } = object.metadata;
     const operation: Operation = { op: 'check', kind, key, precondition: { uid, resourceVersion } };
-    return { type: 'store', operation };
+    return { type: 'store', operation, object };
   }
 
   /** Notes what an operation on `current` leaves, for those after it. */
@@ -303,12 +315,20 @@ export class ObjectTransactions {
       uid: () => systemRandom.uuid(),
     });
     staging.set(stagedId(served.kind, key), applied.exists ? applied.object : undefined);
-    return { type: 'store', operation };
+    return { type: 'store', operation, object: applied.object };
   }
 }
 
 function reading({ served }: GivenOperation): Pick<Access, 'resource' | 'verb'> {
   return { resource: served.kind.plural, verb: 'get' };
+}
+
+function answerTooLarge(count: number): StatusError {
+  return new StatusError({
+    code: 'InvalidArgument',
+    reason: 'TransactionTooLarge',
+    message: `the objects of the first ${count} operations are more than ${limits.transactionAnswerCharactersMax} characters, which is the most that one transaction is answered with; split it`,
+  });
 }
 
 /** Says which operation of several an error is about. */
