@@ -26,6 +26,12 @@ const defaultTimeoutMs = 10_000;
 /** Codes after which a transaction may or may not have happened, when the server did not give them itself. */
 const openCodes = ['Unavailable', 'DeadlineExceeded', 'Cancelled', 'Unknown', 'Internal'] as const;
 
+/** @throws TypeError for a URL, and for what is no text: gRPC would only say that nothing answers there */
+function demandAddress(server: string): void {
+  if (typeof server === 'string' && server !== '' && !/^https?:/i.test(server)) return;
+  throw new TypeError(`server is ${JSON.stringify(server)}; give host:port of the gRPC endpoint`);
+}
+
 /** Calls of the object service, each bounded in time. */
 export class RemoteCalls {
   readonly #client: ApiClient;
@@ -36,9 +42,12 @@ export class RemoteCalls {
   readonly #closing = new AbortController();
 
   constructor(connection: RemoteConnection, clock: Clock, random: Random) {
-    const { timeoutMs, ...where } = connection;
+    const { timeoutMs = defaultTimeoutMs, ...where } = connection;
+    demandAddress(connection.server);
+    if (!Number.isFinite(timeoutMs) || timeoutMs <= 0)
+      throw new RangeError(`timeoutMs is ${timeoutMs}; give milliseconds, a finite number above 0`);
     const schemas = new SchemaRegistry(baseDescriptors);
-    this.#timeoutMs = timeoutMs ?? defaultTimeoutMs;
+    this.#timeoutMs = timeoutMs;
     this.#server = connection.server;
     this.#clock = clock;
     this.#random = random;

@@ -121,6 +121,14 @@ describe('a store in another process', () => {
     expect((await writing).name).to.equal('b');
   }).timeout(20_000);
 
+  it('an address or a deadline that is none is refused by its name, not as a server that does not answer', async () => {
+    const refusal = (options: object) => house.connect(options).then(() => 'connected', String);
+    for (const timeoutMs of [NaN, 0, -1, Infinity, '5000'])
+      expect(await refusal({ timeoutMs })).to.contain(`timeoutMs is ${timeoutMs}`);
+    for (const server of [undefined, '', `http://${local}:${house.port}`])
+      expect(await refusal({ server })).to.contain('give host:port');
+  });
+
   it('a write that could not be sent is known not to have happened', async () => {
     const store = await house.connect({ timeoutMs: 300 });
     await house.stop();

@@ -54,9 +54,9 @@ export interface RemoteStoreOptions extends RemoteConnection {
 const heartbeatMs = 5_000;
 /** The server sends a bookmark every 15 s: a stream that is silent for longer is dead. */
 const silenceMs = 60_000;
-/** Pause before a watch that broke is taken up again. */
+/** Pause before a broken watch is resumed. */
 const resumeBackoff = { baseMs: 200, maxMs: 5_000, jitter: 0.5 };
-/** A read that met another store, or a paged list that expired, is begun anew so often. */
+/** How often a read that met another store, or a paged list that expired, is started again. */
 const restartsMax = 3;
 
 function isGone(error: unknown): error is StatusError {
@@ -102,6 +102,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
   /**
    * Resolves once the server has answered.
    * @throws StatusError Unavailable when it did not within the deadline of a call, Unauthenticated
+   * @throws TypeError, RangeError for a `server` or `timeoutMs` that can't be one
    */
   static async connect(options: RemoteStoreOptions): Promise<RemoteStore> {
     const store = new RemoteStore(options);

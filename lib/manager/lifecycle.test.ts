@@ -284,6 +284,25 @@ describe('the life of a manager', () => {
     });
   });
 
+  it('run refuses a budget that is none before it starts anything, not when it is told to stop', async () => {
+    for (const stopBudgetMs of [NaN, -1, Infinity]) {
+      const manager = managerOf().addRunnable(runnable('a'));
+      const told = new AbortController();
+      const running = messageOf(manager.run(told.signal, { stopBudgetMs }));
+      await clock.advance(1);
+      told.abort();
+      expect(await running).to.contain(`stop budget is ${stopBudgetMs} ms`);
+      expect([manager.state, log]).to.deep.equal(['new', []]);
+    }
+  });
+
+  it('refuses times that are none: a pause of 0 or NaN would compact without a rest', () => {
+    for (const name of ['compactionIntervalMs', 'syncTimeoutMs', 'stuckAfterMs'] as const)
+      for (const ms of [NaN, 0, -1])
+        expect(() => managerOf({ [name]: ms })).to.throw(RangeError, `${name} is ${ms}`);
+    for (const ms of [1, Infinity]) managerOf({ compactionIntervalMs: ms });
+  });
+
   it('holds the process from its start to its end', async () => {
     const holds = (): boolean => clock.pending > 0;
     const manager = managerOf();

@@ -18,8 +18,17 @@ export interface ManagerOptions {
    * synced and its queues filled. Give controllers {@link Manager.store}: what it writes is fenced.
    */
   readonly leaderElection?: LeaderElection;
-  /** Pause between compactions of the store's history; default 60 s. */
+  /** Pause between compactions of the store's history, milliseconds; default 60 s. Infinity: never. */
   readonly compactionIntervalMs?: number;
+}
+
+/** @throws RangeError for a time that is not above 0: without a pause, housekeeping would never rest */
+export function demandTimes(options: ManagerOptions): void {
+  for (const field of ['syncTimeoutMs', 'stuckAfterMs', 'compactionIntervalMs'] as const) {
+    const ms = options[field];
+    if (ms !== undefined && !(typeof ms === 'number' && ms > 0))
+      throw new RangeError(`${field} is ${String(ms)}; give milliseconds, above 0`);
+  }
 }
 
 /** How {@link Manager.run} stops. */

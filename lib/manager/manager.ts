@@ -20,7 +20,7 @@ import type { ObjectStore } from '../store/index.js';
 import { Candidacy } from './candidacy.js';
 import { type HealthCheck, managerHealth, storeHealth } from './health.js';
 import { keepHouse } from './housekeeping.js';
-import type { ManagerOptions, RunOptions } from './manager-options.js';
+import { demandTimes, type ManagerOptions, type RunOptions } from './manager-options.js';
 import {
   demandMove,
   demandNotStopped,
@@ -31,7 +31,7 @@ import type { Part } from './part.js';
 import { Parts } from './parts.js';
 import { untilSignalled } from './process-signals.js';
 import { SharedInformers, syncTimeout } from './shared-informers.js';
-import { StopBudget } from './stop-budget.js';
+import { demandBudget, StopBudget } from './stop-budget.js';
 
 const runStopBudgetMs = 25_000;
 /** Also for what runs already when a start fails. */
@@ -85,8 +85,12 @@ export class Manager {
   #failure: { readonly error: unknown } | undefined;
   #hold: Disposable | undefined;
 
-  /** @throws StatusError InvalidArgument, RangeError for an election that can't work */
+  /**
+   * @throws StatusError InvalidArgument, RangeError for an election that can't work
+   * @throws RangeError for a time of the options that is not above 0
+   */
   constructor(options: ManagerOptions) {
+    demandTimes(options);
     const { store, clock = systemClock, random = systemRandom, logger = silentLogger } = options;
     this.#options = options;
     this.#clock = clock;
@@ -281,8 +285,7 @@ export class Manager {
    * @throws RangeError for a budget that is negative or not finite
    */
   async stop(budgetMs: number): Promise<void> {
-    if (!Number.isFinite(budgetMs) || budgetMs < 0)
-      throw new RangeError(`stop budget is ${budgetMs} ms: give a finite time, 0 or more`);
+    demandBudget(budgetMs);
     if (!this.#stopping) {
       // Set first: whoever listens to the abort may call again.
       this.#stopping = Promise.resolve().then(() => this.#stop(budgetMs));
@@ -327,17 +330,21 @@ export class Manager {
   /**
    * Starts, and runs until SIGTERM, SIGINT, or until `signal` aborts; then stops within
    * `stopBudgetMs` and resolves, so that the program ends with exit code 0. A second SIGTERM or SIGINT
-   * ends the process at once, with exit code 143 or 130.
+   * ends the process at once, with exit code 143 or 130. A second SIGINT within 200 ms is the same
+   * Ctrl-C: npm sends it again to what it runs.
    *
    * Joins a manager that was started before, and resolves when somebody else calls {@link stop}.
    * @throws StatusError what {@link start} and {@link stop} throw
    * @throws StatusError FailedPrecondition, reason LeadershipLost, when it led and lost its lease
+   * @throws RangeError at once for a budget that is negative or not finite
    * @example
    * await using store = await openStore({ engine });
    * const manager = new Manager({ store }).addController(controller);
    * await manager.run();
    */
   async run(signal?: AbortSignal, options: RunOptions = {}): Promise<void> {
+    const { stopBudgetMs = runStopBudgetMs } = options;
+    demandBudget(stopBudgetMs);
     demandNotStopped(this.#state, "it can't run");
     using asked = untilSignalled(this.#clock, signal);
     const starting = asked.signal.aborted ? Promise.resolve() : this.start();
@@ -345,7 +352,7 @@ export class Manager {
     starting.catch(() => undefined);
     using over = linkSignals(asked.signal, this.#ending.signal);
     await aborted(over.signal);
-    await this.stop(options.stopBudgetMs ?? runStopBudgetMs).catch((error: unknown) => {
+    await this.stop(stopBudgetMs).catch((error: unknown) => {
       this.#failure ??= { error };
     });
     if (this.#failure) throw this.#failure.error;

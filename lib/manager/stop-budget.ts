@@ -6,6 +6,12 @@ const floorMs = 100;
 const reserveMaxMs = 1_000;
 const reserveShare = 0.2;
 
+/** @throws RangeError for a budget that is negative or not finite */
+export function demandBudget(budgetMs: number): void {
+  if (!Number.isFinite(budgetMs) || budgetMs < 0)
+    throw new RangeError(`stop budget is ${budgetMs} ms: give a finite time, 0 or more`);
+}
+
 /** The time that a stop has, and what went wrong in it. */
 export class StopBudget {
   readonly #clock: Clock;

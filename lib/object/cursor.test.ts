@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { StatusError } from '../base/index.js';
-import { demandObjectVersion, formatCursor, parseCursor, revisionIn } from './index.js';
+import {
+  demandObjectVersion,
+  demandRevision,
+  formatCursor,
+  parseCursor,
+  revisionIn,
+} from './index.js';
 
 const storeId = '6f6b2a3e-1d0c-4f5a-9b7e-2c1d0e9f8a7b';
 
@@ -49,6 +55,18 @@ describe('watch cursors', () => {
         expect(refusal(() => parseCursor(text)).reason).to.equal('InvalidCursor');
       }),
     );
+  });
+
+  it('given as a number are a whole one, 0 or more; a text or NaN would be waited for without end', () => {
+    for (const revision of [0, 42, Number.MAX_SAFE_INTEGER])
+      expect(demandRevision(revision)).to.equal(revision);
+    // As JavaScript lets it.
+    const texts = ['42', formatCursor(42, storeId), undefined] as unknown as number[];
+    for (const revision of [NaN, Infinity, -1, 1.5, ...texts]) {
+      const error = refusal(() => demandRevision(revision));
+      expect([error.code, error.reason]).to.deep.equal(['InvalidArgument', 'InvalidCursor']);
+      expect(error.violations.map(({ field }) => field)).to.deep.equal(['fromRevision']);
+    }
   });
 
   it("are refused where an object's own version belongs, with the way out", () => {

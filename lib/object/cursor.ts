@@ -29,8 +29,14 @@ export function formatCursor(revision: number, storeId: string): string {
 export function parseCursor(text: string, field = 'resourceVersion'): Cursor {
   const cursor = read(text);
   if (cursor) return cursor;
-  const description = `${JSON.stringify(text)} is not a position that this API told; give the resourceVersion of a list or of a watch message as it came, or leave it out`;
-  throw new StatusError({
+  throw invalidCursor(
+    field,
+    `${JSON.stringify(text)} is not a position that this API told; give the resourceVersion of a list or of a watch message as it came, or leave it out`,
+  );
+}
+
+function invalidCursor(field: string, description: string): StatusError {
+  return new StatusError({
     code: 'InvalidArgument',
     reason: 'InvalidCursor',
     message: `${field}: ${description}`,
@@ -50,6 +56,21 @@ export function revisionIn(storeId: string, text: string, field?: string): numbe
     reason: 'OtherStore',
     message: `${JSON.stringify(text)} is a position in the history of another store than this one, which has id ${storeId}: the store was restored or replaced; list again and watch from the list's resourceVersion`,
   });
+}
+
+/**
+ * The revision, if it is one. Any other value compares as neither before nor after a revision, so a watch
+ * from it would wait for ever.
+ * @param field what the error names
+ * @throws StatusError InvalidArgument (InvalidCursor) unless it is a whole number, 0 or more
+ */
+export function demandRevision(revision: number, field = 'fromRevision'): number {
+  if (Number.isSafeInteger(revision) && revision >= 0) return revision;
+  const shown = typeof revision === 'string' ? JSON.stringify(revision) : String(revision);
+  throw invalidCursor(
+    field,
+    `${shown} is not a revision; give a whole number, 0 or more, or "cursor" with the cursor of a list or batch`,
+  );
 }
 
 /**

@@ -53,4 +53,16 @@ describe('modify', () => {
     expect(await modify(store, lamps, key, () => undefined)).to.deep.equal(made);
     expect((await modifyStatus(store, lamps, key, () => ({ lit: true })))?.lit).to.equal(true);
   });
+
+  it('refuses a change that gives a promise, instead of writing nothing and resolving', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    await store.create(lamps, key);
+    const messageOf = (work: Promise<unknown>): Promise<string> =>
+      work.then(() => 'resolved', String);
+    // As JavaScript lets it: the types refuse both.
+    const later = (async () => ({ lit: true })) as unknown as () => { lit: boolean };
+    const changed = (async (lamp: Lamp) => lamp) as unknown as (lamp: Lamp) => Lamp;
+    expect(await messageOf(modifyStatus(store, lamps, key, later))).to.contain('gave a promise');
+    expect(await messageOf(modify(store, lamps, key, changed))).to.contain('gave a promise');
+  });
 });

@@ -1,4 +1,4 @@
-import { hasCode } from '../base/index.js';
+import { hasCode, requireSynchronous } from '../base/index.js';
 import type { ApiObject, Kind, ObjectKey, StatusUpdate } from '../object/index.js';
 import type { StoreReader, StoreWriter } from './store.js';
 
@@ -25,7 +25,10 @@ async function retryOnConflict<R>(store: ModifiableStore, attempt: () => Promise
 
 /**
  * Read, change, write with the version read; again on conflict. `change` must be pure and returns a
- * changed copy of what it is given, or undefined for nothing to do. Resolves to undefined when the object does not exist.
+ * changed copy of what it is given, or undefined for nothing to do. Resolves to undefined when the
+ * object does not exist.
+ * @throws TypeError when `change` gives a promise
+ * @throws StatusError Aborted (Conflict) when others were faster 16 times, and what the write throws
  */
 export function modify<T extends ApiObject>(
   store: ModifiableStore,
@@ -35,7 +38,7 @@ export function modify<T extends ApiObject>(
 ): Promise<T | undefined> {
   return retryOnConflict(store, async () => {
     const current = await store.get(kind, key);
-    const next = current && change(current);
+    const next = current && requireSynchronous('change', change(current));
     if (!current || !next) return current;
     return store.update(kind, next);
   });
@@ -50,7 +53,7 @@ export function modifyStatus<T extends ApiObject, S extends string>(
 ): Promise<T | undefined> {
   return retryOnConflict(store, async () => {
     const current = await store.get(kind, key);
-    const status = current && change(current);
+    const status = current && requireSynchronous('change', change(current));
     if (!current || !status) return current;
     const { resourceVersion, uid } = current.metadata;
     return store.updateStatus(kind, key, status, { resourceVersion, uid });

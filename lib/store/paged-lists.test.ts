@@ -91,6 +91,18 @@ describe('paged lists', () => {
     expect(items.map(({ name }) => name)).to.deep.equal(['t4']);
   });
 
+  it('refuse a page size that is none, on the first page and on the next: such a list would never end', async () => {
+    const pageToken = await begin();
+    for (const size of [0, -1, NaN])
+      for (const options of [{ limit: size }, { pageBytes: size }, { pageToken, limit: size }])
+        expect(await reasonOf(store.list(things, options)), String(size)).to.equal(
+          'InvalidArgument',
+        );
+    expect(await reasonOf(store.list(things, { limit: 1.5 }))).to.equal('InvalidArgument');
+    const { items } = await store.list(things, { limit: limits.pageSizeMax + 1 });
+    expect(items.length).to.equal(12);
+  });
+
   it('let nobody make up a token for another page of a list, or change one', async () => {
     const text = Buffer.from(await begin(), 'base64url').toString();
     for (let at = 0; at < text.length; at += 1) {

@@ -1,5 +1,13 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { type Clock, invalid, limits, type Random, StatusError, TimeSlice } from '../base/index.js';
+import {
+  type Clock,
+  type FieldViolation,
+  invalid,
+  limits,
+  type Random,
+  StatusError,
+  TimeSlice,
+} from '../base/index.js';
 import type { ApiObject } from '../object/index.js';
 import { type Keepable, KeptLists, type ListSnapshot } from './kept-lists.js';
 import { Selection, type SelectionOptions } from './selection.js';
@@ -50,12 +58,13 @@ export class PagedLists {
     this.#kept.noteReplaced(kind, bytes);
   }
 
-  /** The first page, or everything without a bound. */
+  /** The first page, or everything without a bound. @throws StatusError InvalidArgument */
   async first<T extends ApiObject>(
     snapshot: ListSnapshot,
     subject: ListSubject,
     page: PageSize,
   ): Promise<ListResult<T>> {
+    demandPageSize(page);
     const list: PagedList = {
       ...snapshot,
       caller: subject.caller,
@@ -81,6 +90,7 @@ export class PagedLists {
     subject: ListSubject,
     page: PageSize,
   ): Promise<ListResult<T>> {
+    demandPageSize(page);
     const [, name, chunk, offset, signature = ''] =
       tokenForm.exec(Buffer.from(token, 'base64url').toString()) ?? [];
     if (name === undefined) throw notOfThisList();
@@ -130,6 +140,22 @@ export class PagedLists {
     }
     return { items, next: undefined };
   }
+}
+
+/** @throws StatusError InvalidArgument: pages without objects would never come to the end of the list */
+function demandPageSize({ limit, pageBytes }: PageSize): void {
+  const violations: FieldViolation[] = [];
+  if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))
+    violations.push({
+      field: 'limit',
+      description: `is ${limit}; give a whole number, 1 or more, or leave it out for all objects`,
+    });
+  if (pageBytes !== undefined && !(pageBytes > 0))
+    violations.push({
+      field: 'pageBytes',
+      description: `is ${pageBytes}; give bytes, 1 or more, or leave it out`,
+    });
+  if (violations.length > 0) throw invalid(violations);
 }
 
 function notOfThisList(): StatusError {

@@ -75,6 +75,21 @@ describe('store history', () => {
     await store.close();
   });
 
+  it('a watch from what is no revision is refused, whatever the form, instead of telling nothing', async () => {
+    const store = await openStore({ engine: new MemoryEngine() });
+    await store.create(things, thing('a'));
+    const signal = AbortSignal.timeout(5_000);
+    const cursor = `0.${store.storeId}` as unknown as number;
+    for (const fromRevision of [NaN, 0.5, cursor]) {
+      const watch = store.watch(things, { fromRevision, signal });
+      const refused = await rejection(watch[Symbol.asyncIterator]().next());
+      expect(hasCode(refused, 'InvalidArgument'), String(fromRevision)).to.equal(true);
+      const sunk = store.source(things).watch(fromRevision, () => undefined, signal);
+      expect(hasCode(await rejection(sunk), 'InvalidArgument')).to.equal(true);
+    }
+    await store.close();
+  });
+
   it('compaction reads only what it passes, and may stop anywhere', async () => {
     const engine = new MemoryEngine();
     const clock = new FakeClock();

@@ -21,9 +21,12 @@ export interface ListOptions {
   readonly namespace?: string;
   readonly labels?: LabelSelector;
   readonly fields?: FieldSelector;
-  /** Objects a page, 1 to `limits.pageSizeMax`. Absent: everything in one page. */
+  /**
+   * Objects a page, 1 or more; above `limits.pageSizeMax` that many are given. Absent: everything in
+   * one page.
+   */
   readonly limit?: number;
-  /** Encoded bytes a page may hold, so that it fits a message; one object is given in any case. */
+  /** Encoded bytes a page may hold, 1 or more, so that it fits a message; one object is given in any case. */
   readonly pageBytes?: number;
   /**
    * From the page before, within 5 minutes; namespace, selectors and caller must be the same, the size
@@ -143,13 +146,14 @@ export interface StoreReader {
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined>;
   /**
    * @throws StatusError OutOfRange (PageTokenExpired) for a page token that is too old or from before
-   * the store was opened, InvalidArgument for one that is no token of this list.
+   * the store was opened, InvalidArgument for one that is no token of this list, and for a page size
+   * that is none.
    */
   list<T extends ApiObject>(kind: Kind<T>, options?: ListOptions): Promise<ListResult<T>>;
   /**
    * @throws StatusError OutOfRange when the start is compacted (Compacted), has not happened yet
-   * (Ahead) or is of another store's history (OtherStore); InvalidArgument for a text that is no
-   * cursor (InvalidCursor).
+   * (Ahead) or is of another store's history (OtherStore); InvalidArgument for what is no revision and
+   * no cursor (InvalidCursor).
    */
   watch<T extends ApiObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchBatch<T>>;
   /** The kind as an informer's source; in process its sink runs before the write's promise resolves. */
@@ -210,7 +214,7 @@ export interface StoreWriter {
 /** Whether reads and writes are possible. */
 export type StoreHealth =
   | { readonly state: 'serving' }
-  /** Little room is left on the disk: deletions only. */
+  /** Little room is left on the disk: only steps of deletions, and kinds with `takenWhenFull`, are written. */
   | { readonly state: 'full'; readonly error: Error }
   /** A write failed: reads go on, writes are refused, and the store reopens itself when it can. */
   | { readonly state: 'poisoned'; readonly error: Error }

@@ -6,12 +6,13 @@ import {
   StatusError,
   TimeSlice,
 } from '../base/index.js';
-import type {
-  ApiObject,
-  StoredBatch,
-  StoredEvent,
-  WatchBatch,
-  WatchEvent,
+import {
+  type ApiObject,
+  demandRevision,
+  type StoredBatch,
+  type StoredEvent,
+  type WatchBatch,
+  type WatchEvent,
 } from '../object/index.js';
 import type { Engine } from './engine.js';
 import { LazyObject } from './lazy-object.js';
@@ -109,6 +110,7 @@ export class WatchHub {
   }
 
   #check(fromRevision: number): void {
+    demandRevision(fromRevision);
     if (fromRevision < this.#compacted)
       throw new StatusError({
         code: 'OutOfRange',
@@ -152,7 +154,7 @@ export class WatchHub {
     return found;
   }
 
-  /** Batches for one kind. Ends when the signal aborts. @throws StatusError OutOfRange */
+  /** Batches for one kind. Ends when the signal aborts. @throws StatusError OutOfRange, InvalidArgument */
   async *watch(kind: string, options: HubWatch): AsyncIterable<WatchBatch<ApiObject>> {
     const { signal, bookmarkMs, withPrevious = false } = options;
     this.#check(options.fromRevision);
@@ -242,7 +244,8 @@ export class WatchHub {
    * the signal aborts; no batch is handed over after that. When `sink` throws, the subscription ends
    * with what it threw: it may have taken part of the batch, so that only a new list tells it the rest.
    * A promise that it gives is not awaited; its rejection ends the subscription too.
-   * @throws StatusError OutOfRange when `fromRevision` is compacted or ahead, Internal when `sink` throws.
+   * @throws StatusError OutOfRange when `fromRevision` is compacted or ahead, InvalidArgument when it is no
+   * revision; what `sink` throws
    */
   async subscribe(
     kind: string,
