@@ -3,7 +3,7 @@
  * Codes are gRPC's; what callers branch on is `code` and `reason`, never the message.
  */
 
-/** gRPC status codes by name (specification section 7; numbers from the gRPC protocol). */
+/** gRPC status codes by name, with their numbers in the gRPC protocol. */
 export const statusCodes = {
   OK: 0,
   Cancelled: 1,

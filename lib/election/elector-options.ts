@@ -45,7 +45,7 @@ export interface LeaderCallbacks {
   onNewLeader?(identity: string): void;
 }
 
-/** client-go's jitter of the pause. */
+/** Largest factor by which jitter lengthens the pause between tries, as in client-go. */
 export const jitterFactor = 1.2;
 
 /** Times of an election, checked. */

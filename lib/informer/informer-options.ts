@@ -56,7 +56,7 @@ export interface HandlerRegistration {
   remove(): void;
 }
 
-/** Whoever uses an informer after its end. */
+/** The error of an informer that is used after its `close`. */
 export function informerClosed(name: string): StatusError {
   return new StatusError({
     code: 'FailedPrecondition',

@@ -21,7 +21,7 @@ export interface ObjectMeta {
   readonly updatedAt: string;
   /** Set once deletion was asked for while finalizers are left. */
   readonly deletionRequestedAt?: string;
-  /** The store deletes the object then, as a client would: finalizers hold it. */
+  /** At this time the store deletes the object, as a client would: finalizers delay its removal. */
   readonly expiresAt?: string;
   /** While any is left, a deletion only marks the object. */
   readonly finalizers?: readonly string[];
@@ -88,7 +88,10 @@ export function namespaceOf({ namespace, name }: ObjectKey): string {
   throw new TypeError(`"${name}" has no namespace: its kind is cluster-scoped`);
 }
 
-/** `namespace/name`, or `name` for a cluster-scoped object. Unambiguous, since neither part may hold a slash. */
+/**
+ * `namespace/name`, or `name` for a cluster-scoped object. A namespace never contains a slash. The name
+ * of a cluster-scoped object should not either: {@link parseKey} takes what is before it for a namespace.
+ */
 export function keyString(key: ObjectKey): string {
   return key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`;
 }

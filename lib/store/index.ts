@@ -1,7 +1,7 @@
 /**
  * A generic object store with ordered, resumable watch.
  *
- * Guarantees (each has a test of its name in store.test.ts):
+ * Guarantees (G1 to G6; the conformance suite in testing/conformance tests them under these names):
  * - Durable (G1): a resolved write survives a crash of process or machine; no read shows what is not yet durable.
  * - Atomic (G2): a transaction's changes appear together, at one revision, in one watch batch.
  * - Serializable (G3): revisions are one dense order; of N writers that expect the same version one wins.

@@ -13,6 +13,9 @@ export interface StoreOptions {
   readonly historyAgeMs?: number;
   /** Encoded bytes of history beyond which it is compacted whatever its age; default `limits.historyBytesMax`. */
   readonly historyBytesMax?: number;
-  /** Free bytes on the disk below which only deletions are taken; default `limits.freeBytesFloor`. */
+  /**
+   * Free bytes on the disk below which only steps of deletions, and kinds with `takenWhenFull`, are
+   * written; below half of it only final deletions. Default `limits.freeBytesFloor`.
+   */
   readonly freeBytesFloor?: number;
 }
