@@ -35,6 +35,7 @@ import type {
 } from '../store/index.js';
 import { TransactionalWrites } from '../store/transactional-writes.js';
 import { RemoteCalls, type RemoteConnection } from './remote-calls.js';
+import { healthOf } from './remote-health.js';
 import { objectFrom, resultFrom, wireOperation } from './remote-objects.js';
 import { isSelected, remoteSelection } from './remote-selection.js';
 import { type RemoteWatch, watchBatches } from './remote-watch.js';
@@ -86,6 +87,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
   readonly #calls: RemoteCalls;
   readonly #closing = new AbortController();
   #storeId = '';
+  #clusterId = '';
   #revision = 0;
   #health: StoreHealth = { state: 'serving' };
   #heartbeat: Promise<void> = Promise.resolve();
@@ -118,6 +120,10 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
 
   get storeId(): string {
     return this.#storeId;
+  }
+
+  get clusterId(): string {
+    return this.#clusterId;
   }
 
   /** The last revision that this process was told of. */
@@ -330,6 +336,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
       this.#revision = revision;
     }
     this.#learn(textOf(answer, 'cursor'));
+    this.#clusterId = textOf(answer, 'clusterId');
     this.#health = this.#closing.signal.aborted ? this.#health : healthOf(textOf(answer, 'state'));
   }
 
@@ -371,23 +378,6 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-}
-
-function healthOf(state: string): StoreHealth {
-  const told = (reason: string): StatusError =>
-    new StatusError({
-      code: 'Unavailable',
-      reason,
-      message: `the server's store is ${state.toLowerCase()}; its log tells why`,
-    });
-  switch (state) {
-    case 'FULL':
-      return { state: 'full', error: told('StoreFull') };
-    case 'POISONED':
-      return { state: 'poisoned', error: told('StorePoisoned') };
-    default:
-      return { state: 'serving' };
   }
 }
 

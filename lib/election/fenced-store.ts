@@ -43,6 +43,10 @@ export class FencedStore extends TransactionalWrites implements ObjectStore {
     return this.#store.storeId;
   }
 
+  get clusterId(): string {
+    return this.#store.clusterId;
+  }
+
   get revision(): number {
     return this.#store.revision;
   }

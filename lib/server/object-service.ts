@@ -50,7 +50,7 @@ export function objectMethods(options: ObjectServiceOptions): readonly CustomMet
           const health = store.health();
           if (health.state === 'unreachable') throw health.error;
           if (health.state === 'closed') throw closed();
-          return { cursor: cursor(), state: states[health.state] };
+          return { cursor: cursor(), clusterId: store.clusterId, state: states[health.state] };
         },
       },
     },

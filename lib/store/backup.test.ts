@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,6 +42,54 @@ describe('backup', () => {
       await store.create(things, { name: `t${String((n * 7919) % count)}`, value: n });
     return store;
   }
+
+  /** The backup as an earlier release wrote it: without a cluster id. */
+  async function withoutCluster(): Promise<void> {
+    const bytes = await readFile(path);
+    const headerEnd = 4 + bytes.readUInt32BE(0);
+    const { clusterId: _, ...header } = JSON.parse(bytes.toString('utf8', 5, headerEnd)) as {
+      clusterId: string;
+    };
+    const trailerAt = bytes.lastIndexOf('{"objects"') - 5;
+    const head = Buffer.from(`     ${JSON.stringify(header)}`);
+    head.writeUInt32BE(head.length - 4);
+    head[4] = 0x48;
+    const content = Buffer.concat([head, bytes.subarray(headerEnd, trailerAt)]);
+    const sha256 = createHash('sha256').update(content).digest('hex');
+    const { objects } = JSON.parse(bytes.toString('utf8', trailerAt + 5)) as { objects: number };
+    const tail = Buffer.from(`     ${JSON.stringify({ objects, sha256 })}`);
+    tail.writeUInt32BE(tail.length - 4);
+    tail[4] = 0x54;
+    await writeFile(path, Buffer.concat([content, tail]));
+  }
+
+  it('a restored store, and a store restored from its backup, is of the cluster of the first', async () => {
+    await using first = await filled(3);
+    expect(first.clusterId).to.equal(first.storeId);
+    await backupToFile(first, path);
+    for (const generation of [1, 2]) {
+      const directory = join(folder, `generation-${String(generation)}`);
+      const restored = await restoreBackup(path, new LevelEngine({ directory }));
+      expect(restored.clusterId).to.equal(first.clusterId);
+      await using store = await openStore({ engine: new LevelEngine({ directory }) });
+      expect(store.clusterId).to.equal(first.clusterId);
+      expect(store.storeId).to.not.equal(first.storeId);
+      await store.compact();
+      const report = await backupToFile(store, path);
+      expect(report.clusterId).to.equal(first.clusterId);
+    }
+  });
+
+  it('of an earlier release, which has no cluster id, restores into the cluster of its store', async () => {
+    await using store = await filled(3);
+    await backupToFile(store, path);
+    await withoutCluster();
+    const engine = new MemoryEngine();
+    const restored = await restoreBackup(path, engine);
+    expect(restored.clusterId).to.equal(store.clusterId);
+    await using again = await openStore({ engine });
+    expect(again.clusterId).to.equal(store.clusterId);
+  });
 
   it('of a running store holds one revision, and restores under a new store id, far beyond its revisions', async () => {
     await using store = await filled(1_200);

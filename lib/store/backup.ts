@@ -23,6 +23,8 @@ export const recordPrefixBytes = 10;
 export interface BackupHeader {
   readonly format: string;
   readonly storeId: string;
+  /** Absent in backups of earlier releases. */
+  readonly clusterId?: string;
   readonly revision: number;
   readonly createdAt: string;
 }
@@ -37,6 +39,7 @@ export interface BackupTrailer {
 /** What goes into a backup. */
 export interface BackupSource {
   readonly storeId: string;
+  readonly clusterId: string;
   readonly revision: number;
   readonly kinds: ReadonlyMap<string, readonly (readonly LazyObject[])[]>;
   readonly clock: Clock;
@@ -79,7 +82,7 @@ export async function writeBackup(
   source: BackupSource,
   sink: (bytes: Buffer) => Promise<void>,
 ): Promise<BackupReport> {
-  const { storeId, revision, kinds, clock } = source;
+  const { storeId, clusterId, revision, kinds, clock } = source;
   const hash = createHash('sha256');
   let bytes = 0;
   let objects = 0;
@@ -94,7 +97,8 @@ export async function writeBackup(
     await sink(piece);
     await new Promise<void>((resolve) => clock.defer(resolve));
   };
-  const header = { format: backupFormat, storeId, revision, createdAt: timestamp(clock) };
+  const createdAt = timestamp(clock);
+  const header: BackupHeader = { format: backupFormat, storeId, clusterId, revision, createdAt };
   pieces.push(frame(frameTypes.header, Buffer.from(JSON.stringify(header))));
   for (const [kind, chunks] of kinds) {
     for (const chunk of chunks) {
@@ -111,5 +115,5 @@ export async function writeBackup(
   const trailer: BackupTrailer = { objects, sha256: hash.copy().digest('hex') };
   pieces.push(frame(frameTypes.trailer, Buffer.from(JSON.stringify(trailer))));
   await flush();
-  return { storeId, revision, objects, bytes };
+  return { storeId, clusterId, revision, objects, bytes };
 }

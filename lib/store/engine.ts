@@ -27,6 +27,8 @@ export interface Checkpoint {
 /** Identity and progress that live beside the log. */
 export interface EngineState {
   readonly storeId: string;
+  /** See {@link ObjectStore.clusterId}. */
+  readonly clusterId: string;
   readonly checkpoint: Checkpoint;
   /** A revision that is known to have been written: a log that ends before it has lost its tail. */
   readonly highWater: number;
@@ -59,8 +61,12 @@ export interface ScanOptions {
  * was closed and opened again: only then is it certain what the log holds.
  */
 export interface Engine {
-  /** Opens or creates. @throws StatusError FailedPrecondition when another process holds it, DataLoss on damage. */
-  open(newStoreId: () => string): Promise<EngineState>;
+  /**
+   * Opens or creates. A new log gets the id that `newStoreId` gives, and belongs to the cluster
+   * `clusterId`; absent: it begins one, whose id is its store id.
+   * @throws StatusError FailedPrecondition when another process holds it, DataLoss on damage.
+   */
+  open(newStoreId: () => string, clusterId?: string): Promise<EngineState>;
   /** Records after `revision` in order of revision and index, in chunks of at most some hundreds. */
   scan(revision: number, options?: ScanOptions): AsyncIterable<readonly EngineRecord[]>;
   /** Makes the records durable, all or none. */

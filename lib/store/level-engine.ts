@@ -18,6 +18,7 @@ import {
 import { type FileSystem, nodeFileSystem } from './file-system.js';
 import { type Database, type DatabaseDriver, levelDriver } from './level-database.js';
 import {
+  clusterOf,
   decodeMeta,
   demandKnownVersion,
   encodeMeta,
@@ -79,7 +80,7 @@ export class LevelEngine implements ReplaceableEngine {
   readonly #path: string;
   #lock: DirectoryLock | undefined;
   #open: Database | undefined;
-  #storeId = '';
+  #identity = { storeId: '', clusterId: '' };
   #highWater: HighWaterMark | undefined;
   /** Settles when every write so far has; never rejects. */
   #writes: Promise<void> = Promise.resolve();
@@ -108,7 +109,7 @@ export class LevelEngine implements ReplaceableEngine {
     return this.#open;
   }
 
-  async open(newStoreId: () => string): Promise<EngineState> {
+  async open(newStoreId: () => string, clusterId?: string): Promise<EngineState> {
     const { directory } = this.#options;
     this.#lock = await this.#driver.lock(directory);
     try {
@@ -120,11 +121,10 @@ export class LevelEngine implements ReplaceableEngine {
         throw this.#damaged('its CURRENT file is missing');
       await this.#markOpening();
       await this.#openDatabase();
-      const meta = await this.#loadMeta(newStoreId, mark.type !== 'missing');
-      this.#storeId = meta.storeId;
+      const meta = await this.#loadMeta(newStoreId, clusterId, mark.type !== 'missing');
+      this.#identity = { storeId: meta.storeId, clusterId: clusterOf(meta) };
       const highWater = mark.type === 'mark' ? mark.revision : await this.#makeMark(mark, meta);
-      const { storeId, checkpoint } = meta;
-      const state = { storeId, checkpoint, highWater };
+      const state = { ...this.#identity, checkpoint: meta.checkpoint, highWater };
       if (meta.schemaVersion === schemaVersion) return state;
       return { ...state, migration: await this.#migrate(meta.schemaVersion, state) };
     } catch (error) {
@@ -175,19 +175,26 @@ export class LevelEngine implements ReplaceableEngine {
     const files = this.#files;
     const migration = await copyStore({ files, directory, version: from, alsoCopied });
     await this.#openDatabase();
-    const { storeId, checkpoint } = state;
+    const { checkpoint } = state;
     for (let version = from; version < schemaVersion; version += 1) {
       const superseded = await migrationSteps[version]?.(this, state);
-      await this.#saveMeta({ schemaVersion: version + 1, storeId, checkpoint }, superseded);
+      const meta = { schemaVersion: version + 1, ...this.#identity, checkpoint };
+      await this.#saveMeta(meta, superseded);
     }
     return migration;
   }
 
-  async #loadMeta(newStoreId: () => string, hasMark: boolean): Promise<MetaRecord> {
+  async #loadMeta(
+    newStoreId: () => string,
+    clusterId: string | undefined,
+    hasMark: boolean,
+  ): Promise<MetaRecord> {
     const stored = await this.#db.get(metaKey);
     if (stored === undefined) {
       if (hasMark) throw this.#damaged('its identity record is missing');
-      const meta = { schemaVersion, storeId: newStoreId(), checkpoint: emptyCheckpoint };
+      const storeId = newStoreId();
+      const identity = { storeId, clusterId: clusterId ?? storeId };
+      const meta = { schemaVersion, ...identity, checkpoint: emptyCheckpoint };
       await this.#saveMeta(meta);
       return meta;
     }
@@ -330,7 +337,7 @@ export class LevelEngine implements ReplaceableEngine {
   }
 
   saveCheckpoint(checkpoint: Checkpoint, superseded: readonly RecordAddress[] = []): Promise<void> {
-    return this.#saveMeta({ schemaVersion, storeId: this.#storeId, checkpoint }, superseded);
+    return this.#saveMeta({ schemaVersion, ...this.#identity, checkpoint }, superseded);
   }
 
   async confirm(revision: number): Promise<void> {

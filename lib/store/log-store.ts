@@ -61,6 +61,7 @@ function unavailable(reason: string, message: string): StatusError {
 /** The object store over a log engine. Open it with {@link openStore}. */
 class LogStore extends TransactionalWrites implements EmbeddedStore {
   readonly storeId: string;
+  readonly clusterId: string;
   readonly migration?: Migration;
   readonly #options: StoreOptions;
   readonly #clock: Clock;
@@ -86,6 +87,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     const { engine } = options;
     this.#options = options;
     this.storeId = state.storeId;
+    this.clusterId = state.clusterId;
     if (state.migration) this.migration = state.migration;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
@@ -313,9 +315,9 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
   }
 
   backup(sink: (bytes: Buffer) => Promise<void>): Promise<BackupReport> {
-    const { storeId, revision } = this;
+    const { storeId, clusterId, revision } = this;
     const kinds = this.#index.snapshotAll();
-    return writeBackup({ storeId, revision, kinds, clock: this.#clock }, sink);
+    return writeBackup({ storeId, clusterId, revision, kinds, clock: this.#clock }, sink);
   }
 
   verify(): Promise<VerifyReport> {

@@ -14,14 +14,19 @@ import {
 
 const chunkRecords = 500;
 
+function newState(storeId: string, clusterId = storeId): EngineState {
+  return { storeId, clusterId, checkpoint: emptyCheckpoint, highWater: 0 };
+}
+
 /** An engine without a disk, for tests and the simulator. Reopening the same instance keeps its records. */
 export class MemoryEngine implements ReplaceableEngine {
   #records: EngineRecord[] = [];
   #state: EngineState | undefined;
 
-  open(newStoreId: () => string): Promise<EngineState> {
-    this.#state ??= { storeId: newStoreId(), checkpoint: emptyCheckpoint, highWater: 0 };
-    return Promise.resolve(this.#state);
+  open(newStoreId: () => string, clusterId?: string): Promise<EngineState> {
+    const state = this.#state ?? newState(newStoreId(), clusterId);
+    this.#state = state;
+    return Promise.resolve(state);
   }
 
   async *scan(

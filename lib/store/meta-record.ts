@@ -11,7 +11,17 @@ export const oldestSchemaVersion = 2;
 export interface MetaRecord {
   readonly schemaVersion: number;
   readonly storeId: string;
+  /** Absent in what an earlier release wrote; see {@link clusterOf}. */
+  readonly clusterId?: string;
   readonly checkpoint: Checkpoint;
+}
+
+/**
+ * The cluster that a store or a backup belongs to. Earlier releases kept no cluster id: there the store
+ * begins the cluster, so that the store and its backups agree on it without a write.
+ */
+export function clusterOf(kept: { readonly storeId: string; readonly clusterId?: string }): string {
+  return kept.clusterId ?? kept.storeId;
 }
 
 const checksumBytes = 4;

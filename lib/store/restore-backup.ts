@@ -26,6 +26,7 @@ import {
   type EngineRecord,
   type ReplaceableEngine,
 } from './engine.js';
+import { clusterOf } from './meta-record.js';
 import {
   type DecodedRecord,
   decodeRecord,
@@ -160,6 +161,8 @@ export interface RestoreOptions {
 /** A restored store. */
 export interface RestoreReport {
   readonly storeId: string;
+  /** That of the backup. */
+  readonly clusterId: string;
   /** Its revision, at which all its objects were written. */
   readonly revision: number;
   readonly objects: number;
@@ -197,7 +200,7 @@ function restoredRecord(
  * Restores a backup, all or nothing: killed at any moment it leaves what was there before, or the whole
  * restored store. The backup is read twice, so that a damaged one changes nothing.
  *
- * The restored store begins a new life. It has a new store id, and its revision lies 2^32 beyond those
+ * The restored store begins a new life in the cluster of the backup. It has a new store id, and its revision lies 2^32 beyond those
  * of the backup and of the store it replaces. All its objects are written at that revision, and
  * everything before counts as compacted: a cursor or a resourceVersion of an earlier life matches
  * nothing.
@@ -218,6 +221,7 @@ export async function restoreBackup(
     decodeRecord(record);
     return Promise.resolve();
   });
+  const clusterId = clusterOf(header);
   let storeId = '';
   let revision = 0;
   const { kept } = await engine.replace(
@@ -229,7 +233,7 @@ export async function restoreBackup(
           'the store that is replaced does not tell how far it was written; give a revision that it did not reach as afterRevision',
         );
       revision = restoredRevision(path, header, Math.max(last ?? 0, afterRevision));
-      ({ storeId } = await fresh.open(() => random.uuid()));
+      ({ storeId } = await fresh.open(() => random.uuid(), clusterId));
       try {
         await fillWith(path, fresh, { revision, count: trailer.objects });
       } finally {
@@ -237,7 +241,7 @@ export async function restoreBackup(
       }
     },
   );
-  const report = { storeId, revision, objects: trailer.objects };
+  const report = { storeId, clusterId, revision, objects: trailer.objects };
   return kept === undefined ? report : { ...report, kept };
 }
 

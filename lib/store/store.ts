@@ -225,6 +225,7 @@ export type StoreHealth =
 /** What a backup holds. */
 export interface BackupReport {
   readonly storeId: string;
+  readonly clusterId: string;
   readonly revision: number;
   readonly objects: number;
   readonly bytes: number;
@@ -246,6 +247,12 @@ export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
    * cursors hold it.
    */
   readonly storeId: string;
+  /**
+   * Names the cluster that the store is of: given when the store is first made, kept in its backups
+   * and unchanged by a restore. What lies outside of the store (a storage root, a resource of a
+   * provider) is marked with it. Empty for a store in another process of a release that has none.
+   */
+  readonly clusterId: string;
   health(): StoreHealth;
   close(): Promise<void>;
 }

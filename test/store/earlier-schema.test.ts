@@ -64,6 +64,7 @@ describe('a data directory of schema version 2', () => {
       const manifest = await fixtureManifest<LibraryManifest>(name);
       const store = await openStore({ engine: new LevelEngine({ directory }) });
       expect(store.storeId).to.equal(manifest.storeId);
+      expect(store.clusterId, 'the store begins the cluster').to.equal(manifest.storeId);
       expect(store.revision).to.equal(manifest.revision);
       await store.verify();
       const mark = manifest.checkpoint.revision;

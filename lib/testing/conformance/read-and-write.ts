@@ -33,6 +33,7 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
       assert.deepEqual(await again.get(things, key('a')), changed);
       assert.equal(await again.get(things, key('b')), undefined);
       assert.equal(again.storeId, store.storeId);
+      assert.equal(again.clusterId, store.clusterId);
     },
   },
   {
