@@ -1,11 +1,14 @@
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
-import { type Logger, messageOf } from 'kedge';
+import { type Counter, type Logger, messageOf, type Metrics } from 'kedge';
 import type { AuditEntry, AuditSink } from 'kedge/server';
+import { FairQueue } from './fair-queue.js';
 
 const fileBytesMax = 64 * 1024 * 1024;
 const filesKept = 4;
-/** Lines that wait for the disk; beyond, the oldest are dropped and their number is told. */
-const waitingMax = 50_000;
+/** Lines that wait for the disk, 2 KiB at most each unless a name is full of escapes. */
+const waitingMax = 20_000;
+/** Subjects that have a share of the waiting lines of their own. */
+const subjectsMax = 256;
 
 /** Reads that went well say little and would drown the rest. */
 const reads = new Set(['get', 'list', 'watch', '']);
@@ -13,24 +16,51 @@ const reads = new Set(['get', 'list', 'watch', '']);
 /** Which calls are recorded. */
 export type AuditScope = 'writes' | 'all';
 
+/** What an {@link AuditLog} is made of. */
+export interface AuditLogOptions {
+  readonly file: string;
+  readonly scope: AuditScope;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Lines that wait for the disk; default 20,000. */
+  readonly waitingMax?: number;
+}
+
+/** Why lines were lost: too many waited for the disk, or the disk refused them. */
+type Loss = 'full' | 'unwritable';
+
 /**
  * The record of who did what with which result, one JSON document a line, in a file of its own (mode
  * 0600) that is rotated. Refusals and revealed secrets are always in it; other reads with scope `all`.
+ *
+ * While the disk is slower than the calls, each subject has a fair share of the lines that wait: a subject
+ * over its share loses its own oldest ones. Callers that nobody proved are one subject. Lost lines are told
+ * by a line `{"dropped": <count>}`, in the daemon's log and by `audit_entries_dropped_total`.
  */
 export class AuditLog implements AuditSink {
   readonly #file: string;
   readonly #scope: AuditScope;
   readonly #logger: Logger;
-  #waiting: string[] = [];
+  readonly #droppedTotal: Counter;
+  readonly #waiting: FairQueue<string>;
+  /** Since the file last told. */
   #dropped = 0;
   #handle: FileHandle | undefined;
   #bytes = 0;
   #writing: Promise<void> | undefined;
 
-  constructor(file: string, scope: AuditScope, logger: Logger) {
+  constructor(options: AuditLogOptions) {
+    const { file, scope, logger, metrics } = options;
     this.#file = file;
     this.#scope = scope;
     this.#logger = logger;
+    const itemsMax = options.waitingMax ?? waitingMax;
+    this.#waiting = new FairQueue({ itemsMax, ownersMax: subjectsMax });
+    this.#droppedTotal = metrics.counter({
+      name: 'audit_entries_dropped_total',
+      help: 'Audit entries that are not in the file, by why',
+      labels: ['cause'],
+    });
   }
 
   wants(verb: string, code: AuditEntry['code']): boolean {
@@ -38,11 +68,8 @@ export class AuditLog implements AuditSink {
   }
 
   record(entry: AuditEntry): void {
-    if (this.#waiting.length >= waitingMax) {
-      this.#waiting.shift();
-      this.#dropped += 1;
-    }
-    this.#waiting.push(`${JSON.stringify(entry)}\n`);
+    const line = `${JSON.stringify(entry)}\n`;
+    if (this.#waiting.push(entry.subject, line) !== undefined) this.#lose('full', 1);
     this.#writing ??= this.#drain().finally(() => {
       this.#writing = undefined;
     });
@@ -57,29 +84,32 @@ export class AuditLog implements AuditSink {
 
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const lines = this.#waiting;
-      this.#waiting = [];
-      const text = `${this.#lost()}${lines.join('')}`;
+      const lines = this.#waiting.drain();
+      const dropped = this.#dropped;
+      const lost = dropped === 0 ? '' : `${JSON.stringify({ dropped })}\n`;
+      const text = `${lost}${lines.join('')}`;
       try {
         const handle = await this.#room();
         await handle.appendFile(text);
-        this.#bytes += Buffer.byteLength(text);
       } catch (error) {
-        this.#dropped += lines.length;
+        this.#lose('unwritable', lines.length);
         this.#logger.error('the audit log could not be written', {
           file: this.#file,
+          entries: lines.length,
           error: messageOf(error),
         });
         return;
       }
+      this.#bytes += Buffer.byteLength(text);
+      this.#dropped -= dropped;
+      if (dropped > 0)
+        this.#logger.warn('the audit log lacks entries', { file: this.#file, dropped });
     }
   }
 
-  #lost(): string {
-    if (this.#dropped === 0) return '';
-    const line = `${JSON.stringify({ dropped: this.#dropped })}\n`;
-    this.#dropped = 0;
-    return line;
+  #lose(cause: Loss, count: number): void {
+    this.#dropped += count;
+    this.#droppedTotal.inc({ cause }, count);
   }
 
   async #room(): Promise<FileHandle> {

@@ -127,11 +127,12 @@ async function assemble(
   const audit =
     config.audit === 'off'
       ? undefined
-      : new AuditLog(
-          config.auditFile || join(dataDirectory, 'audit.jsonl'),
-          config.audit === 'all' ? 'all' : 'writes',
+      : new AuditLog({
+          file: config.auditFile || join(dataDirectory, 'audit.jsonl'),
+          scope: config.audit === 'all' ? 'all' : 'writes',
           logger,
-        );
+          metrics,
+        });
 
   const manager = new Manager({ store, clock, random, logger, metrics });
   const drivers = builtinDrivers(config);

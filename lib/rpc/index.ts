@@ -18,4 +18,10 @@ export { type FieldTraits, OptionWriter, type RouteInit, type RulesInit } from '
 export { hasPresence, present } from './present.js';
 export { fromProtoJson, isJsonMessage } from './json-form.js';
 export { fieldRules, type FieldRules, httpRoute, type HttpRoute } from './options.js';
-export { decodeStatus, encodeStatus, statusCodeName, statusDetailsKey } from './status-wire.js';
+export {
+  decodeStatus,
+  encodeStatus,
+  headerSized,
+  statusCodeName,
+  statusDetailsKey,
+} from './status-wire.js';

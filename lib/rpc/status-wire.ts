@@ -8,6 +8,55 @@ const typeUrl = (name: string): string => `type.googleapis.com/google.rpc.${name
 /** Metadata key of the details, from the gRPC protocol. */
 export const statusDetailsKey = 'grpc-status-details-bin';
 
+/**
+ * Bytes of an error's message, and of its violations, in a gRPC answer. Both are headers, the message twice
+ * and encoded: clients refuse headers beyond 16 KiB, some by closing the connection.
+ */
+const messageBytesMax = 1_536;
+const violationBytesMax = 3_072;
+
+function clipped(text: string, bytesMax: number): string {
+  if (Buffer.byteLength(text) <= bytesMax) return text;
+  // What is left of a character at the cut decodes to a replacement character.
+  return `${Buffer.from(text)
+    .subarray(0, bytesMax)
+    .toString()
+    .replace(/\uFFFD+$/, '')}...`;
+}
+
+/** The error as it fits into the headers of a gRPC answer: long texts are cut, and the first violations told. */
+export function headerSized(error: StatusError): StatusError {
+  const violations: FieldViolation[] = [];
+  let left = violationBytesMax;
+  for (const { field, description } of error.violations) {
+    const told = { field: clipped(field, 512), description: clipped(description, 1_024) };
+    left -= Buffer.byteLength(told.field) + Buffer.byteLength(told.description);
+    if (left < 0) break;
+    violations.push(told);
+  }
+  const more = error.violations.length - violations.length;
+  if (more > 0)
+    violations.push({ field: '(object)', description: `and ${more} more that are not listed` });
+  const { code, reason, resource, retryAfterMs } = error;
+  return new StatusError({
+    code,
+    reason,
+    message: clipped(error.message, messageBytesMax),
+    violations,
+    ...(resource ? { resource: { ...resource, ...clippedKey(resource) } } : {}),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    cause: error,
+  });
+}
+
+function clippedKey({ namespace, name }: NonNullable<StatusError['resource']>): {
+  readonly namespace?: string;
+  readonly name: string;
+} {
+  const key = { name: clipped(name, 512) };
+  return namespace === undefined ? key : { ...key, namespace: clipped(namespace, 512) };
+}
+
 /** A StatusError as serialized google.rpc.Status with its details. */
 export function encodeStatus(error: StatusError): Uint8Array {
   const details = [

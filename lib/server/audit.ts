@@ -17,6 +17,11 @@ export interface AuditEntry {
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
+  /**
+   * Of a transaction or cast: how many operations it has. An accepted one has an entry for each object
+   * that it wrote, a refused one for its first few operations.
+   */
+  readonly operations?: number;
   /** `begin` of a stream; all else is told when it is over. */
   readonly stage: 'begin' | 'end';
   readonly code: StatusCode;

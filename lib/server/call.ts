@@ -1,3 +1,4 @@
+import type { StatusCode } from '../base/index.js';
 import type { JsonObject } from '../rpc/index.js';
 import type { Access, Identity } from './auth/index.js';
 
@@ -23,6 +24,8 @@ export interface RecordedAccess {
   readonly verb: string;
   readonly namespace: string;
   readonly name: string;
+  /** Of a part of a set: how many operations were asked for together. */
+  readonly operations?: number;
 }
 
 /** Who may call a custom method. */
@@ -45,8 +48,11 @@ export type MethodAccess =
       readonly type: 'request';
       /** Undefined: the handler judges each part of the request by itself. */
       demanded(request: JsonObject): Access | undefined;
-      /** One entry for each thing that the request asks for; must not throw. */
-      recorded(request: JsonObject): readonly RecordedAccess[];
+      /**
+       * Entries for what the request asked for, by how it ended. Of a refused request a bounded number,
+       * however large it is. Must not throw.
+       */
+      recorded(request: JsonObject, code: StatusCode): readonly RecordedAccess[];
     }
   /** No token needed. */
   | { readonly type: 'anonymous' };

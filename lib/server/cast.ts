@@ -6,6 +6,7 @@ import type { ServedKind } from './admission.js';
 import type { AccessControl, Identity } from './auth/index.js';
 import type { CallContext, CustomMethod } from './call.js';
 import { demandExpected } from './expected-object.js';
+import { recordedObjects } from './recorded-sets.js';
 import { type Admission, changedFields, type WriteRequest } from './writes.js';
 
 /** What the cast method needs. */
@@ -24,8 +25,12 @@ const triesMax = 8;
 export function castMethod(options: CastOptions): CustomMethod {
   return {
     id: 'CastService.Cast',
-    // Each object needs its own right, checked below.
-    access: { type: 'authenticated' },
+    access: {
+      type: 'request',
+      // Each object needs its own right, checked below.
+      demanded: () => undefined,
+      recorded: (request, code) => recordedObjects(options.served, request, code),
+    },
     handler: { type: 'unary', call: (context, request) => cast(options, context, request) },
   };
 }

@@ -35,6 +35,9 @@ export interface DispatcherOptions {
   readonly clock: Clock;
 }
 
+/** Characters of a name or namespace in the record. */
+const recordedCharactersMax = 512;
+
 /** A call before anybody is proven. */
 export interface Caller {
   readonly peer: Peer;
@@ -232,7 +235,8 @@ export class Dispatcher {
     const { audit, clock } = this.#options;
     if (!audit) return;
     const time = timestamp(clock);
-    for (const { verb, resource, namespace, name } of this.#rights.recorded(method, request)) {
+    for (const access of this.#rights.recorded(method, request, code)) {
+      const { verb, resource, namespace, name, operations } = access;
       if (!audit.wants(verb, code)) continue;
       audit.record({
         time,
@@ -244,8 +248,9 @@ export class Dispatcher {
         method: method.id,
         verb,
         resource,
-        namespace,
-        name,
+        namespace: clipped(namespace),
+        name: clipped(name),
+        ...(operations === undefined ? {} : { operations }),
         stage,
         code,
         reason,
@@ -253,4 +258,9 @@ export class Dispatcher {
       });
     }
   }
+}
+
+/** A text of a request as it is recorded: no stored name is longer, and what was refused may be. */
+function clipped(text: string): string {
+  return text.length <= recordedCharactersMax ? text : `${text.slice(0, recordedCharactersMax)}...`;
 }

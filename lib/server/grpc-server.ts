@@ -17,6 +17,7 @@ import {
 } from '../base/index.js';
 import {
   encodeStatus,
+  headerSized,
   type JsonObject,
   type MethodInfo,
   type SchemaRegistry,
@@ -240,7 +241,7 @@ export class GrpcServer {
   }
 
   #failure(method: MethodInfo, thrown: unknown): object {
-    const error = publicError(thrown);
+    const error = headerSized(publicError(thrown));
     if (error.code === 'Internal')
       this.#options.logger.error('request failed', { method: method.id, error: thrown });
     const metadata = new Metadata();

@@ -1,4 +1,4 @@
-import { StatusError } from '../base/index.js';
+import { type StatusCode, StatusError } from '../base/index.js';
 import {
   bodyField,
   isJsonObject,
@@ -61,9 +61,9 @@ export class MethodRights {
   }
 
   /** What a call is recorded as. */
-  recorded(method: MethodInfo, request: JsonObject): readonly RecordedAccess[] {
+  recorded(method: MethodInfo, request: JsonObject, code: StatusCode): readonly RecordedAccess[] {
     const access = this.#custom.get(method.id)?.access;
-    if (access?.type === 'request') return access.recorded(request);
+    if (access?.type === 'request') return access.recorded(request, code);
     const { resource, verb } = this.named(method);
     const done = request.reveal === true ? 'reveal' : verb;
     const name = this.nameIn(method, request);
@@ -92,9 +92,8 @@ export class MethodRights {
     };
   }
 
-  /** The object that a request is about, as far as it says; of a set the first ones. */
+  /** The object that a request is about, as far as it says. */
   nameIn(method: MethodInfo, request: JsonObject): string {
-    if (Array.isArray(request.objects)) return namesIn(request.objects);
     const name = textOf(request, 'name');
     if (name !== '' || !method.standard) return name;
     const body = request[bodyField(method.standard.kind)];
@@ -114,17 +113,6 @@ export class MethodRights {
 function verbOf(method: MethodInfo, access: MethodAccess): string {
   if (access.type === 'authenticated' && access.reads) return 'get';
   return (method.id.split('.')[1] ?? '').toLowerCase();
-}
-
-const namesMax = 20;
-
-function namesIn(objects: readonly unknown[]): string {
-  const names = objects.slice(0, namesMax).map((item) => {
-    const { kind, object } = isJsonObject(item) ? item : {};
-    const { namespace = 'default', name = '' } = isJsonObject(object) ? object : {};
-    return [kind, namespace, name].map((part) => String(part).slice(0, 64)).join('/');
-  });
-  return objects.length > namesMax ? `${names.join(' ')} ...` : names.join(' ');
 }
 
 /** `-` reaches into every namespace, so it needs a rule for all. */

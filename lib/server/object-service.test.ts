@@ -268,39 +268,6 @@ describe('transactions of the object service', () => {
     }
   });
 
-  it('each operation is recorded as what it did, with the outcome of all', async () => {
-    const stored = await lamp();
-    house.audited.length = 0;
-    await transact('everything', [
-      note(nextName()),
-      check(stored, { uid: stored.metadata.uid }),
-      on(stored, { type: 'UPDATE_STATUS', object: '{"on":true}' }),
-      on(stored, { type: 'DELETE_BY_NAME' }),
-    ]);
-    await verdictOf(transact('nobody', [on(stored, { type: 'DELETE_BY_NAME' })]));
-    const seen = house.audited.map(({ verb, resource, namespace, name, code }) =>
-      [verb, resource, namespace, name === stored.name ? 'it' : 'note', code].join(' '),
-    );
-    expect(seen).to.deep.equal([
-      'create notes home note OK',
-      'get lamps home it OK',
-      'update lamps/status home it OK',
-      'delete lamps home it OK',
-      'delete lamps home it PermissionDenied',
-    ]);
-    expect(new Set(house.audited.slice(0, 4).map(({ requestId }) => requestId)).size).to.equal(1);
-  });
-
-  it('a transaction of too many operations is recorded as one call, not as each of them', async () => {
-    house.audited.length = 0;
-    // Two bytes each in the message: a request of 4 MiB has two million of them.
-    const verdict = await verdictOf(transact('nobody', Array<JsonObject>(12_000).fill({})));
-    expect(verdict).to.equal('InvalidArgument TransactionTooLarge');
-    expect(house.audited.map(({ verb, code, reason }) => [verb, code, reason])).to.deep.equal([
-      ['transact', 'InvalidArgument', 'TransactionTooLarge'],
-    ]);
-  });
-
   it('small operations on large objects do not add up to an answer that fills the memory', async () => {
     const large = await lamp({ room: 'x'.repeat(1_000_000) });
     const { uid } = large.metadata;

@@ -1,12 +1,13 @@
-import { type Clock, hasCode, limits, StatusError } from '../base/index.js';
+import { type Clock, hasCode, StatusError } from '../base/index.js';
 import { formatCursor, revisionIn } from '../object/index.js';
-import { isJsonObject, type JsonObject, type StandardVerb, textOf } from '../rpc/index.js';
+import { type JsonObject, type StandardVerb, textOf } from '../rpc/index.js';
 import type { ObjectStore, StoreHealth } from '../store/index.js';
 import type { AccessControl } from './auth/index.js';
-import type { CallContext, CustomMethod, MethodAccess, RecordedAccess } from './call.js';
+import type { CallContext, CustomMethod, MethodAccess } from './call.js';
 import type { ExposedKinds } from './exposed-kinds.js';
-import { operationVerb, parseOperations } from './object-operations.js';
+import { parseOperations } from './object-operations.js';
 import { ObjectTransactions } from './object-transactions.js';
+import { recordedOperations } from './recorded-sets.js';
 import { type Resources, requestNamespace } from './resources.js';
 import type { WritePlanner } from './write-planner.js';
 
@@ -92,7 +93,7 @@ export function objectMethods(options: ObjectServiceOptions): readonly CustomMet
         type: 'request',
         // Each operation needs a right of its own, judged with it.
         demanded: () => undefined,
-        recorded: (request) => recordedOperations(kinds, request),
+        recorded: (request, code) => recordedOperations(kinds, request, code),
       },
       handler: {
         type: 'unary',
@@ -127,28 +128,6 @@ function readAccess(
       },
     ],
   };
-}
-
-/**
- * What a transaction is recorded as: one entry an operation, also of one that is malformed. One that
- * is refused for its size is one entry: an operation takes two bytes of a request, its entry hundreds.
- */
-function recordedOperations(kinds: ExposedKinds, request: JsonObject): readonly RecordedAccess[] {
-  const operations = Array.isArray(request.operations) ? request.operations : [];
-  if (operations.length > limits.transactionOperationsMax + limits.transactionChecksMax)
-    return [{ resource: '', verb: 'transact', namespace: '', name: '' }];
-  return operations.filter(isJsonObject).map((operation) => {
-    const { resource, verb } = operationVerb(
-      kinds.find(textOf(operation, 'kind'))?.kind.plural ?? '',
-      operation.type,
-    );
-    return {
-      resource,
-      verb,
-      namespace: textOf(operation, 'namespace'),
-      name: textOf(operation, 'name'),
-    };
-  });
 }
 
 /** Resolves once reads show this position. @throws StatusError OutOfRange (OtherStore, Ahead) */

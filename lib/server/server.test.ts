@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { invalid, statusCodes, StatusError } from '../base/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
 import { FakeClock } from '../testing/index.js';
-import { decodeStatus, encodeStatus } from '../rpc/index.js';
+import { decodeStatus, encodeStatus, headerSized } from '../rpc/index.js';
 import {
   Authenticator,
   Authorizer,
@@ -155,6 +155,34 @@ describe('errors on the wire', () => {
     expect(back.reason).to.equal('ValidationFailed');
     expect(back.violations).to.deep.equal(error.violations);
     expect(back.retryAfterMs).to.equal(1_500);
+  });
+
+  it('an error of any size fits into the headers of a gRPC answer', () => {
+    const long = '\u20ac'.repeat(100_000);
+    for (const violations of [
+      [{ field: long, description: long }],
+      Array.from({ length: 5_000 }, (_, n) => ({ field: `data.k${n}`, description: 'is wrong' })),
+    ]) {
+      const error = headerSized(
+        new StatusError({
+          code: 'InvalidArgument',
+          reason: 'ValidationFailed',
+          message: long,
+          violations,
+          resource: { kind: 'Secret', namespace: long, name: long },
+        }),
+      );
+      const bytes = Buffer.from(encodeStatus(error)).toString('base64').length;
+      expect(bytes + encodeURIComponent(error.message).length).to.be.below(16_384);
+      expect(error.message).to.match(/^\u20ac+\.\.\.$/);
+      expect([error.code, error.reason]).to.deep.equal(['InvalidArgument', 'ValidationFailed']);
+      expect(error.violations.length).to.be.at.least(1);
+    }
+    const small = invalid([{ field: 'a', description: 'b' }]);
+    expect({ ...headerSized(small), cause: undefined }).to.deep.equal({
+      ...small,
+      cause: undefined,
+    });
   });
 
   it('have the REST body of the design, and never the text of a foreign error', () => {

@@ -238,8 +238,9 @@ describe('rights in a running daemon', function () {
     );
     expect(lines.text).to.not.contain(sesame);
     expect(lines.text).to.not.contain(daemon.token);
-    const cast = lines.found.find((l) => l.name === 'Configmap/default/in-a-set');
-    expect(cast).to.include({ verb: 'cast', subject: 'root', code: 'OK' });
+    const cast = lines.found.find((l) => l.name === 'in-a-set');
+    expect(cast).to.include({ verb: 'cast', resource: 'configmaps', namespace: 'default' });
+    expect(cast).to.include({ subject: 'root', code: 'OK', operations: 1 });
     expect(about[0]).to.include({ method: 'SecretService.Create', namespace: 'default' });
   });
 });

@@ -1,0 +1,90 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { silentLogger } from 'kedge';
+import type { AuditEntry } from 'kedge/server';
+import { AuditLog } from './audit-log.js';
+import { PrometheusMetrics } from './prometheus-metrics.js';
+
+const entry = (subject: string, name: string): AuditEntry => ({
+  time: '2026-01-01T00:00:00.000Z',
+  requestId: 'r',
+  subject,
+  tokenId: '',
+  peer: '127.0.0.1',
+  transport: 'grpc',
+  method: 'VolumeService.Delete',
+  verb: 'delete',
+  resource: 'volumes',
+  namespace: 'default',
+  name,
+  stage: 'end',
+  code: 'PermissionDenied',
+  reason: 'PermissionDenied',
+  durationMs: 1,
+});
+
+type Line = Partial<AuditEntry> & { readonly dropped?: number };
+
+describe('audit log', () => {
+  let directory: string;
+  let metrics: PrometheusMetrics;
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'kedge-audit-'));
+  });
+  beforeEach(() => {
+    metrics = new PrometheusMetrics();
+  });
+  after(() => rm(directory, { recursive: true, force: true }));
+  const open = (file: string, warnings: unknown[] = []): AuditLog =>
+    new AuditLog({
+      file: join(directory, file),
+      scope: 'writes',
+      logger: {
+        ...silentLogger,
+        warn: (...told) => void warnings.push(told),
+        error: (...told) => void warnings.push(told),
+      },
+      metrics,
+      waitingMax: 100,
+    });
+  const lines = async (file: string): Promise<readonly Line[]> =>
+    (await readFile(join(directory, file), 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Line);
+
+  it('a flood of one subject, or of callers without a proof, keeps the entries of others', async () => {
+    for (const flooder of ['mallory', '']) {
+      const file = `flood-${flooder}.jsonl`;
+      const warnings: unknown[] = [];
+      const log = open(file, warnings);
+      // The first entry is on its way to the disk; all that come in this turn wait for it.
+      log.record(entry('ann', 'first'));
+      for (let n = 0; n < 20; n += 1) log.record(entry('ann', `a${n}`));
+      for (let n = 0; n < 30_000; n += 1) log.record(entry(flooder, `m${n}`));
+      log.record(entry('bob', 'last'));
+      await log.close();
+      const found = await lines(file);
+      const of = (subject: string) => found.filter((line) => line.subject === subject);
+      expect(of('ann').length, flooder).to.equal(21);
+      expect(of('bob').length, flooder).to.equal(1);
+      expect(of(flooder).at(-1)?.name).to.equal('m29999');
+      const told = found.reduce((sum, line) => sum + (line.dropped ?? 0), 0);
+      expect(told + of(flooder).length).to.equal(30_000);
+      expect(warnings.length).to.equal(1);
+      expect(JSON.stringify(warnings)).to.contain(String(told));
+    }
+    expect(await metrics.text()).to.match(/^audit_entries_dropped_total\{cause="full"\} \d+$/m);
+  });
+
+  it('entries that the disk refuses are counted, and told once it takes some', async () => {
+    const warnings: unknown[] = [];
+    const log = open('missing/audit.jsonl', warnings);
+    log.record(entry('ann', 'lost'));
+    await log.close();
+    expect(await metrics.text()).to.contain('audit_entries_dropped_total{cause="unwritable"} 1');
+    expect(JSON.stringify(warnings)).to.contain('could not be written');
+  });
+});
