@@ -13,80 +13,15 @@ import {
   seededRandom,
 } from 'kedge';
 import { FakeClock, settle } from 'kedge/testing';
-import {
-  type Driver,
-  DriverError,
-  type DriverErrorKind,
-  type DriverRegistry,
-  noSnapshots,
-} from '@kedge/driver-sdk';
 import { claimOf, UsedParameters, VolumeManager } from '../agent/index.js';
 import { type Instance, secrets, storageClasses, type Volume, volumes } from '../kinds/index.js';
 import { parameterResolver, placeOf, Sealer } from '../secret/index.js';
+import { PlayedDriver } from '../testing/played-driver.js';
+import { instanceOf } from '../testing/storage-world.js';
 import { volumeFinalizer } from './admission.js';
 import { rearm, volumeController } from './controller.js';
 
-/** A driver that does what the test says and counts. */
-class PlayedDriver {
-  readonly calls: string[] = [];
-  fails: DriverErrorKind | undefined;
-  /** Errors of single calls. */
-  failsOn: Partial<Record<string, DriverErrorKind>> = {};
-  /** Attaching waits for it. */
-  attaching: Promise<void> = Promise.resolve();
-  /** Calls with the token they came with. */
-  readonly tokens: (readonly [string, string | undefined])[] = [];
-
-  registry(): DriverRegistry {
-    const call = (name: string): Promise<void> => {
-      this.calls.push(name);
-      const fails = this.failsOn[name] ?? this.fails;
-      // A message of its own each time, as providers' request ids make them.
-      if (fails) return Promise.reject(new DriverError(fails, `call ${this.calls.length}`));
-      return Promise.resolve();
-    };
-    const driver: Driver = {
-      name: 'played',
-      capabilities: () => ({
-        accessModes: ['ReadWriteOnce'],
-        snapshots: false,
-        clone: false,
-        expand: true,
-        onlineExpand: true,
-        blockDevice: false,
-        topologyKeys: [],
-        sensitiveParameters: [],
-        ownsData: true,
-      }),
-      validateParameters: () => [],
-      provision: ({ sizeBytes }) => call('provision').then(() => ({ handle: 'h', sizeBytes })),
-      observe: () => call('observe').then(() => ({ handle: 'h', sizeBytes: undefined })),
-      delete: () => call('delete'),
-      attach: async () => {
-        await call('attach');
-        await this.attaching;
-        return { devicePath: '' };
-      },
-      detach: ({ parameters }) => {
-        this.tokens.push(['detach', parameters['token']]);
-        return call('detach');
-      },
-      mount: () => call('mount').then(() => ({ path: '/volume' })),
-      unmount: () => call('unmount'),
-      expand: ({ sizeBytes }) =>
-        call('expand').then(() => ({ sizeBytes, fileSystemPending: false })),
-      ...noSnapshots('played'),
-    };
-    return { names: ['played'], get: () => Promise.resolve(driver) };
-  }
-}
-
 const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
-
-function instanceOf(name: string): Instance {
-  const metadata = { uid: name, resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
-  return { name, namespace: 'default', service: name, ordinal: 0, template: {}, metadata };
-}
 
 /** Keeps what was logged. */
 function keepingLogger(lines: (LogFields & { readonly msg: string })[]): Logger {
@@ -274,12 +209,12 @@ describe('volume controller', () => {
     await mine.ensure(instance, mount);
     await write('rotated', 2);
     await mine.releaseAll('default/i-0');
-    expect(driver.tokens.at(-1)).to.deep.equal(['detach', 'rotated']);
+    expect(driver.tokenOf('detach')).to.equal('rotated');
     await mine.ensure(instance, mount);
     await store.deleteByName(secrets, { namespace, name: 'token' });
     await settle();
     await mine.releaseAll('default/i-0');
-    expect(driver.tokens.at(-1)).to.deep.equal(['detach', 'rotated']);
+    expect(driver.tokenOf('detach')).to.equal('rotated');
     expect((await volume())?.status).to.equal('Available');
     expect(await readdir(directory)).to.deep.equal([]);
     // Also when the daemon was killed in between, and nowhere in plaintext.
@@ -291,7 +226,7 @@ describe('volume controller', () => {
     await settle();
     const after = new VolumeManager({ ...parts, logger, mayMount: false, used: used() });
     await after.releaseAll('default/i-0');
-    expect(driver.tokens.at(-1)).to.deep.equal(['detach', 'last']);
+    expect(driver.tokenOf('detach')).to.equal('last');
     await rm(directory, { recursive: true });
   });
 

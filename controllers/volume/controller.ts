@@ -10,7 +10,6 @@ import {
   sourceSnapshot,
 } from '../kinds/index.js';
 import { backoff, keyOfVolume, type VolumeControllerOptions } from './effects.js';
-import { nextPhase } from './phases.js';
 import { VolumeReconciler } from './reconciler.js';
 
 /** The volume controller: provisioning, retries, reclaim; woken by volumes, classes, services and secrets. */
@@ -55,16 +54,11 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     );
 }
 
-/** Arms a Failed volume again with a fresh count of attempts. */
+/** Arms a Failed volume again with a fresh count of attempts; it is Provisioning once its intent is stored. */
 export async function rearm(store: ObjectStore, volume: Volume): Promise<Volume | undefined> {
   return modifyStatus(store, volumes, keyOfVolume(volume), (current) =>
     current.status === 'Failed' && !current.handle
-      ? {
-          status: nextPhase('Failed', 'rearmed'),
-          attempts: 0,
-          failureMessage: '',
-          reason: 'Retried',
-        }
+      ? { attempts: 0, failedWith: '', reason: 'Retried' }
       : undefined,
   );
 }

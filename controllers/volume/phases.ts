@@ -192,9 +192,16 @@ export const transitions = [
   {
     id: 'V22',
     from: 'Pending',
-    event: 'ownerGone',
-    to: 'Released',
-    then: 'not while a snapshot is being made',
+    event: 'abandoned',
+    to: 'None',
+    then: 'its service is gone and it has no handle: no policy has data to retain',
+  },
+  {
+    id: 'V22',
+    from: 'Failed',
+    event: 'abandoned',
+    to: 'None',
+    then: 'the same; a driver that was called deletes what it may have made',
   },
   {
     id: 'V23',

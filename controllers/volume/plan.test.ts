@@ -63,11 +63,38 @@ describe('volume plan', () => {
       situation({ status: 'Bound', deleting: true, attachments }),
       'waitForUsers',
     ],
-    ['V23 policy delete reclaims', situation({ status: 'Available', deleting: true }), 'reclaim'],
+    [
+      'V23 policy delete reclaims',
+      situation({ status: 'Available', deleting: true, handle: 'h' }),
+      'reclaim',
+    ],
     [
       'V25 policy retain forgets',
-      situation({ status: 'Released', deleting: true, reclaimPolicy: 'retain' }),
+      situation({ status: 'Released', deleting: true, handle: 'h', reclaimPolicy: 'retain' }),
       'forget',
+    ],
+    [
+      'deletion of a Failed volume that no driver was asked to make calls none',
+      situation({ status: 'Failed', deleting: true }),
+      'forget',
+    ],
+    [
+      'deletion of a Failed volume that a driver was asked to make asks it, whatever the policy',
+      situation({ status: 'Failed', deleting: true, driver: 'local', reclaimPolicy: 'retain' }),
+      'reclaim',
+    ],
+    [
+      'V22 owner gone before anything was made: it goes',
+      situation({ status: 'Failed', ownerService: 'default/s' }, { ownerAlive: false }),
+      'abandon',
+    ],
+    [
+      'V22 owner gone while it is lost: its handle is kept',
+      situation(
+        { status: 'Failed', handle: 'h', ownerService: 'default/s' },
+        { ownerAlive: false },
+      ),
+      'release',
     ],
     [
       'Failed with the same inputs waits',

@@ -33,7 +33,9 @@ export type VolumeAction =
   /** Delete the data, then the object. */
   | { readonly type: 'reclaim' }
   /** The object goes, the data stays. */
-  | { readonly type: 'forget' };
+  | { readonly type: 'forget' }
+  /** Asks for the deletion of a volume that never held data, since its service is gone. */
+  | { readonly type: 'abandon' };
 
 /** Reason of a volume that its provider does not have any more. */
 export const lostReason = 'VolumeLost';
@@ -53,28 +55,39 @@ function inUse(volume: Volume): boolean {
   return (volume.attachments?.length ?? 0) > 0 || (volume.snapshotsInFlight?.length ?? 0) > 0;
 }
 
+function hasHandle(volume: Volume): boolean {
+  return (volume.handle ?? '') !== '';
+}
+
+/**
+ * Whether a driver may have been called to make the volume: its name is stored with the intent, in the
+ * commit before the first call, and never cleared.
+ */
+function handedOver(volume: Volume): boolean {
+  return hasHandle(volume) || (volume.driver ?? '') !== '';
+}
+
 function planDeletion({ volume, storageClass }: VolumeSituation): VolumeAction {
   if (volume.attachments?.some((attachment) => attachment.state === 'Detaching'))
     return { type: 'detach' };
   if (inUse(volume)) return { type: 'waitForUsers' };
   switch (volume.status ?? 'Pending') {
-    case 'Pending':
-      // No intent was stored, so no driver was called.
-      return { type: 'forget' };
     case 'Provisioning':
       // V9: to a known outcome first, else what is being made would leak.
       return { type: 'provision' };
     case 'Stalled':
       return { type: 'observe' };
+    case 'Pending':
     case 'Failed':
-      // It never held data, but a try may have left something behind: that is not kept.
-      if (!volume.handle) return { type: 'reclaim' };
-      break;
     case 'Available':
     case 'Bound':
     case 'Released':
       break;
   }
+  // What was never handed to a driver needs none to be deleted, and neither its class nor its secrets.
+  if (!handedOver(volume)) return { type: 'forget' };
+  // It never held data, but a try may have left something behind: that is not kept.
+  if (!hasHandle(volume)) return { type: 'reclaim' };
   return volume.neverUsed === true || effectivePolicy(volume, storageClass) === 'delete'
     ? { type: 'reclaim' }
     : { type: 'forget' };
@@ -93,12 +106,12 @@ export function planVolume(situation: VolumeSituation): VolumeAction {
   if (volume.metadata.deletionRequestedAt !== undefined) return planDeletion(situation);
   const phase = volume.status ?? 'Pending';
   const owned = (volume.ownerService ?? '') !== '';
-  const hasHandle = (volume.handle ?? '') !== '';
   if (volume.attachments?.some((attachment) => attachment.state === 'Detaching'))
     return { type: 'detach' };
   if (owned && !ownerAlive && !inUse(volume)) {
-    if (phase === 'Available' || phase === 'Failed' || phase === 'Pending')
-      return { type: 'release' };
+    if (!hasHandle(volume) && (phase === 'Pending' || phase === 'Failed'))
+      return { type: 'abandon' };
+    if (phase === 'Available' || phase === 'Failed') return { type: 'release' };
   }
   switch (phase) {
     case 'Pending':
@@ -109,7 +122,7 @@ export function planVolume(situation: VolumeSituation): VolumeAction {
       // With an attachment the node's agent is the one who can see how it ended.
       return (volume.attachments?.length ?? 0) > 0 ? { type: 'none' } : { type: 'observe' };
     case 'Failed':
-      if (hasHandle)
+      if (hasHandle(volume))
         return volume.reason === lostReason && situation.lookDue
           ? { type: 'look' }
           : { type: 'recheckLater' };
@@ -117,7 +130,9 @@ export function planVolume(situation: VolumeSituation): VolumeAction {
         ? { type: 'recheckLater' }
         : { type: 'startProvisioning', event: 'rearmed' };
     case 'Released':
-      if (owned && ownerAlive && hasHandle) return { type: 'takeBack' };
+      // Without a handle there is nothing to keep; its service, if it is back, makes it anew.
+      if (owned && !hasHandle(volume) && !inUse(volume)) return { type: 'abandon' };
+      if (owned && ownerAlive) return { type: 'takeBack' };
       return effectivePolicy(volume, storageClass) === 'delete' && !inUse(volume)
         ? { type: 'reclaim' }
         : { type: 'none' };

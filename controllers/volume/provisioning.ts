@@ -11,12 +11,18 @@ import {
   StatusError,
   type StatusUpdate,
 } from 'kedge';
-import { DriverError, type ProvisionResult, type SnapshotIdentity } from '@kedge/driver-sdk';
+import {
+  DriverError,
+  errorClasses,
+  type ProvisionResult,
+  type SnapshotIdentity,
+} from '@kedge/driver-sdk';
 import {
   nodes,
   type Snapshot,
   snapshots,
   sourceSnapshot,
+  type StorageClass,
   type Volume,
   volumes,
 } from '../kinds/index.js';
@@ -40,13 +46,29 @@ export class Provisioning {
     this.#effects = effects;
   }
 
-  /** V3, V10: the intent is stored before the driver is called, so that a crash in between leaks nothing. */
-  async start(situation: VolumeSituation, event: 'resolved' | 'rearmed'): Promise<Result> {
+  /**
+   * V3, V10: the intent is stored before the driver is called, so that a crash in between leaks nothing;
+   * and after the secrets were found, so that a volume without an intent is one that no driver knows.
+   */
+  async start(
+    situation: VolumeSituation,
+    event: 'resolved' | 'rearmed',
+    request: Request,
+  ): Promise<Result> {
     const { volume, storageClass } = situation;
     const { options } = this.#effects;
     if (!storageClass) return this.failed(situation, 'provision', classMissing(volume));
-    const driver = await options.drivers.get(storageClass.driver);
-    const keys = driver?.capabilities().topologyKeys ?? [];
+    let driver;
+    try {
+      requireSameDriver(volume, storageClass);
+      ({ driver } = await this.#effects.prepare(situation, request.signal));
+    } catch (thrown) {
+      // Anything else is nobody's failure yet: tried again with the controller's backoff.
+      if (thrown instanceof DriverError && errorClasses[thrown.kind] === 'final')
+        return this.failed(situation, 'provision', thrown);
+      throw thrown;
+    }
+    const keys = driver.capabilities().topologyKeys;
     const all = options.manager.informer(nodes).lister.list();
     const choice = chooseTopology(storageClass, all, keys, options.node);
     if (choice.type === 'none') return this.#wait(volume, 'TopologyUnsatisfied', choice.message);
@@ -223,13 +245,7 @@ export class Provisioning {
     const since = Date.parse(volume.metadata.updatedAt);
     const leftMs = since + recheckMs - this.#effects.options.clock.now();
     if (leftMs > 0 || (volume.handle ?? '') !== '') return requeueAfter(Math.max(leftMs, 60_000));
-    await this.#effects.write(volume, {
-      status: nextPhase('Failed', 'rearmed'),
-      attempts: 0,
-      failureMessage: '',
-      failedWith: '',
-      reason: 'Rechecking',
-    });
+    await this.#effects.write(volume, { attempts: 0, failedWith: '', reason: 'Rechecking' });
     return done();
   }
 
@@ -283,6 +299,18 @@ export class Provisioning {
       return done();
     }
   }
+}
+
+/**
+ * What a try may have made is with the driver that the volume was begun with.
+ * @throws DriverError InvalidParameters when the class names another driver by now
+ */
+function requireSameDriver({ driver = '' }: Volume, storageClass: StorageClass): void {
+  if (driver === '' || driver === storageClass.driver) return;
+  throw new DriverError(
+    'InvalidParameters',
+    `its class "${storageClass.name}" has driver ${storageClass.driver} now, the volume was begun with ${driver}; delete the volume and create it again`,
+  );
 }
 
 /** V9: deleted before anybody could use it, so there is no data that a policy could retain. */

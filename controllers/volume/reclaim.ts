@@ -29,13 +29,8 @@ export class Reclaim {
    */
   async reclaim(situation: VolumeSituation, request: Request): Promise<Result> {
     const { volume } = situation;
-    const { store } = this.#effects.options;
-    if (!isDeleting(volume)) {
-      // V23 for an owned volume whose service is gone: the object goes with its data.
-      const { resourceVersion } = volume.metadata;
-      await store.delete(volumes, volume, { resourceVersion });
-      return done();
-    }
+    // V23 for an owned volume whose service is gone: the object goes with its data.
+    if (!isDeleting(volume)) return this.requestDeletion(volume);
     const startedAt = this.#effects.now;
     try {
       const { driver, context } = await this.#effects.prepare(situation, request.signal);
@@ -44,6 +39,13 @@ export class Reclaim {
       return this.#failed(situation, thrown, startedAt);
     }
     return this.forget(volume);
+  }
+
+  /** Asks for the deletion of a volume as it was looked at. @throws StatusError Aborted when it changed. */
+  async requestDeletion(volume: Volume): Promise<Result> {
+    const { resourceVersion } = volume.metadata;
+    await this.#effects.options.store.delete(volumes, volume, { resourceVersion });
+    return done();
   }
 
   async #failed(situation: VolumeSituation, thrown: unknown, startedAt: string): Promise<Result> {
@@ -60,7 +62,7 @@ export class Reclaim {
       ...(final || phase === 'Failed'
         ? {
             status: nextPhase(phase === 'Bound' ? 'Available' : phase, 'deleteFailed'),
-            failureMessage: error.message,
+            failureMessage: messageWithRemedy(situation, error),
           }
         : {}),
     });
@@ -96,4 +98,10 @@ export class Reclaim {
       },
     ]);
   }
+}
+
+/** Without its class a volume that was not provisioned has captured no parameters to delete it with. */
+function messageWithRemedy({ volume, storageClass }: VolumeSituation, error: DriverError): string {
+  if (storageClass || volume.handle || error.kind !== 'InvalidParameters') return error.message;
+  return `${error.message}; its storage class "${volume.storageClassName}" is gone: create it again as it was, and the deletion goes on`;
 }

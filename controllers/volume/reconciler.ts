@@ -62,7 +62,7 @@ export class VolumeReconciler {
       case 'recheckLater':
         return this.#provisioning.recheck(volume);
       case 'startProvisioning':
-        return this.#provisioning.start(situation, action.event);
+        return this.#provisioning.start(situation, action.event, request);
       case 'provision':
         return this.#provisioning.provision(situation, request);
       case 'observe':
@@ -77,6 +77,8 @@ export class VolumeReconciler {
         return this.#move(volume, 'ownerGone', 'OwnerGone', 'its service is gone');
       case 'takeBack':
         return this.#move(volume, 'ownerBack', 'OwnerBack', 'its service is back');
+      case 'abandon':
+        return this.#reclaim.requestDeletion(volume);
       case 'reclaim':
         return this.#reclaim.reclaim(situation, request);
       case 'forget':
@@ -103,6 +105,8 @@ export class VolumeReconciler {
       `volume@${volume.metadata.generation}`,
       `class@${storageClass?.metadata.resourceVersion ?? 'missing'}`,
       ...versions,
+      // Backoff of what came before does not hold back a deletion.
+      ...(isDeleting(volume) ? ['deleting'] : []),
     ].join(' ');
     const ownerAlive = owner !== undefined && !isDeleting(owner);
     const lookAt = this.#looks.get(volume.metadata.uid);

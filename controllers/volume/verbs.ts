@@ -51,6 +51,11 @@ async function reuse(parts: ApiParts, request: JsonObject): Promise<JsonObject> 
       'NotReleased',
       `${label} is ${volume.metadata.deletionRequestedAt ? 'being deleted' : (volume.status ?? 'Pending')}; only a Released one that nobody uses can be used again`,
     );
+  if ((volume.handle ?? '') === '')
+    throw failedPrecondition(
+      'NotProvisioned',
+      `${label} was never provisioned, so it has no data to be used again; delete it and create it anew`,
+    );
   const key = { namespace: volume.namespace, name: volume.name };
   const { uid, resourceVersion } = volume.metadata;
   const now = await parts.store.updateStatus(

@@ -1,0 +1,75 @@
+import {
+  type Driver,
+  DriverError,
+  type DriverErrorKind,
+  type DriverRegistry,
+  noSnapshots,
+} from '@kedge/driver-sdk';
+
+/** A driver that does as the test says, and counts. */
+export class PlayedDriver {
+  readonly calls: string[] = [];
+  /** Error of every call. */
+  fails: DriverErrorKind | undefined;
+  /** Errors of single calls. */
+  failsOn: Partial<Record<string, DriverErrorKind>> = {};
+  /** Attaching waits for it. */
+  attaching: Promise<void> = Promise.resolve();
+  /** Calls with the token they came with. */
+  readonly tokens: (readonly [string, string | undefined])[] = [];
+  /** Uids of the volumes that the provider has. */
+  readonly made = new Set<string>();
+
+  registry(): DriverRegistry {
+    const call = (name: string, token?: string): Promise<void> => {
+      this.calls.push(name);
+      this.tokens.push([name, token]);
+      const fails = this.failsOn[name] ?? this.fails;
+      // A message of its own each time, as providers' request ids make them.
+      if (fails) return Promise.reject(new DriverError(fails, `call ${this.calls.length}`));
+      return Promise.resolve();
+    };
+    const driver: Driver = {
+      name: 'played',
+      capabilities: () => ({
+        accessModes: ['ReadWriteOnce'],
+        snapshots: false,
+        clone: false,
+        expand: true,
+        onlineExpand: true,
+        blockDevice: false,
+        topologyKeys: [],
+        sensitiveParameters: [],
+        ownsData: true,
+      }),
+      validateParameters: () => [],
+      provision: async ({ sizeBytes, volume, parameters }) => {
+        await call('provision', parameters['token']);
+        this.made.add(volume.uid);
+        return { handle: 'h', sizeBytes };
+      },
+      observe: () => call('observe').then(() => ({ handle: 'h', sizeBytes: undefined })),
+      delete: async ({ volume, parameters }) => {
+        await call('delete', parameters['token']);
+        this.made.delete(volume.uid);
+      },
+      attach: async ({ parameters }) => {
+        await call('attach', parameters['token']);
+        await this.attaching;
+        return { devicePath: '' };
+      },
+      detach: ({ parameters }) => call('detach', parameters['token']),
+      mount: () => call('mount').then(() => ({ path: '/volume' })),
+      unmount: ({ parameters }) => call('unmount', parameters['token']),
+      expand: ({ sizeBytes }) =>
+        call('expand').then(() => ({ sizeBytes, fileSystemPending: false })),
+      ...noSnapshots('played'),
+    };
+    return { names: ['played'], get: () => Promise.resolve(driver) };
+  }
+
+  /** The token of the last call of a name. */
+  tokenOf(name: string): string | undefined {
+    return this.tokens.findLast(([call]) => call === name)?.[1];
+  }
+}

@@ -1,0 +1,186 @@
+import { randomBytes } from 'node:crypto';
+import {
+  type Logger,
+  Manager,
+  MemoryEngine,
+  type NewObject,
+  type ObjectStore,
+  openStore,
+  seededRandom,
+} from 'kedge';
+import { FakeClock, settle } from 'kedge/testing';
+import { type UsedParameters, VolumeManager } from '../agent/index.js';
+import {
+  type Instance,
+  secrets,
+  services,
+  storageClasses,
+  type Volume,
+  volumes,
+} from '../kinds/index.js';
+import { parameterResolver, placeOf, Sealer } from '../secret/index.js';
+import { volumeController, volumeFinalizer } from '../volume/index.js';
+import { PlayedDriver } from './played-driver.js';
+
+/** What a world is made with. */
+export interface StorageWorldOptions {
+  /** Default: nothing is logged. */
+  readonly logger?: Logger;
+  /** Default: kept in memory. */
+  readonly used?: () => UsedParameters;
+}
+
+/** The volume controller and a node's volume manager over a real store, a played driver and a fake clock. */
+export class StorageWorld {
+  readonly clock = new FakeClock();
+  readonly driver = new PlayedDriver();
+  readonly sealer = new Sealer(randomBytes(32));
+  readonly #options: StorageWorldOptions;
+  #store: ObjectStore | undefined;
+  #manager: Manager | undefined;
+  #volumeManager: VolumeManager | undefined;
+
+  private constructor(options: StorageWorldOptions) {
+    this.#options = options;
+  }
+
+  /** With a class `c` whose policy is delete. */
+  static async start(options: StorageWorldOptions = {}): Promise<StorageWorld> {
+    const world = new StorageWorld(options);
+    world.#store = await openStore({ engine: new MemoryEngine(), clock: world.clock });
+    await world.store.create(storageClasses, {
+      name: 'c',
+      driver: 'played',
+      reclaimPolicy: 'delete',
+    });
+    await world.#run();
+    return world;
+  }
+
+  get store(): ObjectStore {
+    return present(this.#store);
+  }
+
+  get volumeManager(): VolumeManager {
+    return present(this.#volumeManager);
+  }
+
+  async #run(): Promise<void> {
+    const { clock, driver, sealer, store } = this;
+    const { logger, used } = this.#options;
+    const random = seededRandom(1);
+    const manager = new Manager({ store, clock, random });
+    const common = {
+      store,
+      manager,
+      clock,
+      random,
+      logger: logger ?? silent,
+      node: 'n',
+      drivers: driver.registry(),
+      resolver: parameterResolver(manager.informer(secrets).lister, sealer),
+    };
+    manager.addController(volumeController(common));
+    this.#volumeManager = new VolumeManager({
+      ...common,
+      mountRoot: '/mounts',
+      mayMount: false,
+      ...(used ? { used: used() } : {}),
+    });
+    this.#manager = manager;
+    await manager.start();
+    await settle();
+  }
+
+  /** What a kill of the daemon and its next start leave: the store, and nothing of memory. */
+  async restart(): Promise<void> {
+    await this.#stopManager();
+    await this.#run();
+  }
+
+  async #stopManager(): Promise<void> {
+    const stopping = present(this.#manager).stop(0);
+    await this.clock.advance(10_000);
+    await stopping;
+  }
+
+  async stop(): Promise<void> {
+    await this.#stopManager();
+    await this.store.close();
+  }
+
+  /** A volume `default/v` of 1 GiB in class `c`, unless `more` says otherwise. */
+  async createVolume(more: Partial<NewObject<Volume>> = {}): Promise<void> {
+    await this.store.create(volumes, {
+      namespace: 'default',
+      name: 'v',
+      storageClassName: 'c',
+      size: '1Gi',
+      accessMode: 'ReadWriteOnce',
+      metadata: { finalizers: [volumeFinalizer] },
+      ...more,
+    });
+    await settle();
+  }
+
+  async volume(name = 'v'): Promise<Volume | undefined> {
+    return this.store.get(volumes, { namespace: 'default', name });
+  }
+
+  async deleteVolume(name = 'v'): Promise<void> {
+    await this.store.deleteByName(volumes, { namespace: 'default', name });
+    await settle();
+  }
+
+  /** A service without instances: nothing runs it here. */
+  async createService(name: string): Promise<void> {
+    await this.store.create(services, { namespace: 'default', name, scale: 1 });
+    await settle();
+  }
+
+  async deleteService(name: string): Promise<void> {
+    await this.store.deleteByName(services, { namespace: 'default', name });
+    await settle();
+  }
+
+  /** Creates or replaces the secret `default/<name>` with one key, `key`. */
+  async writeSecret(name: string, value: string): Promise<void> {
+    const key = { namespace: 'default', name };
+    const before = await this.store.get(secrets, key);
+    const place = { ...key, version: (before?.version ?? 0) + 1 };
+    const data = { key: this.sealer.seal(value, placeOf(place, 'key')) };
+    if (before) await this.store.update(secrets, { ...before, ...place, data });
+    else await this.store.create(secrets, { ...place, data });
+    await settle();
+  }
+
+  async deleteSecret(name: string): Promise<void> {
+    await this.store.deleteByName(secrets, { namespace: 'default', name });
+    await settle();
+  }
+}
+
+/** Replica 0 of the service `service`, as far as the volume manager looks at it. */
+export function instanceOf(service: string): Instance {
+  const metadata = {
+    uid: service,
+    resourceVersion: '1',
+    generation: 1,
+    createdAt: '',
+    updatedAt: '',
+  };
+  return { name: service, namespace: 'default', service, ordinal: 0, template: {}, metadata };
+}
+
+const silent: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silent,
+};
+
+function present<T>(value: T | undefined): T {
+  if (value === undefined) throw new TypeError('the world is not started');
+  return value;
+}
