@@ -2,6 +2,7 @@ import { type FieldViolation, invalid, jsonEqual } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
 import { dataViolations } from '../data-map.js';
 import type { Secret } from '../kinds/index.js';
+import { neededByDeletions } from './deletion-need.js';
 import { isSealed, mask, type Sealer } from './sealer.js';
 
 /** Where a value of a secret is stored; its associated data. */
@@ -59,6 +60,7 @@ export function secretRules(sealer: Sealer): AdmissionRules<Secret> {
       );
       return Promise.resolve({ ...object, data: sealed, version });
     },
+    neededWhileTerminating: neededByDeletions,
     present(secret, reveal) {
       const data = reveal
         ? openSecret(sealer, secret)

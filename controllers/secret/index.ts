@@ -4,11 +4,10 @@ export {
   maskParameters,
   type ParameterResolver,
   parameterResolver,
-  referencedSecrets,
   referenceViolations,
   sealParameters,
 } from './parameters.js';
-export { parseReference } from './reference.js';
+export { parseReference, referencedSecrets } from './reference.js';
 export { keyVerbs } from './verbs.js';
 export { KeyRotation, type KeyRotationOptions, type KeySource } from './key-rotation.js';
 export { isSealed, mask, sealedBody, Sealer } from './sealer.js';

@@ -120,16 +120,3 @@ export async function referenceViolations(
   }
   return violations;
 }
-
-/** The secrets that parameters refer to, as `<namespace>/<name>`. */
-export function referencedSecrets(
-  parameters: Parameters | undefined,
-  namespace: string,
-): readonly string[] {
-  return Object.values(parameters ?? {}).flatMap((value) => {
-    const parsed = parseReference(value, namespace);
-    return parsed.type === 'reference'
-      ? [`${parsed.reference.namespace}/${parsed.reference.name}`]
-      : [];
-  });
-}

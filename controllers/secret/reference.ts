@@ -31,3 +31,16 @@ export function parseReference(
   const [, name = '', namespace = consumerNamespace, key = ''] = match;
   return { type: 'reference', reference: { namespace, name, key } };
 }
+
+/** The secrets that parameters refer to, as `<namespace>/<name>`. */
+export function referencedSecrets(
+  parameters: Readonly<Record<string, string>> | undefined,
+  namespace: string,
+): readonly string[] {
+  return Object.values(parameters ?? {}).flatMap((value) => {
+    const parsed = parseReference(value, namespace);
+    return parsed.type === 'reference'
+      ? [`${parsed.reference.namespace}/${parsed.reference.name}`]
+      : [];
+  });
+}

@@ -32,6 +32,11 @@ export interface AdmissionRules<T extends ApiObject = ApiObject> {
     object: T,
     options: Readonly<Record<string, unknown>>,
   ): Promise<void>;
+  /**
+   * Whether an object may be written into a namespace that is being deleted, since something there
+   * waits for it. Absent: nothing may.
+   */
+  neededWhileTerminating?(context: AdmissionContext, object: T): Promise<boolean>;
   /** Why objects of this kind can't be cast, with the way out. Absent: they can. */
   readonly castRefusal?: string;
   /** Finalizers every new object gets. */

@@ -220,7 +220,7 @@ export class Admission {
       staged.has(id) ? Promise.resolve(staged.get(id)) : store.get(kind, key);
     const before = mode === 'create' ? undefined : await find();
     if (mode === 'update' && !before) throw notFound({ kind: kind.kind, ...key });
-    await this.#demandNamespace(context, kind, given.namespace);
+    await this.#demandNamespace(context, served, given);
     const whole = withStatus(kind, given, before);
     const object = rules.prepare ? await rules.prepare(context, whole, before) : whole;
     const found = [
@@ -234,9 +234,10 @@ export class Admission {
 
   async #demandNamespace(
     context: AdmissionContext,
-    kind: AnyKind,
-    namespace: string | undefined,
+    { kind, rules }: ServedKind,
+    object: ApiObject,
   ): Promise<void> {
+    const { namespace } = object;
     if (kind.scope === 'Cluster' || namespace === undefined) return;
     const spaces = this.#options.served.get(this.#options.namespaceKind);
     if (!spaces) return;
@@ -248,12 +249,13 @@ export class Admission {
         message: `namespace "${namespace}" does not exist; create it, or set ensureNamespace`,
         resource: { kind: 'Namespace', name: namespace },
       });
-    if (space.metadata?.deletionRequestedAt !== undefined)
-      throw new StatusError({
-        code: 'FailedPrecondition',
-        reason: 'NamespaceTerminating',
-        message: `namespace "${namespace}" is being deleted: nothing can be written into it`,
-      });
+    if (space.metadata?.deletionRequestedAt === undefined) return;
+    if (await rules.neededWhileTerminating?.(context, object)) return;
+    throw new StatusError({
+      code: 'FailedPrecondition',
+      reason: 'NamespaceTerminating',
+      message: `namespace "${namespace}" is being deleted: only what its content waits for can be written into it`,
+    });
   }
 
   #immutable(
