@@ -129,6 +129,12 @@ export class NodeVolumes {
     await rmdir(this.#binds(volume)).catch(() => undefined);
   }
 
+  /** Whether something is mounted where the volume would be. */
+  async isStaged(volume: Volume): Promise<boolean> {
+    const target = this.staging(volume);
+    return (await readMountTable()).some((entry) => entry.target === target);
+  }
+
   /** Unmounts and detaches: nobody here uses it any more. @throws DriverError; then it stays attached. */
   async takeAway(volume: Volume, driver: Driver, call: CallContext): Promise<void> {
     const handle = volume.handle ?? '';

@@ -1,7 +1,7 @@
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { jsonEqual, type Logger, messageOf } from 'kedge';
-import type { Parameters } from '@kedge/driver-sdk';
+import { DriverError, type Parameters } from '@kedge/driver-sdk';
 import type { Sealer } from '../secret/index.js';
 
 /** Where used parameters outlive the daemon. */
@@ -24,25 +24,31 @@ export class UsedParameters {
     this.#options = options;
   }
 
-  /** Notes what a volume is used with. @param wanted the same with references not resolved */
-  async keep(uid: string, parameters: Parameters, wanted: Parameters): Promise<void> {
+  /**
+   * Keeps what a volume is about to be used with; resolves when it survives a crash of the machine.
+   * @throws DriverError Unavailable when it can't be written: a volume must not be attached without it
+   */
+  async keep(uid: string, parameters: Parameters): Promise<void> {
     if (jsonEqual(this.#known.get(uid), parameters)) return;
+    if (this.#options) await this.#write(this.#options, uid, parameters);
     this.#known.set(uid, parameters);
-    // Without anything confidential they can always be had again.
-    if (!this.#options || jsonEqual(parameters, wanted)) return;
-    const { directory, sealer, logger } = this.#options;
-    const file = join(directory, uid);
+  }
+
+  async #write(
+    { directory, sealer }: UsedParametersOptions,
+    uid: string,
+    parameters: Parameters,
+  ): Promise<void> {
     const sealed = sealer.seal(JSON.stringify(parameters), placeOf(uid));
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      await writeFile(`${file}.new`, sealed, { mode: 0o600 });
-      await rename(`${file}.new`, file);
-    } catch (error) {
-      // The mount goes on: it is only missed if the secret goes, and the daemon dies, before the unmount.
-      logger.warn('the parameters of a mount could not be kept', {
-        uid,
-        error: messageOf(error),
-      });
+      await replaceFile(join(directory, uid), sealed);
+    } catch (cause) {
+      throw new DriverError(
+        'Unavailable',
+        `the parameters that it is used with can't be kept in ${directory}: ${messageOf(cause)}`,
+        { cause },
+      );
     }
   }
 
@@ -75,4 +81,21 @@ export class UsedParameters {
 
 function placeOf(uid: string): string {
   return `mounted/${uid}`;
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  const file = await open(`${path}.new`, 'w', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(`${path}.new`, path);
+  const directory = await open(dirname(path));
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
 }

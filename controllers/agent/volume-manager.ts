@@ -1,26 +1,18 @@
 import { type Clock, type Logger, type Manager, type ObjectStore } from 'kedge';
-import {
-  type CallContext,
-  type Driver,
-  DriverError,
-  type DriverRegistry,
-  type Parameters,
-  type RunCommand,
-  runCommand,
-} from '@kedge/driver-sdk';
+import { DriverError, type DriverRegistry, type RunCommand, runCommand } from '@kedge/driver-sdk';
 import {
   type Instance,
   type InstanceMount,
-  storageClasses,
   type Volume,
   type VolumeMount,
   volumes,
 } from '../kinds/index.js';
 import type { ParameterResolver } from '../secret/index.js';
 import { volumeOfMount } from '../service/index.js';
-import { driverCall, fileSystemPending, identityOf, keyOfVolume } from '../volume/index.js';
+import { fileSystemPending, keyOfVolume } from '../volume/index.js';
 import { AttachmentRecords } from './attachment-records.js';
 import { KeyedWork } from './keyed-work.js';
+import { NodeCalls } from './node-calls.js';
 import { NodeVolumes } from './node-volumes.js';
 import { UsedParameters } from './used-parameters.js';
 import { tearDownVolumes } from './volume-teardown.js';
@@ -84,11 +76,13 @@ export class VolumeManager {
   readonly #leaving = new Map<string, Promise<boolean>>();
   /** Parameters as they were at mount, for a teardown that can't resolve them any more. */
   readonly #used: UsedParameters;
+  readonly #calls: NodeCalls;
   #listener: (claim: string) => void = () => undefined;
 
   constructor(options: VolumeManagerOptions) {
     this.#options = options;
     this.#used = options.used ?? new UsedParameters();
+    this.#calls = new NodeCalls({ ...options, used: this.#used });
     this.#records = new AttachmentRecords(options);
     const { mountRoot, logger } = options;
     const mayMount = options.mayMount ?? process.getuid?.() === 0;
@@ -184,10 +178,10 @@ export class VolumeManager {
       if (!volume) return waiting('VolumeNotReady', `${label} does not exist any more`);
       const obstacle = this.#obstacle(volume, claim, label);
       if (obstacle) return obstacle;
-      await this.#records.reserve(volume, claim);
       try {
         const prepared = await this.#limited(async (signal) => {
-          const { driver, call } = await this.#context(volume, signal);
+          const { driver, call } = await this.#calls.toAttach(volume, signal);
+          await this.#records.reserve(volume, claim);
           return this.#node.bring(volume, mount, claim, driver, call);
         });
         await this.#records.bound(volume, claim, prepared);
@@ -217,27 +211,6 @@ export class VolumeManager {
     }
   }
 
-  async #context(
-    volume: Volume,
-    signal: AbortSignal,
-  ): Promise<{ driver: Driver; call: CallContext }> {
-    const { drivers, manager, resolver, node } = this.#options;
-    const live = manager.informer(storageClasses).lister.get(volume.storageClassName);
-    const { driver, parameters: wanted } = await driverCall(drivers, volume, live);
-    const { uid } = volume.metadata;
-    let parameters: Parameters;
-    try {
-      parameters = resolver.resolve(wanted, volume.namespace);
-      await this.#used.keep(uid, parameters, wanted);
-    } catch (error) {
-      // Specification 5.3.2: rather the value used at mount time than none.
-      const used = await this.#used.find(uid);
-      if (!used) throw error;
-      parameters = used;
-    }
-    return { driver, call: { volume: identityOf(volume), parameters, node, signal } };
-  }
-
   /** Grows file systems of a claim's volumes that wait for it; what can't grow mounted waits on. */
   async growPending(claim: string): Promise<void> {
     const growing = this.held(claim)
@@ -250,7 +223,7 @@ export class VolumeManager {
     const mine = volume.attachments?.find((a) => a.claim === claim && a.state === 'Attached');
     if (!mine) return;
     const pending = await this.#limited(async (signal) => {
-      const { driver, call } = await this.#context(volume, signal);
+      const { driver, call } = await this.#calls.whileHeld(volume, signal);
       return this.#node.grow(volume, mine.devicePath ?? '', driver, call);
     });
     if (!pending) await this.#records.grown(volume);
@@ -296,8 +269,9 @@ export class VolumeManager {
         await this.#limited(async (signal) => {
           await this.#node.unbind(volume, claim, signal);
           if (here) return;
-          const { driver, call } = await this.#context(volume, signal);
-          await this.#node.takeAway(volume, driver, call);
+          const mounted = await this.#node.isStaged(volume);
+          const leaving = await this.#calls.toDetach(volume, claim, mounted, signal);
+          if (leaving) await this.#node.takeAway(volume, leaving.driver, leaving.call);
         });
       } catch (thrown) {
         if (thrown instanceof DriverError) await this.#records.failed(volume, 'detach', thrown);

@@ -1,0 +1,116 @@
+import { jsonEqual, type Manager } from 'kedge';
+import {
+  type CallContext,
+  type Driver,
+  DriverError,
+  type DriverRegistry,
+  type Parameters,
+} from '@kedge/driver-sdk';
+import { storageClasses, type Volume } from '../kinds/index.js';
+import type { ParameterResolver } from '../secret/index.js';
+import { driverCall, identityOf } from '../volume/index.js';
+import type { UsedParameters } from './used-parameters.js';
+
+/** What {@link NodeCalls} works with. */
+export interface NodeCallsOptions {
+  readonly manager: Manager;
+  readonly drivers: DriverRegistry;
+  readonly resolver: ParameterResolver;
+  readonly node: string;
+  readonly used: UsedParameters;
+}
+
+/** A driver, and the context to call it with. */
+export interface NodeCall {
+  readonly driver: Driver;
+  readonly call: CallContext;
+}
+
+/** Driver calls for volumes of this node: with which credentials, and whether one can be made at all. */
+export class NodeCalls {
+  readonly #options: NodeCallsOptions;
+
+  constructor(options: NodeCallsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * A call whose credentials are kept for the detach. It is made before the reservation, so that a
+   * claim which holds a volume can let go of it whatever becomes of the secret.
+   * @throws DriverError InvalidParameters naming the missing secret; Unavailable when nothing can be kept
+   */
+  async toAttach(volume: Volume, signal: AbortSignal): Promise<NodeCall> {
+    const { resolver, used } = this.#options;
+    const { driver, wanted } = await this.#wanted(volume);
+    let parameters: Parameters;
+    try {
+      parameters = resolver.resolve(wanted, volume.namespace);
+    } catch (error) {
+      return this.#asUsed(volume, driver, signal, error);
+    }
+    const { sensitiveParameters } = driver.capabilities();
+    const confidential = sensitiveParameters.length > 0 || !jsonEqual(parameters, wanted);
+    if (confidential) await used.keep(volume.metadata.uid, parameters);
+    return this.#call(volume, driver, parameters, signal);
+  }
+
+  /**
+   * A call for a volume that this node holds. Specification 5.3.2: rather the value used at mount
+   * time than none.
+   * @throws DriverError InvalidParameters naming the missing secret when no value was used
+   */
+  async whileHeld(volume: Volume, signal: AbortSignal): Promise<NodeCall> {
+    const { driver, wanted } = await this.#wanted(volume);
+    try {
+      const parameters = this.#options.resolver.resolve(wanted, volume.namespace);
+      return this.#call(volume, driver, parameters, signal);
+    } catch (error) {
+      return this.#asUsed(volume, driver, signal, error);
+    }
+  }
+
+  /**
+   * A call to take a volume from a claim; undefined for a reservation that came no further: the
+   * credentials of an attach are kept before its first call, so with none kept there was no call.
+   * @param mounted whether the volume is mounted on this node
+   * @throws DriverError as {@link whileHeld}
+   */
+  async toDetach(
+    volume: Volume,
+    claim: string,
+    mounted: boolean,
+    signal: AbortSignal,
+  ): Promise<NodeCall | undefined> {
+    try {
+      return await this.whileHeld(volume, signal);
+    } catch (error) {
+      if (!(error instanceof DriverError)) throw error;
+      const mine = volume.attachments?.find((attachment) => attachment.claim === claim);
+      if (mounted || mine?.state !== 'Reserved') throw error;
+      return undefined;
+    }
+  }
+
+  async #wanted(volume: Volume): Promise<{ readonly driver: Driver; readonly wanted: Parameters }> {
+    const { drivers, manager } = this.#options;
+    const live = manager.informer(storageClasses).lister.get(volume.storageClassName);
+    const { driver, parameters } = await driverCall(drivers, volume, live);
+    return { driver, wanted: parameters };
+  }
+
+  async #asUsed(
+    volume: Volume,
+    driver: Driver,
+    signal: AbortSignal,
+    unresolved: unknown,
+  ): Promise<NodeCall> {
+    const used = await this.#options.used.find(volume.metadata.uid);
+    if (!used) throw unresolved;
+    return this.#call(volume, driver, used, signal);
+  }
+
+  #call(volume: Volume, driver: Driver, parameters: Parameters, signal: AbortSignal): NodeCall {
+    const { node } = this.#options;
+    return { driver, call: { volume: identityOf(volume), parameters, node, signal } };
+  }
+}
