@@ -299,6 +299,8 @@ describe('types from one kind', () => {
           return 0;
         case 'requeueAfter':
           return result.delayMs;
+        case 'pending':
+          return result.pollAfterMs;
         case 'retry':
           return 1;
         case 'fail':

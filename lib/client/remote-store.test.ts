@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { limits, StatusError } from '../base/index.js';
-import { done, newController, reconcileRecords } from '../controller/index.js';
+import { done, effectRecords, newController } from '../controller/index.js';
 import { LeaderElector } from '../election/index.js';
 import { SharedInformer } from '../informer/index.js';
 import { type ApiObject, kindOf, matchFields } from '../object/index.js';
@@ -316,11 +316,12 @@ describe('a store in another process', () => {
       const store = await house.connect();
       const keys: string[] = [];
       let fail = true;
+      const lamp = await store.create(lamps, { name: 'a' });
       const controller = newController({
         name: 'pay',
         store,
         reconcile: async (context) => {
-          await context.effect('pay', async (idempotencyKey) => {
+          await context.effect(lamps, lamp, 'pay', async (idempotencyKey) => {
             keys.push(idempotencyKey);
             if (fail) throw new Error('no answer');
             return idempotencyKey;
@@ -332,10 +333,8 @@ describe('a store in another process', () => {
       const other = await house.restored();
       controller.enqueue({ name: 'a' });
       await eventually('the first call', () => keys.length > 0);
-      await eventually(
-        'its record',
-        async () => (await store.list(reconcileRecords)).items.length > 0,
-      );
+      const recorded = async () => (await store.list(effectRecords)).items.length > 0;
+      await eventually('its record', recorded);
       await house.stop();
       await house.store.close();
       await house.start(other);

@@ -362,6 +362,11 @@ export class Controller {
         this.#causes.note(key, { type: 'timer' });
         this.#queue.addAfter(key, result.delayMs, result.priority ?? priority);
         break;
+      case 'pending':
+        this.#queue.forget(key);
+        this.#causes.note(key, { type: 'timer' });
+        this.#queue.addAfter(key, result.pollAfterMs, priority);
+        break;
       case 'retry': {
         this.#stats.errors += 1;
         this.#causes.note(key, { type: 'retry' });

@@ -4,9 +4,11 @@ import { findCondition, type KindWithConditions, parseKey, setCondition } from '
 import type { ObjectStore } from '../store/index.js';
 import type { CauseRegistry } from './causes.js';
 import type { Request } from './context.js';
-import { Journal, type Json } from './journal.js';
+import { Effects } from './effects.js';
+import { Journal } from './journal.js';
+import { effectOperations } from './effect-guard.js';
 import type { OwnWrites } from './own-writes.js';
-import { isRequeue, requireResult, type Result } from './result.js';
+import { isWait, requireResult, type Result } from './result.js';
 import { runTransaction, type Transaction, type Written } from './transaction.js';
 
 /** Waits from this long on survive a restart; shorter ones are over before it is. */
@@ -38,6 +40,8 @@ export interface Restored {
 export class Durability {
   readonly #options: DurabilityOptions;
   readonly #journal: Journal;
+  /** External calls of the controller's runs. */
+  readonly effects: Effects;
   /** Revision that a key's runs wrote last, by kind: the next run must not see anything older. */
   readonly #wroteAt = new Map<string, ReadonlyMap<string, number>>();
   /** Keys whose object is known not to be stalled: nothing needs to be read to say so again. */
@@ -53,18 +57,23 @@ export class Durability {
       );
     this.#options = options;
     this.#storeId = options.store.storeId;
-    this.#journal = new Journal(options.store, options.controller, options.random);
+    this.#journal = new Journal(options.store, options.controller);
+    this.effects = new Effects({ ...options, journal: this.#journal });
   }
 
   /** What an earlier process left behind; a time that has passed means at once. */
   async load(): Promise<readonly Restored[]> {
     const now = this.#options.clock.now();
-    return (await this.#journal.load()).map(({ key, dueAt, failures, effects }) => {
-      // An effect under way is taken up at once: its run never ended.
-      const at = effects ? now : dueAt;
+    // A run that called an effect never ended, or waits: it is taken up at once, or when it is due.
+    const restored = new Map<string, Restored>();
+    for (const key of await this.effects.load())
+      restored.set(key, { key, failures: 0, delayMs: 0 });
+    for (const { key, dueAt, failures, effects } of await this.#journal.load()) {
+      const at = effects ? now : (dueAt ?? (restored.has(key) ? now : undefined));
       const delayMs = at === undefined ? undefined : Math.max(0, at - now);
-      return { key, failures: failures ?? 0, delayMs };
-    });
+      restored.set(key, { key, failures: failures ?? 0, delayMs });
+    }
+    return [...restored.values()];
   }
 
   /** True while the key's last run wrote something that {@link awaitOwnWrites} has not confirmed. */
@@ -110,7 +119,7 @@ export class Durability {
   ): Promise<R> {
     const { store, clock } = this.#options;
     const dueOf = (result: unknown): number | undefined => {
-      if (!isRequeue(result)) return undefined;
+      if (!isWait(result)) return undefined;
       requireResult(result);
       return durableDue(result, clock);
     };
@@ -118,23 +127,18 @@ export class Durability {
     const result = await runTransaction(
       store,
       work,
-      (made) => this.#journal.settled(key, dueOf(made)),
+      async (made, attempt) => [
+        ...this.#journal.settled(key, dueOf(made)),
+        ...(await effectOperations(store, attempt, this.effects.given(key))),
+      ],
       (written) => this.#note(key, written, request),
     ).catch((error: unknown) => {
       this.#journal.doubt(key);
       throw error;
     });
     this.#journal.committed(key, { dueAt: dueOf(result) });
+    this.effects.committed(key);
     return result;
-  }
-
-  /** See ReconcileContext.effect. */
-  effect<R extends Json>(
-    key: string,
-    name: string,
-    call: (idempotencyKey: string) => Promise<R>,
-  ): Promise<R> {
-    return this.#journal.effect(key, name, call);
   }
 
   #note(key: string, written: readonly Written[], request: Request): void {
@@ -153,6 +157,7 @@ export class Durability {
   async settle(key: string, result: Result): Promise<void> {
     const dueAt = durableDue(result, this.#options.clock);
     // A run that ends without a transaction leaves its effects for the next one to use.
+    await this.effects.settle(key);
     await this.#write(key, dueAt, undefined);
     await this.#condition(key, result);
   }
@@ -201,6 +206,7 @@ export class Durability {
 
   /** After a retry: a long wait and the count survive a restart. */
   async remember(key: string, result: Result, delayMs: number, failures: number): Promise<void> {
+    await this.effects.settle(key);
     await this.#condition(key, result);
     if (delayMs < durableMs) return;
     await this.#write(key, this.#options.clock.now() + delayMs, failures);
@@ -232,6 +238,12 @@ function deleteOldest(entries: Map<string, unknown> | Set<string>): void {
 }
 
 function durableDue(result: Result, clock: Clock): number | undefined {
-  if (result.type !== 'requeueAfter' || result.delayMs < durableMs) return undefined;
-  return clock.now() + result.delayMs;
+  const waitMs =
+    result.type === 'requeueAfter'
+      ? result.delayMs
+      : result.type === 'pending'
+        ? result.pollAfterMs
+        : 0;
+  // A shorter wait for an effect needs no timer: its record wakes the key after a restart.
+  return waitMs < durableMs ? undefined : clock.now() + waitMs;
 }

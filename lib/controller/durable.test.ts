@@ -7,6 +7,7 @@ import { FakeClock, RecordingMetrics, settle } from '../testing/index.js';
 import {
   type Controller,
   describeCauses,
+  effectRecords,
   done,
   fail,
   newController,
@@ -193,7 +194,9 @@ describe('controller with a store', () => {
     const calls: string[] = [];
     beforeEach(() => (calls.length = 0));
     const provision = (die: (at: string) => void) => async (context: ReconcileContext) => {
-      const handle = await context.effect('provision', async (idempotencyKey) => {
+      const lit = await store.get(lamps, context.key);
+      if (!lit) return done();
+      const handle = await context.effect(lamps, lit, 'provision', async (idempotencyKey) => {
         calls.push(idempotencyKey);
         die('in call');
         return { handle: `vol-${calls.length}` };
@@ -219,7 +222,7 @@ describe('controller with a store', () => {
       await settle();
       expect(calls).to.have.length(1);
       expect((await store.get(lamps, lamp))?.lit).to.equal(true);
-      expect((await store.list(reconcileRecords)).items).to.deep.equal([]);
+      expect((await store.list(effectRecords)).items).to.deep.equal([]);
     });
 
     it('a crash in the call calls again under the same idempotency key', async () => {
@@ -240,7 +243,9 @@ describe('controller with a store', () => {
       let died = false;
       const both = async (context: ReconcileContext): Promise<Result> => {
         const call = (id: string) => (calls.push(id), Promise.resolve(id));
-        await Promise.all(['disk', 'address'].map((name) => context.effect(name, call)));
+        const hall = (await store.get(lamps, lamp))!;
+        const names = ['disk', 'address'];
+        await Promise.all(names.map((name) => context.effect(lamps, hall, name, call)));
         if (!died) throw new Error('killed');
         return context.txn(() => done());
       };
@@ -252,7 +257,7 @@ describe('controller with a store', () => {
       await crash(both);
       await settle();
       expect(calls).to.have.length(2);
-      expect((await store.list(reconcileRecords)).items).to.deep.equal([]);
+      expect((await store.list(effectRecords)).items).to.deep.equal([]);
     });
 
     it('after a write of unknown outcome the record is read again, whichever way it went', async () => {
@@ -261,7 +266,7 @@ describe('controller with a store', () => {
         const append = engine.append.bind(engine);
         let fail = true;
         engine.append = async (records) => {
-          const intent = records.some(({ bytes }) => bytes.includes('ReconcileRecord'));
+          const intent = records.some(({ bytes }) => bytes.includes('EffectRecord'));
           if (!fail || !intent) return append(records);
           fail = false;
           if (happened) await append(records);
@@ -275,7 +280,7 @@ describe('controller with a store', () => {
         expect(store.health().state).to.equal('serving');
         expect((await store.get(lamps, { name }))?.lit, `happened: ${happened}`).to.equal(true);
         expect(new Set(calls).size, 'one idempotency key an object').to.be.at.most(2);
-        expect((await store.list(reconcileRecords)).items).to.deep.equal([]);
+        expect((await store.list(effectRecords)).items).to.deep.equal([]);
         engine.append = append;
         if (!happened) await manager.stop(0);
       }

@@ -23,8 +23,18 @@ export {
   type GarbageCollectorOptions,
   newGarbageCollector,
 } from './garbage-collector.js';
-export { type Json, type ReconcileRecord, reconcileRecords } from './journal.js';
+export type {
+  EffectCall,
+  EffectOperation,
+  EffectOutcome,
+  EffectPending,
+  EffectStart,
+  Json,
+  OperationIds,
+} from './effect.js';
+export { type EffectRecord, effectRecords, type EffectState } from './effect-records.js';
+export { type ReconcileRecord, reconcileRecords } from './journal.js';
 export * from './predicates.js';
 export { reconcileObject } from './reconcile-object.js';
-export { done, fail, requeueAfter, retry, type Result } from './result.js';
+export { done, fail, pending, requeueAfter, retry, type Result } from './result.js';
 export type { Transaction } from './transaction.js';

@@ -1,18 +1,9 @@
-import type { Random } from '../base/index.js';
 import { type AnyKind, type ApiObject, defineKind, jsonEqual } from '../object/index.js';
 import type { ObjectStore, Operation } from '../store/index.js';
+import type { Json } from './effect.js';
 
-/** JSON that an effect may answer. */
-export type Json =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly Json[]
-  | { readonly [key: string]: Json };
-
-/** An external call: asked for under its key, and answered once `result` is there. */
-interface Effect {
+/** An external call as an earlier release kept it, by key and not by object. */
+interface EarlierEffect {
   readonly idempotencyKey: string;
   readonly done: boolean;
   readonly result?: Json;
@@ -26,7 +17,8 @@ export interface ReconcileRecord extends ApiObject {
   readonly dueAt?: number;
   /** Failures in a row. */
   readonly failures?: number;
-  readonly effects?: Readonly<Record<string, Effect>>;
+  /** Only in records of earlier releases; see {@link Journal.earlierEffect}. */
+  readonly effects?: Readonly<Record<string, EarlierEffect>>;
 }
 
 /**
@@ -46,24 +38,20 @@ const sameTimeMs = 1_000;
 
 type Memory = Pick<ReconcileRecord, 'dueAt' | 'failures' | 'effects'>;
 
-/** Timers, failures and effects of one controller, durable. */
+/** Timers and failures of one controller, durable. */
 export class Journal {
   readonly #store: ObjectStore;
   readonly #controller: string;
-  readonly #random: Random;
   /** What the store holds; this controller is the only writer. */
   readonly #memories = new Map<string, Memory>();
   /** Keys whose last write failed: only the store can tell whether it happened. */
   readonly #uncertain = new Set<string>();
-  /** Effects under way by key: several of one run are written one after the other. */
-  readonly #tails = new Map<string, Promise<void>>();
   /** Of the store that the memories were read from. */
   #storeId: string;
 
-  constructor(store: ObjectStore, controller: string, random: Random) {
+  constructor(store: ObjectStore, controller: string) {
     this.#store = store;
     this.#controller = controller;
-    this.#random = random;
     this.#storeId = store.storeId;
   }
 
@@ -117,7 +105,7 @@ export class Journal {
     return { operations: this.#change(key, next), next };
   }
 
-  /** The run is over and its object says what the effects brought: they are forgotten. */
+  /** The run is over and its object says what came of it. */
   settled(key: string, dueAt: number | undefined): readonly Operation[] {
     return this.#change(key, { dueAt, failures: undefined, effects: undefined });
   }
@@ -138,36 +126,28 @@ export class Journal {
     this.#keep(key, next);
   }
 
-  /** See ReconcileContext.effect. */
-  async effect<R extends Json>(
+  /**
+   * The effect that an earlier release has kept for the key, with the operations that forget it: the
+   * caller writes them together with a record of its own. Undefined when there is none, or when it was
+   * written before the object was created, so that it belongs to another one of the name.
+   */
+  async earlierEffect(
     key: string,
     name: string,
-    call: (idempotencyKey: string) => Promise<R>,
-  ): Promise<R> {
+    createdAt: string,
+  ): Promise<(EarlierEffect & { readonly operations: readonly Operation[] }) | undefined> {
     await this.refresh(key);
-    const known = this.#memories.get(key)?.effects?.[name];
-    if (known?.done) return known.result as R;
-    const idempotencyKey = known?.idempotencyKey ?? this.#random.uuid();
-    if (!known) await this.#saveEffect(key, name, { idempotencyKey, done: false });
-    const result = await call(idempotencyKey);
-    await this.#saveEffect(key, name, { idempotencyKey, done: true, result });
-    return result;
+    const known = this.#memories.get(key);
+    const effect = known?.effects?.[name];
+    if (!known || !effect) return undefined;
+    const record = await this.#store.get(reconcileRecords, { name: this.#name(key) });
+    if (!record || record.metadata.updatedAt < createdAt) return undefined;
+    return { ...effect, operations: this.#change(key, without(known, name)) };
   }
 
-  #saveEffect(key: string, name: string, effect: Effect): Promise<void> {
-    const save = async (): Promise<void> => {
-      const before = this.#memories.get(key);
-      const next = { ...before, effects: { ...before?.effects, [name]: effect } };
-      await this.write(key, this.#change(key, next), next);
-    };
-    const saved = (this.#tails.get(key) ?? Promise.resolve()).then(save);
-    const tail = saved
-      .catch(() => undefined)
-      .then(() => {
-        if (this.#tails.get(key) === tail) this.#tails.delete(key);
-      });
-    this.#tails.set(key, tail);
-    return saved;
+  /** The operations of {@link earlierEffect} are committed. */
+  forgotEarlierEffect(key: string, name: string): void {
+    this.#keep(key, without(this.#memories.get(key) ?? {}, name));
   }
 
   #name(key: string): string {
@@ -190,6 +170,11 @@ export class Journal {
     const object = { name, controller: this.#controller, key, ...wanted };
     return [{ op: isEmpty(before) ? 'create' : 'overwrite', kind, object }];
   }
+}
+
+function without(known: Memory, name: string): Memory {
+  const others = Object.entries(known.effects ?? {}).filter(([other]) => other !== name);
+  return memory(known.dueAt, known.failures, Object.fromEntries(others));
 }
 
 function memory(

@@ -4,6 +4,7 @@ import type { Result } from './result.js';
 const results: Readonly<Record<Result['type'], string>> = {
   done: 'success',
   requeueAfter: 'requeue_after',
+  pending: 'pending',
   retry: 'error',
   fail: 'terminal_error',
 };

@@ -1,5 +1,6 @@
 import { StatusError } from '../base/index.js';
 import { isPriority, priorityMax } from '../workqueue/index.js';
+import { type EffectPending, pollAfterProblem } from './effect.js';
 
 /** How a reconcile ended; the only things a reconciler may say. A throw is `retry`. */
 export type Result =
@@ -11,6 +12,8 @@ export type Result =
       /** Absent: the one the key came with. */
       readonly priority?: number;
     }
+  /** An operation outside goes on; see `effect`. */
+  | EffectPending
   | { readonly type: 'retry'; readonly error: unknown }
   | { readonly type: 'fail'; readonly reason: string; readonly message: string };
 
@@ -27,6 +30,15 @@ export function requeueAfter(delayMs: number, priority?: number): Result {
   return { type: 'requeueAfter', delayMs, ...(priority === undefined ? {} : { priority }) };
 }
 
+/**
+ * An operation outside goes on: look again after `pollAfterMs`, 100 or more. Neither a failure nor an
+ * attempt is counted. The key is woken after a restart too: at the time when that is a minute or more
+ * ahead, else at once. Another value makes the run a `retry`.
+ */
+export function pending(pollAfterMs: number): Result {
+  return { type: 'pending', pollAfterMs };
+}
+
 /** Something failed that may pass: again after backoff. */
 export function retry(error: unknown): Result {
   return { type: 'retry', error };
@@ -37,7 +49,7 @@ export function fail(reason: string, message: string): Result {
   return { type: 'fail', reason, message };
 }
 
-const ways = 'return done(), requeueAfter(ms), retry(error) or fail(reason, message)';
+const ways = 'return done(), requeueAfter(ms), pending(ms), retry(error) or fail(reason, message)';
 
 /**
  * What a reconciler gave back, if it is a {@link Result}; else a `retry` whose error names what is
@@ -48,10 +60,13 @@ export function checkedResult(value: unknown): Result {
   return problem === undefined ? (value as Result) : retry(invalidResult(problem));
 }
 
-/** True for a value that only {@link requeueAfter} makes, valid or not. */
-export function isRequeue(value: unknown): value is Result & { readonly type: 'requeueAfter' } {
-  if (typeof value !== 'object' || value === null) return false;
-  return 'type' in value && value.type === 'requeueAfter' && 'delayMs' in value;
+/** True for a value that only {@link requeueAfter} or {@link pending} makes, valid or not. */
+export function isWait(value: unknown): value is Result & { readonly type: Wait } {
+  if (typeof value !== 'object' || value === null || !('type' in value)) return false;
+  return (
+    (value.type === 'requeueAfter' && 'delayMs' in value) ||
+    (value.type === 'pending' && 'pollAfterMs' in value)
+  );
 }
 
 /** @throws StatusError InvalidArgument for a result that {@link checkedResult} would make a retry. */
@@ -60,11 +75,13 @@ export function requireResult(value: Result): void {
   if (problem !== undefined) throw invalidResult(problem);
 }
 
+type Wait = 'requeueAfter' | 'pending';
 type Problem = string | undefined;
 
 const fields: Readonly<Record<Result['type'], (value: Record<string, unknown>) => Problem>> = {
   done: () => undefined,
   retry: () => undefined,
+  pending: ({ pollAfterMs }) => pollAfterProblem(pollAfterMs),
   requeueAfter: ({ delayMs, priority }) => {
     if (typeof delayMs !== 'number' || !Number.isFinite(delayMs) || delayMs < 0)
       return `requeueAfter has the delay ${String(delayMs)}; give milliseconds, a finite number, 0 or more`;

@@ -32,6 +32,10 @@ const wrong: Readonly<Record<string, { readonly given: unknown; readonly says: s
     given: { type: 'requeueAfter', delayMs: '5' },
     says: 'requeueAfter has the delay 5',
   },
+  'a poll at once': {
+    given: { type: 'pending', pollAfterMs: 0 },
+    says: 'pending has pollAfterMs 0; give milliseconds, a finite number, 100 or more',
+  },
   'half a priority': { given: requeueAfter(1, 0.5), says: 'requeueAfter has the priority 0.5' },
   'a priority out of range': { given: requeueAfter(1, 5_000), says: 'the priority 5000' },
   'a failure without a reason': { given: { type: 'fail' }, says: 'fail needs a reason' },

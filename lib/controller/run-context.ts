@@ -1,9 +1,9 @@
 import { type Clock, type Logger, StatusError } from '../base/index.js';
-import { type ObjectKey, parseKey } from '../object/index.js';
+import { type ApiObject, type Kind, type ObjectKey, parseKey } from '../object/index.js';
 import type { Cause, CauseRegistry } from './causes.js';
 import type { ReconcileContext } from './context.js';
 import type { Durability } from './durability.js';
-import type { Json } from './journal.js';
+import type { EffectCall, EffectOperation, EffectOutcome, Json, OperationIds } from './effect.js';
 import type { Transaction } from './transaction.js';
 
 /** What a run is made of. */
@@ -83,8 +83,32 @@ export class RunContext implements ReconcileContext {
     return this.#store().txn(this.#init.key, this, work);
   }
 
-  effect<R extends Json>(name: string, call: (idempotencyKey: string) => Promise<R>): Promise<R> {
-    return this.#store().effect(this.#init.key, name, call);
+  effect<T extends ApiObject, R extends Json>(
+    kind: Kind<T>,
+    object: T,
+    name: string,
+    call: EffectCall<R>,
+  ): Promise<R>;
+  effect<T extends ApiObject, R extends Json>(
+    kind: Kind<T>,
+    object: T,
+    name: string,
+    operation: EffectOperation<R>,
+  ): Promise<EffectOutcome<R>>;
+  effect<T extends ApiObject>(
+    kind: Kind<T>,
+    object: T,
+    name: string,
+    how: EffectCall<Json> | EffectOperation<Json>,
+  ): Promise<Json | EffectOutcome<Json>> {
+    const { key } = this.#init;
+    const { effects } = this.#store();
+    if (typeof how === 'function') return effects.call(key, kind, object, name, how);
+    return effects.operate(key, kind, object, name, how);
+  }
+
+  operations<T extends ApiObject>(kind: Kind<T>, object: T): OperationIds {
+    return this.#store().effects.ids(this.#init.key, kind, object);
   }
 
   /** The controller stops: whoever listens to the signal is told. */

@@ -22,6 +22,7 @@ import {
   type OperationResult,
   type Precondition,
 } from '../store/index.js';
+import { type EffectObject, effectObject, wasRecordOvertaken } from './effect-records.js';
 
 /** Times that conflicting work is done again before the conflict is given back. */
 const triesMax = 16;
@@ -64,6 +65,25 @@ export interface Transaction {
   delete<T extends ApiObject>(kind: Kind<T>, object: T): void;
   /** Deletes whatever object has this name. */
   deleteByName<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): void;
+  /**
+   * Forgets an effect of this object, whatever its state: the caller has seen what became of the call,
+   * for example that nothing was made. No-op when there is none.
+   */
+  forgetEffect<T extends ApiObject>(kind: Kind<T>, object: T, name: string): void;
+}
+
+/** What an attempt has gathered, for what is committed with it. */
+export interface Gathered {
+  readonly writes: readonly Operation[];
+  readonly forgotten: readonly ForgottenEffect[];
+  /** The object that a write changes, as this attempt has read it or as it is stored. */
+  before(write: Operation): Promise<ApiObject | undefined>;
+}
+
+/** An effect that the transaction forgets by name. */
+export interface ForgottenEffect {
+  readonly object: EffectObject;
+  readonly name: string;
 }
 
 /** What a commit wrote: version by version. */
@@ -82,10 +102,11 @@ interface Read {
   readonly object: ApiObject | undefined;
 }
 
-class Attempt implements Transaction {
+class Attempt implements Transaction, Gathered {
   readonly #store: ObjectStore;
   readonly #reads = new Map<string, Read>();
   readonly #writes: Operation[] = [];
+  readonly #forgotten: ForgottenEffect[] = [];
 
   constructor(store: ObjectStore) {
     this.#store = store;
@@ -155,6 +176,23 @@ class Attempt implements Transaction {
     this.#writes.push({ op: 'deleteByName', kind, key });
   }
 
+  forgetEffect<T extends ApiObject>(kind: Kind<T>, object: T, name: string): void {
+    this.#forgotten.push({ object: effectObject(kind, object), name });
+  }
+
+  get writes(): readonly Operation[] {
+    return this.#writes;
+  }
+
+  get forgotten(): readonly ForgottenEffect[] {
+    return this.#forgotten;
+  }
+
+  async before(write: Operation): Promise<ApiObject | undefined> {
+    const read = this.#reads.get(this.#id(write));
+    return read ? read.object : this.#store.get<ApiObject>(write.kind, keyOfOperation(write));
+  }
+
   /**
    * Everything at once: what was read is still so, then the writes. `onWritten` is called as soon as
    * the store has answered: whoever the writes wake may ask for their author at once.
@@ -176,7 +214,7 @@ class Attempt implements Transaction {
 
   /** Whether a commit was refused because somebody else was faster. */
   wasOvertaken(refusal: unknown): boolean {
-    if (hasCode(refusal, 'Aborted')) return refusal.reason === 'Conflict';
+    if (wasRecordOvertaken(refusal)) return true;
     if (!hasCode(refusal, 'NotFound') || !refusal.resource) return false;
     const { kind, ...key } = refusal.resource;
     const id = `${kind} ${keyString(key)}`;
@@ -245,14 +283,14 @@ function unguarded(write: Operation & { op: 'update' | 'delete' }): Operation {
 export async function runTransaction<R>(
   store: ObjectStore,
   work: (transaction: Transaction) => R | Promise<R>,
-  more: (result: R) => readonly Operation[],
+  more: (result: R, gathered: Gathered) => readonly Operation[] | Promise<readonly Operation[]>,
   onWritten: (written: readonly Written[]) => void,
 ): Promise<R> {
   for (let tries = 1; ; tries += 1) {
     const attempt = new Attempt(store);
     const result = await work(attempt);
     try {
-      await attempt.commit(more(result), onWritten);
+      await attempt.commit(await more(result, attempt), onWritten);
       return result;
     } catch (error) {
       if (!attempt.wasOvertaken(error) || tries >= triesMax) throw error;

@@ -237,9 +237,16 @@ describe('transactions of the object service', () => {
   it('records of elections and controllers need rights of their own, which nobody has by default', async () => {
     const lease = { name: 'l', holderIdentity: 'me', leaseTransitions: 1 };
     const record = { name: 'c:home/a', controller: 'c', key: 'home/a', dueAt: 1.7e12 };
+    const calls = {
+      name: 'uid-1',
+      of: 'Lamp',
+      key: 'home/a',
+      effects: { make: { phase: 'pending', operationId: '7', startedAt: 1.7e12 } },
+    };
     for (const [kind, plural, object] of [
       ['Lease', 'leases', lease],
       ['ReconcileRecord', 'reconcilerecords', record],
+      ['EffectRecord', 'effectrecords', calls],
     ] as const) {
       const { name } = object;
       const create = { type: 'CREATE', kind, name, object: JSON.stringify(object) };

@@ -1,12 +1,14 @@
-import { reconcileRecords } from '../controller/index.js';
+import { effectRecords, reconcileRecords } from '../controller/index.js';
 import { leases } from '../election/index.js';
 import { serve, type ServedKind } from './admission.js';
 
 /**
  * What controllers and elections keep beside the objects of an API: served to stores in other processes
- * only, under rights of their own (`leases`, `reconcilerecords`).
+ * only, under rights of their own (`leases`, `reconcilerecords`,
+ * `effectrecords`).
  */
 export const recordKinds: readonly ServedKind[] = [
   serve(leases, 'kedge.Lease'),
   serve(reconcileRecords, 'kedge.ReconcileRecord'),
+  serve(effectRecords, 'kedge.EffectRecord'),
 ];

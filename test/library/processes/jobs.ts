@@ -27,7 +27,7 @@ export const workerRules = [
   { resources: ['jobs/status'], verbs: ['update'], namespaces: ['*'] },
   { resources: ['leases'], verbs: ['get', 'create', 'update'], namespaces: ['*'] },
   {
-    resources: ['reconcilerecords'],
+    resources: ['reconcilerecords', 'effectrecords'],
     verbs: ['get', 'list', 'create', 'update', 'delete'],
     namespaces: ['*'],
   },

@@ -38,7 +38,7 @@ const controller = newController({
     const { key } = context;
     const job = await manager.store.get(jobs, key);
     if (!job || job.paid) return done();
-    const receipt = await context.effect('pay', async (idempotencyKey) => {
+    const receipt = await context.effect(jobs, job, 'pay', async (idempotencyKey) => {
       say('paying', { job: key.name, idempotencyKey });
       if (mode === 'hang') await new Promise(() => undefined);
       return idempotencyKey;

@@ -1,0 +1,163 @@
+import { hasCode } from '../base/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  defineKind,
+  keyOf,
+  keyString,
+  type ObjectKey,
+  parseKey,
+  requiredUid,
+} from '../object/index.js';
+import type { ObjectStore, Operation } from '../store/index.js';
+import type { Json } from './effect.js';
+
+/** How far an effect is. */
+type EffectPhase =
+  /** The intent is durable; nobody knows whether the call happened. */
+  | { readonly phase: 'called' }
+  | { readonly phase: 'pending'; readonly operationId: string }
+  | { readonly phase: 'done'; readonly result?: Json }
+  | { readonly phase: 'failed'; readonly reason: string; readonly message: string };
+
+/** One external call, as stored. */
+export type EffectState = EffectPhase & {
+  readonly idempotencyKey: string;
+  /** Who looks after it: the controller that asked for it last, and the key that it did so for. */
+  readonly controller: string;
+  readonly key: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+};
+
+/** The external calls made for one object, named by its uid. */
+export interface EffectRecord extends ApiObject {
+  /** Kind and key of the object. */
+  readonly of: string;
+  readonly key: string;
+  readonly effects: Readonly<Record<string, EffectState>>;
+}
+
+/**
+ * External calls by the object they are made for. The record belongs to the object and not to a
+ * controller: whoever takes the object over finds them. An ordinary kind of the store, so that it is
+ * written in the transaction that commits what the calls brought.
+ */
+export const effectRecords = defineKind<EffectRecord>({
+  kind: 'EffectRecord',
+  plural: 'effectrecords',
+  scope: 'Cluster',
+  statusFields: [],
+  takenWhenFull: true,
+});
+
+/** Times that a write is done again when another controller wrote the record meanwhile. */
+const triesMax = 16;
+
+/** The object that effects are made for. */
+export interface EffectObject {
+  readonly kind: AnyKind;
+  readonly key: ObjectKey;
+  readonly uid: string;
+}
+
+/** @throws StatusError InvalidArgument for an object without uid. */
+export function effectObject(kind: AnyKind, object: ApiObject): EffectObject {
+  return { kind, key: keyOf(object), uid: requiredUid(kind, object) };
+}
+
+/** The object that a stored record is about; its kind serves to read it and nothing else. */
+export function objectOfRecord({ name, of, key }: EffectRecord): EffectObject {
+  const parsed = parseKey(key);
+  const scope = parsed.namespace === undefined ? 'Cluster' : 'Namespaced';
+  const kind = defineKind<ApiObject>({
+    kind: of,
+    plural: of.toLowerCase(),
+    scope,
+    statusFields: [],
+  });
+  return { kind, key: parsed, uid: name };
+}
+
+/** True while the outcome of a call is not known. */
+export function isUnfinished({ phase }: EffectState): boolean {
+  return phase === 'called' || phase === 'pending';
+}
+
+/** The state of one effect in a record. */
+export function stateIn(record: EffectRecord | undefined, name: string): EffectState | undefined {
+  return record && Object.hasOwn(record.effects, name) ? record.effects[name] : undefined;
+}
+
+/**
+ * The write that leaves a record with these effects; it commits only if nobody wrote the record
+ * since. Undefined when there is nothing to write.
+ */
+export function recordWrite(
+  object: EffectObject,
+  record: EffectRecord | undefined,
+  effects: EffectRecord['effects'],
+): Operation | undefined {
+  const kind: AnyKind = effectRecords;
+  const key = { name: object.uid };
+  const isEmpty = Object.keys(effects).length === 0;
+  const fields = { of: object.kind.kind, key: keyString(object.key), effects };
+  if (!record) return isEmpty ? undefined : { op: 'create', kind, object: { ...key, ...fields } };
+  const { uid, resourceVersion } = record.metadata;
+  const precondition = { uid, resourceVersion };
+  if (isEmpty) return { op: 'delete', kind, key, precondition };
+  return { op: 'update', kind, object: { ...record, ...fields }, precondition };
+}
+
+/** The check that nobody wrote a record since it was read. */
+export function recordCheck(uid: string, record: EffectRecord | undefined): Operation {
+  const kind: AnyKind = effectRecords;
+  const key = { name: uid };
+  if (!record) return { op: 'check', kind, key, precondition: { exists: false } };
+  const { metadata } = record;
+  const precondition = { uid: metadata.uid, resourceVersion: metadata.resourceVersion };
+  return { op: 'check', kind, key, precondition };
+}
+
+/** Whether a write was refused because somebody else wrote the record first. */
+export function wasRecordOvertaken(error: unknown): boolean {
+  if (hasCode(error, 'Aborted')) return error.reason === 'Conflict';
+  const refused = hasCode(error, 'NotFound') || hasCode(error, 'AlreadyExists');
+  return refused && error.resource?.kind === effectRecords.kind;
+}
+
+/** The record of one object. */
+export function readRecord(store: ObjectStore, uid: string): Promise<EffectRecord | undefined> {
+  return store.get(effectRecords, { name: uid });
+}
+
+/**
+ * Writes one effect, from what is stored: `change` gives the next state, undefined to remove it, or
+ * what it was given to leave it. Other effects of the object stay. `more` is written with it.
+ * @returns the state as it is stored now
+ */
+export async function changeEffect(
+  store: ObjectStore,
+  object: EffectObject,
+  name: string,
+  change: (current: EffectState | undefined) => EffectState | undefined,
+  more: readonly Operation[] = [],
+): Promise<EffectState | undefined> {
+  for (let tries = 1; ; tries += 1) {
+    const record = await readRecord(store, object.uid);
+    const current = stateIn(record, name);
+    const next = change(current);
+    if (next === current) return current;
+    const others = Object.entries(record?.effects ?? {}).filter(([other]) => other !== name);
+    const effects = Object.fromEntries(next ? [...others, [name, next]] : others);
+    const write = recordWrite(object, record, effects);
+    try {
+      await store.transact(write ? [write, ...more] : more);
+      return next;
+    } catch (error) {
+      if (!wasRecordOvertaken(error) || tries >= triesMax) throw error;
+      // The winner may still be on its way to the disk: wait until reads show it.
+      await store.transact([]);
+    }
+  }
+}
