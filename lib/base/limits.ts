@@ -42,6 +42,10 @@ export const limits = {
   pagedListIdleMs: 300_000,
   /** Bytes of a REST body or a gRPC message from a client. */
   requestBytesMax: 4_194_304,
+  /** Nested messages, list items and map entries of a gRPC message from a client. */
+  requestItemsMax: 131_072,
+  /** Values that one precondition may demand. */
+  preconditionFieldsMax: 100,
   /** Characters of a lease's name and of a candidate's identity; Kubernetes' bound of names. */
   electionNameCharactersMax: 253,
   /** Fields of a declared kind, how deep its objects may be nested, and values of one enumeration. */

@@ -110,6 +110,11 @@ export class Dispatcher {
     }
   }
 
+  /** Records a request that could not be read, which no handler saw. */
+  unreadable(method: MethodInfo, context: CallContext, error: unknown): void {
+    this.#over(method, context, {}, this.#options.clock.monotonic(), error);
+  }
+
   /** One request, one answer. */
   async unary(method: MethodInfo, context: CallContext, request: JsonObject): Promise<JsonObject> {
     const begun = this.#options.clock.monotonic();
@@ -155,7 +160,10 @@ export class Dispatcher {
     const { handler } = this.#custom.get(method.id) ?? {};
     if (handler?.type !== 'bidi') throw this.#rights.unimplemented(method);
     const iterator = requests[Symbol.asyncIterator]();
-    const first = await iterator.next();
+    const first = await iterator.next().catch((error: unknown) => {
+      this.unreadable(method, context, error);
+      throw error;
+    });
     const request = handler.opening(first.done ? {} : first.value);
     const further = { [Symbol.asyncIterator]: () => iterator };
     yield* this.#session(method, context, request, (inner) =>

@@ -16,6 +16,7 @@ import {
   systemClock,
 } from '../base/index.js';
 import {
+  demandFewItems,
   encodeStatus,
   headerSized,
   type JsonObject,
@@ -163,7 +164,7 @@ export class GrpcServer {
     const caller = this.#caller(call);
     try {
       const context = await this.#begin(method, call, caller);
-      const request = this.#decode(method, call.request);
+      const request = this.#decode(method, context, call.request);
       const answer = await this.#options.dispatcher.unary(method, context, request);
       const items = longItems(method, answer);
       const { schemas, clock } = this.#options;
@@ -184,7 +185,7 @@ export class GrpcServer {
     const caller = this.#caller(call);
     try {
       const context = await this.#begin(method, call, caller);
-      const request = this.#decode(method, call.request);
+      const request = this.#decode(method, context, call.request);
       await this.#send(
         method,
         call,
@@ -219,7 +220,7 @@ export class GrpcServer {
   ): AsyncIterable<JsonObject> {
     // What was asked may be at its end while it is still being answered.
     for await (const bytes of call.iterator({ destroyOnReturn: false }))
-      yield this.#decode(method, bytes as Buffer);
+      yield this.#read(method, bytes as Buffer);
   }
 
   async #send(
@@ -236,8 +237,18 @@ export class GrpcServer {
     call.end();
   }
 
-  #decode(method: MethodInfo, bytes: Buffer): JsonObject {
-    return this.#options.schemas.decode(method.input, bytes);
+  #decode(method: MethodInfo, context: CallContext, bytes: Buffer): JsonObject {
+    try {
+      return this.#read(method, bytes);
+    } catch (error) {
+      this.#options.dispatcher.unreadable(method, context, error);
+      throw error;
+    }
+  }
+
+  #read({ input }: MethodInfo, bytes: Buffer): JsonObject {
+    demandFewItems(input, bytes);
+    return this.#options.schemas.decode(input, bytes);
   }
 
   #failure(method: MethodInfo, thrown: unknown): object {

@@ -9,6 +9,8 @@ import {
 } from '../object/index.js';
 import { isJsonObject, type JsonObject, type StandardVerb, textOf } from '../rpc/index.js';
 import type { ServedKind } from './admission.js';
+// The bound that the store has, so that what is judged here is judged there alike.
+import { tooManyFields } from '../store/operations.js';
 import { demandStored } from './expected-object.js';
 import type { ExposedKinds } from './exposed-kinds.js';
 import { rightVerbs } from './method-rights.js';
@@ -168,8 +170,11 @@ function parsePrecondition(
   const uid = textOf(precondition, 'uid');
   const absent = precondition.absent === true;
   const fields = new Map<string, unknown>();
-  if (isJsonObject(precondition.fields))
-    for (const [path, text] of Object.entries(precondition.fields)) {
+  const demanded = isJsonObject(precondition.fields) ? Object.entries(precondition.fields) : [];
+  const tooMany = tooManyFields(demanded.length);
+  if (tooMany) violations.push({ field: `${field}.fields`, description: tooMany });
+  else
+    for (const [path, text] of demanded) {
       const value =
         text === '' ? undefined : parseJson(String(text), `${field}.fields`, violations);
       fields.set(path, value);
@@ -179,7 +184,7 @@ function parsePrecondition(
     violations.push({ field: `${field}.uid`, description: `is required for ${type}` });
   if (type === 'UPDATE' && resourceVersion === '')
     violations.push({ field: `${field}.resourceVersion`, description: 'is required for UPDATE' });
-  const other = resourceVersion !== '' || uid !== '' || fields.size > 0;
+  const other = resourceVersion !== '' || uid !== '' || demanded.length > 0;
   if (absent && (type !== 'CHECK' || other))
     violations.push({
       field: `${field}.absent`,
@@ -244,8 +249,10 @@ export function demandPrecondition(
 ): void {
   const resource = { kind: served.kind.kind, ...key };
   demandStored(served.kind, object, precondition);
+  if (precondition.fields.size === 0) return;
+  const seen = shown();
   for (const [path, value] of precondition.fields) {
-    const found = valueAt(shown(), path);
+    const found = valueAt(seen, path);
     if (jsonEqual(found, value)) continue;
     const told = (given: unknown): string => `${path} ${JSON.stringify(given) ?? 'absent'}`;
     throw conflict(resource, told(value), told(found));

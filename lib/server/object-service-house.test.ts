@@ -42,6 +42,7 @@ export const notes = kindOf<ApiObject>()({
   scope: 'Namespaced',
   statusFields: [],
 });
+let shown = 0;
 const rules = {
   prepare: async (_context: unknown, lamp: Lamp, before: Lamp | undefined) =>
     lamp.code === '***' ? { ...lamp, code: before?.code ?? '' } : lamp,
@@ -51,8 +52,10 @@ const rules = {
     if (lamp.labels?.keep === 'yes')
       throw new StatusError({ code: 'FailedPrecondition', reason: 'Kept', message: 'keep' });
   },
-  present: (lamp: Lamp, reveal: boolean) =>
-    lamp.code && !reveal ? { ...lamp, code: '***' } : lamp,
+  present: (lamp: Lamp, reveal: boolean) => {
+    shown += 1;
+    return lamp.code && !reveal ? { ...lamp, code: '***' } : lamp;
+  },
 };
 const api = describeKinds('house.v1', [
   mount(lamps, fields, rules),
@@ -101,6 +104,8 @@ export interface House extends AsyncDisposable {
   readonly ports: { readonly grpc: number; readonly rest: number };
   /** Everything that was recorded. */
   readonly audited: AuditEntry[];
+  /** How often a lamp or beacon was brought into the form that callers see. */
+  shown(): number;
   /** Calls as that subject: the object service, or the services of the kinds. */
   client(subject: string, generic: boolean): ApiClient;
   transact(subject: string, operations: readonly JsonObject[]): Promise<JsonObject>;
@@ -174,6 +179,7 @@ export async function openHouse(): Promise<House> {
     store,
     ports,
     audited,
+    shown: () => shown,
     client,
     transact: (subject, operations) =>
       client(subject, true).call('ObjectService.Transact', { operations }),

@@ -133,3 +133,24 @@ describe('the record of a cast', () => {
     expect(recordedObjects(served, {}, 'InvalidArgument').length).to.equal(1);
   });
 });
+
+describe('the record of a request that can not be read', () => {
+  it('has its caller, method and reason, whichever part of it is malformed', async () => {
+    await using house = await openHouse();
+    const base = `http://127.0.0.1:${house.ports.rest}/v1/namespaces/home/lamps`;
+    const headers = { authorization: 'Bearer updater', 'content-type': 'application/json' };
+    const post = (body: string) => fetch(base, { method: 'POST', headers, body });
+    for (const [call, method, reason] of [
+      [() => post('{'), 'Create', 'MalformedBody'],
+      [() => post('{"a":{"__proto__":1}}'), 'Create', 'MalformedBody'],
+      [() => fetch(`${base}?colour=red`, { headers }), 'List', 'ValidationFailed'],
+      [() => fetch(`${base}?watch=true&colour=red`, { headers }), 'List', 'ValidationFailed'],
+    ] as const) {
+      house.audited.length = 0;
+      expect((await call()).status).to.equal(400);
+      expect(
+        house.audited.map((entry) => [entry.subject, entry.method, entry.reason]),
+      ).to.deep.equal([['updater', `LampService.${method}`, reason]]);
+    }
+  });
+});

@@ -33,6 +33,8 @@ export interface RestOptions extends TransportOptions {
 
 const callers = new WeakMap<FastifyRequest, RequestCaller>();
 const identities = new WeakMap<FastifyRequest, Identity>();
+/** Methods of requests that are still being read: the dispatcher knows nothing of them yet. */
+const unread = new WeakMap<FastifyRequest, MethodInfo>();
 
 /** google.api.http's path in fastify's syntax; a name stops at the colon, for custom verbs. */
 export function fastifyPath(path: string): string {
@@ -139,6 +141,7 @@ export class RestServer {
         const caller = this.#caller(request, reply);
         const { dispatcher } = this.#options;
         identities.set(request, await dispatcher.authenticate(method, authorization, caller));
+        unread.set(request, method);
       },
       handler: (request, reply) => this.#handle(method, request, reply),
     });
@@ -174,6 +177,7 @@ export class RestServer {
       request.headers['if-match'],
     );
     const context = this.#context(request, reply);
+    unread.delete(request);
     const answer = await this.#options.dispatcher.unary(method, context, message);
     const verb = method.standard?.verb;
     if (verb === 'List') {
@@ -228,6 +232,7 @@ export class RestServer {
       if (method.input.fields.some((f) => f.jsonName === field)) message[field] = resumeAt;
     }
     const context = this.#context(request, reply);
+    unread.delete(request);
     await sendStream({
       reply,
       answers: this.#options.dispatcher.stream(method, context, message),
@@ -251,6 +256,8 @@ export class RestServer {
 
   #fail(request: FastifyRequest, reply: FastifyReply, thrown: unknown): FastifyReply {
     const error = publicError(transportError(thrown));
+    const method = unread.get(request);
+    if (method) this.#options.dispatcher.unreadable(method, this.#context(request, reply), error);
     if (error.code === 'Internal')
       this.#options.logger.error('request failed', {
         path: request.routeOptions.url,

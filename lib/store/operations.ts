@@ -4,6 +4,7 @@ import {
   failedPrecondition,
   type FieldViolation,
   invalid,
+  limits,
   notFound,
   recreated,
   type ResourceInfo,
@@ -54,6 +55,13 @@ export function keyOfOperation(operation: Operation): ObjectKey {
   return keyFor(operation.kind, operation.object.namespace, operation.object.name);
 }
 
+/** What is wrong with a precondition of so many fields; undefined when nothing is. */
+export function tooManyFields(count: number): string | undefined {
+  const { preconditionFieldsMax } = limits;
+  if (count <= preconditionFieldsMax) return undefined;
+  return `holds ${count} fields, at most ${preconditionFieldsMax} are allowed; compare resourceVersion, or use several checks`;
+}
+
 function demand(
   operation: Operation,
   current: ApiObject | undefined,
@@ -67,7 +75,10 @@ function demand(
   const version = precondition?.resourceVersion;
   if (version !== undefined && version !== current.metadata.resourceVersion)
     throw conflict(resource, demandObjectVersion(version), current.metadata.resourceVersion);
-  for (const [path, value] of Object.entries(precondition?.fields ?? {})) {
+  const fields = Object.entries(precondition?.fields ?? {});
+  const description = tooManyFields(fields.length);
+  if (description) throw invalid([{ field: 'precondition.fields', description }], resource);
+  for (const [path, value] of fields) {
     if (!jsonEqual(valueAt(current, path), value))
       throw conflict(
         resource,
