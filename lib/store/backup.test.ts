@@ -7,8 +7,10 @@ import { hasCode, StatusError } from '../base/index.js';
 import { type ApiObject, defineKind } from '../object/index.js';
 import {
   backupToFile,
+  type DatabaseDriver,
   type FileSystem,
   LevelEngine,
+  levelDriver,
   MemoryEngine,
   nodeFileSystem,
   type ObjectStore,
@@ -292,7 +294,7 @@ describe('backup', () => {
     expect(await readdir(folder)).to.deep.equal(['store.backup']);
   });
 
-  it('that is refused over a running store writes nothing there, also when that one goes on meanwhile', async () => {
+  it('that is refused over a running store writes nothing there', async () => {
     await using store = await filled(1);
     await backupToFile(store, path);
     const directory = join(folder, 'data');
@@ -301,25 +303,44 @@ describe('backup', () => {
     await owner.create(things, { name: 'a' });
     await running.confirm(owner.revision);
     const mark = join(directory, 'high-water');
-    let after = '';
+    const before = await readFile(mark, 'utf8');
+    const written: string[] = [];
     const fileSystem: FileSystem = {
       ...nodeFileSystem,
       open: async (file, mode) => {
-        const opened = await nodeFileSystem.open(file, mode);
-        const read: typeof opened.read = async (position, length) => {
-          const bytes = await opened.read(position, length);
-          await owner.create(things, { name: 'b' });
-          await running.confirm(owner.revision);
-          after = await readFile(mark, 'utf8');
-          return bytes;
-        };
-        return file === mark ? { ...opened, read } : opened;
+        if (mode !== 'r') written.push(file);
+        return nodeFileSystem.open(file, mode);
       },
     };
     const engine = new LevelEngine({ directory, fileSystem });
     const refused: unknown = await restoreBackup(path, engine).catch((error: unknown) => error);
-    expect(hasCode(refused, 'FailedPrecondition')).to.equal(true);
-    expect(await readFile(mark, 'utf8')).to.equal(after);
+    expect((refused as StatusError).reason).to.equal('DirectoryLocked');
+    expect(written).to.deep.equal([]);
+    expect(await readFile(mark, 'utf8')).to.equal(before);
+  });
+
+  it('is refused when somebody wrote to the empty directory before it was locked', async () => {
+    await using store = await filled(1);
+    await backupToFile(store, path);
+    const directory = join(folder, 'data');
+    await (await openStore({ engine: new LevelEngine({ directory }) })).close();
+    const driver: DatabaseDriver = {
+      ...levelDriver,
+      // Another one had the directory until now.
+      lock: async (at) => {
+        const owner = await openStore({ engine: new LevelEngine({ directory }) });
+        await owner.create(things, { name: 'kept' });
+        await owner.close();
+        return levelDriver.lock(at);
+      },
+    };
+    const refused: unknown = await restoreBackup(
+      path,
+      new LevelEngine({ directory, driver }),
+    ).catch((error: unknown) => error);
+    expect((refused as StatusError).reason, String(refused)).to.equal('NotEmpty');
+    await using after = await openStore({ engine: new LevelEngine({ directory }) });
+    expect((await after.list(things)).items.map(({ name }) => name)).to.deep.equal(['kept']);
   });
 
   it('that can not be restored over a first start that was interrupted leaves a store with an id', async () => {

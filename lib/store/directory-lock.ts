@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   mkdir,
   readdir,
@@ -9,10 +8,11 @@ import {
   stat,
   writeFile,
 } from 'node:fs/promises';
-import { createServer, connect, type Server } from 'node:net';
 import { join } from 'node:path';
 import { Level } from 'level';
 import { failedPrecondition, messageOf, StatusError } from '../base/index.js';
+import { isHeldElsewhere } from './database-error.js';
+import { askHolder, type HolderSocket, holdSocket } from './holder-socket.js';
 
 /**
  * One owner per data directory, whatever path, process or container it is reached from.
@@ -22,11 +22,12 @@ import { failedPrecondition, messageOf, StatusError } from '../base/index.js';
  * - The kernel frees the lock when its process ends, however it ends.
  * - A refused attempt changes nothing but the log of the lock's own folder.
  *
- * Three locks stand behind that. The kernel's lock on `lock/LOCK` is the one that holds across
- * namespaces. It is taken by a LevelDB without content, because Node has no call for it. The kernel
- * drops it when the process closes any handle of that file, so nothing may read `lock/LOCK`; should
- * somebody do so, an abstract socket still refuses other processes of the same network namespace. A
- * registry refuses this process itself, to which the kernel would grant its own lock again.
+ * Three locks stand behind that, each of which only the owner of the directory can take. The kernel's
+ * lock on `lock/LOCK` is the one that decides. It is taken by a LevelDB without content, because Node has
+ * no call for it. The kernel drops it when the process closes any handle of that file, so nothing may read
+ * `lock/LOCK`; should somebody do so, the socket `lock/holder`, on which the holder listens, still refuses
+ * other processes. A registry refuses this process itself, to which the kernel would grant its own lock
+ * again.
  *
  * Caveat: a network file system shared by several machines needs working POSIX locks (NFSv4 has them).
  */
@@ -55,65 +56,31 @@ function unlockable(directory: string, cause: unknown): StatusError {
   });
 }
 
-function socketName(identity: string): string {
-  return `\0kedge-${createHash('sha256').update(identity).digest('hex').slice(0, 32)}`;
-}
-
-function askOwner(name: string): Promise<string> {
-  return new Promise((resolve) => {
-    let text = '';
-    const unknown = (): void => resolve('another process');
-    const socket = connect(name);
-    socket.setTimeout(1_000, () => socket.destroy());
-    socket.on('data', (data) => (text += data.toString()));
-    socket.on('error', unknown);
-    socket.on('close', () => (/^\d+$/.test(text) ? resolve(`process ${text}`) : unknown()));
-  });
-}
-
-function listen(server: Server, name: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(name, () => resolve());
-  });
-}
-
-async function lockSocket(directory: string, identity: string): Promise<Server | undefined> {
-  if (process.platform !== 'linux') return undefined;
-  const name = socketName(identity);
-  const server = createServer((socket) => {
-    socket.on('error', () => socket.destroy());
-    // Anybody in the network namespace may connect; who does not hang up holds no descriptor here.
-    socket.end(String(process.pid), () => socket.destroy());
-  });
-  try {
-    await listen(server, name);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE')
-      throw refused(directory, await askOwner(name));
-    throw error;
-  }
-  server.unref();
-  return server;
-}
-
 /** Which pid namespace this process counts in; a pid says nothing elsewhere. */
 async function pidNamespace(): Promise<string> {
   return readlink('/proc/self/ns/pid').catch(() => '');
 }
 
-/** Who the pid file says holds the directory; only a hint, the locks decide. */
-async function hintedOwner(directory: string): Promise<string> {
-  const text = await readFile(join(directory, pidFile), 'utf8').catch(() => '');
+/** What a holder says of itself: its process id, and where that counts. */
+async function selfText(): Promise<string> {
+  return `${process.pid} ${await pidNamespace()}`;
+}
+
+/** The process that said this of itself, for people. */
+async function ownerIn(text: string): Promise<string> {
   const [pid = '', namespace = ''] = text.trim().split(' ');
   if (!/^\d+$/.test(pid)) return 'another process';
   if (namespace !== (await pidNamespace())) return `another process (pid ${pid} in its container)`;
   return `process ${pid}`;
 }
 
+/** Who the pid file says holds the directory; only a hint, the locks decide. */
+async function hintedOwner(directory: string): Promise<string> {
+  return ownerIn(await readFile(join(directory, pidFile), 'utf8').catch(() => ''));
+}
+
 /** The kernel's lock, as the LOCK of an empty database; closing the database frees it. */
-async function lockFile(directory: string): Promise<Level> {
-  const folder = join(directory, lockFolder);
+async function lockFile(directory: string, folder: string): Promise<Level> {
   const take = async (): Promise<Level> => {
     const level = new Level(folder, { writeBufferSize: 64 * 1024, cacheSize: 64 * 1024 });
     try {
@@ -121,15 +88,10 @@ async function lockFile(directory: string): Promise<Level> {
       return level;
     } catch (error) {
       const cause: unknown = error instanceof Error ? (error.cause ?? error) : error;
-      const { code } = cause as { readonly code?: unknown };
-      // ENOLCK, ENOSYS, EOPNOTSUPP: the file system has no locks, so nobody holds this one.
-      const impossible = /No locks available|not implemented|not supported/i.test(messageOf(cause));
-      if (code === 'LEVEL_LOCKED' && !impossible)
-        throw refused(directory, await hintedOwner(directory));
+      if (isHeldElsewhere(cause)) throw refused(directory, await hintedOwner(directory));
       throw cause;
     }
   };
-  await mkdir(folder, { recursive: true, mode: 0o700 });
   try {
     return await take();
   } catch (error) {
@@ -142,35 +104,48 @@ async function lockFile(directory: string): Promise<Level> {
   }
 }
 
+/** A directory's real path, and all names that this process knows it by. */
+async function identify(
+  path: string,
+): Promise<{ readonly directory: string; readonly names: readonly string[] }> {
+  try {
+    const directory = await realpath(path);
+    const { dev, ino } = await stat(directory, { bigint: true });
+    // By inode as well: a bind mount has a real path of its own.
+    return { directory, names: [directory, `${dev}:${ino}`] };
+  } catch (error) {
+    throw unlockable(path, error);
+  }
+}
+
 /**
- * Takes the directory for this process, creating it with mode 0700.
+ * Takes a directory that exists for this process.
  * @throws StatusError FailedPrecondition (DirectoryLocked) that names the owner where it is known,
  * Unavailable (LockUnavailable) when the lock itself can't be made.
  */
 export async function lockDirectory(path: string): Promise<DirectoryLock> {
-  await mkdir(path, { recursive: true, mode: 0o700 });
-  const directory = await realpath(path);
-  const { dev, ino } = await stat(directory, { bigint: true });
-  const identity = `${dev}:${ino}`;
-  // By inode as well: a bind mount has a real path of its own.
-  const names = [directory, identity];
+  const { directory, names } = await identify(path);
   if (names.some((name) => held.has(name)))
     throw refused(directory, `this process (${process.pid})`);
   for (const name of names) held.add(name);
-  let server: Server | undefined;
+  let socket: HolderSocket | undefined;
   let database: Level | undefined;
   const free = async (): Promise<void> => {
-    server?.close();
     try {
+      await socket?.close();
       await database?.close();
     } finally {
       for (const name of names) held.delete(name);
     }
   };
   try {
-    server = await lockSocket(directory, identity);
-    database = await lockFile(directory);
-    await writeFile(join(directory, pidFile), `${process.pid} ${await pidNamespace()}\n`);
+    const folder = join(directory, lockFolder);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const holder = await askHolder(folder);
+    if (holder !== undefined) throw refused(directory, await ownerIn(holder));
+    database = await lockFile(directory, folder);
+    socket = await holdSocket(folder, await selfText());
+    await writeFile(join(directory, pidFile), `${await selfText()}\n`);
   } catch (error) {
     await free();
     throw error instanceof StatusError ? error : unlockable(directory, error);

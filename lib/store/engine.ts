@@ -32,7 +32,7 @@ export interface EngineState {
   readonly checkpoint: Checkpoint;
   /** A revision that is known to have been written: a log that ends before it has lost its tail. */
   readonly highWater: number;
-  /** Present when this opening migrated the log. */
+  /** Present when this opening migrated the log, or an earlier one did and nobody was told. */
   readonly migration?: Migration;
 }
 
@@ -82,6 +82,8 @@ export interface Engine {
    * before it is refused. Durable when it resolves. Absent where a log can't lose its end.
    */
   confirm?(revision: number): Promise<void>;
+  /** Tells that people were told of {@link EngineState.migration}: no later opening gives it again. */
+  migrationTold?(): Promise<void>;
   /** Bytes that can still be written; undefined where there is no such limit. */
   freeBytes?(): Promise<number | undefined>;
   close(): Promise<void>;
@@ -115,8 +117,9 @@ export interface ReplaceableEngine extends Engine {
   /**
    * Puts what `fill` writes in the place of everything that is there, all or nothing: after a crash at
    * any moment the engine opens with the old content or with the new. What is replaced is kept aside.
-   * The engine must not be open.
-   * @throws StatusError FailedPrecondition (NotEmpty) when something is there and `existing` is `refuse`
+   * The engine must not be open. Whether something is there is judged while no other process can write.
+   * @throws StatusError FailedPrecondition (NotEmpty) when something is there and `existing` is
+   * `refuse`, (DirectoryLocked) when it is open here or in another process
    */
   replace(existing: Existing, fill: Fill): Promise<Replacement>;
 }

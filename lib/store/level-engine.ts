@@ -15,7 +15,9 @@ import {
   type Replacement,
   type ScanOptions,
 } from './engine.js';
+import { damaged, openingError, readingError } from './database-error.js';
 import { type FileSystem, nodeFileSystem } from './file-system.js';
+import { syncNamesAbove } from './first-start.js';
 import { type Database, type DatabaseDriver, levelDriver } from './level-database.js';
 import {
   clusterOf,
@@ -26,22 +28,21 @@ import {
   schemaVersion,
 } from './meta-record.js';
 import { copyStore, migrationSteps } from './migration.js';
+import { forgetMigration, noteMigration, notedMigration } from './migration-note.js';
 import { HighWaterMark, type MarkState } from './high-water.js';
+import { decodeKey, encodeKey, keyBytes, logEnd, metaKey } from './level-keys.js';
 import { LogNames } from './log-names.js';
-import { openingError } from './opening-error.js';
 import { replaceStore } from './replace-store.js';
 import { databaseName, finishReplacement, markName } from './replacement.js';
 import { restoreIndex } from './restore.js';
 
-const metaKey = Buffer.from('m/state');
-const keyBytes = 13;
 /** No less than a meta record with its key. */
 const metaBytes = 1_024;
-/** First byte of every record key, 'r': records sort behind the meta key, by revision and index. */
-const recordPrefix = 0x72;
-const logEnd = Buffer.from([recordPrefix + 1]);
 /** Records read at a time: large enough for the native side, small enough to yield often. */
 const chunkRecords = 400;
+/** For what lies in a directory whose lock is held already. */
+const noLock: DirectoryLock = { release: () => Promise.resolve() };
+
 /** Options of {@link LevelEngine}. */
 export interface LevelEngineOptions {
   /** Data directory; the database is its `db` folder. */
@@ -60,16 +61,6 @@ export interface LevelEngineOptions {
   readonly driver?: DatabaseDriver;
   /** Only for the test that proves that the power-loss test sees: appends without waiting for the disk. */
   readonly unsafeNoSync?: boolean;
-}
-
-/** Key of a record: prefix | revision u64 big-endian | index u32 big-endian. */
-function encodeKey({ revision, index }: RecordAddress): Buffer {
-  const key = Buffer.allocUnsafe(keyBytes);
-  key[0] = recordPrefix;
-  key.writeUInt16BE(0, 1);
-  key.writeUIntBE(revision, 3, 6);
-  key.writeUInt32BE(index, 9);
-  return key;
 }
 
 /** The log on LevelDB: every append is one batch, synced before it resolves. */
@@ -111,6 +102,9 @@ export class LevelEngine implements ReplaceableEngine {
 
   async open(newStoreId: () => string, clusterId?: string): Promise<EngineState> {
     const { directory } = this.#options;
+    await this.#files.makeDirectory(directory).catch((error: unknown) => {
+      throw openingError(this.#path, error);
+    });
     this.#lock = await this.#driver.lock(directory);
     try {
       await finishReplacement(this.#files, directory);
@@ -125,8 +119,11 @@ export class LevelEngine implements ReplaceableEngine {
       this.#identity = { storeId: meta.storeId, clusterId: clusterOf(meta) };
       const highWater = mark.type === 'mark' ? mark.revision : await this.#makeMark(mark, meta);
       const state = { ...this.#identity, checkpoint: meta.checkpoint, highWater };
-      if (meta.schemaVersion === schemaVersion) return state;
-      return { ...state, migration: await this.#migrate(meta.schemaVersion, state) };
+      const migration =
+        meta.schemaVersion === schemaVersion
+          ? await notedMigration(this.#files, directory, meta.storeId)
+          : await this.#migrate(meta.schemaVersion, state);
+      return migration === undefined ? state : { ...state, migration };
     } catch (error) {
       // What went wrong first is what is told.
       await this.close().catch(() => undefined);
@@ -173,9 +170,11 @@ export class LevelEngine implements ReplaceableEngine {
     await this.#open?.close();
     this.#open = undefined;
     const files = this.#files;
-    const migration = await copyStore({ files, directory, version: from, alsoCopied });
+    const { storeId, checkpoint } = state;
+    const copied = await copyStore({ files, directory, version: from, alsoCopied });
+    // Before the first step: killed behind the last one, nothing else knows that there was a migration.
+    const migration = await noteMigration(files, directory, storeId, copied);
     await this.#openDatabase();
-    const { checkpoint } = state;
     for (let version = from; version < schemaVersion; version += 1) {
       const superseded = await migrationSteps[version]?.(this, state);
       const meta = { schemaVersion: version + 1, ...this.#identity, checkpoint };
@@ -242,7 +241,8 @@ export class LevelEngine implements ReplaceableEngine {
   }
 
   /**
-   * The mark comes into being with the database, before the first write. Later its absence is damage,
+   * The mark comes into being with the database, before the first write, once the names of all
+   * directories on the way to it are durable. Later its absence is damage,
    * and so is one that can't be read, unless nothing was ever written: then a first start was
    * interrupted.
    */
@@ -250,7 +250,9 @@ export class LevelEngine implements ReplaceableEngine {
     const wrong = found.type === 'missing' ? 'is missing' : 'holds no revision';
     const [first] = await this.#firstRecords();
     if (first || checkpoint.revision > 0) throw this.#damaged(`its high-water file ${wrong}`);
-    await this.#files.syncDirectory(this.#options.directory);
+    const { directory } = this.#options;
+    await this.#files.syncDirectory(directory);
+    await syncNamesAbove(this.#files, directory);
     await this.#highWater?.create();
     return 0;
   }
@@ -260,13 +262,8 @@ export class LevelEngine implements ReplaceableEngine {
     return [];
   }
 
-  #damaged(detail: string, cause?: unknown): StatusError {
-    return new StatusError({
-      code: 'DataLoss',
-      reason: 'Damaged',
-      message: `the database in ${this.#path} is damaged: ${detail}; restore it from a backup`,
-      cause,
-    });
+  #damaged(detail: string): StatusError {
+    return damaged(this.#path, detail);
   }
 
   async *scan(
@@ -296,8 +293,9 @@ export class LevelEngine implements ReplaceableEngine {
   }
 
   #record(key: Buffer, bytes: Buffer): EngineRecord {
-    if (key.length !== keyBytes) throw this.#damaged(`a key of ${key.length} bytes in the log`);
-    return { revision: key.readUIntBE(3, 6), index: key.readUInt32BE(9), bytes };
+    const address = decodeKey(key);
+    if (!address) throw this.#damaged(`a key of ${key.length} bytes in the log`);
+    return { ...address, bytes };
   }
 
   async append(records: readonly EngineRecord[]): Promise<void> {
@@ -319,20 +317,11 @@ export class LevelEngine implements ReplaceableEngine {
     return await this.#reading(this.#db.get(encodeKey(address)));
   }
 
-  /** What LevelDB reports while reading is damage, unless the database was closed meanwhile. */
   async #reading<T>(promise: Promise<T>): Promise<T> {
     try {
       return await promise;
     } catch (error) {
-      const { code } = error as { readonly code?: unknown };
-      if (code === 'LEVEL_CORRUPTION' || code === 'LEVEL_IO_ERROR')
-        throw this.#damaged(messageOf(error), error);
-      throw new StatusError({
-        code: 'Unavailable',
-        reason: 'StoreClosed',
-        message: 'the store is closed',
-        cause: error,
-      });
+      throw readingError(this.#path, error);
     }
   }
 
@@ -356,10 +345,15 @@ export class LevelEngine implements ReplaceableEngine {
 
   replace(existing: Existing, fill: Fill): Promise<Replacement> {
     const { directory } = this.#options;
-    const engineAt = (path: string): Engine =>
-      new LevelEngine({ ...this.#options, directory: path });
     const { lock } = this.#driver;
+    const held = { ...this.#driver, lock: () => Promise.resolve(noLock) };
+    const engineAt = (path: string): Engine =>
+      new LevelEngine({ ...this.#options, driver: held, directory: path });
     return replaceStore({ files: this.#files, lock, directory, existing, engineAt }, fill);
+  }
+
+  migrationTold(): Promise<void> {
+    return forgetMigration(this.#files, this.#options.directory);
   }
 
   async freeBytes(): Promise<number | undefined> {

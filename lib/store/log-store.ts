@@ -342,6 +342,8 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     this.#hub.wakeAll();
     await this.#pipeline.drain();
     await this.#background;
+    // Where the note of it stays, it is told once more.
+    if (this.migration) await this.#engine.migrationTold?.().catch(() => undefined);
     await this.#engine.close();
   }
 

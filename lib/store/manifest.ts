@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { systemErrorCode } from './file-system.js';
 import { VarintReader } from './varint-reader.js';
 
 /** Format: LevelDB's doc/log_format.md; the records are its version edits. */
@@ -65,8 +66,9 @@ function applyEdit(edit: Buffer, live: Set<number>): void {
 }
 
 /**
- * Numbers of the tables that a database uses, by its manifest. A manifest that can't be read gives
- * none: LevelDB says what is wrong with it when it opens.
+ * Numbers of the tables that a database uses, by its manifest. A manifest that is missing or makes no
+ * sense gives none: LevelDB says what is wrong with it when it opens.
+ * @throws the system's error when the manifest can't be read
  */
 export async function liveTables(folder: string): Promise<ReadonlySet<number>> {
   const live = new Set<number>();
@@ -75,7 +77,9 @@ export async function liveTables(folder: string): Promise<ReadonlySet<number>> {
     if (!/^MANIFEST-\d+$/.test(current)) return live;
     for (const edit of logRecords(await readFile(join(folder, current)))) applyEdit(edit, live);
     return live;
-  } catch {
+  } catch (error) {
+    const code = systemErrorCode(error);
+    if (code !== undefined && code !== 'ENOENT') throw error;
     return new Set();
   }
 }

@@ -1,3 +1,4 @@
+import { failedPrecondition, type StatusError } from '../base/index.js';
 import {
   type Checkpoint,
   emptyCheckpoint,
@@ -18,12 +19,25 @@ function newState(storeId: string, clusterId = storeId): EngineState {
   return { storeId, clusterId, checkpoint: emptyCheckpoint, highWater: 0 };
 }
 
-/** An engine without a disk, for tests and the simulator. Reopening the same instance keeps its records. */
+function inUse(): StatusError {
+  return failedPrecondition(
+    'DirectoryLocked',
+    'this memory engine is open in another store of this process; close that one first, or give each store an engine of its own',
+  );
+}
+
+/**
+ * An engine without a disk, for tests and the simulator. Reopening the same instance keeps its records; it
+ * has one store at a time, as a directory has.
+ */
 export class MemoryEngine implements ReplaceableEngine {
   #records: EngineRecord[] = [];
   #state: EngineState | undefined;
+  #isOpen = false;
 
   open(newStoreId: () => string, clusterId?: string): Promise<EngineState> {
+    if (this.#isOpen) return Promise.reject(inUse());
+    this.#isOpen = true;
     const state = this.#state ?? newState(newStoreId(), clusterId);
     this.#state = state;
     return Promise.resolve(state);
@@ -69,6 +83,7 @@ export class MemoryEngine implements ReplaceableEngine {
   }
 
   async replace(existing: Existing, fill: Fill): Promise<Replacement> {
+    if (this.#isOpen) throw inUse();
     if (existing === 'refuse' && this.#records.length > 0) throw notEmpty();
     const checkpoint = this.#state?.checkpoint.revision ?? 0;
     const fresh = new MemoryEngine();
@@ -79,6 +94,7 @@ export class MemoryEngine implements ReplaceableEngine {
   }
 
   close(): Promise<void> {
+    this.#isOpen = false;
     return Promise.resolve();
   }
 

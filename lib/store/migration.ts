@@ -19,10 +19,13 @@ export interface CopyOptions {
   readonly alsoCopied: readonly string[];
 }
 
+/** An earlier copy, while the new one takes its name. */
+const earlierSuffix = '.earlier';
+
 /**
  * Copies what makes up a store to `schema-<version>-copy` beside it, complete and durable when it
- * resolves. A copy that an interrupted migration left is replaced: the database may have been written
- * since, and is itself still unchanged.
+ * resolves. A copy of that name that an interrupted migration left is replaced by the new one, because the
+ * database may have been written since; it is there until the new one is whole.
  * @throws StatusError ResourceExhausted (NoRoomForCopy), Unavailable (CopyFailed); nothing has changed.
  */
 export async function copyStore(options: CopyOptions): Promise<Migration> {
@@ -33,7 +36,7 @@ export async function copyStore(options: CopyOptions): Promise<Migration> {
   for (const name of [databaseName, markName, ...options.alsoCopied])
     if (await files.exists(join(directory, name))) names.push(name);
   try {
-    for (const path of [partial, copy]) await files.remove(path);
+    await files.remove(partial);
     await demandRoom(options, names);
     await files.makeDirectory(partial);
     const present = await files.readDirectory(directory);
@@ -44,8 +47,7 @@ export async function copyStore(options: CopyOptions): Promise<Migration> {
       else await copyFile(files, from, to);
     }
     await files.syncDirectory(partial);
-    await files.rename(partial, copy);
-    await files.syncDirectory(directory);
+    await replaceCopy(files, directory, { partial, copy });
   } catch (error) {
     if (error instanceof StatusError) throw error;
     await files.remove(partial).catch(() => undefined);
@@ -63,6 +65,34 @@ export async function copyStore(options: CopyOptions): Promise<Migration> {
     copy,
     wayBack: `stop this release, move ${moved} out of ${directory}, copy ${moved} there from ${copy}, and start the release that wrote schema version ${version}; what was written since is not in the copy`,
   };
+}
+
+/** Gives a whole copy its name. At any moment one whole copy, of before or the new one, has a name. */
+async function replaceCopy(
+  files: FileSystem,
+  directory: string,
+  { partial, copy }: { readonly partial: string; readonly copy: string },
+): Promise<void> {
+  const earlier = `${copy}${earlierSuffix}`;
+  await files.syncDirectory(directory);
+  if (await files.exists(copy)) {
+    await files.remove(earlier);
+    await files.rename(copy, earlier);
+    await files.syncDirectory(directory);
+  }
+  await files.rename(partial, copy);
+  await files.syncDirectory(directory);
+  if (await files.exists(earlier)) await files.remove(earlier);
+}
+
+/** Paths of the whole copies in a directory. */
+async function copiesIn(files: FileSystem, directory: string): Promise<readonly string[]> {
+  const names = (await files.readDirectory(directory)).map(({ name }) => name);
+  const whole = /^schema-\d+-copy(\.earlier)?$/;
+  return names
+    .filter((name) => whole.test(name))
+    .sort()
+    .map((name) => join(directory, name));
 }
 
 async function copyFile(files: FileSystem, from: string, to: string): Promise<void> {
@@ -87,10 +117,15 @@ async function demandRoom(options: CopyOptions, names: readonly string[]): Promi
     needed += type === 'directory' ? await treeBytes(files, path) : await files.size(path);
   }
   if (free >= needed) return;
+  const copies = await copiesIn(files, directory);
+  const there =
+    copies.length === 0
+      ? 'there is no earlier copy'
+      : `copies of earlier migrations are in ${copies.join(' and ')}, which can be moved to another disk`;
   throw new StatusError({
     code: 'ResourceExhausted',
     reason: 'NoRoomForCopy',
-    message: `the database in ${directory} has schema version ${version}; before it becomes version ${schemaVersion} it is copied, which needs ${needed} bytes, and ${free} are free; make room and start again; nothing was changed`,
+    message: `the database in ${directory} has schema version ${version}; before it becomes version ${schemaVersion} it is copied, which needs ${needed} bytes, and ${free} are free; make room and start again; nothing was changed, and ${there}`,
   });
 }
 

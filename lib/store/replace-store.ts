@@ -19,17 +19,19 @@ export interface ReplaceStoreOptions {
   readonly lock: DatabaseDriver['lock'];
   readonly directory: string;
   readonly existing: Existing;
-  /** An engine over another directory. */
+  /** An engine over this directory, or one in it, that takes no lock. */
   readonly engineAt: (directory: string) => Engine;
 }
 
 /** See {@link ReplaceableEngine.replace}; for a store that is a directory. */
 export async function replaceStore(options: ReplaceStoreOptions, fill: Fill): Promise<Replacement> {
   const { files, directory } = options;
-  if (options.existing === 'refuse') await demandNothing(options);
+  await files.makeDirectory(directory);
   const lock = await options.lock(directory);
   try {
     await finishReplacement(files, directory);
+    // Under the lock: nobody can write the first object behind this.
+    if (options.existing === 'refuse') await demandNothing(options);
     const last = await lastMarked(options);
     const path = await beginReplacement(files, directory);
     try {

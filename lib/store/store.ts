@@ -262,7 +262,10 @@ export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
  * store in another process is an {@link ObjectStore} without these.
  */
 export interface EmbeddedStore extends ObjectStore {
-  /** Present when opening made what an earlier release wrote into what this release writes. */
+  /**
+   * Present when opening made what an earlier release wrote into what this release writes; also at later
+   * openings, until a store that had it was closed in order: a process that is killed may not have told.
+   */
   readonly migration?: Migration;
   /** Drops history older than the limits allow; called by the manager's housekeeping. */
   compact(): Promise<void>;

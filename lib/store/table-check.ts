@@ -1,6 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32c } from './crc32c.js';
+import { DamageError } from './database-error.js';
+import { systemErrorCode } from './file-system.js';
 import { liveTables } from './manifest.js';
 import { snappyDecompress } from './snappy.js';
 import { type BlockHandle, VarintReader } from './varint-reader.js';
@@ -53,15 +55,26 @@ export function checkTable(table: Buffer): void {
   for (const handle of [...handlesIn(metaIndex), ...handlesIn(index)]) readBlock(table, handle);
 }
 
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    // A first start that was interrupted has no database yet.
+    if (systemErrorCode(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
 /**
  * Checks every block of every table that the database uses against its checksum. LevelDB does not, and
  * stops the process with an assertion on some damaged blocks. What the manifest does not name is passed
  * over: a process that was killed leaves half-written tables there, which LevelDB removes by itself.
- * @throws Error that names the first damaged table and where it is damaged.
+ * @throws DamageError that names the first damaged table and where it is damaged; the system's error for
+ * one that can't be read.
  */
 export async function checkTables(folder: string): Promise<void> {
   const live = await liveTables(folder);
-  const names = (await readdir(folder).catch(() => [])).sort();
+  const names = (await namesIn(folder)).sort();
   for (const name of names) {
     const number = /^(\d+)\.(?:ldb|sst)$/.exec(name)?.[1];
     if (number === undefined || !live.has(Number(number))) continue;
@@ -69,7 +82,7 @@ export async function checkTables(folder: string): Promise<void> {
     try {
       checkTable(table);
     } catch (error) {
-      throw new Error(`${name}: ${error instanceof Error ? error.message : String(error)}`, {
+      throw new DamageError(`${name}: ${error instanceof Error ? error.message : String(error)}`, {
         cause: error,
       });
     }

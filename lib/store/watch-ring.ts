@@ -10,7 +10,15 @@ export interface Published {
 /** Taken slots before the array is cut. */
 const slackMax = 4_096;
 
-/** The last revisions, in memory for every watcher; bounded by events and by bytes. */
+/**
+ * What a change keeps in memory: its object and the state before it. Of several changes of one object each
+ * counts the state that it shares with the next one, so that the sum is never too small.
+ */
+function heldBytes({ size, before }: Change): number {
+  return size + (before?.size ?? 0);
+}
+
+/** The last revisions, in memory for every watcher; bounded by events and by bytes, states before included. */
 export class WatchRing {
   #items: Published[] = [];
   #head = 0;
@@ -27,10 +35,15 @@ export class WatchRing {
     return this.#start;
   }
 
+  /** Bytes that the changes hold, with the states before them. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   push(published: Published): void {
     this.#items.push(published);
     this.#events += published.changes.length;
-    for (const change of published.changes) this.#bytes += change.size;
+    for (const change of published.changes) this.#bytes += heldBytes(change);
     while (
       (this.#events > limits.watchRingEvents || this.#bytes > limits.watchRingBytes) &&
       this.#head < this.#items.length - 1
@@ -55,7 +68,7 @@ export class WatchRing {
     this.#items[this.#head] = { revision: oldest.revision, changes: [] };
     this.#head += 1;
     this.#events -= oldest.changes.length;
-    for (const change of oldest.changes) this.#bytes -= change.size;
+    for (const change of oldest.changes) this.#bytes -= heldBytes(change);
     this.#start = oldest.revision;
   }
 }

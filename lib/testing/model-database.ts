@@ -37,6 +37,17 @@ function corrupt(what: string): Error {
   return Object.assign(new Error(`Corruption: ${what}`), { code: 'LEVEL_CORRUPTION' });
 }
 
+/** A file that the database names. LevelDB calls it damage, too, when there is none. */
+async function readNamed(files: FileSystem, path: string): Promise<Buffer> {
+  try {
+    return await files.readFile(path);
+  } catch (error) {
+    const { code = '' } = error as { readonly code?: string };
+    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(code)) throw corrupt(`${path} is missing`);
+    throw error;
+  }
+}
+
 function encodeEntries(entries: Iterable<Entry>): Buffer {
   const parts: Buffer[] = [];
   for (const [key, value] of entries) {
@@ -70,7 +81,7 @@ function encodeManifest(manifest: Manifest): Buffer {
 
 async function readManifest(files: FileSystem, path: string): Promise<Manifest> {
   const name = (await files.readFile(`${path}/CURRENT`)).toString();
-  const [checksum, ...rest] = (await files.readFile(`${path}/${name}`)).toString().split(' ');
+  const [checksum, ...rest] = (await readNamed(files, `${path}/${name}`)).toString().split(' ');
   const text = rest.join(' ');
   if (String(crc32(text)) !== checksum) throw corrupt(`${name} has a wrong checksum`);
   return JSON.parse(text) as Manifest;
@@ -133,7 +144,7 @@ class ModelDatabase implements Database {
     if (await files.exists(this.#at('CURRENT'))) {
       this.#manifest = await readManifest(files, this.#path);
       for (const number of this.#manifest.tables) {
-        const entries = decodeEntries(await files.readFile(this.#table(number)));
+        const entries = decodeEntries(await readNamed(files, this.#table(number)));
         for (const entry of entries) this.#apply(entry);
       }
     }

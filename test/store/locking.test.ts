@@ -11,7 +11,7 @@ import {
   symlink,
   writeFile,
 } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -195,9 +195,7 @@ describe('lock of a data directory', function () {
 
   it('spends no descriptor of its owner on those who connect to its socket and stay', async () => {
     const store = await openLedger(directory);
-    const { dev, ino } = await stat(directory, { bigint: true });
-    const digest = createHash('sha256').update(`${dev}:${ino}`).digest('hex');
-    const path = `\0kedge-${digest.slice(0, 32)}`;
+    const path = join(directory, 'lock', 'holder');
     const descriptors = async (): Promise<number> => (await readdir('/proc/self/fd')).length;
     const before = await descriptors();
     const sockets = Array.from({ length: 50 }, () => connect({ path, allowHalfOpen: true }));
@@ -207,6 +205,50 @@ describe('lock of a data directory', function () {
     // Their own ends stay open; those of the owner, in the same process, do not.
     await eventually('the owner to hang up', async () => (await descriptors()) - before <= 50);
     for (const socket of sockets) socket.destroy();
+    await store.close();
+  });
+
+  it('can not be taken away by another user who binds names that anybody can bind', async () => {
+    await mkdir(directory);
+    const { dev, ino } = await stat(directory, { bigint: true });
+    const digest = createHash('sha256').update(`${dev}:${ino}`).digest('hex');
+    // Abstract names have no owner. This one is what earlier releases asked.
+    const squatter = createServer((socket) => socket.end('1'));
+    const listening = new Promise<void>((resolve) => squatter.once('listening', resolve));
+    squatter.listen(`\0kedge-${digest.slice(0, 32)}`);
+    await listening;
+    try {
+      const store = await openLedger(directory);
+      await put(store, 'a', 1);
+      expect(await refusedBy([], directory)).to.contain(`process ${process.pid};`);
+      await store.close();
+    } finally {
+      squatter.close();
+    }
+  });
+
+  it('lets nobody but its owner reach what says who holds it', async () => {
+    const store = await openLedger(directory);
+    expect((await stat(join(directory, 'lock'))).mode & 0o077).to.equal(0);
+    await store.close();
+    expect(await readdir(join(directory, 'lock'))).to.not.include('holder');
+  });
+
+  it('still refuses others when its process closed a handle of the LOCK, which frees the lock of the kernel', async () => {
+    const store = await openLedger(directory);
+    await readFile(join(directory, 'lock', 'LOCK'));
+    const { line } = await start([], directory);
+    expect(line).to.contain('DirectoryLocked').and.contain(`process ${process.pid};`);
+    await put(store, 'a', 1);
+    await store.close();
+    expect((await start([], directory)).line).to.equal('holds');
+  });
+
+  it('is taken at a path that is too long for the address of a socket', async () => {
+    const long = join(folder, 'x'.repeat(120), 'data');
+    const store = await openLedger(long);
+    const { line } = await start([], long);
+    expect(line).to.contain('DirectoryLocked').and.contain(`process ${process.pid};`);
     await store.close();
   });
 

@@ -1,0 +1,92 @@
+import { type FileHandle, open, rm } from 'node:fs/promises';
+import { connect, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+
+const socketName = 'holder';
+const askMs = 1_000;
+const textMax = 100;
+
+/** A path that fits a socket's address, however long that of the folder is; while `folder` is open. */
+function shortPath(folder: FileHandle): string {
+  return `/proc/self/fd/${folder.fd}/${socketName}`;
+}
+
+/**
+ * A socket in a folder that only its owner may write to: whoever listens there is a process of the owner,
+ * and the kernel stops answering for it when it ends. It refuses others where the lock of the kernel was lost.
+ */
+export interface HolderSocket {
+  close(): Promise<void>;
+}
+
+/** What the process that listens says of itself; undefined when none does. */
+function ask(path: string): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const socket = connect(path);
+    socket.setTimeout(askMs, () => socket.destroy());
+    socket.on('data', (data) => (text = (text + data.toString()).slice(0, textMax)));
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      const code = error.code ?? '';
+      if (['ENOENT', 'ECONNREFUSED'].includes(code)) resolve(undefined);
+      else if (code === 'ECONNRESET' || code === 'EAGAIN') resolve(text);
+      else reject(error);
+    });
+    socket.on('close', () => resolve(text));
+  });
+}
+
+/**
+ * Asks for the process that holds the directory whose lock folder this is. Linux only.
+ * @returns what it says of itself, which may be nothing; undefined when no process listens
+ */
+export async function askHolder(folder: string): Promise<string | undefined> {
+  if (process.platform !== 'linux') return undefined;
+  const handle = await open(folder, 'r');
+  try {
+    return await ask(shortPath(handle));
+  } finally {
+    await handle.close();
+  }
+}
+
+function listen(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, () => resolve());
+  });
+}
+
+/** File systems without sockets; the lock of the kernel holds there without this one. */
+const noSockets = new Set(['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EINVAL']);
+
+/**
+ * Listens in the folder and gives `text`, at most 100 characters, to each process that connects. Only for
+ * the holder of the kernel's lock: what a killed process left is removed. Linux only.
+ * @returns undefined where there are no such sockets
+ */
+export async function holdSocket(folder: string, text: string): Promise<HolderSocket | undefined> {
+  if (process.platform !== 'linux') return undefined;
+  const server = createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    // One that does not hang up holds no descriptor here.
+    socket.end(text, () => socket.destroy());
+  });
+  await rm(join(folder, socketName), { force: true });
+  // Open as long as the server: closing it removes the socket by this path.
+  const handle = await open(folder, 'r');
+  try {
+    await listen(server, shortPath(handle));
+  } catch (error) {
+    await handle.close();
+    if (noSockets.has((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+  server.unref();
+  return {
+    async close() {
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+      await handle.close();
+    },
+  };
+}

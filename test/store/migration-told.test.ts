@@ -1,0 +1,128 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import {
+  type FileSystem,
+  hasCode,
+  LevelEngine,
+  type LevelEngineOptions,
+  nodeFileSystem,
+  openStore,
+  silentLogger,
+} from 'kedge';
+import { unpackFixture } from '../fixtures/unpack.js';
+
+const child = fileURLToPath(new URL('migration-child.js', import.meta.url));
+const fixture = 'schema-2/library-interrupted';
+
+describe('what a migration tells, and its copies', () => {
+  let directory: string;
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'kedge-told-'));
+    await unpackFixture(fixture, directory);
+  });
+  afterEach(() => rm(directory, { recursive: true, force: true }));
+
+  const engine = (options: Partial<LevelEngineOptions> = {}): LevelEngine =>
+    new LevelEngine({ directory, ...options });
+  /** What an opening tells; the store is closed in order. */
+  const told = async (): Promise<string> => {
+    const lines: unknown[] = [];
+    const logger = { ...silentLogger, warn: (...args: unknown[]) => void lines.push(args) };
+    const store = await openStore({ engine: engine(), logger });
+    lines.push(store.migration);
+    await store.close();
+    return JSON.stringify(lines);
+  };
+  const copy = (): string => join(directory, 'schema-2-copy');
+
+  it('is told by the next start when its process was killed behind its last write, and once only', async function () {
+    this.timeout(60_000);
+    const calls = Number(spawnSync(process.execPath, [child, directory, '0']).stdout);
+    // One more than opening makes: the first call of closing.
+    for (let killAt = calls + 1; killAt > calls - 3; killAt -= 1) {
+      await rm(directory, { recursive: true });
+      await unpackFixture(fixture, directory);
+      const { signal } = spawnSync(process.execPath, [child, directory, String(killAt)]);
+      expect(signal, `call ${killAt}`).to.equal('SIGKILL');
+      // Told whether the last write had happened or happens now.
+      const lines = await told();
+      expect(lines, `call ${killAt}`).to.contain(copy()).and.contain('stop this release');
+      expect(await told()).to.equal('[null]');
+    }
+  });
+
+  it('is told by the next start when the store of the migration could not be opened', async () => {
+    const fails = engine();
+    fails.confirm = () => Promise.reject(new Error('the disk is full'));
+    const failed: unknown = await openStore({ engine: fails }).catch((error: unknown) => error);
+    expect(String(failed)).to.contain('the disk is full');
+    expect(await told()).to.contain(copy());
+    expect(await told()).to.equal('[null]');
+  });
+
+  it('keeps the copy of before until the new one is whole, and says that it is there when there is no room', async () => {
+    await (await openStore({ engine: engine() })).close();
+    await rm(join(directory, 'db'), { recursive: true });
+    await rm(join(directory, 'high-water'));
+    await unpackFixture(fixture, directory);
+    await writeFile(join(copy(), 'witness'), 'of before');
+
+    const full = { ...nodeFileSystem, freeBytes: () => Promise.resolve(1_000) };
+    const refused: unknown = await openStore({ engine: engine({ fileSystem: full }) }).catch(
+      (error: unknown) => error,
+    );
+    expect(hasCode(refused, 'ResourceExhausted'), String(refused)).to.equal(true);
+    expect(String(refused)).to.contain(copy());
+    expect(await readdir(copy())).to.include('witness');
+
+    const fileSystem: FileSystem = {
+      ...nodeFileSystem,
+      copyFile: () => Promise.reject(Object.assign(new Error('EIO'), { code: 'EIO' })),
+    };
+    const failed: unknown = await openStore({ engine: engine({ fileSystem }) }).catch(
+      (error: unknown) => error,
+    );
+    expect(String(failed)).to.contain('nothing was changed');
+    expect(await readdir(copy())).to.include('witness');
+
+    await (await openStore({ engine: engine() })).close();
+    expect(await readdir(copy()))
+      .to.include('db')
+      .and.not.include('witness');
+    expect((await readdir(directory)).filter((name) => name.includes('copy'))).to.deep.equal([
+      'schema-2-copy',
+    ]);
+  });
+
+  it('has a whole copy by some name at every call of the file system that replaces one', async () => {
+    await (await openStore({ engine: engine() })).close();
+    for (let failAt = 1, done = false; !done; failAt += 1) {
+      await rm(join(directory, 'db'), { recursive: true });
+      await rm(join(directory, 'high-water'));
+      await unpackFixture(fixture, directory);
+      let calls = 0;
+      const fileSystem = new Proxy(nodeFileSystem, {
+        get: (target, name: keyof FileSystem) => {
+          // The process dies: nothing that comes later happens.
+          if ((calls += 1) < failAt) return Reflect.get(target, name) as unknown;
+          return () => Promise.reject(new Error('dead'));
+        },
+      });
+      const store = await openStore({ engine: engine({ fileSystem }) }).catch(() => undefined);
+      await store?.close().catch(() => undefined);
+      done = calls < failAt;
+      const copies = (await readdir(directory)).filter((name) => /copy(\.earlier)?$/.test(name));
+      expect(copies, `call ${failAt}`).to.not.deep.equal([]);
+      for (const name of copies) {
+        const whole = new LevelEngine({ directory: join(directory, name) });
+        const opened = await openStore({ engine: whole });
+        expect(opened.revision, `call ${failAt}, ${name}`).to.be.greaterThan(0);
+        await opened.close();
+      }
+    }
+  });
+});
