@@ -10,4 +10,5 @@ export * from './secret/index.js';
 export * from './service/index.js';
 export * from './snapshot/index.js';
 export * from './storage-class/index.js';
+export * from './storage-root/index.js';
 export * from './volume/index.js';

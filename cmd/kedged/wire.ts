@@ -1,8 +1,9 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { mkdir } from 'node:fs/promises';
 import {
   type EmbeddedStore,
   LevelEngine,
+  lockDirectory,
   type Logger,
   Manager,
   messageOf,
@@ -35,6 +36,8 @@ import {
   servedKinds,
   serviceController,
   snapshotController,
+  StorageRootKeeper,
+  StorageRootWatch,
   TransitionEvents,
   volumeController,
   UsedParameters,
@@ -135,7 +138,14 @@ async function assemble(
         });
 
   const manager = new Manager({ store, clock, random, logger, metrics });
-  const drivers = builtinDrivers(config);
+  const storageRoot = new StorageRootKeeper({
+    store,
+    node,
+    path: resolve(config.localVolumeRoot),
+    lock: lockDirectory,
+    logger: logger.child({ part: 'storage root' }),
+  });
+  const drivers = builtinDrivers({ ...config, storageRoot });
   const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
   const dataFiles = new DataFiles(dataFilesDirectory(dataDirectory), dataDirectory);
   const processes = new ProcessRuntime({
@@ -184,7 +194,7 @@ async function assemble(
     logger: logger.child({ part: 'api' }),
   });
   const ops = new OpsServer(
-    () => manager.health(),
+    () => [...manager.health(), storageRoot.health()],
     () => metrics.text(),
   );
   const ports = { grpc: 0, rest: 0, ops: 0 };
@@ -197,6 +207,7 @@ async function assemble(
   });
 
   manager
+    .addRunnable(new StorageRootWatch({ ...common, keeper: storageRoot, node }))
     .addController(namespaceController(common))
     .addController(volumeController({ ...common, drivers, resolver, node }))
     .addController(snapshotController({ ...common, drivers, resolver, node }))
@@ -243,6 +254,7 @@ async function assemble(
       } finally {
         tls?.close();
         await audit?.close();
+        await storageRoot.close();
         await store.close();
       }
     },

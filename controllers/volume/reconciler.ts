@@ -1,6 +1,15 @@
-import { done, isDeleting, type Request, requeueAfter, type Result, setCondition } from 'kedge';
+import {
+  done,
+  findCondition,
+  isDeleting,
+  type Request,
+  requeueAfter,
+  type Result,
+  setCondition,
+} from 'kedge';
 import { secrets, services, type Volume, volumes } from '../kinds/index.js';
 import { referencedSecrets } from '../secret/index.js';
+import { rootCondition } from '../storage-root/index.js';
 import { VolumeEffects, type VolumeControllerOptions } from './effects.js';
 import { nextPhase, type VolumeEvent } from './phases.js';
 import { planVolume, type VolumeAction, type VolumeSituation } from './plan.js';
@@ -107,6 +116,8 @@ export class VolumeReconciler {
       ...versions,
       // Backoff of what came before does not hold back a deletion.
       ...(isDeleting(volume) ? ['deleting'] : []),
+      // A call that failed because its storage root was refused is made again when that changes.
+      `root@${findCondition(volume.conditions, rootCondition)?.status ?? 'True'}`,
     ].join(' ');
     const ownerAlive = owner !== undefined && !isDeleting(owner);
     const lookAt = this.#looks.get(volume.metadata.uid);

@@ -9,6 +9,7 @@ import {
   type RunCommand,
   runCommand,
   type StorageSettings,
+  uncheckedStorageRoot,
   validateByRules,
 } from '@kedge/driver-sdk';
 import { copyDirectory } from './copy.js';
@@ -49,15 +50,18 @@ function isImage(parameters: Parameters): boolean {
  * copies; those of an image are of one point in time, those of a directory are copied file by file.
  */
 export function createLocalDriver(
-  settings: Pick<StorageSettings, 'localVolumeRoot'>,
+  settings: Pick<StorageSettings, 'localVolumeRoot' | 'storageRoot'>,
   run: RunCommand = runCommand,
 ): Driver {
-  const paths = new LocalPaths(settings.localVolumeRoot);
+  const root = settings.storageRoot ?? uncheckedStorageRoot(settings.localVolumeRoot);
   const images = new ImageVolumes(run);
 
+  /** Runs a call in the root, and tells what the file system refuses as the driver's error. */
+  const inRoot = <T>(what: string, call: (paths: LocalPaths) => Promise<T>): Promise<T> =>
+    attempt(what, () => root.use((directory) => call(new LocalPaths(directory))));
   /** The volume's place, the handle found to be of it. */
-  const owned = async (request: HandleRequest): Promise<Place> => {
-    const place = await paths.volume(request.volume.uid);
+  const owned = (paths: LocalPaths, request: HandleRequest): Place => {
+    const place = paths.volume(request.volume.uid);
     demandOwn(place, request.handle);
     return place;
   };
@@ -76,8 +80,8 @@ export function createLocalDriver(
         : []),
     ],
     provision: (request) =>
-      attempt('make the volume', async () => {
-        const { directory, image, folder } = await paths.volume(request.volume.uid);
+      inRoot('make the volume', async (paths) => {
+        const { directory, image, folder } = paths.volume(request.volume.uid);
         const { sizeBytes, parameters, signal } = request;
         if (isImage(parameters))
           return {
@@ -89,8 +93,8 @@ export function createLocalDriver(
         return { handle: directory, sizeBytes };
       }),
     observe: (request) =>
-      attempt('look at the volume', async () => {
-        const place = await paths.volume(request.volume.uid);
+      inRoot('look at the volume', async (paths) => {
+        const place = paths.volume(request.volume.uid);
         demandOwn(place, request.handle);
         if (isImage(request.parameters))
           return { handle: place.image, sizeBytes: await sizeOfImage(place.image) };
@@ -98,48 +102,48 @@ export function createLocalDriver(
         return { handle: place.directory, sizeBytes: undefined };
       }),
     delete: (request) =>
-      attempt('delete the volume', async () => {
-        const place = await paths.volume(request.volume.uid);
+      inRoot('delete the volume', async (paths) => {
+        const place = paths.volume(request.volume.uid);
         demandOwn(place, request.handle);
         if ((await kindAt(place.image)) === 'file')
           await images.detach(place.image, request.signal);
         await removeWhole(place);
       }),
     attach: (request) =>
-      attempt('attach the volume', async () => {
-        const { directory, image } = await owned(request);
+      inRoot('attach the volume', async (paths) => {
+        const { directory, image } = owned(paths, request);
         if (isImage(request.parameters))
           return { devicePath: await images.attach(image, request.signal) };
         await demandThere(directory);
         return { devicePath: '' };
       }),
     detach: (request) =>
-      attempt('detach the volume', async () => {
-        const { image } = await owned(request);
+      inRoot('detach the volume', async (paths) => {
+        const { image } = owned(paths, request);
         if ((await kindAt(image)) === 'file') await images.detach(image, request.signal);
       }),
     mount: (request) =>
-      attempt('mount the volume', async () => {
-        const { directory } = await owned(request);
+      inRoot('mount the volume', async (paths) => {
+        const { directory } = owned(paths, request);
         return isImage(request.parameters) ? images.mount(request) : { path: directory };
       }),
     unmount: (request) =>
-      attempt('unmount the volume', async () => {
-        const { image } = await owned(request);
+      inRoot('unmount the volume', async (paths) => {
+        const { image } = owned(paths, request);
         if (isImage(request.parameters))
           await images.unmount(image, request.target, request.signal);
       }),
     expand: (request) =>
-      attempt('grow the volume', async () => {
-        const { directory, image } = await owned(request);
+      inRoot('grow the volume', async (paths) => {
+        const { directory, image } = owned(paths, request);
         const { sizeBytes, parameters, signal } = request;
         if (isImage(parameters)) return images.grow(image, sizeBytes, parameters, signal);
         await demandThere(directory);
         return { sizeBytes, fileSystemPending: false };
       }),
     createSnapshot: (request) =>
-      attempt('make the snapshot', async () => {
-        const { directory, image } = await owned(request);
+      inRoot('make the snapshot', async (paths) => {
+        const { directory, image } = owned(paths, request);
         const to = await paths.snapshot(request.snapshot.uid);
         const { signal } = request;
         if (isImage(request.parameters)) {
@@ -151,7 +155,7 @@ export function createLocalDriver(
         return { handle: to.directory, restoreSizeBytes: 0n, ready: true };
       }),
     observeSnapshot: (request) =>
-      attempt('look at the snapshot', async () => {
+      inRoot('look at the snapshot', async (paths) => {
         const place = await paths.snapshot(request.snapshot.uid);
         demandOwn(place, request.handle);
         if ((await kindAt(place.image)) === 'file')
@@ -164,16 +168,16 @@ export function createLocalDriver(
         return { handle: place.directory, restoreSizeBytes: 0n, ready: true };
       }),
     deleteSnapshot: (request) =>
-      attempt('delete the snapshot', async () => {
+      inRoot('delete the snapshot', async (paths) => {
         const place = await paths.snapshot(request.snapshot.uid);
         demandOwn(place, request.handle);
         await removeWhole(place);
       }),
     restore: (request) =>
-      attempt('restore the snapshot', async () => {
+      inRoot('restore the snapshot', async (paths) => {
         const from = await paths.snapshot(request.snapshot.uid);
         demandOwn(from, request.snapshot.handle);
-        const { directory, image } = await paths.volume(request.volume.uid);
+        const { directory, image } = paths.volume(request.volume.uid);
         const { sizeBytes, signal } = request;
         const fromImage = (await kindAt(from.image)) === 'file';
         if (fromImage !== isImage(request.parameters))

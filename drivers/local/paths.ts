@@ -1,4 +1,4 @@
-import { lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { DriverError } from '@kedge/driver-sdk';
 
@@ -18,24 +18,27 @@ export interface Place {
 export class LocalPaths {
   readonly #root: string;
 
+  /** @param root real path of a directory that is there */
   constructor(root: string) {
     this.#root = root;
   }
 
-  volume(uid: string): Promise<Place> {
-    return this.#place(uid, '');
+  volume(uid: string): Place {
+    return this.#place(uid, this.#root);
   }
 
-  snapshot(uid: string): Promise<Place> {
-    return this.#place(uid, 'snapshots');
+  async snapshot(uid: string): Promise<Place> {
+    const folder = join(this.#root, 'snapshots');
+    // Not with its parents: a root that is gone is not made anew.
+    await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+    return this.#place(uid, folder);
   }
 
-  async #place(uid: string, below: string): Promise<Place> {
+  #place(uid: string, folder: string): Place {
     if (!uidForm.test(uid))
       throw new DriverError('InvalidParameters', `uid ${JSON.stringify(uid)} is not a UUID`);
-    const wanted = join(this.#root, below);
-    await mkdir(wanted, { recursive: true, mode: 0o700 });
-    const folder = await realpath(wanted);
     return { uid, folder, directory: join(folder, uid), image: join(folder, `${uid}.img`) };
   }
 }

@@ -1,3 +1,5 @@
+import type { StorageRoot } from './storage-root.js';
+
 /** How a volume may be used (specification section 2.2). */
 export type AccessMode = 'ReadWriteOnce' | 'ReadOnlyMany' | 'ReadWriteMany';
 
@@ -24,6 +26,9 @@ export interface ParameterViolation {
   readonly key: string;
   readonly description: string;
 }
+
+/** Label of a node that holds its name: the topology key of data that one node has. */
+export const nodeTopologyKey = 'svc.io/node';
 
 /** Parameters by key. In admission, values may be secret references; in calls they are plaintext. */
 export type Parameters = Readonly<Record<string, string>>;
@@ -201,6 +206,11 @@ export interface Driver {
 export interface StorageSettings {
   /** Directory managed for the local driver. */
   readonly localVolumeRoot: string;
+  /**
+   * The directory at {@link localVolumeRoot}, checked at every use. Absent: whatever is there is used,
+   * and made where it is missing.
+   */
+  readonly storageRoot?: StorageRoot;
   /** Allowed path prefixes for local-host; empty allows nothing. */
   readonly hostPathAllowlist: readonly string[];
   /** Whether createIfMissing is honoured. */

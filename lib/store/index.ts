@@ -36,7 +36,7 @@ export {
   type Durability,
   levelDriver,
 } from './level-database.js';
-export type { DirectoryLock } from './directory-lock.js';
+export { type DirectoryLock, lockDirectory } from './directory-lock.js';
 export { openStore } from './log-store.js';
 export type { StoreOptions } from './store-options.js';
 export {

@@ -1,0 +1,122 @@
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { lockDirectory, MemoryEngine, type ObjectStore, openStore, silentLogger } from 'kedge';
+import { DriverError } from '@kedge/driver-sdk';
+import { type Volume, volumes } from '../kinds/index.js';
+import { StorageRootKeeper } from './keeper.js';
+
+async function refusal(work: Promise<unknown>): Promise<DriverError> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).to.be.instanceOf(DriverError);
+  return error as DriverError;
+}
+
+describe('the keeper of a storage root', () => {
+  let base: string;
+  let path: string;
+  let store: ObjectStore;
+  let keeper: StorageRootKeeper;
+  const keepers: StorageRootKeeper[] = [];
+  const make = (over: ObjectStore = store): StorageRootKeeper => {
+    const made = new StorageRootKeeper({
+      store: over,
+      node: 'n',
+      path,
+      lock: lockDirectory,
+      logger: silentLogger,
+    });
+    keepers.push(made);
+    return made;
+  };
+  const names = (): Promise<string[]> => keeper.use((directory) => readdir(directory));
+
+  beforeEach(async () => {
+    base = await mkdtemp(join(tmpdir(), 'kedge-root-'));
+    path = join(base, 'volumes');
+    store = await openStore({ engine: new MemoryEngine() });
+    keeper = make();
+  });
+  afterEach(async () => {
+    for (const one of keepers.splice(0)) await one.close();
+    await store.close();
+    await rm(base, { recursive: true, force: true });
+  });
+
+  it('makes and marks it at the first use', async () => {
+    expect(await names()).to.deep.equal(['.kedge']);
+    const mark = await readFile(join(path, '.kedge/cluster-id'), 'utf8');
+    expect(mark).to.equal(`${store.clusterId}\n`);
+    expect(await keeper.look()).to.deep.equal({ type: 'ready' });
+  });
+
+  it('refuses a root that is gone, makes nothing, and goes on when it is back', async () => {
+    await names();
+    await rename(path, `${path}.away`);
+    for (const expected of ['StorageRootMissing', 'StorageRootUnmarked']) {
+      let called = false;
+      const error = await refusal(keeper.use(() => Promise.resolve((called = true))));
+      expect(error.kind).to.equal('Unavailable');
+      expect(called).to.equal(false);
+      expect(await keeper.look()).to.include({ type: 'refused', reason: expected });
+      expect(keeper.health()).to.have.property('healthy', false);
+      // The second time as the empty mount point of the disk.
+      if (expected === 'StorageRootMissing') {
+        expect(await readdir(base)).to.deep.equal(['volumes.away']);
+        await mkdir(path);
+      } else expect(await readdir(path)).to.deep.equal([]);
+    }
+    const restarted = make();
+    expect(await restarted.look()).to.include({ reason: 'StorageRootUnmarked' });
+    await rm(path, { recursive: true });
+    await rename(`${path}.away`, path);
+    expect(await names()).to.deep.equal(['.kedge']);
+    expect(keeper.health()).to.include({ healthy: true });
+  });
+
+  it('refuses the root of another cluster', async () => {
+    await names();
+    await keeper.close();
+    const others = await openStore({ engine: new MemoryEngine() });
+    const theirs = make(others);
+    const { message } = await refusal(theirs.use(() => Promise.resolve()));
+    expect(message).to.contain(store.clusterId).and.contain(others.clusterId);
+    await others.close();
+  });
+
+  it('of two on one root the second is refused by the name of the first, until that is gone', async () => {
+    await names();
+    const second = make();
+    expect(await second.look()).to.include({ type: 'refused', reason: 'StorageRootLocked' });
+    const { message } = await refusal(second.use(() => Promise.resolve()));
+    expect(message).to.contain(path).and.contain(`this process (${process.pid})`);
+    await keeper.close();
+    expect(await second.look()).to.deep.equal({ type: 'ready' });
+  });
+
+  it('adopts a directory of before that holds what the store places there', async () => {
+    const volume = await store.create<Volume, 'Namespaced', unknown>(volumes, {
+      name: 'data',
+      namespace: 'default',
+      size: '1Mi',
+      accessMode: 'ReadWriteOnce',
+      storageClassName: 'local',
+    } as never);
+    const { uid } = volume.metadata;
+    const status = { driver: 'local', handle: `/old/${uid}`, status: 'Provisioning' } as const;
+    await store.updateStatus(volumes, volume, status);
+    await mkdir(path);
+    expect(await keeper.look()).to.include({ reason: 'StorageRootUnmarked' });
+    expect(await readdir(path)).to.deep.equal([]);
+    await mkdir(join(path, uid));
+    await writeFile(join(path, uid, 'x'), 'kept');
+    expect(await names()).to.have.members(['.kedge', uid]);
+    // Once: the next directory without a mark is a mount point, whatever it holds.
+    await rm(join(path, '.kedge'), { recursive: true });
+    expect(await make().look()).to.include({ reason: 'StorageRootUnmarked' });
+  });
+});

@@ -1,0 +1,223 @@
+import { type FileHandle, mkdir, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  type DirectoryLock,
+  type HealthCheck,
+  type Logger,
+  messageOf,
+  type ObjectStore,
+  StatusError,
+} from 'kedge';
+import { DriverError, type StorageRoot } from '@kedge/driver-sdk';
+import { describeRoot, makeRootFolder, markRoot, openRoot } from './directory.js';
+import { placedIn } from './placed.js';
+import { planRoot, type RootPlan, type RootReason, rootFolder } from './plan.js';
+import { isRecorded, recordRoot } from './record.js';
+
+/** Ports of {@link StorageRootKeeper}. */
+export interface StorageRootOptions {
+  readonly store: ObjectStore;
+  readonly node: string;
+  /** [storage].localVolumeRoot. */
+  readonly path: string;
+  /** Takes a directory for this process. */
+  readonly lock: (directory: string) => Promise<DirectoryLock>;
+  readonly logger: Logger;
+}
+
+/** Whether a storage root is used. */
+export type RootState =
+  | { readonly type: 'ready' }
+  | { readonly type: 'refused'; readonly reason: RootReason; readonly message: string };
+
+type Refusal = Extract<RootState, { type: 'refused' }>;
+
+/** A root that this process has: its lock, and the directory that the lock is of. */
+interface Held {
+  readonly identity: string;
+  readonly lock: DirectoryLock;
+}
+
+/**
+ * A storage root with an identity.
+ *
+ * Guarantees:
+ * - Work is done in a directory only whose mark holds the id of this store's cluster, while this process
+ *   holds its lock. Every use looks at both again.
+ * - Nothing is made where a root is missing: a directory is made and marked once, when this node never had
+ *   a root there and the store places nothing in it. A directory of before, without a mark, is marked
+ *   once, when it holds what the store places there.
+ * - A root that was refused is used again as soon as it is what it should be.
+ */
+export class StorageRootKeeper implements StorageRoot {
+  readonly path: string;
+  readonly #options: StorageRootOptions;
+  #held: Held | undefined;
+  #state: RootState | undefined;
+  /** Settles when every establishment so far has; never rejects. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: StorageRootOptions) {
+    this.#options = options;
+    this.path = options.path;
+  }
+
+  async use<T>(work: (directory: string) => Promise<T>): Promise<T> {
+    const handle = await this.#enter();
+    try {
+      return await work(await realpath(this.path));
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** Looks at the root now. */
+  async look(): Promise<RootState> {
+    try {
+      await (await this.#enter()).close();
+    } catch (error) {
+      if (!(error instanceof DriverError)) throw error;
+    }
+    return this.#state ?? { type: 'ready' };
+  }
+
+  /** What the last look or use found. */
+  health(): HealthCheck {
+    const state = this.#state;
+    const healthy = state?.type !== 'refused';
+    const message = healthy ? this.path : `${state.reason}: ${state.message}`;
+    return { name: 'storage root', healthy, message };
+  }
+
+  /** Frees the lock. */
+  async close(): Promise<void> {
+    await this.#turn;
+    await this.#release();
+  }
+
+  /** The root, opened and found to be ours. @throws DriverError Unavailable */
+  async #enter(): Promise<FileHandle> {
+    const known = await this.#openKnown();
+    if (known) return known;
+    const next = this.#turn.then(() => this.#establish());
+    this.#turn = next.catch(() => undefined);
+    return next;
+  }
+
+  /** What every use takes: the root is as it was when it was established. */
+  async #openKnown(): Promise<FileHandle | undefined> {
+    if (!this.#held) return undefined;
+    // What goes wrong here is found again, and told, by the establishment that follows.
+    const opened = await openRoot(this.path).catch(() => undefined);
+    if (opened?.type !== 'present') return undefined;
+    const { clusterId } = this.#options.store;
+    const same = opened.identity === this.#held.identity && opened.clusterId === clusterId;
+    if (same) return opened.handle;
+    await opened.handle.close();
+    return undefined;
+  }
+
+  async #establish(): Promise<FileHandle> {
+    try {
+      return await this.#take();
+    } catch (error) {
+      if (error instanceof StatusError) throw error;
+      const refusal = refusalOf(error, this.path);
+      await this.#release();
+      this.#become(refusal);
+      throw new DriverError('Unavailable', refusal.message, { cause: error });
+    }
+  }
+
+  async #take(): Promise<FileHandle> {
+    const { store, node } = this.#options;
+    let opened = await openRoot(this.path);
+    try {
+      const plan = await this.#plan(opened);
+      if (plan.type === 'refuse') throw new Refused({ ...plan, type: 'refused' });
+      if (opened.type === 'absent') {
+        await mkdir(this.path, { recursive: true, mode: 0o700 });
+        opened = await openRoot(this.path);
+        if (opened.type === 'absent') throw new Error('it was removed while it was made');
+      }
+      if (this.#held?.identity !== opened.identity)
+        await this.#lock(opened.handle, opened.identity);
+      if (plan.type !== 'use') await markRoot(opened.handle, store.clusterId);
+      await recordRoot(store, node, this.path);
+      if (plan.type !== 'use')
+        this.#options.logger.info('storage root marked', { path: this.path, plan: plan.type });
+      this.#become({ type: 'ready' });
+      return opened.handle;
+    } catch (error) {
+      if (opened.type === 'present') await opened.handle.close();
+      throw error;
+    }
+  }
+
+  async #plan(opened: Parameters<typeof describeRoot>[0]): Promise<RootPlan> {
+    const { store, node } = this.#options;
+    const { path } = this;
+    const { clusterId } = store;
+    const found = await describeRoot(opened);
+    if (found.type === 'marked')
+      return planRoot({ path, clusterId, found, recorded: true, placed: [] });
+    const recorded = await isRecorded(store, node, path);
+    const placed = await placedIn(store, node);
+    return planRoot({ path, clusterId, found, recorded, placed });
+  }
+
+  async #lock(handle: FileHandle, identity: string): Promise<void> {
+    await this.#release();
+    await makeRootFolder(handle);
+    try {
+      const lock = await this.#options.lock(join(this.path, rootFolder));
+      this.#held = { identity, lock };
+    } catch (error) {
+      const message = `storage root ${this.path} is locked: ${messageOf(error)}`;
+      throw new Refused({ type: 'refused', reason: 'StorageRootLocked', message });
+    }
+  }
+
+  async #release(): Promise<void> {
+    const held = this.#held;
+    this.#held = undefined;
+    // A lock on a disk that is gone can't be freed properly; the kernel drops it with its descriptors.
+    await held?.lock.release().catch((error: unknown) => {
+      this.#options.logger.warn('the lock of a storage root could not be freed', {
+        path: this.path,
+        error: messageOf(error),
+      });
+    });
+  }
+
+  #become(state: RootState): void {
+    const before = this.#state;
+    this.#state = state;
+    const { path } = this;
+    const { logger } = this.#options;
+    if (state.type === 'ready') {
+      if (before?.type === 'refused') logger.info('the storage root is back', { path });
+    } else if (before?.type !== 'refused' || before.message !== state.message)
+      logger.error('the storage root is refused', {
+        path,
+        reason: state.reason,
+        error: state.message,
+      });
+  }
+}
+
+/** Carries a refusal out of the steps that lead to it. */
+class Refused extends Error {
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(refusal.message);
+    this.refusal = refusal;
+  }
+}
+
+function refusalOf(error: unknown, path: string): Refusal {
+  if (error instanceof Refused) return error.refusal;
+  const message = `storage root ${path} can't be used: ${messageOf(error)}; it needs a directory that kedged can read and write`;
+  return { type: 'refused', reason: 'StorageRootUnreadable', message };
+}

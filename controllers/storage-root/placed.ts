@@ -1,0 +1,33 @@
+import type { ObjectStore } from 'kedge';
+import { nodeTopologyKey } from '@kedge/driver-sdk';
+import { snapshots, type Volume, volumes } from '../kinds/index.js';
+import type { PlacedData } from './plan.js';
+
+/** The driver whose data is in storage roots. */
+export const rootDriver = 'local';
+/** Reason of a volume whose data was found missing before. */
+const lostReason = 'VolumeLost';
+
+/** Whether a volume's data is in the root of a node; also one of before nodes were written down. */
+export function isPlacedOn(volume: Volume, node: string): boolean {
+  if (volume.driver !== rootDriver) return false;
+  const placed = volume.topology?.[nodeTopologyKey];
+  return placed === undefined || placed === node;
+}
+
+/** What the store places in the root of a node, and has not been found missing before. */
+export async function placedIn(store: ObjectStore, node: string): Promise<readonly PlacedData[]> {
+  const placed: PlacedData[] = [];
+  for (const volume of (await store.list(volumes)).items) {
+    const { handle = '', namespace, name, status, reason } = volume;
+    const lost = status === 'Failed' && reason === lostReason;
+    if (handle === '' || lost || !isPlacedOn(volume, node)) continue;
+    placed.push({ uid: volume.metadata.uid, label: `volume ${namespace}/${name}` });
+  }
+  for (const { driver, handle = '', status, ...snapshot } of (await store.list(snapshots)).items) {
+    if (driver !== rootDriver || handle === '' || status !== 'Ready') continue;
+    const { metadata, namespace, name } = snapshot;
+    placed.push({ uid: metadata.uid, label: `snapshot ${namespace}/${name}` });
+  }
+  return placed;
+}

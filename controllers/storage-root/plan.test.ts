@@ -1,0 +1,54 @@
+import { expect } from 'chai';
+import { planRoot, type RootPlan, type RootSituation } from './plan.js';
+
+const uid = '0f6cbd92-1c31-4a3a-9c0e-111111111111';
+const other = '0f6cbd92-1c31-4a3a-9c0e-222222222222';
+const volume = { uid, label: 'volume default/data' };
+
+function plan(situation: Partial<RootSituation>): RootPlan {
+  const first = { path: '/data', clusterId: 'ours', recorded: false, placed: [] };
+  return planRoot({ ...first, found: { type: 'absent' }, ...situation });
+}
+const unmarked = (...entries: string[]): RootSituation['found'] => ({ type: 'unmarked', entries });
+
+describe('a storage root', () => {
+  it('with the mark of the cluster is used, with another is refused by both ids', () => {
+    expect(plan({ found: { type: 'marked', clusterId: 'ours' } })).to.deep.equal({ type: 'use' });
+    const refused = plan({ found: { type: 'marked', clusterId: 'theirs' } });
+    expect(refused).to.include({ type: 'refuse', reason: 'StorageRootOfOtherCluster' });
+    expect(refused).to.have.property('message').that.contains('theirs').and.contains('ours');
+  });
+
+  it('is made at the first start only', () => {
+    expect(plan({})).to.deep.equal({ type: 'make' });
+    for (const situation of [{ recorded: true }, { placed: [volume] }]) {
+      const refused = plan(situation);
+      expect(refused).to.include({ type: 'refuse', reason: 'StorageRootMissing' });
+      expect(refused).to.have.property('message').that.contains('mount its disk');
+      expect(refused)
+        .to.have.property('message')
+        .that.contains('mkdir -p /data/.kedge && echo ours > /data/.kedge/cluster-id');
+    }
+  });
+
+  it('without a mark is adopted once, when it holds what the store places there', () => {
+    for (const entry of [uid, `${uid}.img`])
+      expect(plan({ found: unmarked(entry, 'else'), placed: [volume] }).type).to.equal('adopt');
+    const refused = [
+      plan({ found: unmarked(uid), placed: [volume], recorded: true }),
+      plan({ found: unmarked(uid), placed: [volume, { uid: other, label: 'volume default/b' }] }),
+      plan({ found: unmarked(), placed: [volume] }),
+    ];
+    for (const one of refused)
+      expect(one).to.include({ type: 'refuse', reason: 'StorageRootUnmarked' });
+    expect(refused[1]).to.have.property('message').that.contains('does not hold volume default/b');
+  });
+
+  it('without a mark is adopted where the store places nothing and nothing of others is in it', () => {
+    const ours = unmarked('lost+found', 'snapshots', uid, `.deleting-${uid}`, `.making-${uid}.img`);
+    for (const found of [unmarked(), ours]) expect(plan({ found }).type).to.equal('adopt');
+    const refused = plan({ found: unmarked('photos') });
+    expect(refused).to.have.property('message').that.contains('"photos" of somebody else');
+    expect(plan({ found: unmarked(), recorded: true }).type).to.equal('refuse');
+  });
+});

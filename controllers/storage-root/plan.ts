@@ -1,0 +1,100 @@
+/** A volume or snapshot that the store says is in a root. */
+export interface PlacedData {
+  readonly uid: string;
+  /** For people, such as `volume default/data`. */
+  readonly label: string;
+}
+
+/** What is known of a storage root when it is judged. */
+export interface RootSituation {
+  readonly path: string;
+  readonly clusterId: string;
+  /** What is at the path. */
+  readonly found:
+    | { readonly type: 'absent' }
+    | { readonly type: 'marked'; readonly clusterId: string }
+    | {
+        readonly type: 'unmarked';
+        /** Names in the directory, and in its folder `snapshots`. */
+        readonly entries: readonly string[];
+      };
+  /** This node has had a root there. */
+  readonly recorded: boolean;
+  readonly placed: readonly PlacedData[];
+}
+
+/** Why a storage root is not used. */
+export type RootReason =
+  | 'StorageRootMissing'
+  | 'StorageRootUnmarked'
+  | 'StorageRootOfOtherCluster'
+  | 'StorageRootLocked'
+  | 'StorageRootUnreadable';
+
+/** What to do with a storage root. */
+export type RootPlan =
+  | { readonly type: 'use' }
+  /** The first start: the directory is made and marked. */
+  | { readonly type: 'make' }
+  /** A directory of before is marked. */
+  | { readonly type: 'adopt' }
+  | { readonly type: 'refuse'; readonly reason: RootReason; readonly message: string };
+
+/** Folder in a root for what is no volume: its mark and its lock. */
+export const rootFolder = '.kedge';
+/** The mark of a root: a file in {@link rootFolder} that holds the cluster id. */
+export const markFile = 'cluster-id';
+
+const shownMax = 3;
+/** What the driver makes, what a new file system has, and what this module makes. */
+const ownEntry =
+  /^(\.(making|deleting)-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.img)?$|^(snapshots|lost\+found|\.kedge)$/;
+
+/** Decides whether a root is used, made, marked or refused. Pure. */
+export function planRoot(situation: RootSituation): RootPlan {
+  const { path, clusterId, found, recorded, placed } = situation;
+  const mark = `${path}/${rootFolder}/${markFile}`;
+  const command = `mkdir -p ${path}/${rootFolder} && echo ${clusterId} > ${mark}`;
+  switch (found.type) {
+    case 'marked':
+      if (found.clusterId === clusterId) return { type: 'use' };
+      return {
+        type: 'refuse',
+        reason: 'StorageRootOfOtherCluster',
+        message: `storage root ${path} belongs to cluster ${found.clusterId} (${mark}), and this is cluster ${clusterId}; mount the right disk there, or set [storage].localVolumeRoot to another directory`,
+      };
+    case 'absent':
+      if (!recorded && placed.length === 0) return { type: 'make' };
+      return {
+        type: 'refuse',
+        reason: 'StorageRootMissing',
+        message: `storage root ${path} does not exist; mount its disk, and everything goes on by itself. If its data is lost for good, begin an empty one: ${command}`,
+      };
+    case 'unmarked': {
+      const obstacle = recorded ? 'it had one before' : adoptionObstacle(found.entries, placed);
+      if (obstacle === undefined) return { type: 'adopt' };
+      return {
+        type: 'refuse',
+        reason: 'StorageRootUnmarked',
+        message: `storage root ${path} has no file ${rootFolder}/${markFile}, and ${obstacle}; is its disk mounted? Mount it, and everything goes on by itself. If this is the right directory: ${command}`,
+      };
+    }
+  }
+}
+
+/** Why a directory without a mark is not taken as the root of before; undefined when it is. */
+function adoptionObstacle(
+  entries: readonly string[],
+  placed: readonly PlacedData[],
+): string | undefined {
+  const names = new Set(entries);
+  const absent = placed.filter(({ uid }) => !names.has(uid) && !names.has(`${uid}.img`));
+  if (absent.length > 0) {
+    const shown = absent.slice(0, shownMax).map(({ label }) => label);
+    const more = absent.length > shownMax ? ` and ${absent.length - shownMax} more` : '';
+    return `it does not hold ${shown.join(', ')}${more}`;
+  }
+  // With volumes of the store in it, it is the root of before, whatever else is there.
+  const foreign = placed.length > 0 ? undefined : entries.find((name) => !ownEntry.test(name));
+  return foreign === undefined ? undefined : `it holds ${JSON.stringify(foreign)} of somebody else`;
+}

@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto';
+import { type ApiObject, defineKind, type ObjectStore } from 'kedge';
+
+/** That a node made or adopted a storage root: from then on its absence is an error. */
+export interface StorageRootRecord extends ApiObject {
+  readonly node: string;
+  readonly path: string;
+}
+
+/** Kept in the store, and so in backups; no API shows it. */
+export const storageRootRecords = defineKind<StorageRootRecord>({
+  kind: 'StorageRootRecord',
+  plural: 'storagerootrecords',
+  scope: 'Cluster',
+  statusFields: [],
+});
+
+/** The name of a root's record. */
+export function recordName(node: string, path: string): string {
+  return createHash('sha256').update(`${node}\0${path}`).digest('hex').slice(0, 32);
+}
+
+/** Whether a node has had the root at `path`. */
+export async function isRecorded(store: ObjectStore, node: string, path: string): Promise<boolean> {
+  return (await store.get(storageRootRecords, { name: recordName(node, path) })) !== undefined;
+}
+
+/** Records that a node has the root at `path`. Idempotent. */
+export async function recordRoot(store: ObjectStore, node: string, path: string): Promise<void> {
+  if (await isRecorded(store, node, path)) return;
+  await store.create(storageRootRecords, { name: recordName(node, path), node, path });
+}

@@ -1,0 +1,107 @@
+import {
+  type Clock,
+  findCondition,
+  type Logger,
+  messageOf,
+  modifyStatus,
+  type ObjectStore,
+  type Runnable,
+  setCondition,
+  sleep,
+  timestamp,
+} from 'kedge';
+import { type Volume, volumes } from '../kinds/index.js';
+import type { RootState, StorageRootKeeper } from './keeper.js';
+import { isPlacedOn } from './placed.js';
+
+/** A root is looked at this often. */
+const lookMs = 5_000;
+/** Condition of a volume whose storage root is refused. */
+export const rootCondition = 'StorageRootReady';
+
+/** Ports of {@link StorageRootWatch}. */
+export interface StorageRootWatchOptions {
+  readonly keeper: StorageRootKeeper;
+  readonly store: ObjectStore;
+  readonly node: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * Looks at a storage root from time to time, and tells the volumes in it: their condition
+ * `StorageRootReady` is False while it is refused. When the condition changes, calls of the driver that
+ * failed are made again at once.
+ */
+export class StorageRootWatch implements Runnable {
+  readonly name = 'storage root';
+  readonly #options: StorageRootWatchOptions;
+  readonly #stop = new AbortController();
+  /** Every volume knows that the root is ready. */
+  #settled = false;
+  #looking: Promise<void> | undefined;
+
+  constructor(options: StorageRootWatchOptions) {
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    await this.#look();
+    this.#looking = this.#keepLooking();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#looking;
+  }
+
+  async #keepLooking(): Promise<void> {
+    const { signal } = this.#stop;
+    for (;;) {
+      await sleep(this.#options.clock, lookMs, signal, { background: true });
+      if (signal.aborted) return;
+      await this.#look();
+    }
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const state = await this.#options.keeper.look();
+      if (state.type === 'ready' && this.#settled) return;
+      await this.#tell(state);
+      this.#settled = state.type === 'ready';
+    } catch (error) {
+      const words = { error: messageOf(error) };
+      this.#options.logger.warn('the storage root could not be told, will retry', words);
+    }
+  }
+
+  async #tell(state: RootState): Promise<void> {
+    const { store, node } = this.#options;
+    for (const volume of (await store.list(volumes)).items) {
+      if (!isPlacedOn(volume, node) || knows(volume, state)) continue;
+      const { namespace, name } = volume;
+      const now = timestamp(this.#options.clock);
+      await modifyStatus(store, volumes, { namespace, name }, (current) =>
+        current.metadata.uid !== volume.metadata.uid || knows(current, state)
+          ? undefined
+          : { conditions: setCondition(current.conditions, conditionOf(state), now) },
+      );
+    }
+  }
+}
+
+function conditionOf(state: RootState): Parameters<typeof setCondition>[1] {
+  const type = rootCondition;
+  if (state.type === 'ready')
+    return { type, status: 'True', reason: 'StorageRootReady', message: '' };
+  const { reason, message } = state;
+  return { type, status: 'False', reason, message };
+}
+
+/** Whether a volume's condition says so already; one that was never in trouble has none. */
+function knows(volume: Volume, state: RootState): boolean {
+  const told = findCondition(volume.conditions, rootCondition);
+  if (state.type === 'ready') return told?.status !== 'False';
+  return told?.status === 'False' && told.message === state.message;
+}
