@@ -170,9 +170,10 @@ describe('the life of a manager', () => {
       const seen: string[] = [];
       await store.create(lamps, { name: 'one' });
       manager.addController(controller('late', seen).for(manager.informer(lamps)));
-      manager.addRunnable(runnable('b'));
       await settle();
       expect(seen).to.deep.equal(['one']);
+      manager.addRunnable(runnable('b'));
+      await settle();
       await manager.stop(0);
       expect(log).to.deep.equal(['+a', '+b', '-b', '-a']);
       await store.create(lamps, { name: 'two' });
