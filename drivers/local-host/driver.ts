@@ -1,6 +1,7 @@
 import {
   type CallContext,
   type Capabilities,
+  demandParameters,
   type Driver,
   DriverError,
   isSecretReference,
@@ -52,6 +53,7 @@ export function createLocalHostDriver(settings: StorageSettings): Driver {
       return violations;
     },
     provision: async (request) => {
+      demandParameters(validateByRules(rules, request.parameters, { level: 'resolved' }));
       const asked = request.parameters.createIfMissing === 'true';
       const handle = await resolve(request, asked && settings.allowCreateMissing);
       return { handle, sizeBytes: request.sizeBytes };

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import {
   type Capabilities,
+  demandParameters,
   type Driver,
   DriverError,
   fsTypeRule,
@@ -39,6 +40,13 @@ const capabilities: Capabilities = {
 
 const rules = [{ key: 'backing', values: ['directory', 'image'] }, fsTypeRule];
 
+const validate: Driver['validateParameters'] = (parameters, context) => [
+  ...validateByRules(rules, parameters, context),
+  ...(parameters.fsType !== undefined && !isImage(parameters)
+    ? [{ key: 'fsType', description: 'is used only with backing "image"' }]
+    : []),
+];
+
 function isImage(parameters: Parameters): boolean {
   return parameters.backing === 'image';
 }
@@ -73,14 +81,10 @@ export function createLocalDriver(
   return {
     name: 'local',
     capabilities: () => capabilities,
-    validateParameters: (parameters, context) => [
-      ...validateByRules(rules, parameters, context),
-      ...(parameters.fsType !== undefined && !isImage(parameters)
-        ? [{ key: 'fsType', description: 'is used only with backing "image"' }]
-        : []),
-    ],
+    validateParameters: validate,
     provision: (request) =>
       inRoot('make the volume', async (paths) => {
+        demandParameters(validate(request.parameters, { level: 'resolved' }));
         const { directory, image, folder } = paths.volume(request.volume.uid);
         const { sizeBytes, parameters, signal } = request;
         if (isImage(parameters))
@@ -175,11 +179,13 @@ export function createLocalDriver(
       }),
     restore: (request) =>
       inRoot('restore the snapshot', async (paths) => {
+        demandParameters(validate(request.parameters, { level: 'resolved' }));
         const from = await paths.snapshot(request.snapshot.uid);
         demandOwn(from, request.snapshot.handle);
         const { directory, image } = paths.volume(request.volume.uid);
         const { sizeBytes, signal } = request;
         const fromImage = (await kindAt(from.image)) === 'file';
+        if (!fromImage) await demandThere(from.directory);
         if (fromImage !== isImage(request.parameters))
           throw new DriverError(
             'InvalidParameters',
@@ -190,7 +196,6 @@ export function createLocalDriver(
             handle: image,
             sizeBytes: await images.restore(from.image, image, sizeBytes, signal),
           };
-        await demandThere(from.directory);
         await makeWhole(directory, (draft) => copyDirectory(run, from.directory, draft, signal));
         return { handle: directory, sizeBytes };
       }),

@@ -2,6 +2,7 @@ import {
   demandCommand,
   deviceNumber,
   DriverError,
+  inTurn,
   type MountEntry,
   readMountTable,
   type RunCommand,
@@ -19,11 +20,12 @@ export async function loopOf(
 }
 
 /** Gives an image file a loop device; the one it has already, if any. */
-export async function attachLoop(
-  run: RunCommand,
-  image: string,
-  signal: AbortSignal,
-): Promise<string> {
+export function attachLoop(run: RunCommand, image: string, signal: AbortSignal): Promise<string> {
+  // Two at once would find no device each, and make two.
+  return inTurn(`loop ${image}`, () => attachInTurn(run, image, signal));
+}
+
+async function attachInTurn(run: RunCommand, image: string, signal: AbortSignal): Promise<string> {
   const known = await loopOf(run, image, signal);
   if (known !== undefined) return known;
   try {

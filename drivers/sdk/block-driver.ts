@@ -2,6 +2,7 @@ import { demandUnused, mountBlockDevice, unmountTarget } from './block-mount.js'
 import type {
   AccessMode,
   AttachResult,
+  CallContext,
   DeleteRequest,
   Driver,
   ExpandRequest,
@@ -20,7 +21,13 @@ import type {
 import { DriverError } from './errors.js';
 import { demandInstance, findInstance, type NodeInstances } from './node-instance.js';
 import { noSnapshots } from './no-snapshots.js';
-import { fsTypeRule, type ParameterRule, sensitiveKeys, validateByRules } from './parameters.js';
+import {
+  demandParameters,
+  fsTypeRule,
+  type ParameterRule,
+  sensitiveKeys,
+  validateByRules,
+} from './parameters.js';
 import { type RunCommand, runCommand } from './run-command.js';
 
 /** The snapshot calls of a provider that has them. */
@@ -61,7 +68,7 @@ export interface BlockProvider {
   readonly topologyKeys?: readonly string[];
   /** Beside fsType, which every block driver has. */
   readonly parameters: readonly ParameterRule[];
-  /** Further rules, over several parameters. */
+  /** Further rules, over several parameters. At level `resolved` values may be secrets: don't quote them. */
   readonly validate?: (
     parameters: Parameters,
     context: ParameterContext,
@@ -102,6 +109,13 @@ export function createBlockDriver(
   const { name, expansion, instances, snapshots } = provider;
   const rules = [...provider.parameters, fsTypeRule];
   const run = options.run ?? runCommand;
+  const validate: Driver['validateParameters'] = (parameters, context) => [
+    ...validateByRules(rules, parameters, context),
+    ...(provider.validate?.(parameters, context) ?? []),
+  ];
+  /** Before something is made: what a reference stands for is known only now. */
+  const demandResolved = ({ parameters }: CallContext): void =>
+    demandParameters(validate(parameters, { level: 'resolved' }));
   return {
     name,
     capabilities: () => ({
@@ -115,11 +129,11 @@ export function createBlockDriver(
       sensitiveParameters: sensitiveKeys(rules),
       ownsData: true,
     }),
-    validateParameters: (parameters, context) => [
-      ...validateByRules(rules, parameters, context),
-      ...(provider.validate?.(parameters, context) ?? []),
-    ],
-    provision: (request) => provider.create(request),
+    validateParameters: validate,
+    async provision(request) {
+      demandResolved(request);
+      return provider.create(request);
+    },
     observe: (request) => provider.observe(request),
     delete: (request) => provider.delete(request),
     async attach(request) {
@@ -157,7 +171,10 @@ export function createBlockDriver(
           createSnapshot: (request: SnapshotRequest) => snapshots.create(request),
           observeSnapshot: (request: SnapshotHandleRequest) => snapshots.observe(request),
           deleteSnapshot: (request: SnapshotHandleRequest) => snapshots.delete(request),
-          restore: (request: RestoreRequest) => snapshots.restore(request),
+          async restore(request: RestoreRequest) {
+            demandResolved(request);
+            return snapshots.restore(request);
+          },
         }
       : noSnapshots(name)),
   };

@@ -1,5 +1,5 @@
-import { mkdir, rmdir, stat } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { lstat, mkdir, realpath, rmdir, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
   checkFileSystem,
@@ -11,8 +11,9 @@ import {
   makeFileSystem,
   waitForDevice,
 } from './block-device.js';
-import type { MountRequest, MountResult } from './driver.js';
+import type { MountRequest, MountResult, Parameters } from './driver.js';
 import { DriverError } from './errors.js';
+import { inTurn } from './in-turn.js';
 import { deviceNumber, holdersOf, mountAt, readMountTable } from './mount-table.js';
 import { demandCommand, type RunCommand, runCommand } from './run-command.js';
 
@@ -23,6 +24,38 @@ export interface BlockMountOptions {
   readonly deviceWaitMs?: number;
   /** Says whether the device is the volume's: by its serial, where the provider sets one. */
   readonly identify?: (device: string) => Promise<boolean>;
+}
+
+/** The file system to make. @throws DriverError InvalidParameters: a resolved value may be anything. */
+function wantedFsType({ fsType = '' }: Parameters): FsType {
+  if (fsType === '' || fsType === 'ext4') return 'ext4';
+  if (fsType === 'xfs') return 'xfs';
+  throw new DriverError(
+    'InvalidParameters',
+    'parameter fsType: the value is not allowed; use one of ext4, xfs',
+  );
+}
+
+/**
+ * The target as the mount table names it: links in its parents are resolved.
+ * @throws DriverError InvalidParameters when the target itself is a link: the volume would appear elsewhere.
+ */
+async function realTarget(target: string): Promise<string> {
+  const parent = await realpath(dirname(target)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return dirname(target);
+    throw error;
+  });
+  const real = join(parent, basename(target));
+  const there = await lstat(real).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (there?.isSymbolicLink())
+    throw new DriverError(
+      'InvalidParameters',
+      `target ${target} is a symbolic link, which is not followed; remove it`,
+    );
+  return real;
 }
 
 /** The file system on the device, made where it may be. @throws DriverError for what is not the volume's own. */
@@ -51,7 +84,7 @@ async function demandFileSystem(
           'InvalidParameters',
           `device ${device} is blank and can't be formatted for a read-only mount; mount it writable once`,
         );
-      const fsType = request.parameters.fsType === 'xfs' ? 'xfs' : 'ext4';
+      const fsType = wantedFsType(request.parameters);
       await makeFileSystem(run, device, fsType, request.signal);
       return fsType;
     }
@@ -62,11 +95,18 @@ async function demandFileSystem(
  * Mounts a block device at `target`: waits for it, makes sure whose it is, formats it only with consent
  * and proof of blankness, checks, mounts, grows. Idempotent: what is mounted there already is kept.
  */
-export async function mountBlockDevice(
+export function mountBlockDevice(
   request: MountRequest,
   options: BlockMountOptions = {},
 ): Promise<MountResult> {
-  const { target, signal, readOnly } = request;
+  return inTurn(`mount ${request.target}`, () => mountInTurn(request, options));
+}
+
+async function mountInTurn(
+  request: MountRequest,
+  options: BlockMountOptions,
+): Promise<MountResult> {
+  const { signal, readOnly } = request;
   const run = options.run ?? runCommand;
   const device = await waitForDevice(request.devicePath, options.deviceWaitMs ?? 30_000, signal);
   if (options.identify && !(await options.identify(device)))
@@ -74,6 +114,8 @@ export async function mountBlockDevice(
       'Unavailable',
       `${request.devicePath} leads to ${device}, whose serial is another volume's: a stale link; it is left alone`,
     );
+  await mkdir(dirname(request.target), { recursive: true, mode: 0o750 });
+  const target = await realTarget(request.target);
   const there = await mountAt(target);
   if (there) {
     if (there.device !== (await deviceNumber(device)))
@@ -81,9 +123,14 @@ export async function mountBlockDevice(
         'InUse',
         `${there.source} is mounted at ${target}, not ${device}; unmount it first`,
       );
+    if (readOnly && !there.readOnly)
+      throw new DriverError(
+        'InUse',
+        `${device} is mounted writable at ${target}; unmount it before mounting it read-only`,
+      );
     const fsType: FsType = there.fsType === 'xfs' ? 'xfs' : 'ext4';
     const grown = there.readOnly || (await growMounted(run, device, target, fsType, signal));
-    return { path: target, formatted: true, fileSystemPending: !grown };
+    return { path: request.target, formatted: true, fileSystemPending: !grown };
   }
   const fsType = await demandFileSystem(run, device, request);
   if (!readOnly) {
@@ -101,21 +148,38 @@ export async function mountBlockDevice(
     throw error;
   }
   if (!readOnly && fsType === 'xfs') await growMounted(run, device, target, fsType, signal);
-  return { path: target, formatted: true };
+  return { path: request.target, formatted: true };
 }
 
 /**
- * Unmounts what is at `target`. Not mounted is success. With the `device` of a volume the directory
- * goes only when no mount namespace has it any more: removing it would unmount it there, too.
- * @throws DriverError InUse naming who holds it; it stays mounted then.
+ * Unmounts what is at `target`. Not mounted is success. With the `device` of a volume only that device
+ * is unmounted, and the directory goes only when no mount namespace has it any more: removing it would
+ * unmount it there, too.
+ * @throws DriverError InUse naming who holds it, or what else is mounted there; it stays mounted then.
  */
-export async function unmountTarget(
+export function unmountTarget(
   target: string,
   signal: AbortSignal,
   run: RunCommand = runCommand,
   device?: string,
 ): Promise<void> {
+  return inTurn(`mount ${target}`, () => unmountInTurn(target, signal, run, device));
+}
+
+async function unmountInTurn(
+  given: string,
+  signal: AbortSignal,
+  run: RunCommand,
+  device: string | undefined,
+): Promise<void> {
+  const target = await realTarget(given);
+  const number = device === undefined ? undefined : await deviceNumber(device);
   for (let there = await mountAt(target); there; there = await mountAt(target)) {
+    if (number !== undefined && there.device !== number)
+      throw new DriverError(
+        'InUse',
+        `${there.source} is mounted at ${target}, not ${device ?? ''}; it is left alone`,
+      );
     const { exitCode, stderr } = await run('umount', [target], signal);
     if (exitCode !== 0 && !/not mounted/.test(stderr)) {
       if (!/busy/.test(stderr))

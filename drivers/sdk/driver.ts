@@ -35,8 +35,11 @@ export type Parameters = Readonly<Record<string, string>>;
 
 /** Where parameters stand when they are judged. */
 export interface ParameterContext {
-  /** `class`: a volume may still add what is missing. `volume`: class and volume merged. */
-  readonly level: 'class' | 'volume';
+  /**
+   * `class`: a volume may still add what is missing. `volume`: class and volume merged. `resolved`: the
+   * same in plaintext, before something is made with it: no value is a reference, and none is quoted.
+   */
+  readonly level: 'class' | 'volume' | 'resolved';
 }
 
 /** The volume a call is about. Provider-side names derive from `uid`, never from the name. */

@@ -6,6 +6,7 @@ export * from './driver.js';
 export * from './errors.js';
 export * from './parameters.js';
 export { declaredDriver, type DriverDeclaration } from './declared-driver.js';
+export { inTurn } from './in-turn.js';
 export { type StorageRoot, uncheckedStorageRoot } from './storage-root.js';
 export { noSnapshots } from './no-snapshots.js';
 export {

@@ -1,4 +1,5 @@
 import type { ParameterContext, Parameters, ParameterViolation } from './driver.js';
+import { DriverError } from './errors.js';
 
 /** A parameter as data. */
 export interface ParameterRule {
@@ -19,7 +20,10 @@ export function isSecretReference(value: string): boolean {
   return value.startsWith('secret:');
 }
 
-/** Judges parameters by their rules; unknown keys are refused by name. */
+/**
+ * Judges parameters by their rules; unknown keys are refused by name. Neither values of sensitive
+ * parameters nor resolved ones are quoted: they may be secrets.
+ */
 export function validateByRules(
   rules: readonly ParameterRule[],
   parameters: Parameters,
@@ -36,23 +40,35 @@ export function validateByRules(
     const key = [rule.key, ...(rule.aliases ?? [])].find((k) => parameters[k] !== undefined);
     const value = key === undefined ? undefined : parameters[key];
     if (value === undefined || value === '') {
-      if (rule.required && context.level === 'volume')
+      if (rule.required && context.level !== 'class')
         violations.push({ key: rule.key, description: 'is required by this driver' });
       continue;
     }
-    if (isSecretReference(value)) continue;
+    const resolved = context.level === 'resolved';
+    if (!resolved && isSecretReference(value)) continue;
+    const shown = resolved || rule.sensitive ? 'the value' : JSON.stringify(value);
     if (rule.values && !rule.values.includes(value))
       violations.push({
         key: rule.key,
-        description: `${JSON.stringify(value)} is not allowed; use one of ${rule.values.join(', ')}`,
+        description: `${shown} is not allowed; use one of ${rule.values.join(', ')}`,
       });
     if (rule.wholeNumber && !/^[1-9]\d{0,9}$/.test(value))
       violations.push({
         key: rule.key,
-        description: `${JSON.stringify(value)} must be a whole number above zero`,
+        description: `${shown} must be a whole number above zero`,
       });
   }
   return violations;
+}
+
+/**
+ * Refuses a call whose parameters break rules: a reference is judged only once it is resolved.
+ * @throws DriverError InvalidParameters naming every broken rule.
+ */
+export function demandParameters(violations: readonly ParameterViolation[]): void {
+  if (violations.length === 0) return;
+  const told = violations.map(({ key, description }) => `parameter ${key}: ${description}`);
+  throw new DriverError('InvalidParameters', told.join('; '));
 }
 
 /** Keys whose literal values are credentials. */

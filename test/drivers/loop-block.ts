@@ -1,4 +1,15 @@
-import { mkdir, open, readdir, readlink, rename, rm, stat, symlink } from 'node:fs/promises';
+import {
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   type BlockProvider,
@@ -6,6 +17,8 @@ import {
   demandCommand,
   type Driver,
   DriverError,
+  type HandleRequest,
+  inTurn,
   runCommand,
   type NodeInstances,
   type RunCommand,
@@ -69,9 +82,20 @@ export class LoopBlock {
     return join(this.#directory, 'by-id', `loop-block-${uid}`);
   }
 
-  /** Everything that exists: images, snapshots, links. */
+  /** Which instance has a volume, as a provider would know it. */
+  #attachment(uid: string): string {
+    return join(this.#directory, 'attachments', uid);
+  }
+
+  async #attachedTo(uid: string): Promise<string | undefined> {
+    return readFile(this.#attachment(uid), 'utf8').catch(() => undefined);
+  }
+
+  /** Everything that exists: images, snapshots, links, attachments. */
   async inventory(): Promise<readonly string[]> {
-    const folders = ['volumes', 'snapshots', 'by-id'].map((name) => join(this.#directory, name));
+    const folders = ['volumes', 'snapshots', 'by-id', 'attachments'].map((name) =>
+      join(this.#directory, name),
+    );
     return (await Promise.all(folders.map((f) => readdir(f).catch(() => [])))).flat();
   }
 
@@ -97,17 +121,26 @@ export class LoopBlock {
   async #copy(from: string, to: string): Promise<void> {
     await mkdir(join(to, '..'), { recursive: true });
     if (await present(to)) return;
-    const draft = `${to}.draft-${process.hrtime.bigint()}`;
+    const draft = `${to}.draft`;
     const args = ['--sparse=always', '--reflink=auto', from, draft];
     await demandCommand(this.#run, 'cp', args, this.#signal);
     await rename(draft, to);
   }
 
   #provider(): BlockProvider {
+    const alone = <T>(uid: string, work: () => Promise<T>): Promise<T> =>
+      inTurn(`loop-block ${uid}`, work);
+    const demandOwn = ({ volume, handle }: Pick<HandleRequest, 'volume' | 'handle'>): void => {
+      if (handle === volume.uid) return;
+      throw new DriverError('InvalidParameters', `${handle} is not of volume ${volume.uid}`);
+    };
     const snapshotOf = (uid: string): string => join(this.#directory, 'snapshots', uid);
     return {
       name: 'loop-block',
-      parameters: [{ key: 'token', sensitive: true }],
+      parameters: [
+        { key: 'token', sensitive: true },
+        { key: 'encrypted', values: ['true', 'false'] },
+      ],
       create: async ({ volume, sizeBytes }) => ({
         handle: volume.uid,
         sizeBytes: await this.#make(this.image(volume.uid), sizeBytes),
@@ -117,29 +150,42 @@ export class LoopBlock {
         sizeBytes: await this.#size(this.image(volume.uid)),
       }),
       delete: async ({ volume, handle }) => {
-        if (handle !== undefined && handle !== volume.uid)
-          throw new DriverError('InvalidParameters', `${handle} is not of this volume`);
+        if (handle !== undefined) demandOwn({ volume, handle });
         if (await this.#loop(volume.uid).catch(() => undefined))
           throw new DriverError('InUse', 'attached volume cannot be deleted');
         await rm(this.image(volume.uid), { force: true });
       },
-      attach: async ({ volume }) => {
-        await this.#size(this.image(volume.uid));
-        const find = ['--find', '--show', this.image(volume.uid)];
-        const device =
-          (await this.#loop(volume.uid)) ??
-          (await demandCommand(this.#run, 'losetup', find, this.#signal)).trim();
-        const link = this.link(volume.uid);
-        await mkdir(join(link, '..'), { recursive: true });
-        await symlink(device, `${link}.new`);
-        await rename(`${link}.new`, link);
-        return { devicePath: link };
-      },
-      detach: async ({ volume }) => {
-        const device = await this.#loop(volume.uid);
-        await rm(this.link(volume.uid), { force: true });
-        if (device) await demandCommand(this.#run, 'losetup', ['-d', device], this.#signal);
-      },
+      attach: (request) =>
+        alone(request.volume.uid, async () => {
+          const { volume, instance } = request;
+          demandOwn(request);
+          await this.#size(this.image(volume.uid));
+          const holder = await this.#attachedTo(volume.uid);
+          if (holder !== undefined && holder !== instance)
+            throw new DriverError('InUse', `volume ${volume.uid} is attached to ${holder}`);
+          await mkdir(join(this.#attachment(volume.uid), '..'), { recursive: true });
+          await writeFile(this.#attachment(volume.uid), instance);
+          const find = ['--find', '--show', this.image(volume.uid)];
+          const device =
+            (await this.#loop(volume.uid)) ??
+            (await demandCommand(this.#run, 'losetup', find, this.#signal)).trim();
+          const link = this.link(volume.uid);
+          await mkdir(join(link, '..'), { recursive: true });
+          await symlink(device, `${link}.new`);
+          await rename(`${link}.new`, link);
+          return { devicePath: link };
+        }),
+      detach: (request) =>
+        alone(request.volume.uid, async () => {
+          const { volume, instance } = request;
+          demandOwn(request);
+          const holder = await this.#attachedTo(volume.uid);
+          if (holder !== undefined && instance !== undefined && holder !== instance) return;
+          const device = await this.#loop(volume.uid);
+          await rm(this.link(volume.uid), { force: true });
+          if (device) await demandCommand(this.#run, 'losetup', ['-d', device], this.#signal);
+          await rm(this.#attachment(volume.uid), { force: true });
+        }),
       devicePath: ({ volume }) => this.#loop(volume.uid),
       identify: async (device, { volume }) => {
         const expected = await readlink(this.link(volume.uid));
@@ -147,7 +193,10 @@ export class LoopBlock {
       },
       expansion: {
         online: true,
-        grow: async ({ volume, sizeBytes }) => {
+        grow: async (request) => {
+          const { volume, sizeBytes } = request;
+          demandOwn(request);
+          await this.#size(this.image(volume.uid));
           const size = await this.#make(this.image(volume.uid), sizeBytes);
           const device = await this.#loop(volume.uid);
           if (device) await demandCommand(this.#run, 'losetup', ['-c', device], this.#signal);
@@ -155,22 +204,28 @@ export class LoopBlock {
         },
       },
       snapshots: {
-        create: async ({ volume, snapshot }) => {
-          await this.#copy(this.image(volume.uid), snapshotOf(snapshot.uid));
-          const restoreSizeBytes = await this.#size(snapshotOf(snapshot.uid));
-          return { handle: snapshot.uid, restoreSizeBytes, ready: true };
-        },
+        create: (request) =>
+          alone(request.snapshot.uid, async () => {
+            const { volume, snapshot } = request;
+            demandOwn(request);
+            await this.#size(this.image(volume.uid));
+            await this.#copy(this.image(volume.uid), snapshotOf(snapshot.uid));
+            const restoreSizeBytes = await this.#size(snapshotOf(snapshot.uid));
+            return { handle: snapshot.uid, restoreSizeBytes, ready: true };
+          }),
         observe: async ({ snapshot }) => ({
           handle: snapshot.uid,
           restoreSizeBytes: await this.#size(snapshotOf(snapshot.uid)),
           ready: true,
         }),
         delete: ({ snapshot }) => rm(snapshotOf(snapshot.uid), { force: true }),
-        restore: async ({ volume, snapshot, sizeBytes }) => {
-          await this.#copy(snapshotOf(snapshot.uid), this.image(volume.uid));
-          const image = this.image(volume.uid);
-          return { handle: volume.uid, sizeBytes: await this.#make(image, sizeBytes) };
-        },
+        restore: ({ volume, snapshot, sizeBytes }) =>
+          alone(volume.uid, async () => {
+            await this.#size(snapshotOf(snapshot.uid));
+            await this.#copy(snapshotOf(snapshot.uid), this.image(volume.uid));
+            const image = this.image(volume.uid);
+            return { handle: volume.uid, sizeBytes: await this.#make(image, sizeBytes) };
+          }),
       },
     };
   }

@@ -70,24 +70,25 @@ async function test(name: string, options: TestOptions): Promise<void> {
       hostPathAllowlist: options.hostPathAllowlist,
       allowCreateMissing: true,
     };
-    const { driverConformance } = await import('@kedge/driver-sdk/conformance');
+    const { runConformance } = await import('@kedge/driver-sdk/conformance');
     const { parameters, node, mounts } = options;
     const driver = await makerOf(name, settings);
-    const cases = driverConformance({ driver, parameters, sizeBytes, node, mounts });
-    let failed = 0;
-    for (const demand of cases) {
-      const { name: demanded } = demand;
-      try {
-        await demand.run();
-        print(`${pc.green('ok')}      ${demanded}`);
-      } catch (error) {
-        failed += 1;
-        print(`${pc.red('FAILED')}  ${demanded}`);
-        print(`        ${messageOf(error)}`);
+    const suite = { driver, parameters, sizeBytes, node, mounts };
+    const counts = { passed: 0, leftOut: 0, failed: 0 };
+    await runConformance(suite, ({ name: check, behaviour, outcome }) => {
+      counts[outcome.type] += 1;
+      switch (outcome.type) {
+        case 'passed':
+          return print(`${pc.green('ok')}        ${check}: ${behaviour}`);
+        case 'leftOut':
+          return print(`${pc.yellow('left out')}  ${check}: ${outcome.reason}`);
+        case 'failed':
+          print(`${pc.red('FAILED')}    ${check}: ${behaviour}`);
+          return print(`          ${messageOf(outcome.error)}`);
       }
-    }
-    print(`${cases.length - failed} passed, ${failed} failed`);
-    if (failed > 0) process.exitCode = exitCodes.error;
+    });
+    print(`${counts.passed} passed, ${counts.leftOut} left out, ${counts.failed} failed`);
+    if (counts.failed > 0) process.exitCode = exitCodes.error;
   } finally {
     await rm(own, { recursive: true, force: true });
   }

@@ -1,0 +1,187 @@
+import { readMountTable } from '../../mount-table.js';
+import type { Check } from '../check.js';
+import { demand } from '../failure.js';
+import { demandContent, demandEmpty, writeContent } from '../content.js';
+import { kindOf, type Made, type Trial } from '../trial.js';
+import { withinTime } from '../watched-driver.js';
+
+const timesAtOnce = 4;
+
+/** The same call several times at once, each of an instance of its own. */
+async function atOnce<T>(call: () => Promise<T>): Promise<readonly T[]> {
+  return Promise.all(Array.from({ length: timesAtOnce }, call));
+}
+
+function demandOne(what: string, values: readonly string[]): void {
+  const different = new Set(values);
+  demand(different.size === 1, `${what} at once gave ${[...different].join(', ')}`);
+}
+
+/** Calls with a signal that is aborted before, and while they run, end in time. */
+async function cancelled(
+  trial: Trial,
+  what: string,
+  call: (signal: AbortSignal) => Promise<unknown>,
+): Promise<void> {
+  const { cancelTimeoutMs = 10_000 } = trial.options;
+  await withinTime(`a cancelled ${what}`, cancelTimeoutMs, kindOf(call(AbortSignal.abort())));
+  const later = new AbortController();
+  const running = kindOf(call(later.signal));
+  later.abort();
+  await withinTime(`a ${what} cancelled while it runs`, cancelTimeoutMs, running);
+}
+
+/** Calls at once, and calls that are given up. */
+export const concurrency: readonly Check[] = [
+  {
+    name: 'provisions-at-once-make-one',
+    behaviour: 'provision of one volume several times at once makes one, whole when it is answered',
+    needs: [],
+    body: async (trial) => {
+      const volume = trial.identity();
+      const inventory = async (): Promise<readonly string[]> =>
+        (await trial.options.inventory?.()) ?? [];
+      const before = new Set(await inventory());
+      const made = await atOnce(() => trial.provision(volume));
+      demandOne(
+        'provision',
+        made.map(({ handle }) => handle),
+      );
+      const [{ handle } = { handle: '' }] = made;
+      // Deleting it takes away all that was made; the inventory tells what is left.
+      await trial.delete({ volume, handle });
+      const left = (await inventory()).filter((item) => !before.has(item));
+      if (trial.capabilities.ownsData)
+        demand(left.length === 0, `after the one volume was deleted there is ${left.join(', ')}`);
+    },
+  },
+  {
+    name: 'volumes-at-once-are-separate',
+    behaviour: 'volumes that are made, mounted and written at once share nothing',
+    needs: ['ownsData', 'content'],
+    body: async (trial) => {
+      const made = await atOnce(() => trial.provision());
+      demand(new Set(made.map(({ handle }) => handle)).size === made.length, 'they share a handle');
+      await Promise.all(
+        made.map((one) =>
+          trial.mounted(one, async (path) => {
+            await demandEmpty(path, 'made at the same time as others');
+            await writeContent(path, one.volume.uid);
+          }),
+        ),
+      );
+      for (const one of made)
+        await trial.mounted(one, (path) =>
+          demandContent(path, one.volume.uid, 'after others were written at the same time'),
+        );
+    },
+  },
+  {
+    name: 'attaches-at-once-give-one-device',
+    behaviour: 'attach several times at once gives one device, and detach takes away all there is',
+    needs: ['content', 'ownsData'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      await trial.device(made);
+      await (await trial.driver()).detach(trial.call(made));
+      const attached = await atOnce(async () => (await trial.driver()).attach(trial.call(made)));
+      demandOne(
+        'attach',
+        attached.map(({ devicePath }) => devicePath),
+      );
+    },
+  },
+  {
+    name: 'mounts-at-once-mount-once',
+    behaviour: 'mount several times at once leaves one mount',
+    needs: ['content', 'ownsData'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      const request = await trial.mountRequest(made);
+      const mounted = await atOnce(() => trial.mountAs(request));
+      demandOne(
+        'mount',
+        mounted.map(({ path }) => path),
+      );
+      const there = (await readMountTable()).filter((entry) => entry.target === request.target);
+      demand(there.length <= 1, `${there.length} mounts are stacked at the target`);
+      const [first] = mounted;
+      if (!first) return;
+      await writeContent(first.path, 'at once');
+      await trial.release(first);
+      await trial.mounted(made, (path) => demandContent(path, 'at once', 'mounted at once'));
+    },
+  },
+  {
+    name: 'one-node-wins',
+    behaviour: 'of attaches to two nodes at once at most one succeeds',
+    needs: ['otherNode'],
+    body: async (trial) => {
+      if (!trial.capabilities.accessModes.includes('ReadWriteOnce'))
+        trial.leaveOut('the driver has no access mode ReadWriteOnce');
+      const made = await trial.provision();
+      const { node } = trial;
+      const { otherNode = '' } = trial.options;
+      const attach = async (to: string): Promise<boolean> =>
+        (await kindOf((await trial.driver()).attach(trial.call(made, to)))) === undefined;
+      const won = await Promise.all([node, otherNode, node, otherNode].map(attach));
+      const [here, there] = [won[0] || won[2], won[1] || won[3]];
+      demand(!(here && there), `both "${node}" and "${otherNode}" were told success`);
+    },
+  },
+  {
+    name: 'snapshots-at-once-make-one',
+    behaviour: 'a snapshot several times at once is one, and it is whole',
+    needs: ['snapshots', 'content'],
+    body: async (trial) => {
+      const source = await trial.provision();
+      await trial.mounted(source, (path) => writeContent(path, 'source'));
+      const identity = trial.snapshotIdentity();
+      const made = await atOnce(() => trial.snapshot(source, identity));
+      demandOne(
+        'createSnapshot',
+        made.map(({ handle }) => handle),
+      );
+      const [first] = made;
+      if (!first) return;
+      const volume = trial.identity();
+      const restored = await atOnce(() => trial.restore(first, volume));
+      demandOne(
+        'restore',
+        restored.map(({ handle }) => handle),
+      );
+      const { handle } = restored[0] ?? { handle: '' };
+      await trial.mounted({ volume, handle }, (path) =>
+        demandContent(path, 'source', 'restored several times at once'),
+      );
+    },
+  },
+  {
+    name: 'cancelled-calls-end',
+    behaviour: 'a call whose signal is aborted ends in time, and can be made again',
+    needs: [],
+    body: async (trial) => {
+      const driver = await trial.driver();
+      const volume = trial.identity();
+      const request = trial.request(volume);
+      await cancelled(trial, 'provision', (signal) => driver.provision({ ...request, signal }));
+      const made: Made = { volume, ...(await driver.provision(request)) };
+      demand(made.handle !== '', 'the handle is empty');
+      const call = trial.call(made);
+      const context = { ...trial.context(volume), handle: made.handle };
+      await cancelled(trial, 'observe', (signal) => driver.observe({ ...context, signal }));
+      await cancelled(trial, 'attach', (signal) => driver.attach({ ...call, signal }));
+      await cancelled(trial, 'detach', (signal) => driver.detach({ ...call, signal }));
+      await driver.detach(call);
+      if (trial.capabilities.snapshots) {
+        const snapshot = trial.snapshotRequest(made, trial.snapshotIdentity());
+        await cancelled(trial, 'createSnapshot', (signal) =>
+          driver.createSnapshot({ ...snapshot, signal }),
+        );
+        await driver.createSnapshot(snapshot);
+      }
+      await cancelled(trial, 'delete', (signal) => driver.delete({ ...context, signal }));
+      await trial.delete(made);
+    },
+  },
+];

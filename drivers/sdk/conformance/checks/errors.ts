@@ -1,0 +1,147 @@
+import type { Parameters } from '../../driver.js';
+import type { Check } from '../check.js';
+import { demand } from '../failure.js';
+import { demandContent, demandEmpty, labelOf, writeContent } from '../content.js';
+import { demandKind, demandRefusal, kindOf, type Trial } from '../trial.js';
+
+const wrongCredential = 'kedge-conformance-wrong-credential';
+
+/** Calls that a driver must refuse; what they end with is judged by every call's watch. */
+async function provokeErrors(trial: Trial, parameters: Parameters): Promise<void> {
+  const driver = await trial.driver();
+  const { handle } = await trial.provision();
+  const context = { ...trial.context(trial.identity()), parameters };
+  const call = { ...context, handle };
+  await kindOf(driver.observe({ ...context, handle: undefined }));
+  await kindOf(driver.observe(call));
+  await kindOf(driver.attach(call));
+  await kindOf(driver.expand({ ...call, sizeBytes: trial.sizeBytes }));
+  const request = { ...call, snapshot: trial.snapshotIdentity() };
+  await kindOf(driver.createSnapshot(request));
+  await kindOf(driver.observeSnapshot({ ...request, handle: undefined }));
+}
+
+/** What is refused, how it is told, and what is not told. */
+export const errors: readonly Check[] = [
+  {
+    name: 'errors-are-driver-errors',
+    behaviour: 'every refusal is a DriverError',
+    needs: [],
+    body: (trial) => provokeErrors(trial, trial.parameters),
+  },
+  {
+    name: 'credentials-stay-hidden',
+    behaviour: 'neither answers nor errors contain the value of a sensitive parameter',
+    needs: ['sensitiveParameters'],
+    body: async (trial) => {
+      await provokeErrors(trial, trial.parameters);
+      const { sensitiveParameters } = trial.capabilities;
+      const wrong = Object.fromEntries(sensitiveParameters.map((key) => [key, wrongCredential]));
+      const parameters = { ...trial.parameters, ...wrong };
+      const driver = await trial.driver();
+      for (const level of ['class', 'volume', 'resolved'] as const)
+        for (const { key, description } of driver.validateParameters(parameters, { level }))
+          demand(
+            !description.includes(wrongCredential),
+            `validateParameters quotes the value of ${key}`,
+          );
+      const made = await driver.provision({ ...trial.request(trial.identity()), parameters }).then(
+        () => true,
+        () => false,
+      );
+      // Some providers ask for the credential only when they are called.
+      if (made) return;
+      await kindOf(driver.provision({ ...trial.request(trial.identity()), parameters }));
+    },
+  },
+  {
+    name: 'unknown-parameters-are-named',
+    behaviour: 'validateParameters names a parameter that the driver does not know',
+    needs: [],
+    body: async (trial) => {
+      const driver = await trial.driver();
+      for (const level of ['class', 'volume', 'resolved'] as const) {
+        const parameters = { ...trial.parameters, 'no-such-parameter': 'x' };
+        const found = driver.validateParameters(parameters, { level });
+        demand(
+          found.some(({ key }) => key === 'no-such-parameter'),
+          `at level "${level}" an unknown parameter passes`,
+        );
+        const own = driver.validateParameters(trial.parameters, { level });
+        const first = own[0];
+        demand(
+          first === undefined,
+          `at level "${level}" it refuses ${first?.key ?? ''}: ${first?.description ?? ''}`,
+        );
+      }
+    },
+  },
+  {
+    name: 'resolved-values-are-judged',
+    behaviour:
+      'provision refuses values that are wrong once a reference is resolved, and makes nothing',
+    needs: ['invalidParameters'],
+    body: async (trial) => {
+      for (const invalid of trial.options.invalidParameters ?? []) {
+        const what = JSON.stringify(invalid);
+        const parameters = { ...trial.parameters, ...invalid };
+        const volume = trial.identity();
+        const driver = await trial.driver();
+        const judged = driver.validateParameters(parameters, { level: 'resolved' });
+        demand(judged.length > 0, `validateParameters accepts ${what}`);
+        const made = driver.provision({ ...trial.request(volume), parameters });
+        await demandKind(`provision with ${what}`, made, 'InvalidParameters');
+        if (!trial.capabilities.ownsData) continue;
+        const observed = driver.observe({ ...trial.context(volume), handle: undefined });
+        await demandKind(`observe after provision with ${what}`, observed, 'NotFound');
+      }
+    },
+  },
+  {
+    name: 'foreign-handles-reach-nothing',
+    behaviour: "calls with another volume's handle are refused, or do not touch that volume",
+    needs: ['ownsData', 'content'],
+    body: async (trial) => {
+      const mine = await trial.provision();
+      const other = await trial.provision();
+      await trial.mounted(other, (path) => writeContent(path, 'other'));
+      const mixed = { volume: mine.volume, handle: other.handle };
+      const driver = await trial.driver();
+      const request = await trial
+        .mountRequest(mixed)
+        .catch((error: unknown) => ({ refused: error }));
+      if (!('refused' in request)) {
+        // Accepted: then it must be the volume of the identity.
+        const mounted = await trial.mountAs(request);
+        const label = await labelOf(mounted.path);
+        demand(label === undefined, `the content "${label ?? ''}" of another volume is mounted`);
+        await demandEmpty(mounted.path, 'mounted by the handle of another volume');
+        await trial.release(mounted);
+      }
+      if (trial.capabilities.expand)
+        await kindOf(driver.expand({ ...trial.call(mixed), sizeBytes: trial.sizeBytes * 2n }));
+      await kindOf(driver.detach(trial.call(mixed)));
+      await kindOf(trial.delete(mixed));
+      const found = await driver.observe({ ...trial.context(other.volume), handle: other.handle });
+      demand(found.handle === other.handle, `observe answers handle ${found.handle}`);
+      await trial.mounted(other, (path) =>
+        demandContent(path, 'other', 'after calls with its handle for another volume'),
+      );
+    },
+  },
+  {
+    name: 'stale-handles-are-refused',
+    behaviour: 'the handle of a deleted volume opens no volume that was made later under its name',
+    needs: ['ownsData'],
+    body: async (trial) => {
+      const stale = await trial.provision();
+      await trial.delete(stale);
+      const fresh = await trial.provision(trial.identity(undefined, stale.volume.name));
+      const driver = await trial.driver();
+      const { handle } = stale;
+      demand(handle !== fresh.handle, 'the new volume has the handle of the deleted one');
+      const attached = driver.attach(trial.call({ volume: fresh.volume, handle }));
+      await demandRefusal('attach with the handle of a deleted volume', attached);
+    },
+  },
+];

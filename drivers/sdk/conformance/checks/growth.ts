@@ -1,0 +1,128 @@
+import { statfs } from 'node:fs/promises';
+import type { Check } from '../check.js';
+import { demand } from '../failure.js';
+import { demandContent, writeContent } from '../content.js';
+import { deviceBytes } from '../device-bytes.js';
+import { demandKind, kindOf, type Made, type Trial } from '../trial.js';
+
+async function expand(trial: Trial, made: Made, sizeBytes: bigint): Promise<bigint> {
+  const request = { ...trial.call(made), sizeBytes };
+  return (await (await trial.driver()).expand(request)).sizeBytes;
+}
+
+/** A volume grows, never shrinks, and keeps its content. */
+export const growth: readonly Check[] = [
+  {
+    name: 'expand-reaches-its-size',
+    behaviour: 'expand answers at least the size asked for, again and again, and observe agrees',
+    needs: ['expand'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      const wanted = trial.sizeBytes * 2n;
+      for (const time of ['first', 'second']) {
+        const reached = await expand(trial, made, wanted);
+        demand(reached >= wanted, `the ${time} expand reached ${reached} bytes, not ${wanted}`);
+      }
+      const found = await (await trial.driver()).observe(trial.call(made));
+      demand(
+        found.sizeBytes === undefined || found.sizeBytes >= wanted,
+        `observe answers ${found.sizeBytes ?? 0n} bytes, not ${wanted}`,
+      );
+    },
+  },
+  {
+    name: 'expanded-sizes-are-real',
+    behaviour: 'the device of a volume has the size that expand answers',
+    needs: ['expand', 'content'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      await trial.device(made);
+      await (await trial.driver()).detach(trial.call(made));
+      const reached = await expand(trial, made, trial.sizeBytes * 2n);
+      const bytes = await deviceBytes(await trial.device(made));
+      demand(bytes >= reached, `expand answers ${reached} bytes, the device has ${bytes}`);
+    },
+  },
+  {
+    name: 'expand-keeps-data',
+    behaviour: 'expand keeps the content',
+    needs: ['expand', 'content'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      await trial.mounted(made, (path) => writeContent(path, 'kept'));
+      await expand(trial, made, trial.sizeBytes * 2n);
+      await trial.mounted(made, (path) => demandContent(path, 'kept', 'after expand'), {
+        mayFormat: false,
+      });
+    },
+  },
+  {
+    name: 'expand-keeps-data-in-use',
+    behaviour: 'expand of a mounted volume keeps the content, also of files written meanwhile',
+    needs: ['expand', 'content'],
+    body: async (trial) => {
+      if (!trial.capabilities.onlineExpand)
+        trial.leaveOut('the driver grows no volumes in use (capability onlineExpand)');
+      const made = await trial.provision();
+      const mounted = await trial.mount(made);
+      await writeContent(mounted.path, 'before');
+      await expand(trial, made, trial.sizeBytes * 2n);
+      await demandContent(mounted.path, 'before', 'after expand in use');
+      await writeContent(mounted.path, 'after');
+      await trial.release(mounted);
+      await trial.mounted(made, (path) => demandContent(path, 'after', 'after expand in use'));
+    },
+  },
+  {
+    name: 'file-systems-grow',
+    behaviour: 'the file system has the size asked for at the latest after the next mount',
+    needs: ['expand', 'content'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      await trial.device(made);
+      const capacity = (path: string): Promise<number> =>
+        statfs(path).then(({ blocks, bsize }) => blocks * bsize);
+      const before = await trial.mounted(made, capacity);
+      await expand(trial, made, trial.sizeBytes * 2n);
+      const after = await trial.mounted(made, capacity, { mayFormat: false });
+      const added = Number(trial.sizeBytes);
+      // What a file system keeps for itself grows with it.
+      demand(
+        after - before > added / 2,
+        `the volume grew by ${added} bytes, its file system by ${after - before}`,
+      );
+    },
+  },
+  {
+    name: 'expand-never-shrinks',
+    behaviour: 'expand to a smaller size than there is changes nothing, refused or not',
+    needs: ['expand', 'content'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      const large = await expand(trial, made, trial.sizeBytes * 2n);
+      await trial.mounted(made, (path) => writeContent(path, 'large'));
+      await kindOf(expand(trial, made, trial.sizeBytes));
+      const found = await (await trial.driver()).observe(trial.call(made));
+      demand(
+        found.sizeBytes === undefined || found.sizeBytes >= large,
+        `it shrank from ${large} to ${found.sizeBytes ?? 0n} bytes`,
+      );
+      await trial.mounted(
+        made,
+        (path) => demandContent(path, 'large', 'after expand to a smaller size'),
+        { mayFormat: false },
+      );
+    },
+  },
+  {
+    name: 'missing-growth-is-said',
+    behaviour: 'a driver that grows no volumes answers Unsupported',
+    needs: [],
+    body: async (trial) => {
+      if (trial.capabilities.expand) trial.leaveOut('the driver grows volumes');
+      const made = await trial.provision();
+      const expanded = expand(trial, made, trial.sizeBytes * 2n);
+      await demandKind('expand', expanded, 'Unsupported');
+    },
+  },
+];

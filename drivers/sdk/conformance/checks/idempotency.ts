@@ -1,0 +1,138 @@
+import { join } from 'node:path';
+import { readMountTable } from '../../mount-table.js';
+import type { Check } from '../check.js';
+import { demand } from '../failure.js';
+import { demandContent, writeContent } from '../content.js';
+
+/** The same call again gives the same answer and one resource, and costs no data. */
+export const idempotency: readonly Check[] = [
+  {
+    name: 'provision-answers-the-same',
+    behaviour:
+      'provision again, by another instance, answers the same handle and at least the size',
+    needs: [],
+    body: async (trial) => {
+      const first = await trial.provision();
+      const second = await trial.provision(first.volume);
+      demand(
+        second.handle === first.handle,
+        `the second answer has handle ${second.handle}, the first ${first.handle}`,
+      );
+      demand(
+        second.sizeBytes >= first.sizeBytes,
+        `the second answer has ${second.sizeBytes} bytes, the first ${first.sizeBytes}`,
+      );
+    },
+  },
+  {
+    name: 'provision-makes-one-resource',
+    behaviour: 'provision again leaves the inventory as it was',
+    needs: ['ownsData', 'inventory'],
+    body: async (trial) => {
+      const inventory = async (): Promise<string> =>
+        [...((await trial.options.inventory?.()) ?? [])].sort().join(', ');
+      const made = await trial.provision();
+      const before = await inventory();
+      await trial.provision(made.volume);
+      const after = await inventory();
+      demand(after === before, `the inventory was ${before}; it is ${after}`);
+    },
+  },
+  {
+    name: 'provision-keeps-data',
+    behaviour: 'provision again keeps the content, also while the volume is mounted',
+    needs: ['content', 'ownsData'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      await trial.mounted(made, (path) => writeContent(path, 'kept'));
+      await trial.provision(made.volume);
+      await trial.mounted(made, async (path) => {
+        await demandContent(path, 'kept', 'after a second provision');
+        await trial.provision(made.volume);
+        await demandContent(path, 'kept', 'after a provision while it was mounted');
+      });
+    },
+  },
+  {
+    name: 'restore-keeps-data',
+    behaviour: 'restore again keeps what was written into the restored volume',
+    needs: ['content', 'snapshots'],
+    body: async (trial) => {
+      const source = await trial.provision();
+      await trial.mounted(source, (path) => writeContent(path, 'snapshot'));
+      const snapshot = await trial.snapshot(source);
+      const restored = await trial.restore(snapshot);
+      await trial.mounted(restored, (path) => writeContent(path, 'newer'));
+      const again = await trial.restore(snapshot, restored.volume);
+      demand(again.handle === restored.handle, `the second answer has handle ${again.handle}`);
+      await trial.mounted(restored, (path) =>
+        demandContent(path, 'newer', 'after a second restore'),
+      );
+    },
+  },
+  {
+    name: 'absent-is-success',
+    behaviour: 'delete, unmount, detach and deleteSnapshot of what is not there succeed',
+    needs: [],
+    body: async (trial) => {
+      const driver = await trial.driver();
+      const made = await trial.provision();
+      const call = trial.call(made);
+      await driver.unmount({ ...call, target: join(await trial.folder(), 'target') });
+      await driver.detach(call);
+      await driver.detach(call);
+      await trial.delete(made);
+      await trial.delete(made);
+      const context = trial.context(trial.identity());
+      await driver.delete({ ...context, handle: undefined });
+      const { parameters, node, signal } = trial;
+      const snapshot = trial.snapshotIdentity();
+      await driver.deleteSnapshot({ snapshot, handle: undefined, parameters, node, signal });
+    },
+  },
+  {
+    name: 'unmount-and-detach-again',
+    behaviour: 'unmount and detach succeed again after they succeeded',
+    needs: ['content'],
+    body: async (trial) => {
+      const mounted = await trial.mount(await trial.provision());
+      for (const instance of [await trial.driver(), await trial.driver()])
+        await instance.unmount(mounted.request);
+      for (const instance of [await trial.driver(), await trial.driver()])
+        await instance.detach(mounted.request);
+    },
+  },
+  {
+    name: 'mount-again-mounts-once',
+    behaviour: 'mount again answers the same path, stacks nothing, and keeps the content',
+    needs: ['content', 'ownsData'],
+    body: async (trial) => {
+      const mounted = await trial.mount(await trial.provision());
+      await writeContent(mounted.path, 'mounted');
+      const { path } = await (await trial.driver()).mount({ ...mounted.request, mayFormat: false });
+      demand(path === mounted.path, `the second mount answers ${path}, the first ${mounted.path}`);
+      const there = (await readMountTable()).filter((e) => e.target === mounted.request.target);
+      demand(there.length <= 1, `${there.length} mounts are stacked at the target`);
+      await demandContent(path, 'mounted', 'after a second mount');
+      await trial.release(mounted);
+    },
+  },
+  {
+    name: 'attach-again-gives-the-same',
+    behaviour: 'attach again, by another instance, answers the same device and keeps its content',
+    needs: ['content'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      const first = await trial.device(made);
+      const mounted = await trial.mount(made);
+      await writeContent(mounted.path, 'attached');
+      const { devicePath } = await (await trial.driver()).attach(trial.call(made));
+      demand(devicePath === first, `the second attach answers ${devicePath}, the first ${first}`);
+      await demandContent(mounted.path, 'attached', 'after a second attach');
+      await trial.release(mounted);
+      await trial.mounted(made, (path) =>
+        demandContent(path, 'attached', 'mounted again after a second attach'),
+      );
+    },
+  },
+];

@@ -1,0 +1,221 @@
+import { randomUUID } from 'node:crypto';
+import type { Check } from '../check.js';
+import { demand } from '../failure.js';
+import { demandContent, demandEmpty, writeContent } from '../content.js';
+import { deviceBytes } from '../device-bytes.js';
+import { demandKind, demandRefusal, kindOf, type Made } from '../trial.js';
+
+/** Uids that a driver confuses when it shortens them: alike in all but the first, or the last, digits. */
+function uidsAlike(): readonly string[] {
+  const uid = randomUUID();
+  const flip = (digit: string): string => (digit === '0' ? '1' : '0');
+  return [uid, `${flip(uid[0] ?? '')}${uid.slice(1)}`, `${uid.slice(0, -1)}${flip(uid.slice(-1))}`];
+}
+
+/** What is made is there, what is deleted is gone, and no volume is another one. */
+export const lifecycle: readonly Check[] = [
+  {
+    name: 'observe-what-was-made',
+    behaviour: 'a volume is observed with and without its handle, and is as large as asked',
+    needs: [],
+    body: async (trial) => {
+      const { volume, handle, sizeBytes } = await trial.provision();
+      demand(handle !== '', 'the handle is empty');
+      demand(
+        sizeBytes >= trial.sizeBytes,
+        `provision made ${sizeBytes} bytes, ${trial.sizeBytes} were asked for`,
+      );
+      for (const known of [handle, undefined]) {
+        const request = { ...trial.context(volume), handle: known };
+        const found = await (await trial.driver()).observe(request);
+        demand(found.handle === handle, `observe answers handle ${found.handle}, not ${handle}`);
+        demand(
+          found.sizeBytes === undefined || found.sizeBytes >= trial.sizeBytes,
+          `observe answers ${found.sizeBytes ?? 0n} bytes, ${trial.sizeBytes} were asked for`,
+        );
+      }
+    },
+  },
+  {
+    name: 'sizes-are-real',
+    behaviour: 'the device of a volume has the size that provision answers',
+    needs: ['content'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      const bytes = await deviceBytes(await trial.device(made));
+      demand(
+        bytes >= made.sizeBytes,
+        `provision answers ${made.sizeBytes} bytes, the device has ${bytes}`,
+      );
+    },
+  },
+  {
+    name: 'absent-volumes-are-not-found',
+    behaviour: 'observe, attach, expand and snapshots of what was never made are NotFound',
+    needs: ['ownsData'],
+    body: async (trial) => {
+      const driver = await trial.driver();
+      // A handle as the driver gives them: there is no other way to know how they look.
+      const made = await trial.provision();
+      await trial.delete(made);
+      const never = { ...trial.context(trial.identity()), handle: undefined };
+      await demandKind('observe of what was never made', driver.observe(never), 'NotFound');
+      const call = trial.call(made);
+      await demandKind('attach of what is deleted', driver.attach(call), 'NotFound');
+      if (trial.capabilities.expand) {
+        const expand = driver.expand({ ...call, sizeBytes: trial.sizeBytes * 2n });
+        await demandKind('expand of what is deleted', expand, 'NotFound');
+      }
+      if (trial.capabilities.snapshots) {
+        const snapshot = driver.createSnapshot(
+          trial.snapshotRequest(made, trial.snapshotIdentity()),
+        );
+        await demandKind('a snapshot of what is deleted', snapshot, 'NotFound');
+      }
+    },
+  },
+  {
+    name: 'delete-is-final',
+    behaviour: 'after delete a volume is NotFound for observe and attach',
+    needs: ['ownsData'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      await trial.delete(made);
+      const driver = await trial.driver();
+      const context = trial.context(made.volume);
+      for (const handle of [made.handle, undefined])
+        await demandKind(
+          'observe after delete',
+          driver.observe({ ...context, handle }),
+          'NotFound',
+        );
+      await demandKind('attach after delete', driver.attach(trial.call(made)), 'NotFound');
+    },
+  },
+  {
+    name: 'delete-needs-no-handle',
+    behaviour:
+      'delete without a handle takes away what was made for the identity, as after a crash',
+    needs: ['ownsData'],
+    body: async (trial) => {
+      const { volume } = await trial.provision();
+      const request = { ...trial.context(volume), handle: undefined };
+      await (await trial.driver()).delete(request);
+      const observed = (await trial.driver()).observe(request);
+      await demandKind('observe after a delete without handle', observed, 'NotFound');
+    },
+  },
+  {
+    name: 'delete-forgets-content',
+    behaviour: 'a volume made again under the identity of a deleted one is empty',
+    needs: ['ownsData', 'content'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      await trial.mounted(made, (path) => writeContent(path, 'deleted'));
+      await trial.delete(made);
+      const again = await trial.provision(made.volume);
+      await trial.mounted(again, (path) => demandEmpty(path, 'made again after its deletion'));
+    },
+  },
+  {
+    name: 'delete-spares-others',
+    behaviour: 'deleting a volume leaves the others and their content, attached or not',
+    needs: ['ownsData', 'content'],
+    body: async (trial) => {
+      const idle = await trial.provision();
+      const used = await trial.provision();
+      const doomed = await trial.provision();
+      await trial.mounted(idle, (path) => writeContent(path, 'idle'));
+      await trial.mounted(doomed, (path) => writeContent(path, 'doomed'));
+      const mounted = await trial.mount(used);
+      await writeContent(mounted.path, 'used');
+      await trial.delete(doomed);
+      await demandContent(mounted.path, 'used', 'after another volume was deleted');
+      await trial.release(mounted);
+      for (const [made, label] of [
+        [idle, 'idle'],
+        [used, 'used'],
+      ] as const)
+        await trial.mounted(made, (path) =>
+          demandContent(path, label, 'after another volume was deleted'),
+        );
+    },
+  },
+  {
+    name: 'delete-refuses-mounted',
+    behaviour: 'a volume whose device is mounted is not deleted',
+    needs: ['ownsData', 'content'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      await trial.device(made);
+      const mounted = await trial.mount(made);
+      trial.demandOwnMount(mounted);
+      await writeContent(mounted.path, 'mounted');
+      await demandRefusal('delete of a mounted volume', trial.delete(made));
+      await demandContent(mounted.path, 'mounted', 'after a refused delete');
+      await trial.release(mounted);
+      await trial.mounted(made, (path) => demandContent(path, 'mounted', 'after a refused delete'));
+    },
+  },
+  {
+    name: 'new-volumes-are-empty',
+    behaviour: 'a new volume has nothing of a deleted one',
+    needs: ['ownsData', 'content'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      await trial.mounted(made, (path) => writeContent(path, 'deleted'));
+      await trial.delete(made);
+      // Under the same name, as a user who makes it anew.
+      const volume = trial.identity(undefined, made.volume.name);
+      const other = await trial.provision(volume);
+      await trial.mounted(other, (path) => demandEmpty(path, 'made after another was deleted'));
+    },
+  },
+  {
+    name: 'volumes-are-separate',
+    behaviour: 'volumes of different uids share neither handle nor content, whatever their names',
+    needs: ['ownsData', 'content'],
+    body: async (trial) => {
+      const volumes: Made[] = [];
+      for (const [n, uid] of uidsAlike().entries()) {
+        const volume = trial.identity(uid, 'conformance-alike');
+        const namespace = n === 1 ? 'another' : 'default';
+        volumes.push(await trial.provision({ ...volume, namespace }));
+      }
+      const handles = new Set(volumes.map(({ handle }) => handle));
+      demand(handles.size === volumes.length, `they have the handles ${[...handles].join(', ')}`);
+      for (const made of volumes)
+        await trial.mounted(made, async (path) => {
+          await demandEmpty(path, 'new beside others of its name');
+          await writeContent(path, made.volume.uid);
+        });
+      for (const made of volumes)
+        await trial.mounted(made, (path) =>
+          demandContent(path, made.volume.uid, 'after others of its name were written'),
+        );
+    },
+  },
+  {
+    name: 'deleted-identities-stay-deleted',
+    behaviour: 'calls about a deleted volume do not reach the one made later under its name',
+    needs: ['ownsData', 'content'],
+    body: async (trial) => {
+      const stale = await trial.provision();
+      await trial.delete(stale);
+      const fresh = await trial.provision(trial.identity(undefined, stale.volume.name));
+      await trial.mounted(fresh, (path) => writeContent(path, 'fresh'));
+      const driver = await trial.driver();
+      await demandKind(
+        'attach of the deleted volume',
+        driver.attach(trial.call(stale)),
+        'NotFound',
+      );
+      const observed = driver.observe({ ...trial.context(stale.volume), handle: stale.handle });
+      await demandKind('observe of the deleted volume', observed, 'NotFound');
+      await kindOf(trial.delete(stale));
+      await trial.mounted(fresh, (path) =>
+        demandContent(path, 'fresh', 'after calls about the deleted volume'),
+      );
+    },
+  },
+];

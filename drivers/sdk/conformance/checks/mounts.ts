@@ -1,0 +1,222 @@
+import {
+  mkdir,
+  open,
+  readdir,
+  realpath,
+  rm,
+  rmdir,
+  symlink,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
+import { join } from 'node:path';
+import { mountAt, readMountTable } from '../../mount-table.js';
+import type { Check } from '../check.js';
+import { demand } from '../failure.js';
+import { demandContent, writeContent } from '../content.js';
+import { deviceHead, writeHead } from '../device-bytes.js';
+import { demandKind, demandRefusal, kindOf } from '../trial.js';
+
+const needs = ['content'] as const;
+
+async function writable(path: string): Promise<boolean> {
+  const probe = join(path, 'kedge-writable');
+  try {
+    await writeFile(probe, '');
+  } catch {
+    // Whatever keeps it from being written.
+    return false;
+  }
+  await rm(probe);
+  return true;
+}
+
+/** Mounting formats only what it may, follows nothing, and ends when it says so. */
+export const mounts: readonly Check[] = [
+  {
+    name: 'read-only-is-obeyed',
+    behaviour: 'a volume mounted read-only can be read and not written',
+    needs,
+    body: async (trial) => {
+      const made = await trial.provision();
+      const first = await trial.mount(made);
+      await writeContent(first.path, 'read');
+      await trial.release(first);
+      trial.demandOwnMount(first);
+      const mounted = await trial.mount(made, { readOnly: true, mayFormat: false });
+      demand(!(await writable(mounted.path)), 'a file could be written');
+      await demandContent(mounted.path, 'read', 'mounted read-only');
+      await trial.release(mounted);
+    },
+  },
+  {
+    name: 'read-only-is-not-answered-by-writable',
+    behaviour: 'asked read-only, a mount that is there and writable is not answered as success',
+    needs,
+    body: async (trial) => {
+      const made = await trial.provision();
+      const mounted = await trial.mount(made);
+      trial.demandOwnMount(mounted);
+      const request = { ...mounted.request, readOnly: true, mayFormat: false };
+      const kind = await kindOf((await trial.driver()).mount(request));
+      if (kind === undefined) demand(!(await writable(mounted.path)), 'a file could be written');
+      await trial.release(mounted);
+    },
+  },
+  {
+    name: 'formats-only-with-consent',
+    behaviour: 'without mayFormat nothing is written to a device that holds nothing',
+    needs: ['content', 'ownsData'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      const device = await trial.device(made);
+      const before = await deviceHead(device);
+      if (!before.every((byte) => byte === 0))
+        trial.leaveOut('the driver formats where it provisions');
+      const request = await trial.mountRequest(made, { mayFormat: false });
+      await demandRefusal('mount of a blank device without mayFormat', trial.mountAs(request));
+      const after = await deviceHead(await trial.device(made));
+      demand(after.equals(before), 'the device was written');
+      const there = await mountAt(request.target);
+      demand(there === undefined, 'something is mounted at the target');
+    },
+  },
+  {
+    name: 'formats-once',
+    behaviour:
+      'mayFormat again, after a crash lost that the volume was formatted, keeps the content',
+    needs: ['content', 'ownsData'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      await trial.mounted(made, (path) => writeContent(path, 'kept'), { mayFormat: true });
+      await trial.mounted(made, (path) => demandContent(path, 'kept', 'mounted with mayFormat'), {
+        mayFormat: true,
+      });
+    },
+  },
+  {
+    name: 'foreign-data-is-kept',
+    behaviour: 'a device with data of an unknown format is neither formatted nor mounted',
+    needs: ['content', 'ownsData'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      const device = await trial.device(made);
+      const foreign = Buffer.alloc(65_536, 0xa7);
+      await writeHead(device, foreign);
+      const request = await trial.mountRequest(made, { mayFormat: true });
+      await demandRefusal('mount of foreign data', trial.mountAs(request));
+      const after = await deviceHead(await trial.device(made), foreign.length);
+      demand(after.equals(foreign), 'the data was written over');
+    },
+  },
+  {
+    name: 'unmount-unmounts',
+    behaviour: 'after unmount nothing is mounted at the target, and the content is untouched',
+    needs,
+    body: async (trial) => {
+      const made = await trial.provision();
+      const mounted = await trial.mount(made);
+      trial.demandOwnMount(mounted);
+      await writeContent(mounted.path, 'untouched');
+      await trial.release(mounted);
+      await trial.mounted(made, (path) => demandContent(path, 'untouched', 'after unmount'));
+    },
+  },
+  {
+    name: 'unmount-spares-others',
+    behaviour: 'unmount of one volume leaves the mounts of others, also when it names their target',
+    needs: ['content', 'ownsData'],
+    body: async (trial) => {
+      const mine = await trial.mount(await trial.provision());
+      trial.demandOwnMount(mine);
+      const other = await trial.mount(await trial.provision());
+      await writeContent(other.path, 'other');
+      const { target } = other.request;
+      await kindOf((await trial.driver()).unmount({ ...mine.request, target }));
+      demand((await mountAt(target)) !== undefined, "another volume's target was unmounted");
+      await trial.unmount(mine);
+      demand((await mountAt(target)) !== undefined, 'another volume was unmounted, too');
+      await demandContent(other.path, 'other', 'after another volume was unmounted');
+      await trial.release(other);
+    },
+  },
+  {
+    name: 'unmount-refuses-in-use',
+    behaviour: 'unmount while a file is open is InUse, and the volume stays mounted and whole',
+    needs: ['content', 'ownsData'],
+    body: async (trial) => {
+      const mounted = await trial.mount(await trial.provision());
+      trial.demandOwnMount(mounted);
+      await writeContent(mounted.path, 'used');
+      const file = await open(join(mounted.path, 'held'), 'w');
+      try {
+        const unmounted = (await trial.driver()).unmount(mounted.request);
+        await demandKind('unmount while a file is open', unmounted, 'InUse');
+        const { target } = mounted.request;
+        demand((await mountAt(target)) !== undefined, 'it is not mounted any more');
+        await demandContent(mounted.path, 'used', 'after a refused unmount');
+      } finally {
+        await file.close();
+      }
+      await trial.release(mounted);
+    },
+  },
+  {
+    name: 'detach-refuses-mounted',
+    behaviour: 'detach while the device is mounted is refused, and takes nothing away',
+    needs: ['content', 'ownsData'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      await trial.device(made);
+      const mounted = await trial.mount(made);
+      trial.demandOwnMount(mounted);
+      await writeContent(mounted.path, 'mounted');
+      const detached = (await trial.driver()).detach(mounted.request);
+      await demandRefusal('detach of a mounted volume', detached);
+      demand((await mountAt(mounted.path)) !== undefined, 'it is not mounted any more');
+      await demandContent(mounted.path, 'mounted', 'after a refused detach');
+      await trial.release(mounted);
+      await trial.mounted(made, (path) => demandContent(path, 'mounted', 'after a refused detach'));
+    },
+  },
+  {
+    name: 'detach-takes-the-device',
+    behaviour: 'after detach no device of the volume is left on the node',
+    needs: ['content', 'ownsData'],
+    body: async (trial) => {
+      const made = await trial.provision();
+      const device = await realpath(await trial.device(made));
+      await (await trial.driver()).detach(trial.call(made));
+      // Either the node is gone, or it leads to nothing: a loop device stays without its file.
+      const file = await open(device, 'r').catch(() => undefined);
+      const bytes = await file?.read(Buffer.alloc(512), 0, 512, 0).catch(() => undefined);
+      await file?.close();
+      demand((bytes?.bytesRead ?? 0) === 0, `${device} can still be read`);
+    },
+  },
+  {
+    name: 'mount-follows-no-link',
+    behaviour:
+      'a target that is a symbolic link is not followed: nothing is mounted where it leads',
+    needs: ['content', 'ownsData'],
+    body: async (trial) => {
+      const usual = await trial.mount(await trial.provision());
+      trial.demandOwnMount(usual);
+      await trial.release(usual);
+      const request = await trial.mountRequest(await trial.provision());
+      const outside = join(await trial.folder(), 'target');
+      await mkdir(outside);
+      await writeFile(join(outside, 'precious'), '');
+      await symlink(outside, request.target);
+      await kindOf((await trial.driver()).mount(request));
+      const covered = (await readMountTable()).find((entry) => entry.target === outside);
+      const names = await readdir(outside);
+      await kindOf((await trial.driver()).unmount(request));
+      // The folder of the trial takes away what the driver left mounted; only then this may be removed.
+      if (covered === undefined) await unlink(join(outside, 'precious'));
+      await unlink(request.target).catch(() => rmdir(request.target));
+      demand(covered === undefined, `it is mounted at ${outside}, where the target leads`);
+      demand(names.join() === 'precious', `where the target leads is now: ${names.join(', ')}`);
+    },
+  },
+];

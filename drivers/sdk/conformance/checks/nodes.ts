@@ -1,0 +1,81 @@
+import type { Check } from '../check.js';
+import { demand } from '../failure.js';
+import { demandContent, writeContent } from '../content.js';
+import { demandRefusal, kindOf, type Trial } from '../trial.js';
+
+/** The second node. The need `otherNode` makes sure of it. */
+function otherNode(trial: Trial): string {
+  return trial.options.otherNode ?? trial.leaveOut('there is no option "otherNode"');
+}
+
+function demandOneNode(trial: Trial): void {
+  if (!trial.capabilities.accessModes.includes('ReadWriteOnce'))
+    trial.leaveOut('the driver has no access mode ReadWriteOnce');
+}
+
+/** A volume is attached where it was asked for, and to one node at a time. */
+export const nodes: readonly Check[] = [
+  {
+    name: 'unknown-nodes-are-refused',
+    behaviour: 'attach to a node that can not be found is refused, and attaches nowhere',
+    needs: ['unknownNode'],
+    body: async (trial) => {
+      const { unknownNode = '' } = trial.options;
+      const made = await trial.provision();
+      const attached = (await trial.driver()).attach(trial.call(made, unknownNode));
+      await demandRefusal(`attach to node "${unknownNode}"`, attached);
+      await (await trial.driver()).attach(trial.call(made));
+      // What left the node by another way must not hold up its detachment.
+      await (await trial.driver()).detach(trial.call(made, unknownNode));
+      await (await trial.driver()).detach(trial.call(made));
+    },
+  },
+  {
+    name: 'one-node-at-a-time',
+    behaviour: 'a ReadWriteOnce volume attached to one node is not attached to a second one',
+    needs: ['otherNode', 'content'],
+    body: async (trial) => {
+      demandOneNode(trial);
+      const made = await trial.provision();
+      const mounted = await trial.mount(made);
+      await writeContent(mounted.path, 'first node');
+      const attached = (await trial.driver()).attach(trial.call(made, otherNode(trial)));
+      await demandRefusal('attach to a second node', attached);
+      await demandContent(mounted.path, 'first node', 'after an attach to a second node');
+      await trial.release(mounted);
+      await (await trial.driver()).attach(trial.call(made, otherNode(trial)));
+    },
+  },
+  {
+    name: 'attach-steals-nothing',
+    behaviour: 'attach to a second node does not take an unmounted volume from the first one',
+    needs: ['otherNode'],
+    body: async (trial) => {
+      demandOneNode(trial);
+      const made = await trial.provision();
+      const first = await (await trial.driver()).attach(trial.call(made));
+      const attached = (await trial.driver()).attach(trial.call(made, otherNode(trial)));
+      await demandRefusal('attach to a second node', attached);
+      const again = await (await trial.driver()).attach(trial.call(made));
+      demand(
+        again.devicePath === first.devicePath,
+        `the first node has ${again.devicePath}, it had ${first.devicePath}`,
+      );
+    },
+  },
+  {
+    name: 'detach-is-of-its-node',
+    behaviour: 'detach from a node that has not the volume leaves it where it is',
+    needs: ['otherNode'],
+    body: async (trial) => {
+      demandOneNode(trial);
+      const made = await trial.provision();
+      await (await trial.driver()).attach(trial.call(made));
+      await kindOf((await trial.driver()).detach(trial.call(made, otherNode(trial))));
+      const attached = (await trial.driver()).attach(trial.call(made, otherNode(trial)));
+      await demandRefusal('attach to a second node after its detach', attached);
+      await (await trial.driver()).detach(trial.call(made));
+      await (await trial.driver()).attach(trial.call(made, otherNode(trial)));
+    },
+  },
+];

@@ -1,0 +1,197 @@
+import type { Check } from '../check.js';
+import { demand } from '../failure.js';
+import { demandContent, syncContent, writeContent } from '../content.js';
+import { deviceBytes } from '../device-bytes.js';
+import { demandKind, type Made, type MadeSnapshot, type Trial } from '../trial.js';
+
+async function written(trial: Trial, label: string): Promise<Made> {
+  const made = await trial.provision();
+  await trial.mounted(made, (path) => writeContent(path, label));
+  return made;
+}
+
+/** Restores into a new volume and demands its content. */
+async function demandRestored(
+  trial: Trial,
+  snapshot: MadeSnapshot,
+  label: string,
+  when: string,
+): Promise<Made> {
+  const restored = await trial.restore(snapshot);
+  await trial.mounted(restored, (path) => demandContent(path, label, when), { mayFormat: false });
+  return restored;
+}
+
+const needs = ['content', 'snapshots'] as const;
+
+/** A snapshot is of one time, of one source, and depends on neither what came before nor after. */
+export const snapshots: readonly Check[] = [
+  {
+    name: 'snapshots-are-of-their-time',
+    behaviour: 'what is written after a snapshot is not in it',
+    needs,
+    body: async (trial) => {
+      const source = await written(trial, 'before');
+      const snapshot = await trial.snapshot(source);
+      await trial.mounted(source, (path) => writeContent(path, 'after'));
+      await demandRestored(trial, snapshot, 'before', 'restored after the source was written');
+      await trial.mounted(source, (path) => demandContent(path, 'after', 'in the source'));
+    },
+  },
+  {
+    name: 'snapshots-of-mounted-volumes',
+    behaviour: 'a snapshot of a mounted volume has what was synced before, and the volume goes on',
+    needs,
+    body: async (trial) => {
+      const source = await trial.provision();
+      const mounted = await trial.mount(source);
+      await writeContent(mounted.path, 'before');
+      await syncContent(mounted.path);
+      const snapshot = await trial.snapshot(source);
+      await writeContent(mounted.path, 'after');
+      await trial.release(mounted);
+      await demandRestored(trial, snapshot, 'before', 'restored from a mounted source');
+      await trial.mounted(source, (path) => demandContent(path, 'after', 'in the source'));
+    },
+  },
+  {
+    name: 'snapshots-are-made-once',
+    behaviour: 'a snapshot asked for again is the first one: its point in time does not move',
+    needs,
+    body: async (trial) => {
+      const source = await written(trial, 'before');
+      const snapshot = await trial.snapshot(source);
+      await trial.mounted(source, (path) => writeContent(path, 'after'));
+      const again = await trial.snapshot(source, snapshot.snapshot);
+      demand(again.handle === snapshot.handle, `the second answer has handle ${again.handle}`);
+      await demandRestored(trial, snapshot, 'before', 'restored after it was asked for again');
+    },
+  },
+  {
+    name: 'snapshots-outlive-their-source',
+    behaviour: 'a snapshot is restored after its source was deleted',
+    needs,
+    body: async (trial) => {
+      const source = await written(trial, 'source');
+      const snapshot = await trial.snapshot(source);
+      await trial.delete(source);
+      await demandRestored(trial, snapshot, 'source', 'restored after its source was deleted');
+    },
+  },
+  {
+    name: 'restore-gives-its-snapshot',
+    behaviour: 'of several snapshots of several volumes each is restored with its own content',
+    needs,
+    body: async (trial) => {
+      const one = await written(trial, 'one-early');
+      const early = await trial.snapshot(one);
+      await trial.mounted(one, (path) => writeContent(path, 'one-late'));
+      const late = await trial.snapshot(one);
+      const other = await trial.snapshot(await written(trial, 'two'));
+      await demandRestored(trial, early, 'one-early', 'restored from the first of three');
+      await demandRestored(trial, late, 'one-late', 'restored from the second of three');
+      await demandRestored(trial, other, 'two', 'restored from the third of three');
+    },
+  },
+  {
+    name: 'restored-volumes-are-separate',
+    behaviour: 'what is written into a restored volume is in neither snapshot, source nor sibling',
+    needs,
+    body: async (trial) => {
+      const source = await written(trial, 'source');
+      const snapshot = await trial.snapshot(source);
+      const first = await demandRestored(trial, snapshot, 'source', 'restored');
+      await trial.mounted(first, (path) => writeContent(path, 'first'));
+      await demandRestored(trial, snapshot, 'source', 'restored after a sibling was written');
+      await trial.mounted(source, (path) =>
+        demandContent(path, 'source', 'after a restored volume was written'),
+      );
+      await trial.delete(first);
+      await demandRestored(trial, snapshot, 'source', 'restored after a sibling was deleted');
+    },
+  },
+  {
+    name: 'restored-sizes-are-real',
+    behaviour: 'a volume restored larger has the size asked for, and all of the content',
+    needs,
+    body: async (trial) => {
+      const source = await written(trial, 'source');
+      const snapshot = await trial.snapshot(source);
+      const asked = trial.sizeBytes * 2n;
+      const restored = await trial.restore(snapshot, undefined, asked);
+      demand(restored.sizeBytes >= asked, `it has ${restored.sizeBytes} bytes, not ${asked}`);
+      await trial.mounted(restored, (path) => demandContent(path, 'source', 'restored larger'));
+      const bytes = await deviceBytes(await trial.device(restored));
+      demand(
+        bytes >= asked,
+        `restore answers ${restored.sizeBytes} bytes, the device has ${bytes}`,
+      );
+    },
+  },
+  {
+    name: 'absent-snapshots-are-not-restored',
+    behaviour: 'restore of a snapshot that is not there is NotFound, and makes no volume',
+    needs: ['snapshots'],
+    body: async (trial) => {
+      const source = await trial.provision();
+      const snapshot = await trial.snapshot(source);
+      const driver = await trial.driver();
+      await driver.deleteSnapshot({ ...trial.call(source), ...snapshot });
+      const volume = trial.identity();
+      await demandKind('restore', trial.restore(snapshot, volume), 'NotFound');
+      const observed = driver.observe({ ...trial.context(volume), handle: undefined });
+      await demandKind('observe of what was not restored', observed, 'NotFound');
+    },
+  },
+  {
+    name: 'deleted-snapshots-are-gone',
+    behaviour: 'a deleted snapshot is NotFound; one asked for again under its identity is of now',
+    needs,
+    body: async (trial) => {
+      const source = await written(trial, 'before');
+      const snapshot = await trial.snapshot(source);
+      const driver = await trial.driver();
+      const request = { ...trial.call(source), ...snapshot };
+      const found = await driver.observeSnapshot(request);
+      demand(found.handle === snapshot.handle, `observe answers handle ${found.handle}`);
+      await driver.deleteSnapshot(request);
+      await driver.deleteSnapshot(request);
+      for (const handle of [snapshot.handle, undefined]) {
+        const observed = driver.observeSnapshot({ ...request, handle });
+        await demandKind('observe of a deleted snapshot', observed, 'NotFound');
+      }
+      await trial.mounted(source, (path) => writeContent(path, 'after'));
+      const anew = await trial.snapshot(source, snapshot.snapshot);
+      await demandRestored(trial, anew, 'after', 'restored from a snapshot made anew');
+    },
+  },
+  {
+    name: 'deleting-snapshots-spares-others',
+    behaviour:
+      'deleting a snapshot leaves its source, other snapshots and what was restored from it',
+    needs,
+    body: async (trial) => {
+      const source = await written(trial, 'early');
+      const doomed = await trial.snapshot(source);
+      const restored = await trial.restore(doomed);
+      await trial.mounted(source, (path) => writeContent(path, 'late'));
+      const kept = await trial.snapshot(source);
+      await (await trial.driver()).deleteSnapshot({ ...trial.call(source), ...doomed });
+      await trial.mounted(source, (path) => demandContent(path, 'late', 'in the source'));
+      await trial.mounted(restored, (path) => demandContent(path, 'early', 'in what was restored'));
+      await demandRestored(trial, kept, 'late', 'restored after another snapshot was deleted');
+    },
+  },
+  {
+    name: 'missing-snapshots-are-said',
+    behaviour: 'a driver without snapshots answers Unsupported',
+    needs: [],
+    body: async (trial) => {
+      if (trial.capabilities.snapshots) trial.leaveOut('the driver has snapshots');
+      const made = await trial.provision();
+      const request = trial.snapshotRequest(made, trial.snapshotIdentity());
+      const created = (await trial.driver()).createSnapshot(request);
+      await demandKind('createSnapshot', created, 'Unsupported');
+    },
+  },
+];

@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import {
+  chmod,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { join } from 'node:path';
+import { demandCommand, runCommand } from '../run-command.js';
+import { ConformanceError, demand } from './failure.js';
+
+/** Folder of the suite's content, at the top of a volume. */
+const folderName = 'kedge-conformance';
+const blockBytes = 4096;
+/** Not a whole number of pages: the tail of a file is what a missing flush loses. */
+const bulkBytes = 75 * blockBytes + 123;
+
+/** Bytes that differ by label and by position. */
+function bulkOf(label: string): Buffer {
+  const blocks = Array.from({ length: Math.ceil(bulkBytes / blockBytes) }, (_, n) =>
+    Buffer.alloc(blockBytes, createHash('sha256').update(`${label} ${n}`).digest()),
+  );
+  return Buffer.concat(blocks).subarray(0, bulkBytes);
+}
+
+/** Writes files that say whose they are and which version: nested, large, empty, closed, linked. */
+export async function writeContent(path: string, label: string): Promise<void> {
+  const folder = join(path, folderName);
+  await mkdir(join(folder, 'deep', 'deeper'), { recursive: true });
+  await writeFile(join(folder, 'label'), label);
+  await writeFile(join(folder, 'deep', 'deeper', 'bulk'), bulkOf(label));
+  await writeFile(join(folder, 'empty'), '');
+  await writeFile(join(folder, 'closed'), label);
+  await chmod(join(folder, 'closed'), 0o600);
+  await rm(join(folder, 'link'), { force: true });
+  await symlink(`to-${label}`, join(folder, 'link'));
+}
+
+/** Makes what was written durable: a snapshot of a mounted device need not have what is in memory. */
+export async function syncContent(path: string): Promise<void> {
+  await demandCommand(runCommand, 'sync', ['-f', path], new AbortController().signal);
+}
+
+/** Removes what {@link writeContent} wrote. The volume must be known to be mounted at `path`. */
+export function removeContent(path: string): Promise<void> {
+  return rm(join(path, folderName), { recursive: true, force: true });
+}
+
+/** The label of the content; undefined when there is none. */
+export async function labelOf(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(join(path, folderName, 'label'), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new ConformanceError(`the content can't be read: ${String(error)}`, { cause: error });
+  }
+}
+
+/** @throws ConformanceError unless the content of this label is there, whole. */
+export async function demandContent(path: string, label: string, when: string): Promise<void> {
+  const found = await labelOf(path);
+  demand(found !== undefined, `${when}, the content "${label}" is gone`);
+  demand(found === label, `${when}, the content is "${found}" instead of "${label}"`);
+  const folder = join(path, folderName);
+  try {
+    const bulk = await readFile(join(folder, 'deep', 'deeper', 'bulk'));
+    demand(bulk.equals(bulkOf(label)), `${when}, the bytes of a large file are others`);
+    const { size } = await stat(join(folder, 'empty'));
+    demand(size === 0, `${when}, an empty file has ${size} bytes`);
+    const closed = join(folder, 'closed');
+    demand((await readFile(closed, 'utf8')) === label, `${when}, a small file is of another time`);
+    const mode = (await stat(closed)).mode & 0o777;
+    demand(mode === 0o600, `${when}, a file of mode 600 has mode ${mode.toString(8)}`);
+    const link = await readlink(join(folder, 'link'));
+    demand(link === `to-${label}`, `${when}, a symbolic link leads to ${link}`);
+  } catch (error) {
+    if (error instanceof ConformanceError) throw error;
+    throw new ConformanceError(`${when}, content is missing: ${String(error)}`, { cause: error });
+  }
+}
+
+/** @throws ConformanceError when the volume has anything but what mkfs puts there. */
+export async function demandEmpty(path: string, when: string): Promise<void> {
+  const names = (await readdir(path)).filter((name) => name !== 'lost+found');
+  const label = await labelOf(path);
+  const whose = label === undefined ? '' : `, the content "${label}"`;
+  demand(names.length === 0, `${when}, the volume holds ${names.join(', ')}${whose}`);
+}

@@ -1,0 +1,157 @@
+import type { Capabilities } from '../driver.js';
+import type { Check, CheckNeed, CheckTopic } from './check.js';
+import { ConformanceError, demand, LeftOut } from './failure.js';
+import { concurrency } from './checks/concurrency.js';
+import { data } from './checks/data.js';
+import { errors } from './checks/errors.js';
+import { growth } from './checks/growth.js';
+import { idempotency } from './checks/idempotency.js';
+import { lifecycle } from './checks/lifecycle.js';
+import { mounts } from './checks/mounts.js';
+import { nodes } from './checks/nodes.js';
+import { snapshots } from './checks/snapshots.js';
+import type { ConformanceOptions } from './options.js';
+import { Trial } from './trial.js';
+
+const topics: Readonly<Record<CheckTopic, readonly Check[]>> = {
+  lifecycle,
+  idempotency,
+  data,
+  snapshots,
+  growth,
+  mounts,
+  nodes,
+  concurrency,
+  errors,
+};
+
+/** How a check ended that did not fail. */
+export type CheckOutcome =
+  | { readonly type: 'passed' }
+  /** It could not be made with this driver on this host. */
+  | { readonly type: 'leftOut'; readonly reason: string };
+
+/** One demand on a driver. */
+export interface ConformanceCase {
+  /** Kebab-case, unique in the suite: `provision-keeps-data`. */
+  readonly name: string;
+  readonly topic: CheckTopic;
+  /** The demand as a sentence. */
+  readonly behaviour: string;
+  /** @throws Error that says what the driver did. It takes away what it made, also then. */
+  readonly run: () => Promise<CheckOutcome>;
+}
+
+/** How one check ended. */
+export type CheckReport = Pick<ConformanceCase, 'name' | 'topic' | 'behaviour'> & {
+  readonly outcome: CheckOutcome | { readonly type: 'failed'; readonly error: unknown };
+};
+
+/** Why a check can't be made; undefined when it can. */
+function missing(
+  need: CheckNeed,
+  options: ConformanceOptions,
+  capabilities: Capabilities,
+): string | undefined {
+  const said = (there: boolean, reason: string): string | undefined => (there ? undefined : reason);
+  switch (need) {
+    case 'content':
+      return said(options.mounts !== false, 'the option "mounts" is false');
+    case 'ownsData':
+      return said(capabilities.ownsData, "the data is the user's own (capability ownsData)");
+    case 'snapshots':
+      return said(capabilities.snapshots, 'the driver has no snapshots (capability snapshots)');
+    case 'expand':
+      return said(capabilities.expand, 'the driver grows no volumes (capability expand)');
+    case 'inventory':
+      return said(options.inventory !== undefined, 'there is no option "inventory"');
+    case 'otherNode':
+      return said(options.otherNode !== undefined, 'there is no option "otherNode"');
+    case 'unknownNode':
+      return said(options.unknownNode !== undefined, 'there is no option "unknownNode"');
+    case 'invalidParameters':
+      return said(
+        (options.invalidParameters ?? []).length > 0,
+        'there is no option "invalidParameters"',
+      );
+    case 'sensitiveParameters':
+      return said(
+        capabilities.sensitiveParameters.length > 0,
+        'no parameter is a credential (capability sensitiveParameters)',
+      );
+  }
+}
+
+/** A case with a second driver that cleans up behind a faulty one: how mutants are tried. */
+export function conformanceCase(
+  topic: CheckTopic,
+  { name, behaviour, needs, body }: Check,
+  options: ConformanceOptions,
+  cleaner?: ConformanceOptions['driver'],
+): ConformanceCase {
+  const inventory = async (): Promise<readonly string[]> => (await options.inventory?.()) ?? [];
+  const run = async (): Promise<CheckOutcome> => {
+    const capabilities = (await options.driver()).capabilities();
+    for (const need of needs) {
+      const reason = missing(need, options, capabilities);
+      if (reason !== undefined) return { type: 'leftOut', reason };
+    }
+    const before = new Set(await inventory());
+    const trial = new Trial(options, capabilities);
+    let outcome: CheckOutcome = { type: 'passed' };
+    try {
+      try {
+        await body(trial);
+      } catch (error) {
+        if (!(error instanceof LeftOut)) throw error;
+        outcome = { type: 'leftOut', reason: error.reason };
+      }
+    } catch (error) {
+      // The first error is the one that is told; what could not be taken away follows from it.
+      await trial.end(await trial.driver());
+      await clean(trial);
+      throw error;
+    }
+    const [problem] = await trial.end(await trial.driver());
+    const left = (await inventory()).filter((item) => !before.has(item));
+    await clean(trial);
+    if (problem)
+      throw new ConformanceError(`it can't be taken away again: ${problem.message}`, {
+        cause: problem,
+      });
+    demand(left.length === 0, `it left behind: ${left.join(', ')}`);
+    return outcome;
+  };
+  const clean = async (trial: Trial): Promise<void> => {
+    if (cleaner) await trial.end(await cleaner());
+  };
+  return { name, topic, behaviour, run };
+}
+
+/** Every check with its topic, in the order in which they run. */
+export const checks: readonly { readonly topic: CheckTopic; readonly check: Check }[] = (
+  Object.keys(topics) as CheckTopic[]
+).flatMap((topic) => topics[topic].map((check) => ({ topic, check })));
+
+/** The cases that a driver must pass: the same for every driver, in the same order. */
+export function driverConformance(options: ConformanceOptions): readonly ConformanceCase[] {
+  return checks.map(({ topic, check }) => conformanceCase(topic, check, options));
+}
+
+/**
+ * Runs every case, one after another, and tells each as it ends.
+ * Never throws for a case that fails: the report says so.
+ */
+export async function runConformance(
+  options: ConformanceOptions,
+  tell: (report: CheckReport) => void = () => undefined,
+): Promise<readonly CheckReport[]> {
+  const reports: CheckReport[] = [];
+  for (const { name, topic, behaviour, run } of driverConformance(options)) {
+    const outcome = await run().catch((error: unknown) => ({ type: 'failed', error }) as const);
+    const report = { name, topic, behaviour, outcome };
+    reports.push(report);
+    tell(report);
+  }
+  return reports;
+}

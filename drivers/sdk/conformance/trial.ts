@@ -1,0 +1,315 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, realpath, rmdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type {
+  AccessMode,
+  CallContext,
+  Capabilities,
+  Driver,
+  HandleRequest,
+  MountRequest,
+  Parameters,
+  ProvisionRequest,
+  ProvisionResult,
+  RestoreRequest,
+  SnapshotIdentity,
+  SnapshotRequest,
+  SnapshotResult,
+  VolumeIdentity,
+} from '../driver.js';
+import { DriverError, type DriverErrorKind } from '../errors.js';
+import { mountAt } from '../mount-table.js';
+import { ConformanceError, demand, LeftOut } from './failure.js';
+import type { ConformanceOptions } from './options.js';
+import { watchedDriver } from './watched-driver.js';
+
+/** A volume that a check made. */
+export interface Made {
+  readonly volume: VolumeIdentity;
+  readonly handle: string;
+}
+
+/** A snapshot that a check made. */
+export interface MadeSnapshot {
+  readonly snapshot: SnapshotIdentity;
+  readonly handle: string;
+}
+
+/** A volume that a check mounted. */
+export interface Mounted {
+  readonly request: MountRequest;
+  /** Where its content is. */
+  readonly path: string;
+  /** Whether the driver mounted it at the target; otherwise it answered a directory of its own. */
+  readonly own: boolean;
+}
+
+/** How a check mounts a volume. */
+export interface MountChoice {
+  readonly readOnly?: boolean;
+  readonly mayFormat?: boolean;
+}
+
+const pollsMax = 600;
+
+/** One run of one check: makes calls with fresh identities, and takes everything away at the end. */
+export class Trial {
+  readonly options: ConformanceOptions;
+  readonly capabilities: Capabilities;
+  readonly signal: AbortSignal = new AbortController().signal;
+  readonly #volumes: { readonly volume: VolumeIdentity; handle: string | undefined }[] = [];
+  readonly #snapshots: SnapshotIdentity[] = [];
+  readonly #mounted = new Map<string, Mounted>();
+  readonly #folders: string[] = [];
+
+  constructor(options: ConformanceOptions, capabilities: Capabilities) {
+    this.options = options;
+    this.capabilities = capabilities;
+  }
+
+  /** A new instance of the driver, its calls watched. */
+  async driver(): Promise<Driver> {
+    return watchedDriver(await this.options.driver(), this.options.callTimeoutMs ?? 60_000);
+  }
+
+  get sizeBytes(): bigint {
+    return this.options.sizeBytes ?? 16n * 1024n * 1024n;
+  }
+
+  get node(): string {
+    return this.options.node ?? 'conformance';
+  }
+
+  get parameters(): Parameters {
+    return this.options.parameters ?? {};
+  }
+
+  get accessMode(): AccessMode {
+    return this.capabilities.accessModes[0] ?? 'ReadWriteOnce';
+  }
+
+  /** Ends the check: it can't be made with this driver on this host. */
+  leaveOut(reason: string): never {
+    throw new LeftOut(reason);
+  }
+
+  context(volume: VolumeIdentity, node = this.node): CallContext {
+    return { volume, parameters: this.parameters, node, signal: this.signal };
+  }
+
+  call({ volume, handle }: Made, node = this.node): HandleRequest {
+    return { ...this.context(volume, node), handle };
+  }
+
+  /** A new identity. What is made for it is deleted at the end. */
+  identity(uid: string = randomUUID(), name = `conformance-${uid.slice(0, 8)}`): VolumeIdentity {
+    const volume = { uid, name, namespace: 'default' };
+    this.#volumes.push({ volume, handle: undefined });
+    return volume;
+  }
+
+  snapshotIdentity(): SnapshotIdentity {
+    const uid = randomUUID();
+    const snapshot = { uid, name: `conformance-${uid.slice(0, 8)}`, namespace: 'default' };
+    this.#snapshots.push(snapshot);
+    return snapshot;
+  }
+
+  request(volume: VolumeIdentity): ProvisionRequest {
+    const { accessMode, sizeBytes } = this;
+    return { ...this.context(volume), sizeBytes, accessMode, topology: {} };
+  }
+
+  async provision(volume = this.identity()): Promise<Made & ProvisionResult> {
+    return { volume, ...(await (await this.driver()).provision(this.request(volume))) };
+  }
+
+  async delete(made: Made): Promise<void> {
+    await (await this.driver()).delete({ ...this.context(made.volume), handle: made.handle });
+  }
+
+  snapshotRequest(source: Made, snapshot: SnapshotIdentity): SnapshotRequest {
+    return { ...this.call(source), snapshot };
+  }
+
+  /** Makes a snapshot and waits until it is ready. */
+  async snapshot(source: Made, snapshot = this.snapshotIdentity()): Promise<MadeSnapshot> {
+    const driver = await this.driver();
+    const request = this.snapshotRequest(source, snapshot);
+    let state: SnapshotResult = await driver.createSnapshot(request);
+    const { handle } = state;
+    for (let polls = 0; !state.ready; polls += 1) {
+      demand(polls < pollsMax, `a snapshot was not ready after ${polls} observations`);
+      state = await driver.observeSnapshot({ ...request, handle });
+    }
+    return { snapshot, handle };
+  }
+
+  restoreRequest(
+    { snapshot, handle }: MadeSnapshot,
+    volume: VolumeIdentity,
+    sizeBytes = this.sizeBytes,
+  ): RestoreRequest {
+    return { ...this.request(volume), sizeBytes, snapshot: { ...snapshot, handle } };
+  }
+
+  async restore(
+    from: MadeSnapshot,
+    volume = this.identity(),
+    sizeBytes = this.sizeBytes,
+  ): Promise<Made & ProvisionResult> {
+    const request = this.restoreRequest(from, volume, sizeBytes);
+    return { volume, ...(await (await this.driver()).restore(request)) };
+  }
+
+  /** A folder of its own, its path free of links. Nothing below it is ever removed but empty directories. */
+  async folder(): Promise<string> {
+    const folder = await mkdtemp(join(await realpath(tmpdir()), 'kedge-conformance-'));
+    this.#folders.push(folder);
+    return folder;
+  }
+
+  /** The device that attaching gives. Leaves the check out where there is none, or may be none. */
+  async device(made: Made): Promise<string> {
+    if (this.options.mounts === false) this.leaveOut('the option "mounts" is false');
+    const { devicePath } = await (await this.driver()).attach(this.call(made));
+    if (devicePath === '') this.leaveOut('the driver attaches no device');
+    if (process.getuid?.() !== 0) this.leaveOut('block devices need root');
+    return devicePath;
+  }
+
+  async mountRequest(made: Made, choice: MountChoice = {}): Promise<MountRequest> {
+    const { readOnly = false, mayFormat = true } = choice;
+    const { devicePath } = await (await this.driver()).attach(this.call(made));
+    if (devicePath !== '' && process.getuid?.() !== 0)
+      this.leaveOut('mounting block devices needs root');
+    const target = join(await this.folder(), 'target');
+    return { ...this.call(made), devicePath, target, readOnly, mayFormat };
+  }
+
+  /** Attaches and mounts at a new target. */
+  async mount(made: Made, choice: MountChoice = {}): Promise<Mounted> {
+    return this.mountAs(await this.mountRequest(made, choice));
+  }
+
+  async mountAs(request: MountRequest): Promise<Mounted> {
+    // Known before it is there: what a failing call leaves is taken away, too.
+    this.#mounted.set(request.target, { request, path: request.target, own: false });
+    const { path } = await (await this.driver()).mount(request);
+    const own = path === request.target;
+    if (own)
+      demand((await mountAt(path)) !== undefined, `mount answers its target, and mounted nothing`);
+    const mounted = { request, path, own };
+    this.#mounted.set(request.target, mounted);
+    return mounted;
+  }
+
+  /** Unmounts, and looks whether it is unmounted: an unmount that only says so must not be believed. */
+  async unmount({ request }: Mounted): Promise<void> {
+    await (await this.driver()).unmount(request);
+    demand(
+      (await mountAt(request.target)) === undefined,
+      `unmount answered success, and ${request.target} is still mounted`,
+    );
+    const left = await readdir(request.target).catch(() => []);
+    demand(left.length === 0, `unmount left ${left.join(', ')} in the target`);
+    this.#mounted.delete(request.target);
+  }
+
+  async release(mounted: Mounted): Promise<void> {
+    await this.unmount(mounted);
+    await (await this.driver()).detach(mounted.request);
+  }
+
+  /** Mounts, works with the content, unmounts and detaches. */
+  async mounted<T>(
+    made: Made,
+    work: (path: string) => Promise<T>,
+    choice: MountChoice = {},
+  ): Promise<T> {
+    const mounted = await this.mount(made, choice);
+    const result = await work(mounted.path);
+    await this.release(mounted);
+    return result;
+  }
+
+  /** Leaves the check out where the driver mounts nothing: the node binds what it answers. */
+  demandOwnMount(mounted: Mounted): void {
+    if (!mounted.own) this.leaveOut('the driver mounts nothing at the target');
+  }
+
+  /** Takes away all that is left, by a driver of its own choice. Gives what went wrong. */
+  async end(driver: Driver): Promise<readonly Error[]> {
+    const problems: Error[] = [];
+    const step = async (work: () => Promise<unknown>): Promise<void> => {
+      await work().catch((error: unknown) => {
+        problems.push(error instanceof Error ? error : new ConformanceError(String(error)));
+      });
+    };
+    for (const { request } of [...this.#mounted.values()].reverse())
+      await step(() => driver.unmount(request));
+    const nodes = [this.node, this.options.otherNode].filter((node) => node !== undefined);
+    for (const { volume } of this.#volumes) {
+      const request = { ...this.context(volume), handle: undefined };
+      await step(async () => {
+        // Only what is there can be attached; its handle may never have been told.
+        const found = await driver.observe(request).catch((error: unknown) => {
+          if (error instanceof DriverError) return undefined;
+          throw error;
+        });
+        if (found) {
+          const call = { ...request, handle: found.handle };
+          for (const node of nodes) await driver.detach({ ...call, node });
+        }
+        await driver.delete(request);
+      });
+    }
+    const { parameters, node, signal } = this;
+    for (const snapshot of this.#snapshots)
+      await step(() =>
+        driver.deleteSnapshot({ snapshot, handle: undefined, parameters, node, signal }),
+      );
+    for (const folder of this.#folders) await step(() => this.#removeFolder(folder));
+    return problems;
+  }
+
+  /** Never recursively: a volume may still be mounted below. */
+  async #removeFolder(folder: string): Promise<void> {
+    const target = join(folder, 'target');
+    demand((await mountAt(target)) === undefined, `${target} is still mounted; unmount it by hand`);
+    for (const path of [target, folder])
+      await rmdir(path).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+      });
+  }
+}
+
+/** The kind of error that a call ends with; undefined when it succeeds. */
+export async function kindOf(call: Promise<unknown>): Promise<DriverErrorKind | undefined> {
+  try {
+    await call;
+    return undefined;
+  } catch (error) {
+    if (error instanceof DriverError) return error.kind;
+    throw error;
+  }
+}
+
+/** @throws ConformanceError unless the call fails with one of these kinds. */
+export async function demandKind(
+  what: string,
+  call: Promise<unknown>,
+  ...kinds: readonly DriverErrorKind[]
+): Promise<void> {
+  const kind = await kindOf(call);
+  demand(
+    kind !== undefined && kinds.includes(kind),
+    `${what} ends with ${kind ?? 'success'}, not with ${kinds.join(' or ')}`,
+  );
+}
+
+/** @throws ConformanceError unless the call fails with a DriverError. */
+export async function demandRefusal(what: string, call: Promise<unknown>): Promise<void> {
+  demand((await kindOf(call)) !== undefined, `${what} succeeds`);
+}

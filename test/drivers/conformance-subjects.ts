@@ -1,0 +1,108 @@
+import { mkdir, mkdtemp, readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ConformanceOptions } from '@kedge/driver-sdk/conformance';
+import type { Driver, StorageSettings } from '@kedge/driver-sdk';
+import { builtinDrivers } from '@kedge/drivers';
+import { LoopBlock } from './loop-block.js';
+
+const mebibyte = 1024n * 1024n;
+const sizeOf = { ext4: 16n * mebibyte, xfs: 320n * mebibyte } as const;
+
+/** A driver of this project as the suite is run with it. */
+export interface Subject {
+  readonly name: string;
+  /** Whether it needs loop devices and mounts. */
+  readonly devices: boolean;
+  /** Options for a driver that keeps everything below `folder`. */
+  readonly options: (folder: string) => ConformanceOptions;
+}
+
+async function builtin(name: string, folder: string): Promise<Driver> {
+  const settings: StorageSettings = {
+    localVolumeRoot: join(folder, 'local'),
+    hostPathAllowlist: [folder],
+    allowCreateMissing: true,
+  };
+  const driver = await builtinDrivers(settings).get(name);
+  if (!driver) throw new Error(`no driver ${name}`);
+  return driver;
+}
+
+/** Files and directories below the local driver's root. */
+async function stored(folder: string): Promise<readonly string[]> {
+  const names = await readdir(join(folder, 'local'), { recursive: true }).catch(() => []);
+  return names.filter((path) => path !== 'snapshots');
+}
+
+function loopBlock(folder: string): LoopBlock {
+  const instances = new Map([
+    ['conformance', ['i-1']],
+    ['other', ['i-2']],
+  ]);
+  return new LoopBlock({ directory: join(folder, 'block'), instances });
+}
+
+/** How long calls may take: a test that waits for one that hangs should not wait long. */
+const timeouts = { callTimeoutMs: 20_000, cancelTimeoutMs: 2_000 } as const;
+
+/** The drivers that the suite is run with, by what they keep volumes in. */
+export const subjects: readonly Subject[] = [
+  {
+    name: 'local, backing directory',
+    devices: false,
+    options: (folder) => ({
+      ...timeouts,
+      driver: () => builtin('local', folder),
+      inventory: () => stored(folder),
+      invalidParameters: [{ backing: 'tape' }, { fsType: 'ext4' }],
+    }),
+  },
+  ...(['ext4', 'xfs'] as const).map(
+    (fsType): Subject => ({
+      name: `local, backing image, ${fsType}`,
+      devices: true,
+      options: (folder) => ({
+        ...timeouts,
+        driver: () => builtin('local', folder),
+        parameters: { backing: 'image', fsType },
+        sizeBytes: sizeOf[fsType],
+        inventory: () => stored(folder),
+        invalidParameters: [{ fsType: 'btrfs' }, { backing: 'no' }],
+      }),
+    }),
+  ),
+  {
+    name: 'local-host',
+    devices: false,
+    options: (folder) => ({
+      ...timeouts,
+      driver: () => builtin('local-host', folder),
+      parameters: { hostPath: join(folder, 'host'), createIfMissing: 'true' },
+      invalidParameters: [{ createIfMissing: 'perhaps' }],
+    }),
+  },
+  ...(['ext4', 'xfs'] as const).map(
+    (fsType): Subject => ({
+      name: `loop-block, ${fsType}`,
+      devices: true,
+      options: (folder) => ({
+        ...timeouts,
+        driver: () => loopBlock(folder).driver,
+        parameters: { fsType, token: 'token-of-the-conformance-test' },
+        sizeBytes: sizeOf[fsType],
+        otherNode: 'other',
+        unknownNode: 'nowhere',
+        inventory: () => loopBlock(folder).inventory(),
+        invalidParameters: [{ fsType: 'btrfs' }, { encrypted: 'no' }],
+      }),
+    }),
+  ),
+];
+
+/** A new folder for a subject. Its options may be asked for as often as wanted. */
+export async function subjectFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'kedge-drivers-'));
+  await mkdir(join(folder, 'host'));
+  return folder;
+}
