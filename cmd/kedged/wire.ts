@@ -244,7 +244,9 @@ async function assemble(
       }),
     )
     .addRunnable(agent)
-    .addRunnable(new TransitionEvents({ store, clock, logger: logger.child({ part: 'events' }) }));
+    .addRunnable(
+      new TransitionEvents({ store, clock, metrics, logger: logger.child({ part: 'events' }) }),
+    );
   await manager.start();
   return {
     ports,

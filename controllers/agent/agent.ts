@@ -98,13 +98,11 @@ export class Agent implements Runnable {
     const keysOf = (found: readonly Instance[]) =>
       found.map(({ namespace, name }) => ({ namespace, name }));
     this.#controller = newController({
+      ...manager.ports,
       name: 'agent',
       reconcile: (request) => this.#reconcile(request),
       concurrency: 16,
       backoff,
-      clock,
-      random,
-      logger,
     })
       .for(informer)
       .watches(manager.informer(volumes), (volume) => [
@@ -134,6 +132,10 @@ export class Agent implements Runnable {
     const { items } = await store.list(instances);
     await this.#inputs.open(new Set(items.map(({ metadata }) => metadata.uid)));
     await this.#controller.start();
+  }
+
+  refreshMetrics(): void {
+    this.#controller.refreshMetrics();
   }
 
   /** Workloads first, in parallel, each with its grace; then the volumes with what is left. */

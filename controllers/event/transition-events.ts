@@ -6,6 +6,7 @@ import {
   type Kind,
   type Logger,
   messageOf,
+  type Metrics,
   type ObjectStore,
   type Runnable,
   sleep,
@@ -27,6 +28,8 @@ export interface TransitionEventsOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Counts dropped events; absent: nothing is counted. */
+  readonly metrics?: Metrics;
 }
 
 const observed = [volumes, snapshots, services, instances, nodes, namespaces] as const;

@@ -83,7 +83,7 @@ async function reconcile(options: SchedulerOptions, request: Request): Promise<R
 
 /** Binds instances to nodes. */
 export function schedulerController(options: SchedulerOptions): Controller {
-  const { manager, clock, random, logger } = options;
+  const { manager } = options;
   const informer = manager.informer(instances);
   const waiting = (): { namespace: string; name: string }[] =>
     informer.lister
@@ -91,12 +91,10 @@ export function schedulerController(options: SchedulerOptions): Controller {
       .filter((i) => i.node === undefined)
       .map((i) => ({ namespace: i.namespace, name: i.name }));
   return newController({
+    ...manager.ports,
     name: 'scheduler',
     reconcile: (request) => reconcile(options, request),
     backoff: { baseMs: 100, maxMs: 60_000 },
-    clock,
-    random,
-    logger,
   })
     .for(informer)
     .watches(

@@ -5,7 +5,7 @@ import { backoff, SnapshotReconciler } from './reconciler.js';
 
 /** The snapshot controller: making, retrying and deleting; woken by snapshots, their sources and secrets. */
 export function snapshotController(options: SnapshotControllerOptions): Controller {
-  const { manager, clock, random, logger } = options;
+  const { manager } = options;
   const reconciler = new SnapshotReconciler(options);
   const informer = manager.informer(snapshots);
   informer.addIndex('source', (snapshot) => [`${snapshot.namespace}/${snapshot.source.volume}`]);
@@ -14,15 +14,13 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
   // The caches that a run looks at must have synced before it.
   manager.informer(storageClasses);
   return newController({
+    ...manager.ports,
     name: 'snapshot',
     reconcile: (request) => reconciler.reconcile(request),
     concurrency: 8,
     // A copy takes its time.
     timeoutMs: 15 * 60_000,
     backoff,
-    clock,
-    random,
-    logger,
   })
     .for(informer)
     .watches(

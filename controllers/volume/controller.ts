@@ -14,7 +14,7 @@ import { VolumeReconciler } from './reconciler.js';
 
 /** The volume controller: provisioning, retries, reclaim; woken by volumes, classes, services and secrets. */
 export function volumeController(options: VolumeControllerOptions): Controller {
-  const { manager, clock, random, logger } = options;
+  const { manager } = options;
   const reconciler = new VolumeReconciler(options);
   const volumeInformer = manager.informer(volumes);
   volumeInformer.addIndex('class', (volume) => [volume.storageClassName]);
@@ -27,13 +27,11 @@ export function volumeController(options: VolumeControllerOptions): Controller {
   const pending = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Pending');
   const failed = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Failed');
   return newController({
+    ...manager.ports,
     name: 'volume',
     reconcile: (request) => reconciler.reconcile(request),
     concurrency: 16,
     backoff,
-    clock,
-    random,
-    logger,
   })
     .for(volumeInformer)
     .watches(manager.informer(storageClasses), (c) =>

@@ -15,4 +15,6 @@ export interface Runnable {
    * says so.
    */
   stop(budgetMs: number): Promise<void>;
+  /** Brings gauges that change with time up to date; a manager with metrics calls it each second. */
+  refreshMetrics?(): void;
 }

@@ -2,5 +2,5 @@
 export type { LeaderElection } from './candidacy.js';
 export type { HealthCheck } from './health.js';
 export { Manager } from './manager.js';
-export type { ManagerOptions, RunOptions } from './manager-options.js';
+export type { ManagerOptions, ManagerPorts, RunOptions } from './manager-options.js';
 export type { ManagerState } from './manager-state.js';

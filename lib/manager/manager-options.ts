@@ -1,4 +1,13 @@
-import type { Clock, Logger, Metrics, Random } from '../base/index.js';
+import {
+  type Clock,
+  type Logger,
+  type Metrics,
+  type Random,
+  silentLogger,
+  systemClock,
+  systemRandom,
+} from '../base/index.js';
+import { CauseRegistry } from '../controller/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { LeaderElection } from './candidacy.js';
 
@@ -20,6 +29,26 @@ export interface ManagerOptions {
   readonly leaderElection?: LeaderElection;
   /** Pause between compactions of the store's history, milliseconds; default 60 s. Infinity: never. */
   readonly compactionIntervalMs?: number;
+}
+
+/** What a manager gives to its controllers; see {@link Manager.ports}. */
+export interface ManagerPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** Absent where the manager has none. */
+  readonly metrics?: Metrics;
+  readonly causes: CauseRegistry;
+}
+
+/** The ports of a manager with these options. */
+export function portsOf({
+  clock = systemClock,
+  random = systemRandom,
+  logger = silentLogger,
+  metrics,
+}: ManagerOptions): ManagerPorts {
+  return { clock, random, logger, ...(metrics ? { metrics } : {}), causes: new CauseRegistry() };
 }
 
 /** @throws RangeError for a time that is not above 0: without a pause, housekeeping would never rest */

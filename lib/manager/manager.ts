@@ -6,13 +6,10 @@ import {
   type Logger,
   messageOf,
   type Runnable,
-  silentLogger,
   sleep,
-  systemClock,
-  systemRandom,
   within,
 } from '../base/index.js';
-import { CauseRegistry, type Controller } from '../controller/index.js';
+import type { CauseRegistry, Controller } from '../controller/index.js';
 import type { LeaderElector } from '../election/index.js';
 import type { SharedInformer } from '../informer/index.js';
 import type { ApiObject, Kind } from '../object/index.js';
@@ -20,7 +17,13 @@ import type { ObjectStore } from '../store/index.js';
 import { Candidacy } from './candidacy.js';
 import { type HealthCheck, managerHealth, storeHealth } from './health.js';
 import { keepHouse } from './housekeeping.js';
-import { demandTimes, type ManagerOptions, type RunOptions } from './manager-options.js';
+import {
+  demandTimes,
+  type ManagerOptions,
+  type ManagerPorts,
+  portsOf,
+  type RunOptions,
+} from './manager-options.js';
 import {
   demandMove,
   demandNotStopped,
@@ -29,13 +32,9 @@ import {
 } from './manager-state.js';
 import type { Part } from './part.js';
 import { Parts } from './parts.js';
-import { untilSignalled } from './process-signals.js';
+import { aborted, untilSignalled } from './process-signals.js';
 import { SharedInformers, syncTimeout } from './shared-informers.js';
-import { demandBudget, StopBudget } from './stop-budget.js';
-
-const runStopBudgetMs = 25_000;
-/** Also for what runs already when a start fails. */
-const disposeBudgetMs = 5_000;
+import { demandBudget, disposeBudgetMs, runStopBudgetMs, StopBudget } from './stop-budget.js';
 
 /**
  * Starts and stops the parts of a process in order: caches, then controllers, then other runnables
@@ -64,8 +63,13 @@ export class Manager {
   readonly #logger: Logger;
   readonly #informers: SharedInformers;
   readonly #parts: Parts;
-  /** Give it to controllers whose causes are to reach from one to the other. */
-  readonly causes = new CauseRegistry();
+  /**
+   * For the controllers of this manager: one that is made without them is neither measured nor logged.
+   *
+   * @example
+   * newController({ ...manager.ports, name: 'lamp', reconcile }).for(lampInformer);
+   */
+  readonly ports: ManagerPorts;
   readonly #candidacy: Candidacy | undefined;
   /** Aborts when the manager is told to stop. */
   readonly #ending = new AbortController();
@@ -91,11 +95,12 @@ export class Manager {
    */
   constructor(options: ManagerOptions) {
     demandTimes(options);
-    const { store, clock = systemClock, random = systemRandom, logger = silentLogger } = options;
     this.#options = options;
+    this.ports = portsOf(options);
+    const { clock, random, logger } = this.ports;
     this.#clock = clock;
     this.#logger = logger;
-    const { metrics, stuckAfterMs } = options;
+    const { store, metrics, stuckAfterMs } = options;
     const ports = { store, clock, random, logger };
     this.#informers = new SharedInformers({ ...ports, metrics, stuckAfterMs });
     this.#parts = new Parts({ logger, abortsWork: () => this.#candidacy?.lost === true });
@@ -112,6 +117,11 @@ export class Manager {
         rest: (budgetMs) => this.#stopLeaderWork(budgetMs),
         lost: (error, budgetMs) => this.#endForLoss(error, budgetMs),
       });
+  }
+
+  /** Given to controllers, it lets the causes of one reach the other; part of {@link ports}. */
+  get causes(): CauseRegistry {
+    return this.ports.causes;
   }
 
   get state(): ManagerState {
@@ -387,11 +397,4 @@ export class Manager {
     demandMove(this.#state, next);
     this.#state = next;
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

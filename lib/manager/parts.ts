@@ -16,6 +16,7 @@ export class Parts {
   readonly #options: PartsOptions;
   readonly #controllers = new Map<Controller, Part>();
   readonly #runnables: Part[] = [];
+  readonly #refreshes: (() => void)[] = [];
 
   constructor(options: PartsOptions) {
     this.#options = options;
@@ -46,6 +47,7 @@ export class Parts {
       stop: (budgetMs) => runnable.stop(budgetMs),
     });
     this.#runnables.push(part);
+    if (runnable.refreshMetrics) this.#refreshes.push(() => runnable.refreshMetrics?.());
   }
 
   #part(work: PartWork): Part {
@@ -78,6 +80,7 @@ export class Parts {
 
   refreshMetrics(): void {
     for (const controller of this.#controllers.keys()) controller.refreshMetrics();
+    for (const refresh of this.#refreshes) refresh();
   }
 
   /** One that could not be started is unhealthy, and a controller with a reconcile longer than `stuckAfterMs`. */

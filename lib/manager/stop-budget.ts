@@ -6,6 +6,11 @@ const floorMs = 100;
 const reserveMaxMs = 1_000;
 const reserveShare = 0.2;
 
+/** Of a run, milliseconds. */
+export const runStopBudgetMs = 25_000;
+/** Of a disposal, milliseconds; also for what runs already when a start fails. */
+export const disposeBudgetMs = 5_000;
+
 /** @throws RangeError for a budget that is negative or not finite */
 export function demandBudget(budgetMs: number): void {
   if (!Number.isFinite(budgetMs) || budgetMs < 0)

@@ -27,6 +27,7 @@ export interface Finished {
 interface ReadyLine {
   readonly grpc: number;
   readonly rest: number;
+  readonly ops: number;
   readonly sinceStartMs: number;
 }
 
@@ -131,6 +132,10 @@ export class TestDaemon {
 
   get restAddress(): string {
     return `127.0.0.1:${this.#ready?.rest ?? 0}`;
+  }
+
+  get opsAddress(): string {
+    return `127.0.0.1:${this.#ready?.ops ?? 0}`;
   }
 
   /** Starts the process and waits until it is ready; on free ports unless some are given. */
