@@ -1,9 +1,11 @@
-import { type ApiObject, defineKind } from 'kedge';
+import { type ApiObject, type Condition, defineKind } from 'kedge';
 
 /** A room for objects; names are unique within one. */
 export interface Namespace extends ApiObject {
   readonly description?: string;
   readonly status?: 'Active' | 'Terminating';
+  /** `ContentRemaining` says what its deletion waits for. */
+  readonly conditions?: readonly Condition[];
 }
 
 export const namespaces = defineKind<Namespace>({
@@ -11,7 +13,7 @@ export const namespaces = defineKind<Namespace>({
   plural: 'namespaces',
   shortNames: ['ns', 'namespace'],
   scope: 'Cluster',
-  statusFields: ['status'],
+  statusFields: ['status', 'conditions'],
   initialStatus: { status: 'Active' },
   columns: [
     { header: 'NAME', value: (o) => o.name },

@@ -3,30 +3,34 @@ import {
   type Clock,
   type Controller,
   done,
+  findCondition,
   hasCode,
   isDeleting,
-  type Kind,
   type Logger,
   type Manager,
   newController,
+  type ObjectKey,
   type ObjectStore,
   type Random,
   removeFinalizer,
   type Request,
   requeueAfter,
   type Result,
+  setCondition,
+  timestamp,
 } from 'kedge';
 import {
-  configmaps,
-  events,
   instances,
+  type Namespace,
   namespaces,
-  secrets,
   services,
   snapshots,
   volumes,
 } from '../kinds/index.js';
 import { builtinNamespaces, namespaceFinalizer } from './admission.js';
+import { clearContent, type Remaining } from './content.js';
+
+type NewCondition = Parameters<typeof setCondition>[1];
 
 /** Ports of the namespace controller. */
 export interface NamespaceControllerOptions {
@@ -37,57 +41,82 @@ export interface NamespaceControllerOptions {
   readonly logger: Logger;
 }
 
-/** While content finalizes, look again this often. */
-const recheckMs = 500;
+/** Every change of the content wakes its namespace; beside that it is looked at this often. */
+const recheckMs = 30_000;
+/** Objects that the condition names. */
+const namedMax = 3;
 
-/** Deletes the objects of a kind; gives how many were there. */
-async function clear<T extends ApiObject>(
-  store: ObjectStore,
-  kind: Kind<T>,
-  namespace: string,
-): Promise<number> {
-  const { items } = await store.list(kind, { namespace });
-  for (const item of items) {
-    if (isDeleting(item)) continue;
-    try {
-      await store.delete(kind, item);
-    } catch (error) {
-      if (!hasCode(error, 'NotFound') && !hasCode(error, 'Aborted')) throw error;
-    }
+/** What a namespace that is being deleted waits for. */
+function remainingCondition(remaining: readonly Remaining[]): NewCondition {
+  const type = 'ContentRemaining';
+  if (remaining.length === 0)
+    return { type, status: 'False', reason: 'Empty', message: 'nothing is left in it' };
+  // What somebody has to do something about comes first.
+  const sorted = [...remaining].sort((a, b) => Number(a.finalizing) - Number(b.finalizing));
+  const named = sorted
+    .slice(0, namedMax)
+    .map((one) => (one.finalizing ? `${one.kind} "${one.name}" ${one.message}` : one.message));
+  const more = remaining.length - named.length;
+  return {
+    type,
+    status: 'True',
+    reason: sorted[0]?.finalizing === true ? 'Finalizing' : 'InUse',
+    message: `waits for its content: ${named.join('; ')}${more > 0 ? `; and ${more} more` : ''}`,
+  };
+}
+
+class NamespaceReconciler {
+  readonly #options: NamespaceControllerOptions;
+
+  constructor(options: NamespaceControllerOptions) {
+    this.#options = options;
   }
-  return items.length;
+
+  async reconcile(request: Request): Promise<Result> {
+    const { store } = this.#options;
+    const namespace = await store.get(namespaces, request.key);
+    if (!namespace || !isDeleting(namespace)) return done();
+    const { uid } = namespace.metadata;
+    if (namespace.status !== 'Terminating')
+      await store.updateStatus(namespaces, request.key, { status: 'Terminating' }, { uid });
+    const remaining = await clearContent(store, namespace.name);
+    if (remaining.length === 0) {
+      await removeFinalizer(store, namespaces, namespace, namespaceFinalizer);
+      return done();
+    }
+    await this.#note(namespace, remainingCondition(remaining));
+    return requeueAfter(recheckMs);
+  }
+
+  async #note(namespace: Namespace, condition: NewCondition): Promise<void> {
+    const before = findCondition(namespace.conditions, condition.type);
+    if (before?.reason === condition.reason && before.message === condition.message) return;
+    const { store, clock } = this.#options;
+    const conditions = setCondition(namespace.conditions, condition, timestamp(clock));
+    const { uid } = namespace.metadata;
+    await store.updateStatus(namespaces, { name: namespace.name }, { conditions }, { uid });
+  }
 }
 
-async function reconcile(store: ObjectStore, request: Request): Promise<Result> {
-  const namespace = await store.get(namespaces, request.key);
-  if (!namespace || !isDeleting(namespace)) return done();
-  const { uid } = namespace.metadata;
-  if (namespace.status !== 'Terminating')
-    await store.updateStatus(namespaces, request.key, { status: 'Terminating' }, { uid });
-  // Workloads first: volumes and secrets are in use until they are gone.
-  let left = await clear(store, services, namespace.name);
-  left += (await store.list(instances, { namespace: namespace.name })).items.length;
-  if (left === 0) left = await clear(store, snapshots, namespace.name);
-  if (left === 0) left = await clear(store, volumes, namespace.name);
-  if (left === 0) left = await clear(store, secrets, namespace.name);
-  if (left === 0) left = await clear(store, configmaps, namespace.name);
-  // Last: what happened to all of them can be read while they go.
-  if (left === 0) left = await clear(store, events, namespace.name);
-  if (left > 0) return requeueAfter(recheckMs);
-  await removeFinalizer(store, namespaces, namespace, namespaceFinalizer);
-  return done();
-}
-
-/** Empties namespaces that are being deleted. */
+/** Empties namespaces that are being deleted, and says in their condition what they wait for. */
 export function namespaceController(options: NamespaceControllerOptions): Controller {
-  const { store, manager, clock, random, logger } = options;
+  const { manager } = options;
+  const reconciler = new NamespaceReconciler(options);
+  const informer = manager.informer(namespaces);
+  const terminating = ({ namespace = '' }: ApiObject): readonly ObjectKey[] => {
+    const found = informer.lister.get(namespace);
+    return found && isDeleting(found) ? [{ name: namespace }] : [];
+  };
   return newController({
+    ...manager.ports,
     name: 'namespace',
-    reconcile: (request) => reconcile(store, request),
-    clock,
-    random,
-    logger,
-  }).for(manager.informer(namespaces));
+    reconcile: (request) => reconciler.reconcile(request),
+  })
+    .for(informer)
+    .watches(manager.informer(services), terminating)
+    .watches(manager.informer(instances), terminating)
+    .watches(manager.informer(snapshots), terminating)
+    .watches(manager.informer(volumes), terminating);
 }
 
 /** Writes the namespaces every installation has. Idempotent. */

@@ -219,6 +219,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.LogLine.position": "Where a reader that comes back goes on; covers all instances that are read.",
   "api.LogService": "Output of workloads.",
   "api.LogService.Get": "Lines of an instance, or of all instances of a service.",
+  "api.Namespace.conditions": "ContentRemaining says what its deletion waits for, and how to go on.",
   "api.NamespaceService": "Rooms for objects: names are unique within one.",
   "api.NamespaceService.Create": "Creates one. Status fields are ignored.",
   "api.NamespaceService.Delete": "Deletes one; the answer may go on existing while it finalizes.",

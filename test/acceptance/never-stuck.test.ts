@@ -73,6 +73,36 @@ describe('deletions of a running daemon end, or say what they wait for', functio
     await gone('/v1/namespaces/shop');
   });
 
+  it('a namespace waits for the user of its volume, says so, and goes on when the user goes', async () => {
+    for (const name of ['shop', 'till']) await daemon.ok('POST', '/v1/namespaces', { name });
+    const path = '/v1/namespaces/shop/volumes/v';
+    await mkdir(join(daemon.home, 'host', 'data'));
+    await hostVolume('shop', join(daemon.home, 'host', 'data'));
+    const { service } = workload(daemon, 'v', 'sleep 600');
+    const volumes = [{ name: 'data', mountPath: '/data', claim: { name: 'v.shop.svc' } }];
+    await daemon.ok('POST', '/v1/namespaces/till/services', { ...service, volumes });
+    await until('/v1/namespaces/till/instances/v-0', 'Running');
+    await daemon.ok('DELETE', '/v1/namespaces/shop?cascade=true');
+    const told = () =>
+      eventually('the condition', async () => {
+        const { body } = await daemon.rest('GET', '/v1/namespaces/shop');
+        return body.conditions ? condition(body, 'ContentRemaining') : undefined;
+      });
+    expect(await told()).to.include({
+      reason: 'InUse',
+      message:
+        'waits for its content: volume "shop/v" is bound to till/v-0; delete the service or scale it down first',
+    });
+    await daemon.crash();
+    expect((await daemon.ok('GET', path)).metadata).to.not.have.property('deletionRequestedAt');
+    expect((await told()).reason).to.equal('InUse');
+    expect((await daemon.ok('GET', '/v1/namespaces/till/instances/v-0')).status).to.equal(
+      'Running',
+    );
+    await daemon.ok('DELETE', '/v1/namespaces/till/services/v');
+    await gone('/v1/namespaces/shop');
+  });
+
   it('a service goes whose volume was never attached for want of a secret, also after a kill', async () => {
     const host = join(daemon.home, 'host', 'data');
     await mkdir(host);

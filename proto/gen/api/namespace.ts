@@ -20,7 +20,7 @@ import {
   type ServiceError,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { ObjectMeta } from "./common.js";
+import { Condition, ObjectMeta } from "./common.js";
 
 export interface Namespace {
   name: string;
@@ -28,6 +28,8 @@ export interface Namespace {
   description: string;
   metadata?: ObjectMeta | undefined;
   status: Namespace_Status;
+  /** ContentRemaining says what its deletion waits for, and how to go on. */
+  conditions: Condition[];
 }
 
 export const Namespace_Status = {
@@ -217,7 +219,14 @@ export function watchNamespacesResponse_Event_TypeToNumber(object: WatchNamespac
 }
 
 function createBaseNamespace(): Namespace {
-  return { name: "", labels: {}, description: "", metadata: undefined, status: Namespace_Status.STATUS_UNSPECIFIED };
+  return {
+    name: "",
+    labels: {},
+    description: "",
+    metadata: undefined,
+    status: Namespace_Status.STATUS_UNSPECIFIED,
+    conditions: [],
+  };
 }
 
 export const Namespace: MessageFns<Namespace> = {
@@ -236,6 +245,9 @@ export const Namespace: MessageFns<Namespace> = {
     }
     if (message.status !== Namespace_Status.STATUS_UNSPECIFIED) {
       writer.uint32(40).int32(namespace_StatusToNumber(message.status));
+    }
+    for (const v of message.conditions) {
+      Condition.encode(v!, writer.uint32(50).fork()).join();
     }
     return writer;
   },
@@ -296,6 +308,14 @@ export const Namespace: MessageFns<Namespace> = {
             message.status = namespace_StatusFromJSON(reader.int32());
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.conditions.push(Condition.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -328,6 +348,9 @@ export const Namespace: MessageFns<Namespace> = {
       description: isSet(object.description) ? globalThis.String(object.description) : "",
       metadata: isSet(object.metadata) ? ObjectMeta.fromJSON(object.metadata) : undefined,
       status: isSet(object.status) ? namespace_StatusFromJSON(object.status) : Namespace_Status.STATUS_UNSPECIFIED,
+      conditions: globalThis.Array.isArray(object?.conditions)
+        ? object.conditions.map((e: any) => Condition.fromJSON(e))
+        : [],
     };
   },
 
@@ -354,6 +377,9 @@ export const Namespace: MessageFns<Namespace> = {
     if (message.status !== Namespace_Status.STATUS_UNSPECIFIED) {
       obj.status = namespace_StatusToJSON(message.status);
     }
+    if (message.conditions?.length) {
+      obj.conditions = message.conditions.map((e) => Condition.toJSON(e));
+    }
     return obj;
   },
 
@@ -377,6 +403,7 @@ export const Namespace: MessageFns<Namespace> = {
       ? ObjectMeta.fromPartial(object.metadata)
       : undefined;
     message.status = object.status ?? Namespace_Status.STATUS_UNSPECIFIED;
+    message.conditions = object.conditions?.map((e) => Condition.fromPartial(e)) || [];
     return message;
   },
 };

@@ -1,0 +1,118 @@
+import {
+  type ApiObject,
+  type Condition,
+  hasCode,
+  isDeleting,
+  type Kind,
+  type ObjectStore,
+} from 'kedge';
+import {
+  configmaps,
+  type DriverOperation,
+  events,
+  instances,
+  secrets,
+  services,
+  snapshots,
+  type Volume,
+  volumes,
+} from '../kinds/index.js';
+import { deletionObstacle } from '../volume/index.js';
+
+/** Something that keeps a namespace from being empty. */
+export interface Remaining {
+  readonly kind: string;
+  readonly name: string;
+  /** Why it is still there, and how to go on where somebody has to. */
+  readonly message: string;
+  /** Whether it goes by itself; else somebody has to take it out of use first. */
+  readonly finalizing: boolean;
+}
+
+/** What objects tell of themselves; kinds have some of these. */
+interface Told extends ApiObject {
+  readonly status?: string;
+  readonly failureMessage?: string;
+  readonly lastOperation?: DriverOperation;
+  readonly conditions?: readonly Condition[];
+}
+
+/** Why an object that is being deleted is still there, as it tells itself. */
+function messageOf(object: Told): string {
+  const { status, failureMessage, lastOperation, conditions } = object;
+  const failed = lastOperation && lastOperation.outcome !== 'Succeeded' && lastOperation.message;
+  const unmet = conditions?.find((c) => c.type === 'Ready' && c.status === 'False')?.message;
+  const why = failureMessage || failed || unmet;
+  return `is ${status || 'being deleted'}${why ? `: ${why}` : ''}`;
+}
+
+/**
+ * Deletes the objects of a kind in a namespace, under the rules of a user's DELETE, and gives those that
+ * are still there. What a rule looks at is part of the object, and the deletion is of that version.
+ */
+async function clear<T extends ApiObject>(
+  store: ObjectStore,
+  kind: Kind<T>,
+  namespace: string,
+  obstacleOf: (object: T) => string | undefined = () => undefined,
+): Promise<readonly Remaining[]> {
+  const { items } = await store.list(kind, { namespace });
+  const remaining: Remaining[] = [];
+  for (const item of items) {
+    const { name } = item;
+    const asked = isDeleting(item);
+    const obstacle = asked ? undefined : obstacleOf(item);
+    if (obstacle !== undefined) {
+      remaining.push({ kind: kind.kind, name, message: obstacle, finalizing: false });
+      continue;
+    }
+    if (!asked && !(await requestDeletion(store, kind, item))) continue;
+    remaining.push({ kind: kind.kind, name, message: messageOf(item), finalizing: true });
+  }
+  return remaining;
+}
+
+/** False when the object is gone at once. */
+async function requestDeletion<T extends ApiObject>(
+  store: ObjectStore,
+  kind: Kind<T>,
+  item: T,
+): Promise<boolean> {
+  const { resourceVersion } = item.metadata;
+  try {
+    await store.delete(kind, item, { resourceVersion });
+    return (item.metadata.finalizers?.length ?? 0) > 0;
+  } catch (error) {
+    if (hasCode(error, 'NotFound')) return false;
+    // It changed meanwhile, which wakes the namespace: it is judged again then.
+    if (hasCode(error, 'Aborted')) return true;
+    throw error;
+  }
+}
+
+/**
+ * Takes the next step towards an empty namespace and gives what is left; empty when there is nothing.
+ * Workloads go first, since volumes and secrets are in use until they are gone; secrets after what needs
+ * them to be deleted; events last, so that the rest can be followed.
+ */
+export async function clearContent(
+  store: ObjectStore,
+  namespace: string,
+): Promise<readonly Remaining[]> {
+  const steps: readonly (() => Promise<readonly Remaining[]>)[] = [
+    async () => [
+      ...(await clear(store, services, namespace)),
+      ...(await clear(store, instances, namespace)),
+    ],
+    () => clear(store, snapshots, namespace),
+    () => clear<Volume>(store, volumes, namespace, deletionObstacle),
+    () => clear(store, secrets, namespace),
+    () => clear(store, configmaps, namespace),
+    () => clear(store, events, namespace),
+  ];
+  for (const step of steps) {
+    const remaining = await step();
+    if (remaining.length > 0) return remaining;
+  }
+  return [];
+}

@@ -1,0 +1,143 @@
+import { expect } from 'chai';
+import {
+  findCondition,
+  Manager,
+  MemoryEngine,
+  type ObjectStore,
+  openStore,
+  seededRandom,
+  silentLogger,
+} from 'kedge';
+import { FakeClock, settle } from 'kedge/testing';
+import {
+  configmaps,
+  type Namespace,
+  namespaces,
+  secrets,
+  type Volume,
+  volumes,
+} from '../kinds/index.js';
+import { volumeFinalizer } from '../volume/index.js';
+import { namespaceFinalizer } from './admission.js';
+import { namespaceController } from './controller.js';
+
+const key = { namespace: 'shop', name: 'v' };
+const attachments = [{ claim: 'till/web-0', node: 'n', state: 'Attached' as const }];
+
+describe('a namespace that is being deleted', () => {
+  let clock: FakeClock;
+  let store: ObjectStore;
+  let manager: Manager;
+
+  beforeEach(async () => {
+    clock = new FakeClock();
+    const random = seededRandom(1);
+    store = await openStore({ engine: new MemoryEngine(), clock });
+    manager = new Manager({ store, clock, random });
+    manager.addController(
+      namespaceController({ store, manager, clock, random, logger: silentLogger }),
+    );
+    const metadata = { finalizers: [namespaceFinalizer] };
+    await store.create(namespaces, { name: 'shop', metadata });
+    await manager.start();
+  });
+  afterEach(async () => {
+    const stopping = manager.stop(0);
+    await clock.advance(10_000);
+    await stopping;
+    await store.close();
+  });
+
+  const createVolume = (status: Partial<Volume>, name = 'v') =>
+    store.create(volumes, {
+      namespace: 'shop',
+      name,
+      storageClassName: 'c',
+      size: '1Gi',
+      accessMode: 'ReadWriteOnce',
+      ...status,
+      metadata: { finalizers: [volumeFinalizer] },
+    });
+  const deleteNamespace = async (): Promise<void> => {
+    await store.deleteByName(namespaces, { name: 'shop' });
+    await settle();
+  };
+  const namespace = async (): Promise<Namespace | undefined> =>
+    store.get(namespaces, { name: 'shop' });
+  const remaining = async () => findCondition((await namespace())?.conditions, 'ContentRemaining');
+  const finish = async (name = 'v'): Promise<void> => {
+    const current = await store.get(volumes, { namespace: 'shop', name });
+    await store.update(volumes, {
+      ...current!,
+      metadata: { ...current!.metadata, finalizers: [] },
+    });
+    await settle();
+  };
+
+  it('leaves a volume alone that is bound from another namespace, and says who uses it', async () => {
+    await createVolume({ status: 'Bound', boundClaim: 'till/web-0', attachments });
+    await store.create(secrets, { namespace: 'shop', name: 's', data: {} });
+    await deleteNamespace();
+    const volume = await store.get(volumes, key);
+    expect(volume?.metadata.deletionRequestedAt).to.equal(undefined);
+    expect(await remaining()).to.include({
+      status: 'True',
+      reason: 'InUse',
+      message:
+        'waits for its content: volume "shop/v" is bound to till/web-0; delete the service or scale it down first',
+    });
+    expect(await store.get(secrets, { namespace: 'shop', name: 's' }), 'its secret').to.not.equal(
+      undefined,
+    );
+  });
+
+  it('leaves a volume alone that is only reserved so far', async () => {
+    const [attachment] = attachments;
+    await createVolume({
+      status: 'Available',
+      attachments: [{ ...attachment!, state: 'Reserved' }],
+    });
+    await deleteNamespace();
+    expect((await store.get(volumes, key))?.metadata.deletionRequestedAt).to.equal(undefined);
+  });
+
+  it('goes on at once when the volume is free, and is gone once nothing is left', async () => {
+    await createVolume({ status: 'Bound', boundClaim: 'till/web-0', attachments });
+    await store.create(secrets, { namespace: 'shop', name: 's', data: {} });
+    await store.create(configmaps, { namespace: 'shop', name: 'c', data: {} });
+    await deleteNamespace();
+    await store.updateStatus(volumes, key, {
+      status: 'Available',
+      boundClaim: '',
+      attachments: [],
+    });
+    await settle();
+    expect((await store.get(volumes, key))?.metadata.deletionRequestedAt).to.be.a('string');
+    expect(await remaining()).to.include({ reason: 'Finalizing' });
+    await finish();
+    expect(await namespace()).to.equal(undefined);
+    expect((await store.list(secrets, { namespace: 'shop' })).items).to.deep.equal([]);
+  });
+
+  it('names what a deletion inside it waits for', async () => {
+    const failureMessage = 'secret shop/token does not exist; create it';
+    await createVolume({ status: 'Failed', failureMessage });
+    for (const name of ['a', 'b', 'c']) await createVolume({ status: 'Available' }, name);
+    await deleteNamespace();
+    await settle();
+    const told = await remaining();
+    expect(told?.message).to.contain('and 1 more');
+    for (const name of ['a', 'b', 'c']) await finish(name);
+    expect((await remaining())?.message).to.equal(
+      `waits for its content: Volume "v" is Failed: ${failureMessage}`,
+    );
+  });
+
+  it('waits without asking the store again and again', async () => {
+    await createVolume({ status: 'Bound', boundClaim: 'till/web-0', attachments });
+    await deleteNamespace();
+    const { metadata } = (await namespace())!;
+    await clock.advance(10 * 60_000);
+    expect((await namespace())?.metadata.resourceVersion).to.equal(metadata.resourceVersion);
+  });
+});
