@@ -13,6 +13,7 @@ import {
   type Random,
   removeFinalizer,
   type Request,
+  requeueAfter,
   type Result,
   setCondition,
   timestamp,
@@ -27,7 +28,7 @@ import {
   type Volume,
   volumes,
 } from '../kinds/index.js';
-import { volumeFinalizer } from '../volume/index.js';
+import { deletionObstacle, volumeFinalizer } from '../volume/index.js';
 import { serviceFinalizer } from './admission.js';
 import { planService, type ServicePlan, type WantedVolume } from './plan.js';
 
@@ -58,6 +59,7 @@ class ServiceReconciler {
     const volumeLister = manager.informer(volumes).lister;
     const plan = planService({
       service,
+      nowMs: this.#options.clock.now(),
       instances: all,
       volumeNamed: (name) => volumeLister.get(`${service.namespace}/${name}`),
       ownedVolumes: volumeLister.byIndex('serviceOwner', owner),
@@ -73,7 +75,8 @@ class ServiceReconciler {
     }
     if (plan.finish) await this.#finish(service);
     else await this.#writeStatus(service, plan);
-    return done();
+    const { forMs } = plan.waitsFor ?? {};
+    return forMs === undefined ? done() : requeueAfter(forMs);
   }
 
   async #createVolume(service: Service, wanted: WantedVolume): Promise<void> {
@@ -135,9 +138,14 @@ class ServiceReconciler {
     );
   }
 
+  /** Under the rule of a user's DELETE: another service may use it by its name meanwhile. */
   async #deleteVolume(volume: Volume): Promise<void> {
+    const { store } = this.#options;
+    const current = await store.get(volumes, { namespace: volume.namespace, name: volume.name });
+    if (current?.metadata.uid !== volume.metadata.uid || deletionObstacle(current)) return;
+    const { resourceVersion } = current.metadata;
     try {
-      await this.#options.store.delete(volumes, volume);
+      await store.delete(volumes, current, { resourceVersion });
     } catch (error) {
       if (!hasCode(error, 'NotFound') && !hasCode(error, 'Aborted')) throw error;
     }
@@ -161,7 +169,7 @@ class ServiceReconciler {
           type: 'Ready',
           status: status === 'Running' ? 'True' : 'False',
           reason: status ?? 'Pending',
-          message: `${readyInstances} of ${scale} instances are ready`,
+          message: `${readyInstances} of ${scale} instances are ready${replacementMessage(service, plan)}`,
         },
         timestamp(clock),
       ),
@@ -169,9 +177,15 @@ class ServiceReconciler {
   }
 }
 
+function replacementMessage({ namespace, name }: Service, { waitsFor }: ServicePlan): string {
+  if (!waitsFor || waitsFor.forMs !== undefined) return '';
+  const instance = `${name}-${waitsFor.ordinal}`;
+  return `; older ones are replaced once ${instance} is ready: kedge describe instance ${instance} -n ${namespace}`;
+}
+
 /** The service controller: volumes and instances per ordinal, status from what they do. */
 export function serviceController(options: ServiceControllerOptions): Controller {
-  const { manager, clock, random, logger } = options;
+  const { manager } = options;
   const reconciler = new ServiceReconciler(options);
   const instanceInformer = manager.informer(instances);
   manager
@@ -179,13 +193,11 @@ export function serviceController(options: ServiceControllerOptions): Controller
     .addIndex('serviceOwner', (volume) => (volume.ownerService ? [volume.ownerService] : []));
   instanceInformer.addIndex('service', (i) => [`${i.namespace}/${i.service}`]);
   return newController({
+    ...manager.ports,
     name: 'service',
     reconcile: (request) => reconciler.reconcile(request),
     concurrency: 4,
     backoff,
-    clock,
-    random,
-    logger,
   })
     .for(manager.informer(services))
     .watches(instanceInformer, (i) => [{ namespace: i.namespace, name: i.service }])

@@ -16,6 +16,8 @@ import { isSealed, sealedBody } from '../secret/index.js';
 export interface ServiceSituation {
   readonly service: Service;
   readonly instances: readonly Instance[];
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number;
   /** Volumes of the service's namespace by name. */
   readonly volumeNamed: (name: string) => Volume | undefined;
   /** Volumes that its templates made. */
@@ -38,10 +40,22 @@ export interface ServicePlan {
   readonly deleteVolumes: readonly Volume[];
   /** Of a service being deleted: volumes whose policy retention.whenDeleted overrides. */
   readonly policies: readonly { readonly volume: Volume; readonly reclaimPolicy: ReclaimPolicy }[];
+  /** What the replacement of older instances waits for now; absent while it goes on. */
+  readonly waitsFor?: ReplacementWait;
   /** Nothing of the service is left: its finalizer can go. */
   readonly finish: boolean;
   readonly status: Pick<Service, 'status' | 'readyInstances' | 'currentInstances'>;
 }
+
+/** An instance of the newest template that has to stand before the next older one is replaced. */
+export interface ReplacementWait {
+  readonly ordinal: number;
+  /** Milliseconds after which it has been ready for long enough; absent while it is not ready. */
+  readonly forMs?: number;
+}
+
+/** A workload that ends within this time of its start does not stand: the next one would end, too. */
+const minReadyMs = 2_000;
 
 /** True for an instance that does its work. */
 export function isReady(instance: Instance): boolean {
@@ -111,6 +125,40 @@ function withoutWraps(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, v]) => [key, withoutWraps(v)]));
 }
 
+/** Those that are not ready first, since nobody misses them; then the highest ordinal. */
+function byReplacement(a: Instance, b: Instance): number {
+  return Number(isReady(a)) - Number(isReady(b)) || b.ordinal - a.ordinal;
+}
+
+/**
+ * One replica at a time: only instances of the newest template are waited for, so that a broken one
+ * takes one replica down, and is replaced without ever having been ready.
+ */
+function replacementWait(
+  fresh: readonly Instance[],
+  missing: readonly number[],
+  nowMs: number,
+): ReplacementWait | undefined {
+  const [ordinal] = missing;
+  if (ordinal !== undefined) return { ordinal };
+  let soonest: ReplacementWait | undefined;
+  for (const instance of fresh) {
+    const { ordinal } = instance;
+    const since = readySinceMs(instance);
+    if (since === undefined) return { ordinal };
+    const forMs = since + minReadyMs - nowMs;
+    if (forMs > 0 && forMs > (soonest?.forMs ?? 0)) soonest = { ordinal, forMs };
+  }
+  return soonest;
+}
+
+/** Milliseconds since the epoch; a run that began after the condition was met counts from its start. */
+function readySinceMs({ conditions, startedAt = '' }: Instance): number | undefined {
+  const ready = findCondition(conditions, 'Ready');
+  if (ready?.status !== 'True') return undefined;
+  return Math.max(Date.parse(ready.lastTransitionAt) || 0, Date.parse(startedAt) || 0);
+}
+
 /** Decides what a service needs. Pure. */
 export function planService(situation: ServiceSituation): ServicePlan {
   const { service, instances, volumeNamed } = situation;
@@ -132,9 +180,10 @@ export function planService(situation: ServiceSituation): ServicePlan {
   const taken = new Set(instances.map((i) => i.ordinal));
   const surplus = live.filter((i) => i.ordinal >= scale);
   const stale = live.filter((i) => i.ordinal < scale && !sameTemplate(i.template, template));
-  // One replica at a time, highest ordinal first, and only while none is on its way out.
-  const replacing = instances.some((i) => isDeleting(i) && i.ordinal < scale);
-  const replace = replacing ? [] : stale.sort((a, b) => b.ordinal - a.ordinal).slice(0, 1);
+  const missing = ordinals.filter((ordinal) => !live.some((i) => i.ordinal === ordinal));
+  const fresh = live.filter((i) => i.ordinal < scale && !stale.includes(i));
+  const waitsFor = stale.length > 0 ? replacementWait(fresh, missing, situation.nowMs) : undefined;
+  const replace = waitsFor ? [] : stale.sort(byReplacement).slice(0, 1);
   const wanted = (service.volumes ?? [])
     .filter((mount) => mount.claimTemplate !== undefined)
     .flatMap((mount) =>
@@ -150,6 +199,7 @@ export function planService(situation: ServiceSituation): ServicePlan {
     deleteInstances: [...surplus, ...replace],
     deleteVolumes: scaledAway(situation),
     policies: [],
+    ...(waitsFor ? { waitsFor } : {}),
     finish: false,
     status: statusOf(situation, stale.length),
   };

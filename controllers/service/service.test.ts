@@ -46,8 +46,9 @@ function instance(ordinal: number, more: Partial<Instance> = {}): Instance {
 const deleting = { ...metadata, deletionRequestedAt: 'now' };
 const noVolumes = () => undefined;
 const plan = (
-  situation: Omit<ServiceSituation, 'volumeNamed' | 'ownedVolumes'> & Partial<ServiceSituation>,
-) => planService({ volumeNamed: noVolumes, ownedVolumes: [], ...situation });
+  situation: Omit<ServiceSituation, 'volumeNamed' | 'ownedVolumes' | 'nowMs'> &
+    Partial<ServiceSituation>,
+) => planService({ volumeNamed: noVolumes, ownedVolumes: [], nowMs: 60_000, ...situation });
 
 describe('service plan', () => {
   it('makes what is missing, by stable names', () => {
@@ -130,6 +131,50 @@ describe('service plan', () => {
     ];
     const next = plan({ service, instances: under });
     expect(next.deleteInstances).to.deep.equal([]);
+  });
+
+  describe('a replacement', () => {
+    const old = { ...templateOf(service), command: ['false'] };
+    const three = { ...service, scale: 3 };
+    const stale = (ordinal: number, more: Partial<Instance> = {}) =>
+      instance(ordinal, { template: old, ...more });
+    const unready = { status: 'Failed', conditions: [] } as const;
+    const replaced = (instances: readonly Instance[]) =>
+      plan({ service: three, instances }).deleteInstances.map((i) => i.ordinal);
+
+    it('waits for what is new and not ready: a broken template takes one replica down', () => {
+      const instances = [stale(0), stale(1), instance(2, unready)];
+      expect(replaced(instances)).to.deep.equal([]);
+      expect(plan({ service: three, instances }).waitsFor).to.deep.equal({ ordinal: 2 });
+    });
+
+    it('waits until a new one exists', () => {
+      expect(replaced([stale(0), stale(1)])).to.deep.equal([]);
+    });
+
+    it('goes on when the new ones are ready', () => {
+      expect(replaced([stale(0), stale(1), instance(2)])).to.deep.equal([1]);
+    });
+
+    it('does not wait for old ones to become ready, and takes those first', () => {
+      expect(replaced([stale(0), stale(1), stale(2, unready)])).to.deep.equal([2]);
+      expect(replaced([stale(0, unready), stale(1), stale(2)])).to.deep.equal([0]);
+      const all = [stale(0, unready), stale(1, unready), stale(2, unready)];
+      expect(replaced(all)).to.deep.equal([2]);
+    });
+
+    it('takes a run that has just begun for no proof: it may end like the one before', () => {
+      const since = (ms: number) => ({
+        conditions: [{ ...ready, lastTransitionAt: new Date(ms).toISOString() }],
+      });
+      const young = [stale(0), stale(1), instance(2, since(59_500))];
+      const planned = plan({ service: three, instances: young });
+      expect(planned.deleteInstances).to.deep.equal([]);
+      expect(planned.waitsFor).to.deep.equal({ ordinal: 2, forMs: 1_500 });
+      expect(replaced([stale(0), stale(1), instance(2, since(58_000))])).to.deep.equal([1]);
+      const again = { ...since(0), startedAt: new Date(59_500).toISOString() };
+      expect(replaced([stale(0), stale(1), instance(2, again)])).to.deep.equal([]);
+    });
   });
 
   it('is Running when all are ready, Degraded when some are', () => {
