@@ -136,6 +136,16 @@ export function conflict(resource: ResourceInfo, given: string, stored: string):
   });
 }
 
+/** The stored object is not as a guard demands (Aborted, reason Conflict). Let `difference` hold no value. */
+export function differs(resource: ResourceInfo, difference: string): StatusError {
+  return new StatusError({
+    code: 'Aborted',
+    reason: 'Conflict',
+    message: `${label(resource)} is not as it was read: ${difference}; read it again and decide anew`,
+    resource,
+  });
+}
+
 /** The object that a write was decided on is gone, and another one has its name. */
 export function recreated(resource: ResourceInfo, given: string, stored: string): StatusError {
   return new StatusError({

@@ -2,11 +2,17 @@
 export const limits = {
   /** Encoded bytes of one object; etcd's request limit is the same order (1.5 MiB). */
   objectBytesMax: 1_572_864,
-  /** Writing operations in one transaction, and checks beside them. */
+  /** Writing operations in one transaction, and checks (`check`, `checkKind`) beside them. */
   transactionOperationsMax: 1_000,
   transactionChecksMax: 10_000,
   /** Characters of all objects that a transaction of another process is answered with. */
   transactionAnswerCharactersMax: 33_554_432,
+  /** Values of one object in one index, and UTF-16 code units of a value: two names and a slash fit. */
+  indexValuesMax: 256,
+  indexValueCharactersMax: 1_024,
+  /** Index values whose last change is remembered for checks, and their characters in all. */
+  recentValuesMax: 100_000,
+  recentValuesCharactersMax: 16_777_216,
   /** Transactions in one disk batch: bounds the latency of the last one. */
   batchTransactionsMax: 500,
   batchBytesMax: 4_194_304,

@@ -1,15 +1,20 @@
+import { StatusError } from '../base/index.js';
 import {
-  type AnyKind,
   type ApiObject,
   deepFreeze,
-  keyFor,
   type ObjectKey,
   type ObjectVersion,
   requiredUid,
   requiredVersion,
 } from '../object/index.js';
 import { isJsonObject, type JsonObject, textOf } from '../rpc/index.js';
-import type { Operation, OperationResult, Precondition } from '../store/index.js';
+import {
+  keyOfOperation,
+  type ObjectOperation,
+  type Operation,
+  type OperationResult,
+  type Precondition,
+} from '../store/index.js';
 
 /** Metadata that is absent in a store when it is empty, and always shown by an API. */
 const optionalMetadata = ['finalizers', 'ownerReferences', 'annotations'] as const;
@@ -26,6 +31,10 @@ export function objectFrom<T extends ApiObject>(text: string): T {
 function preconditionOf(precondition: Precondition | undefined): JsonObject {
   if (!precondition) return {};
   const { resourceVersion = '', uid = '', exists, fields = {} } = precondition;
+  const { generation, deleting } = precondition;
+  // A version stands for its generation.
+  if ((generation !== undefined && resourceVersion === '') || deleting !== undefined)
+    throw unimplemented('a precondition of generation or deletion');
   const texts = Object.entries(fields).map(([path, value]) => [path, JSON.stringify(value) ?? '']);
   return {
     precondition: {
@@ -37,7 +46,7 @@ function preconditionOf(precondition: Precondition | undefined): JsonObject {
   };
 }
 
-const types: Readonly<Record<Operation['op'], string>> = {
+const types: Readonly<Record<ObjectOperation['op'], string>> = {
   create: 'CREATE',
   update: 'UPDATE',
   overwrite: 'OVERWRITE',
@@ -52,8 +61,9 @@ const types: Readonly<Record<Operation['op'], string>> = {
  * @throws StatusError InvalidArgument for an update or deletion without what guards it
  */
 export function wireOperation(operation: Operation): JsonObject {
+  if (operation.op === 'checkKind') throw unimplemented('checkKind');
   const { op, kind } = operation;
-  const key = 'key' in operation ? operation.key : keyIn(kind, operation.object);
+  const key = keyOfOperation(operation);
   demandGuard(operation, key);
   const content =
     op === 'updateStatus' ? operation.status : 'object' in operation ? operation.object : undefined;
@@ -68,15 +78,20 @@ export function wireOperation(operation: Operation): JsonObject {
 }
 
 /** As every store: the types demand a guard, and whoever calls from JavaScript is told of it. */
-function demandGuard(operation: Operation, key: ObjectKey): void {
+function demandGuard(operation: ObjectOperation, key: ObjectKey): void {
   if (operation.op !== 'update' && operation.op !== 'delete') return;
   const given = { ...key, metadata: operation.precondition as Partial<ObjectVersion> | undefined };
   if (operation.op === 'delete') requiredUid(operation.kind, given);
   else requiredVersion(operation.kind, given);
 }
 
-function keyIn(kind: AnyKind, object: ObjectKey): ObjectKey {
-  return keyFor(kind, object.namespace, object.name);
+/** Over the object service not possible yet. */
+export function unimplemented(what: string): StatusError {
+  return new StatusError({
+    code: 'Unimplemented',
+    reason: 'Unimplemented',
+    message: `${what} is not possible over a store in another process yet`,
+  });
 }
 
 /** What became of an operation, as the object service told it. */
@@ -86,7 +101,7 @@ export function resultFrom(operation: Operation, given: unknown): OperationResul
   const exists = result.exists === true;
   const changed = result.changed === true;
   if (text !== '') return { object: objectFrom(text), exists, changed };
-  const key = 'key' in operation ? operation.key : keyIn(operation.kind, operation.object);
+  const key = operation.op === 'checkKind' ? { name: '' } : keyOfOperation(operation);
   const metadata = { uid: '', resourceVersion: '', generation: 0, createdAt: '', updatedAt: '' };
   return { object: deepFreeze({ ...key, metadata }), exists, changed };
 }

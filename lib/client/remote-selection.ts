@@ -1,7 +1,9 @@
 import type { ApiObject, FieldSelector, LabelSelector } from '../object/index.js';
+import { unimplemented } from './remote-objects.js';
 
 /** What a list or watch chooses by. */
 export interface Selectors {
+  readonly index?: string | undefined;
   readonly labels?: LabelSelector;
   readonly fields?: FieldSelector;
 }
@@ -15,7 +17,8 @@ export interface RemoteSelection {
 }
 
 /** Selectors that have a text go to the server; functions of this process are judged here. */
-export function remoteSelection({ labels, fields }: Selectors): RemoteSelection {
+export function remoteSelection({ labels, fields, index }: Selectors): RemoteSelection {
+  if (index !== undefined) throw unimplemented('a list by index');
   const isRemote = (selector: LabelSelector | FieldSelector | undefined): boolean =>
     selector === undefined || selector.text !== undefined;
   if (!isRemote(labels) || !isRemote(fields))

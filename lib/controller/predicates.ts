@@ -9,6 +9,7 @@ export type Predicate<T extends ApiObject> = (before: T, object: T) => boolean;
 export function generationChanged<T extends ApiObject>(): Predicate<T> {
   return (before, object) =>
     before.metadata.generation !== object.metadata.generation ||
+    // A server of an earlier release does not raise the generation with it.
     isDeleting(before) !== isDeleting(object);
 }
 

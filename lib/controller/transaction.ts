@@ -17,6 +17,7 @@ import {
 import {
   keyOfOperation,
   type ListOptions,
+  type ObjectOperation,
   type ObjectStore,
   type Operation,
   type OperationResult,
@@ -74,10 +75,10 @@ export interface Transaction {
 
 /** What an attempt has gathered, for what is committed with it. */
 export interface Gathered {
-  readonly writes: readonly Operation[];
+  readonly writes: readonly ObjectOperation[];
   readonly forgotten: readonly ForgottenEffect[];
   /** The object that a write changes, as this attempt has read it or as it is stored. */
-  before(write: Operation): Promise<ApiObject | undefined>;
+  before(write: ObjectOperation): Promise<ApiObject | undefined>;
 }
 
 /** An effect that the transaction forgets by name. */
@@ -105,7 +106,7 @@ interface Read {
 class Attempt implements Transaction, Gathered {
   readonly #store: ObjectStore;
   readonly #reads = new Map<string, Read>();
-  readonly #writes: Operation[] = [];
+  readonly #writes: ObjectOperation[] = [];
   readonly #forgotten: ForgottenEffect[] = [];
 
   constructor(store: ObjectStore) {
@@ -180,7 +181,7 @@ class Attempt implements Transaction, Gathered {
     this.#forgotten.push({ object: effectObject(kind, object), name });
   }
 
-  get writes(): readonly Operation[] {
+  get writes(): readonly ObjectOperation[] {
     return this.#writes;
   }
 
@@ -188,7 +189,7 @@ class Attempt implements Transaction, Gathered {
     return this.#forgotten;
   }
 
-  async before(write: Operation): Promise<ApiObject | undefined> {
+  async before(write: ObjectOperation): Promise<ApiObject | undefined> {
     const read = this.#reads.get(this.#id(write));
     return read ? read.object : this.#store.get<ApiObject>(write.kind, keyOfOperation(write));
   }
@@ -220,7 +221,7 @@ class Attempt implements Transaction, Gathered {
     const id = `${kind} ${keyString(key)}`;
     // Gone since it was read here, or by whoever gave the object of an update or deletion.
     if (this.#reads.get(id)?.object) return true;
-    const isGuarded = ({ op }: Operation): boolean => op === 'update' || op === 'delete';
+    const isGuarded = ({ op }: ObjectOperation): boolean => op === 'update' || op === 'delete';
     return this.#writes.some((write) => isGuarded(write) && this.#id(write) === id);
   }
 
@@ -228,10 +229,13 @@ class Attempt implements Transaction, Gathered {
    * The guards of the writes mean the state before the transaction: a write to an object that an
    * earlier one has changed is guarded by a check before all writes, not by the version in between.
    */
-  #guarded(): { readonly checks: readonly Operation[]; readonly writes: readonly Operation[] } {
-    const checks: Operation[] = [];
+  #guarded(): {
+    readonly checks: readonly ObjectOperation[];
+    readonly writes: readonly ObjectOperation[];
+  } {
+    const checks: ObjectOperation[] = [];
     const written = new Set<string>();
-    const writes = this.#writes.map((write): Operation => {
+    const writes = this.#writes.map((write): ObjectOperation => {
       const id = this.#id(write);
       const isFirst = !written.has(id);
       written.add(id);
@@ -245,11 +249,11 @@ class Attempt implements Transaction, Gathered {
     return { checks, writes };
   }
 
-  #id(write: Operation): string {
+  #id(write: ObjectOperation): string {
     return `${write.kind.kind} ${keyString(keyOfOperation(write))}`;
   }
 
-  #written(write: Operation, result: OperationResult | undefined): readonly Written[] {
+  #written(write: ObjectOperation, result: OperationResult | undefined): readonly Written[] {
     if (!result?.changed) return [];
     const id = this.#id(write);
     const given = 'precondition' in write ? write.precondition?.resourceVersion : undefined;
@@ -268,7 +272,7 @@ function isAt({ metadata }: ApiObject, { uid, resourceVersion }: Precondition): 
   return uid === metadata.uid && sameVersion;
 }
 
-function unguarded(write: Operation & { op: 'update' | 'delete' }): Operation {
+function unguarded(write: ObjectOperation & { op: 'update' | 'delete' }): ObjectOperation {
   const { kind } = write;
   return write.op === 'update'
     ? { op: 'overwrite', kind, object: write.object }

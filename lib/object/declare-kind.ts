@@ -36,13 +36,15 @@ export interface KindDeclarationInit<
   readonly status?: St;
   /** Status of an object just created, where it is not what the fields say. */
   readonly initialStatus?: Partial<ValuesOf<St>>;
-  /** Indexes that every informer of the kind keeps. */
+  /** See `KindInit.indexes`. */
   readonly indexes?: Readonly<Record<I, IndexFunction<DeclaredObject<F, St, N>>>>;
   /** The moves its state may make; every other is refused at commit, on every path. */
   readonly states?: StateMachine;
   readonly columns?: readonly Column<DeclaredObject<F, St, N>>[];
   /** See `KindInit.takenWhenFull`. */
   readonly takenWhenFull?: boolean;
+  /** See `KindInit.rarelyWritten`. */
+  readonly rarelyWritten?: boolean;
 }
 
 /** A kind whose fields are declared. */

@@ -1,7 +1,10 @@
 import type { Kind, KindDeclaration, KindInit } from './kind.js';
 import type { ApiObject, Scope } from './object.js';
 
-/** A kind with its defaults, frozen. */
+/** The index that every namespaced kind has by itself: the namespace of the object. */
+export const namespaceIndex = 'namespace';
+
+/** A kind with its defaults, frozen. @throws TypeError for an index with a name that is taken */
 export function freezeKind<
   T extends ApiObject,
   S extends keyof T & string,
@@ -9,12 +12,17 @@ export function freezeKind<
   N extends Scope,
   C,
 >(init: KindInit<T, S, I, N>, declaration: KindDeclaration | undefined): Kind<T, S, I, N, C> {
+  if (init.indexes && namespaceIndex in init.indexes)
+    throw new TypeError(
+      `${init.kind}.indexes.${namespaceIndex}: the store keeps an index of this name for every namespaced kind; choose another name`,
+    );
   return Object.freeze({
     shortNames: [],
     immutableFields: [],
     initialStatus: {},
     columns: [],
     takenWhenFull: false,
+    rarelyWritten: false,
     indexes: {},
     states: undefined,
     ...init,

@@ -5,7 +5,7 @@
 export * from './object.js';
 export * from './object-version.js';
 export * from './kind.js';
-export { defineKind, kindOf } from './define-kind.js';
+export { defineKind, kindOf, namespaceIndex } from './define-kind.js';
 export * from './fields.js';
 export * from './declare-kind.js';
 export { checkFields, enumNumbers, fieldNumber } from './declaration-checks.js';

@@ -39,7 +39,11 @@ export interface KindInit<
   readonly immutableFields?: readonly string[];
   /** Status of an object just created. */
   readonly initialStatus?: Partial<T>;
-  /** Indexes that every informer of the kind keeps. */
+  /**
+   * Indexes that every informer of the kind keeps, and the store. Pure functions of the object, with at
+   * most `limits.indexValuesMax` values; a write for which one throws is refused. `namespace` is taken:
+   * the store finds objects by it without a function.
+   */
   readonly indexes?: Readonly<Record<I, IndexFunction<T>>>;
   /** The moves its state may make; every other is refused at commit, on every path. */
   readonly states?: StateMachine;
@@ -49,6 +53,11 @@ export interface KindInit<
    * written, up to 16 KiB each, as long as half of the reserve is left. Default false.
    */
   readonly takenWhenFull?: boolean;
+  /**
+   * Few objects, changed by people now and then (status apart), such as classes: a transaction may check
+   * that none of the kind changed at all. Default false.
+   */
+  readonly rarelyWritten?: boolean;
 }
 
 /** The fields of a declared kind, and how objects are filled in where they are left out. */
@@ -95,6 +104,8 @@ export interface Kind<
   readonly states: StateMachine | undefined;
   /** See {@link KindInit.takenWhenFull}. */
   readonly takenWhenFull: boolean;
+  /** See {@link KindInit.rarelyWritten}. */
+  readonly rarelyWritten: boolean;
   /** Its fields, where they are declared: see `declareKind`. */
   readonly declaration: KindDeclaration | undefined;
   /** Carries the object's type; never set. */

@@ -13,8 +13,9 @@ export interface ObjectMeta {
   readonly resourceVersion: string;
   /**
    * Starts at 1 and rises by one with each write that changes a field outside of status and metadata;
-   * labels are such a field. Writes of status, annotations, finalizers, owner references or the expiry, and
-   * a deletion request leave it as it is.
+   * labels are such a field. A request for the deletion of an object that stays because of its finalizers
+   * raises it too. Writes of status, annotations, finalizers, owner references or the expiry leave it as
+   * it is.
    */
   readonly generation: number;
   readonly createdAt: string;

@@ -11,7 +11,7 @@ import {
 } from '../base/index.js';
 import { type ApiObject, formatCursor, jsonEqual, type NewObject } from '../object/index.js';
 import type { JsonObject } from '../rpc/index.js';
-import type { ObjectStore, Operation, OperationResult } from '../store/index.js';
+import type { ObjectOperation, ObjectStore, Operation, OperationResult } from '../store/index.js';
 // How the store applies an operation, to judge the next one of the same transaction by its outcome.
 import { applyOperation } from '../store/operations.js';
 import type { Access, AccessControl } from './auth/index.js';
@@ -202,11 +202,11 @@ export class ObjectTransactions {
     if (operation.op === 'create') {
       if (!first && staging.get(stagedId(served.kind, key)))
         throw alreadyExists({ kind: served.kind.kind, ...key });
-      const creation: Operation = { op: 'create', kind: served.kind, object: stored };
+      const creation: ObjectOperation = { op: 'create', kind: served.kind, object: stored };
       return this.#stage(given, creation, undefined, staging);
     }
     // An object that an operation before has touched is guarded by that one.
-    const replacement: Operation = first
+    const replacement: ObjectOperation = first
       ? { ...operation, object: stored }
       : { op: 'overwrite', kind: served.kind, object: stored };
     return this.#stage(given, replacement, before, staging);
@@ -256,7 +256,7 @@ export class ObjectTransactions {
     const pinned = again || precondition.resourceVersion !== '' || precondition.fields.size > 0;
     const guard = pinned ? { uid, resourceVersion } : { uid };
     const update = { op: 'updateStatus', kind, key, status } as const;
-    const operation: Operation = first ? { ...update, precondition: guard } : update;
+    const operation: ObjectOperation = first ? { ...update, precondition: guard } : update;
     return this.#stage(given, operation, current, staging);
   }
 
@@ -268,7 +268,7 @@ export class ObjectTransactions {
     const { planner } = this.#options;
     const object = await planner.deletion(context, served, key, guard, {}, staging);
     const { uid, resourceVersion } = object.metadata;
-    const operation: Operation = first
+    const operation: ObjectOperation = first
       ? { op: 'delete', kind, key, precondition: { uid, resourceVersion } }
       : { op: 'deleteByName', kind, key };
     return this.#stage(given, operation, object, staging);
@@ -304,7 +304,7 @@ export class ObjectTransactions {
   /** Notes what an operation on `current` leaves, for those after it. */
   #stage(
     { served, key }: GivenOperation,
-    operation: Operation,
+    operation: ObjectOperation,
     current: ApiObject | undefined,
     staging: Staging,
   ): Planned {

@@ -5,13 +5,13 @@ import type { ListOptions, ObjectStore } from '../store/index.js';
 import type { Identity } from './auth/index.js';
 
 /** What a list covers, who asks and how its objects are shown. */
-export interface ListRequest extends ListOptions {
+export type ListRequest = ListOptions & {
   readonly caller: string;
   /** Undefined: all that the selectors cover. */
   readonly visible: ((object: ApiObject) => boolean | Promise<boolean>) | undefined;
   readonly show: (object: ApiObject) => JsonObject;
   readonly clock: Clock;
-}
+};
 
 /** The caller that a list belongs to: somebody else of the same name later is another one. */
 export function listCaller({ uid, kind, subject }: Identity): string {

@@ -15,6 +15,7 @@ import {
   keyString,
   type Kind,
   type ListWatch,
+  namespaceIndex,
   type ObjectKey,
   revisionIn,
   type StoredBatch,
@@ -26,9 +27,12 @@ import type { Engine, EngineState, Migration } from './engine.js';
 import { Expiries } from './expiries.js';
 import { initialBatches } from './initial-events.js';
 import type { LazyObject } from './lazy-object.js';
+import { KeptIndexes } from './kept-indexes.js';
+import { demandIndexSelection } from './kind-checks.js';
 import { LogHistory } from './log-history.js';
 import { typed } from './object-index.js';
 import { PagedLists } from './paged-lists.js';
+import { RecentChanges } from './recent-changes.js';
 import { type Expiry, type Restored, restoreIndex } from './restore.js';
 import { reviveEngine } from './revival.js';
 import { SpaceGuard } from './space-guard.js';
@@ -73,6 +77,8 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
   readonly #history: LogHistory;
   readonly #restored: Restored;
   readonly #pages: PagedLists;
+  readonly #kept = new KeptIndexes();
+  readonly #recent: RecentChanges;
   readonly #expiries: Expiries;
   readonly #space: SpaceGuard;
   readonly #closing = new AbortController();
@@ -96,6 +102,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     this.#restored = restored;
     this.#assigned = restored.revision;
     this.#pages = new PagedLists(this.#clock, this.#random);
+    this.#recent = new RecentChanges(restored.revision);
     this.#hub = new WatchHub({
       engine,
       clock: this.#clock,
@@ -142,10 +149,20 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     return Promise.resolve(entry && typed<T>(entry).object);
   }
 
-  list<T extends ApiObject>(kind: Kind<T>, options: ListOptions = {}): Promise<ListResult<T>> {
-    const { pageToken } = options;
+  async list<T extends ApiObject>(
+    kind: Kind<T>,
+    options: ListOptions = {},
+  ): Promise<ListResult<T>> {
+    demandIndexSelection(kind, options);
+    this.#kept.learn(kind, this.#assigned);
+    const { pageToken, namespace, index, value } = options;
     if (pageToken) return this.#pages.next<T>(pageToken, kind.kind, options, options);
-    const chunks = this.#index.snapshot(kind.kind, options.namespace);
+    const byNamespace = index === namespaceIndex ? value : namespace;
+    const under =
+      index === undefined || index === namespaceIndex
+        ? undefined
+        : await this.#kept.under(kind, index, value, this.#index, this.#clock);
+    const chunks = under ? [under()] : this.#index.snapshot(kind.kind, byNamespace);
     const snapshot = { kind: kind.kind, revision: this.revision, chunks };
     return this.#pages.first<T>(snapshot, options, options);
   }
@@ -195,16 +212,8 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
   transact(operations: readonly Operation[]): Promise<readonly OperationResult[]> {
     return new Promise((resolve, reject) => {
       const set = this.#stage(operations);
-      const { revision, results, records, changes, bytes } = set;
-      this.#pipeline.enqueue({
-        revision,
-        results,
-        records,
-        changes,
-        bytes,
-        resolve: () => resolve(results),
-        reject,
-      });
+      const resolved = (): void => resolve(set.results);
+      this.#pipeline.enqueue({ ...set, resolve: resolved, reject });
     });
   }
 
@@ -214,6 +223,8 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     demandOperations(operations);
     const set = stageWrites(operations, {
       index: this.#index,
+      kept: this.#kept,
+      recent: this.#recent,
       random: this.#random,
       revision: this.#assigned + 1,
       at: this.#clock.now(),
@@ -222,21 +233,24 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     if (set.changes.length > 0) this.#assigned = set.revision;
     for (const { kind, type, entry } of set.changes)
       this.#index.table(kind).pending.set(entry.key, { entry, exists: type !== 'DELETED' });
+    for (const touch of set.touches) this.#recent.note(touch, set.revision);
     return set;
   }
 
   #publish(batch: readonly WriteSet[]): void {
     let bytes = 0;
     const published: Published[] = [];
-    for (const { revision, changes } of batch) {
+    for (const { revision, changes, touches } of batch) {
       // No more than watchers need: they keep it long, and a write set holds its encoded records.
       if (changes.length > 0) published.push({ revision, changes });
-      for (const change of changes) {
+      for (const [at, change] of changes.entries()) {
         const { kind, type, entry } = change;
         const table = this.#index.table(kind);
         if (type === 'DELETED') table.delete(entry.key);
         else table.set(entry);
         if (table.pending.get(entry.key)?.entry === entry) table.pending.delete(entry.key);
+        const now = type === 'DELETED' ? undefined : entry;
+        this.#kept.publish(kind, entry.key, now, touches[at]?.indexed);
         const { expiresAt } = type === 'DELETED' ? {} : entry.object.metadata;
         this.#expiries.note(kind, entry.key, expiresAt ? Date.parse(expiresAt) : undefined);
         if (change.before) this.#pages.noteReplaced(kind, change.before.size);
@@ -291,6 +305,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     this.#index.clearPending();
     this.#publish(changesOf(revived.survived, this.#index));
     this.#assigned = this.revision;
+    this.#recent.reset(this.revision);
     this.#pipeline.revive();
     this.#health = { state: 'serving' };
     this.#logger.info('store reopened: writes are taken again', { revision: this.revision });

@@ -1,6 +1,7 @@
 import {
   alreadyExists,
   conflict,
+  differs,
   failedPrecondition,
   type FieldViolation,
   invalid,
@@ -12,6 +13,7 @@ import {
 import {
   asObject,
   fieldsOf,
+  isDeleting,
   type AnyKind,
   type ApiObject,
   demandObjectVersion,
@@ -27,7 +29,7 @@ import {
   requiredVersion,
   valueAt,
 } from '../object/index.js';
-import type { Operation, Precondition } from './store.js';
+import type { ObjectOperation, Precondition } from './store.js';
 
 /** What the store stamps on a write. */
 export interface Stamp {
@@ -50,7 +52,7 @@ function info(kind: AnyKind, key: ObjectKey): ResourceInfo {
 }
 
 /** The key an operation addresses. */
-export function keyOfOperation(operation: Operation): ObjectKey {
+export function keyOfOperation(operation: ObjectOperation): ObjectKey {
   if ('key' in operation) return operation.key;
   return keyFor(operation.kind, operation.object.namespace, operation.object.name);
 }
@@ -63,7 +65,7 @@ export function tooManyFields(count: number): string | undefined {
 }
 
 function demand(
-  operation: Operation,
+  operation: ObjectOperation,
   current: ApiObject | undefined,
   precondition: Precondition | undefined,
 ): ApiObject {
@@ -75,22 +77,42 @@ function demand(
   const version = precondition?.resourceVersion;
   if (version !== undefined && version !== current.metadata.resourceVersion)
     throw conflict(resource, demandObjectVersion(version), current.metadata.resourceVersion);
-  const fields = Object.entries(precondition?.fields ?? {});
-  const description = tooManyFields(fields.length);
-  if (description) throw invalid([{ field: 'precondition.fields', description }], resource);
-  for (const [path, value] of fields) {
-    if (!jsonEqual(valueAt(current, path), value))
-      throw conflict(
-        resource,
-        `${path} ${JSON.stringify(value)}`,
-        `${path} ${JSON.stringify(valueAt(current, path))}`,
-      );
-  }
+  if (precondition) demandState(resource, current, precondition);
   return current;
 }
 
+/**
+ * Judges what a precondition demands beside identity and version.
+ * @throws StatusError Aborted (Conflict), InvalidArgument for a generation that no object has and for too many
+ * fields
+ */
+export function demandState(
+  resource: ResourceInfo,
+  current: ApiObject,
+  { generation, deleting, fields = {} }: Precondition,
+): void {
+  const description = tooManyFields(Object.keys(fields).length);
+  if (description) throw invalid([{ field: 'precondition.fields', description }], resource);
+  const stored = current.metadata.generation;
+  if (generation !== undefined) {
+    if (!(Number.isSafeInteger(generation) && generation > 0)) {
+      const description = `is ${generation}; give that of an object that was read, 1 or more`;
+      throw invalid([{ field: 'precondition.generation', description }], resource);
+    }
+    if (generation !== stored)
+      throw differs(resource, `generation ${generation} given, ${stored} stored`);
+  }
+  if (deleting === false && isDeleting(current))
+    throw differs(resource, 'its deletion was requested');
+  const changed = Object.keys(fields).filter(
+    (path) => !jsonEqual(valueAt(current, path), fields[path]),
+  );
+  if (changed.length > 0)
+    throw differs(resource, `other values than those given are stored in ${changed.join(', ')}`);
+}
+
 /** @throws StatusError InvalidArgument for an operation whose guard is missing, although the types demand it. */
-function demandGuard(operation: Operation & { op: 'update' | 'delete' }): void {
+function demandGuard(operation: ObjectOperation & { op: 'update' | 'delete' }): void {
   const given = operation.precondition as Partial<ObjectVersion> | undefined;
   const complete = given?.uid && (operation.op === 'delete' || given.resourceVersion);
   if (complete) return;
@@ -150,7 +172,7 @@ function compact(meta: { [K in keyof ObjectMeta]: ObjectMeta[K] | undefined }): 
 }
 
 function demandAbsent(
-  operation: Operation & { op: 'check' },
+  operation: ObjectOperation & { op: 'check' },
   current: ApiObject | undefined,
 ): Applied {
   const resource = info(operation.kind, operation.key);
@@ -160,7 +182,7 @@ function demandAbsent(
 }
 
 /** @throws StatusError FailedPrecondition (IllegalTransition) for a move that the kind's states do not have. */
-function demandMove(operation: Operation, before: Fields | undefined, after: Fields): void {
+function demandMove(operation: ObjectOperation, before: Fields | undefined, after: Fields): void {
   const { states } = operation.kind;
   if (!states) return;
   const from = before?.[states.field] as string | undefined;
@@ -192,7 +214,7 @@ function demandTime(
 }
 
 /** @throws StatusError InvalidArgument for an object whose key would be none, or that of another object. */
-function demandPlace({ kind, object }: Operation & { op: 'create' }): void {
+function demandPlace({ kind, object }: ObjectOperation & { op: 'create' }): void {
   const { name, namespace } = object;
   const violations: FieldViolation[] = [];
   if (typeof name !== 'string' || name === '')
@@ -214,7 +236,7 @@ function demandPlace({ kind, object }: Operation & { op: 'create' }): void {
   if (violations.length > 0) throw invalid(violations, { kind: kind.kind, name: String(name) });
 }
 
-function create(operation: Operation & { op: 'create' }, stamp: Stamp): Applied {
+function create(operation: ObjectOperation & { op: 'create' }, stamp: Stamp): Applied {
   const { kind, object } = operation;
   const given = object.metadata;
   const fields: Record<string, unknown> = {};
@@ -243,7 +265,7 @@ function create(operation: Operation & { op: 'create' }, stamp: Stamp): Applied 
 }
 
 function update(
-  operation: Operation & { op: 'update' | 'overwrite' },
+  operation: ObjectOperation & { op: 'update' | 'overwrite' },
   current: ApiObject,
   stamp: Stamp,
 ): Applied {
@@ -284,7 +306,7 @@ function update(
 }
 
 function updateStatus(
-  operation: Operation & { op: 'updateStatus' },
+  operation: ObjectOperation & { op: 'updateStatus' },
   current: ApiObject,
   stamp: Stamp,
 ): Applied {
@@ -319,6 +341,8 @@ function remove(current: ApiObject, stamp: Stamp): Applied {
     ...meta,
     resourceVersion: String(stamp.revision),
     updatedAt: stamp.now,
+    // What stays behind was changed by a request for its deletion, as in Kubernetes.
+    generation: meta.generation + (held ? 1 : 0),
     deletionRequestedAt: meta.deletionRequestedAt ?? stamp.now,
   };
   return { object: { ...current, metadata }, exists: held, changed: true };
@@ -329,7 +353,7 @@ function remove(current: ApiObject, stamp: Stamp): Applied {
  * @throws StatusError AlreadyExists, NotFound, Aborted (Conflict), FailedPrecondition, InvalidArgument.
  */
 export function applyOperation(
-  operation: Operation,
+  operation: ObjectOperation,
   current: ApiObject | undefined,
   stamp: Stamp,
 ): Applied {

@@ -11,10 +11,10 @@ import {
 import type { ApiObject } from '../object/index.js';
 import { type Keepable, KeptLists, type ListSnapshot } from './kept-lists.js';
 import { Selection, type SelectionOptions } from './selection.js';
-import type { ListOptions, ListResult } from './store.js';
+import type { IndexSelection, ListBounds, ListResult } from './store.js';
 
 /** What a list covers and who asks; the same for all of its pages. */
-export type ListSubject = SelectionOptions & Pick<ListOptions, 'caller'>;
+export type ListSubject = SelectionOptions & Pick<ListBounds, 'caller'> & IndexSelection;
 
 interface PagedList extends Keepable {
   readonly subject: ListSubject;
@@ -24,7 +24,7 @@ interface PagedList extends Keepable {
 }
 
 /** How much a page may hold. */
-type PageSize = Pick<ListOptions, 'limit' | 'pageBytes'>;
+type PageSize = Pick<ListBounds, 'limit' | 'pageBytes'>;
 
 /** Where a page begins. */
 interface Position {
@@ -160,7 +160,7 @@ function demandPageSize({ limit, pageBytes }: PageSize): void {
 
 function notOfThisList(): StatusError {
   const description =
-    'is not a token of this list: it goes with the kind, namespace, selectors and caller that it was given for; give those, or start again without one';
+    'is not a token of this list: it goes with the kind, namespace, index, selectors and caller that it was given for; give those, or start again without one';
   return invalid([{ field: 'pageToken', description }]);
 }
 
@@ -179,6 +179,8 @@ function isSameList(one: ListSubject, other: ListSubject): boolean {
   return (
     one.caller === other.caller &&
     one.namespace === other.namespace &&
+    one.index === other.index &&
+    one.value === other.value &&
     isSameSelector(one.labels, other.labels) &&
     isSameSelector(one.fields, other.fields)
   );

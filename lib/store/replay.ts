@@ -26,6 +26,7 @@ export function changesOf(
     changes,
     results: [],
     records: [],
+    touches: [],
     bytes: 0,
   }));
 }

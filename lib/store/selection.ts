@@ -1,7 +1,7 @@
 import type { ApiObject, WatchEvent } from '../object/index.js';
 import type { LazyObject } from './lazy-object.js';
 import type { ChangeType, Predecessor } from './record-codec.js';
-import type { ListOptions } from './store.js';
+import type { ListBounds } from './store.js';
 
 /** One change of the log with the kind it belongs to. */
 export interface Change {
@@ -43,7 +43,7 @@ class ChangeEvent {
 }
 
 /** What lists and watches choose by. */
-export type SelectionOptions = Pick<ListOptions, 'namespace' | 'labels' | 'fields'>;
+export type SelectionOptions = Pick<ListBounds, 'namespace' | 'labels' | 'fields'>;
 
 /** Decides which objects of a kind a list or watch covers. */
 export class Selection {

@@ -15,8 +15,24 @@ import type {
   WatchPosition,
 } from '../object/index.js';
 
-/** Which objects a list returns. */
-export interface ListOptions {
+/**
+ * Objects under one value of an index: of one in {@link Kind.indexes}, or of `namespace`, which every
+ * namespaced kind has. Both or neither.
+ *
+ * @typeParam I names of the indexes
+ */
+export type IndexSelection<I extends string = string> =
+  | { readonly index: I; readonly value: string }
+  | { readonly index?: undefined; readonly value?: undefined };
+
+/**
+ * Which objects a list returns. By `index` it is found in time proportional to the objects under the
+ * value, after the first such list since the store was opened, which reads all objects of the kind.
+ */
+export type ListOptions<I extends string = string> = ListBounds & IndexSelection<I>;
+
+/** {@link ListOptions} without an index. */
+export interface ListBounds {
   /** Exactly this namespace; absent means all. */
   readonly namespace?: string;
   readonly labels?: LabelSelector;
@@ -40,6 +56,7 @@ export interface ListOptions {
 /** Objects in key order, all at one revision (also across the pages of one list). */
 export interface ListResult<T extends ApiObject> {
   readonly items: readonly T[];
+  /** What a `checkKind` takes: since then nothing changed. */
   readonly revision: number;
   /** The same position, where `revision` alone does not say whose history it is; see {@link WatchStart}. */
   readonly cursor?: string;
@@ -71,18 +88,43 @@ export type WatchOptions = WatchStart & {
   readonly withPrevious?: boolean;
 };
 
-/** Guards of a write; a mismatch is Aborted, reason Conflict. */
+/**
+ * Guards of a write; a mismatch is Aborted, reason Conflict. The message names what differs, of `fields`
+ * only the paths.
+ */
 export interface Precondition {
   readonly resourceVersion?: string;
   readonly uid?: string;
+  /** 1 or more. It rises when a field outside of status changes and when deletion is asked for. */
+  readonly generation?: number;
+  /** False demands that no deletion was asked for. */
+  readonly deleting?: false;
   /** Only for `check`: false demands that there is no such object. */
   readonly exists?: false;
   /** Values that fields must have, by dotted path; `undefined` for absent. */
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
+/**
+ * Writes nothing: the transaction only happens if since `revision` no object of the kind (or none under
+ * `value` of the index, before or after the change) was created, deleted or changed outside of its
+ * status. Operations of the same transaction do not count. A status write counts for the values that it
+ * moves an object to or from, where the index reads status.
+ *
+ * Without an index for kinds with `rarelyWritten` only.
+ */
+export type KindCheck = {
+  readonly op: 'checkKind';
+  readonly kind: AnyKind;
+  /** Of a list that was read ({@link ListResult.revision}). */
+  readonly revision: number;
+} & IndexSelection;
+
 /** One operation of a transaction. */
-export type Operation =
+export type Operation = ObjectOperation | KindCheck;
+
+/** An operation on one object. */
+export type ObjectOperation =
   | { readonly op: 'create'; readonly kind: AnyKind; readonly object: NewObject<ApiObject> }
   | {
       /**
@@ -132,7 +174,10 @@ export type Operation =
 
 /** What became of one operation. */
 export interface OperationResult {
-  /** The object as stored now; for a deletion, its last state. */
+  /**
+   * The object as stored now; for a deletion, its last state; without a uid for a check of an absence
+   * or of a kind.
+   */
   readonly object: ApiObject;
   /** False once the object is gone. */
   readonly exists: boolean;
@@ -146,10 +191,14 @@ export interface StoreReader {
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined>;
   /**
    * @throws StatusError OutOfRange (PageTokenExpired) for a page token that is too old or from before
-   * the store was opened, InvalidArgument for one that is no token of this list, and for a page size
-   * that is none.
+   * the store was opened; InvalidArgument for one that is no token of this list, for a page size that
+   * is none, and for an index that the kind does not have; FailedPrecondition (IndexFunctionFailed)
+   * while the function of the index throws for a stored object.
    */
-  list<T extends ApiObject>(kind: Kind<T>, options?: ListOptions): Promise<ListResult<T>>;
+  list<T extends ApiObject, I extends string = string>(
+    kind: Kind<T, string, I>,
+    options?: ListOptions<NoInfer<I> | 'namespace'>,
+  ): Promise<ListResult<T>>;
   /**
    * @throws StatusError OutOfRange when the start is compacted (Compacted), has not happened yet
    * (Ahead) or is of another store's history (OtherStore); InvalidArgument for what is no revision and
@@ -207,6 +256,11 @@ export interface StoreWriter {
   /**
    * All operations at one revision, or none. An empty transaction writes nothing and resolves once
    * everything written before it is visible to reads.
+   * @throws StatusError Aborted (Conflict) for a precondition or check that does not hold, also for a
+   * `checkKind` of a revision that is too old to be judged; InvalidArgument for a `checkKind` that the
+   * kind does not allow, and beyond `limits.transactionOperationsMax` writes or
+   * `limits.transactionChecksMax` checks; FailedPrecondition (IndexFunctionFailed) when a function of
+   * `Kind.indexes` throws for an object to be written, or its values break a bound of `limits`
    */
   transact(operations: readonly Operation[]): Promise<readonly OperationResult[]>;
 }

@@ -1,11 +1,14 @@
 import { limits, type Random, StatusError } from '../base/index.js';
-import { deepFreeze, keyString } from '../object/index.js';
+import { type ApiObject, deepFreeze, keyString } from '../object/index.js';
+import type { KeptIndexes } from './kept-indexes.js';
+import { demandUnchanged } from './kind-checks.js';
 import { LazyObject } from './lazy-object.js';
 import type { ObjectIndex } from './object-index.js';
 import { type Applied, applyOperation, keyOfOperation, type Stamp } from './operations.js';
 import { type ChangeType, type EncodedRecord, encodeRecord } from './record-codec.js';
+import type { RecentChanges, Touch } from './recent-changes.js';
 import type { Change } from './selection.js';
-import type { Operation, OperationResult } from './store.js';
+import type { KindCheck, ObjectOperation, Operation, OperationResult } from './store.js';
 
 /** The effect of a transaction on one object. */
 interface Staged {
@@ -14,6 +17,8 @@ interface Staged {
   readonly before: LazyObject | undefined;
   after: Applied;
   changed: boolean;
+  /** True while nothing but status changed. */
+  statusOnly: boolean;
 }
 
 /** A transaction judged and encoded: everything but the disk has happened. */
@@ -22,12 +27,16 @@ export interface WriteSet {
   readonly results: readonly OperationResult[];
   readonly records: readonly EncodedRecord[];
   readonly changes: readonly Change[];
+  /** One for each change; none for what was read back from the log. */
+  readonly touches: readonly Touch[];
   readonly bytes: number;
 }
 
 /** What a write set is judged against and stamped with. */
 export interface WriteContext {
   readonly index: ObjectIndex;
+  readonly kept: KeptIndexes;
+  readonly recent: RecentChanges;
   readonly random: Random;
   readonly revision: number;
   /** Commit time, milliseconds since the epoch. */
@@ -42,7 +51,7 @@ export interface WriteContext {
 export function demandOperations(operations: readonly Operation[]): void {
   const { transactionOperationsMax, transactionChecksMax } = limits;
   let writes = 0;
-  for (const { op } of operations) if (op !== 'check') writes += 1;
+  for (const { op } of operations) if (op !== 'check' && op !== 'checkKind') writes += 1;
   const checks = operations.length - writes;
   if (writes <= transactionOperationsMax && checks <= transactionChecksMax) return;
   throw new StatusError({
@@ -59,6 +68,12 @@ function latest(index: ObjectIndex, kind: string, key: string): LazyObject | und
   if (pending) return pending.exists ? pending.entry : undefined;
   return table.get(key);
 }
+
+/** What a check of a kind results in. */
+const nothing: ApiObject = deepFreeze({
+  name: '',
+  metadata: { uid: '', resourceVersion: '', generation: 0, createdAt: '', updatedAt: '' },
+});
 
 let stampedAt = NaN;
 let stampedText = '';
@@ -80,7 +95,7 @@ export function stageWrites(operations: readonly Operation[], context: WriteCont
   const { revision, random } = context;
   const stamp: Stamp = { revision, now: timeText(context.at), uid: () => random.uuid() };
   const [first] = operations;
-  if (operations.length === 1 && first) {
+  if (operations.length === 1 && first && first.op !== 'checkKind') {
     const staged = stageFirst(first, context, stamp);
     const net = staged.changed && (staged.before !== undefined || staged.after.exists);
     return encode([staged.after], net ? [staged] : [], context);
@@ -88,13 +103,32 @@ export function stageWrites(operations: readonly Operation[], context: WriteCont
   return stageMany(operations, context, stamp);
 }
 
-function stageFirst(operation: Operation, context: WriteContext, stamp: Stamp): Staged {
+function stageFirst(operation: ObjectOperation, context: WriteContext, stamp: Stamp): Staged {
   const kind = operation.kind.kind;
+  context.kept.learn(operation.kind, context.revision - 1);
   const key = keyString(keyOfOperation(operation));
   const before = latest(context.index, kind, key);
   const after = applyOperation(operation, before?.object, stamp);
   if (after.changed) deepFreeze(after.object);
-  return { kind, key, before, after, changed: after.changed };
+  return {
+    kind,
+    key,
+    before,
+    after,
+    changed: after.changed,
+    statusOnly: isStatus(operation, after),
+  };
+}
+
+function isStatus({ op }: ObjectOperation, { changed }: Applied): boolean {
+  return !changed || op === 'updateStatus';
+}
+
+/** Judged by what was accepted before this transaction, wherever in it the check stands. */
+function stageCheck(check: KindCheck, { kept, recent, revision }: WriteContext): Applied {
+  kept.learn(check.kind, revision - 1);
+  demandUnchanged(check, { kept, recent, revision: revision - 1 });
+  return { object: nothing, exists: false, changed: false };
 }
 
 function stageMany(
@@ -104,6 +138,7 @@ function stageMany(
 ): WriteSet {
   const staged = new Map<string, Staged>();
   const results = operations.map((operation) => {
+    if (operation.op === 'checkKind') return stageCheck(operation, context);
     const id = `${operation.kind.kind} ${keyString(keyOfOperation(operation))}`;
     const earlier = staged.get(id);
     if (!earlier) {
@@ -114,6 +149,7 @@ function stageMany(
     const current = earlier.after.exists ? earlier.after.object : undefined;
     earlier.after = applyOperation(operation, current, stamp);
     earlier.changed ||= earlier.after.changed;
+    earlier.statusOnly &&= isStatus(operation, earlier.after);
     deepFreeze(earlier.after.object);
     return earlier.after;
   });
@@ -125,16 +161,19 @@ function stageMany(
 function encode(
   results: readonly OperationResult[],
   net: readonly Staged[],
-  { revision, at }: WriteContext,
+  { revision, at, kept }: WriteContext,
 ): WriteSet {
   const records: EncodedRecord[] = [];
   const changes: Change[] = [];
+  const touches: Touch[] = [];
   let bytes = 0;
   for (const [index, staged] of net.entries()) {
-    const { kind, key, before, after } = staged;
+    const { kind, key, before, after, statusOnly } = staged;
     const { object } = after;
     const type: ChangeType = !after.exists ? 'DELETED' : before ? 'MODIFIED' : 'ADDED';
     const { expiresAt } = object.metadata;
+    const indexed = kept.changes(kind, key, before, after.exists ? object : undefined);
+    touches.push({ kind, namespace: object.namespace, statusOnly, indexed });
     const encoded = encodeRecord({
       revision,
       index,
@@ -159,5 +198,5 @@ function encode(
     const entry = new LazyObject(key, encoded, object);
     changes.push({ kind, type, entry, before, predecessor: before, size });
   }
-  return { revision, results, records, changes, bytes };
+  return { revision, results, records, changes, touches, bytes };
 }

@@ -1,4 +1,5 @@
 import { guardedWriteTests } from './guarded-writes.js';
+import { kindCheckTests } from './kind-checks.js';
 import { readAndWriteTests } from './read-and-write.js';
 import type { StoreConformanceOptions } from './subject.js';
 import { watchTests } from './watch.js';
@@ -21,8 +22,9 @@ import { watchTests } from './watch.js';
 export function storeConformance(options: StoreConformanceOptions): void {
   const { name, capabilities, subject, runner } = options;
   runner.describe(`store conformance: ${name}`, () => {
-    for (const test of [...readAndWriteTests, ...guardedWriteTests, ...watchTests]) {
-      const claimed = { embedded: true, ...capabilities };
+    const tests = [...readAndWriteTests, ...guardedWriteTests, ...kindCheckTests, ...watchTests];
+    for (const test of tests) {
+      const claimed = { embedded: true, kindChecks: true, ...capabilities };
       if (test.needs?.some((capability) => !claimed[capability])) continue;
       runner.it(test.name, async () => {
         const made = await subject();

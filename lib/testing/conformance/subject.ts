@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { hasCode, type StatusCode } from '../../base/index.js';
-import { type ApiObject, defineKind, type WatchBatch } from '../../object/index.js';
+import { type ApiObject, kindOf, type WatchBatch } from '../../object/index.js';
 import type { ObjectStore, Operation, WatchOptions, WatchStart } from '../../store/index.js';
 
 /** Where a suite declares its tests; mocha, node:test and vitest all fit. */
@@ -28,6 +28,8 @@ export interface StoreCapabilities {
    * promise resolves, not while the answer is still on its way. Default true.
    */
   readonly embedded?: boolean;
+  /** The store judges `checkKind` and lists by index. Default true. */
+  readonly kindChecks?: boolean;
 }
 
 /** What {@link storeConformance} runs on. */
@@ -54,21 +56,29 @@ export interface Thing extends ApiObject {
   readonly seen?: number;
 }
 
-/** Its kind. */
-export const things = defineKind<Thing>({
+/** Its kind. A thing of a negative value can't be indexed. */
+export const things = kindOf<Thing>()({
   kind: 'Thing',
   plural: 'things',
   scope: 'Namespaced',
   statusFields: ['seen'],
   initialStatus: { seen: 0 },
+  indexes: {
+    value: ({ value = 0 }) => {
+      if (value < 0) throw new RangeError('negative');
+      return [String(value)];
+    },
+    seen: ({ seen }) => [(seen ?? 0) > 0 ? 'yes' : 'no'],
+  },
 });
 
 /** A second kind, to see that kinds do not mix. */
-export const others = defineKind<Thing>({
+export const others = kindOf<Thing>()({
   kind: 'Other',
   plural: 'others',
   scope: 'Namespaced',
-  statusFields: [],
+  statusFields: ['seen'],
+  rarelyWritten: true,
 });
 
 /** The key of a thing. */

@@ -1,0 +1,59 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { RecentChanges, type Touch } from './recent-changes.js';
+
+const touch = (namespace: string): Touch => ({
+  kind: 'Thing',
+  namespace,
+  statusOnly: false,
+  indexed: [],
+});
+const values = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+
+describe('recent changes', () => {
+  it('never miss a change, whatever was forgotten, and refuse without one only what is older than that', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom(...values), { maxLength: 60 }),
+        fc.integer({ min: 2, max: 6 }),
+        (written, bound) => {
+          const start = 10;
+          const recent = new RecentChanges(start, bound);
+          const last = new Map<string, number>();
+          for (const [at, value] of written.entries()) {
+            const revision = start + 1 + at;
+            recent.note(touch(value), revision);
+            last.set(value, revision);
+            expect(recent.size).to.be.at.most(bound);
+            expect(recent.ofKind('Thing')).to.deep.equal({ revision, exact: true });
+            for (const asked of values) {
+              const told = recent.ofValue('Thing', undefined, asked);
+              const known = last.get(asked) ?? start;
+              if (told.exact) expect(told.revision).to.equal(known);
+              else expect(told.revision).to.be.at.least(known);
+              // As many values as fit in half of the bound are always known.
+              const since = new Set(written.slice(last.get(asked) ? known - start - 1 : 0, at + 1));
+              if (last.has(asked) && since.size <= bound / 2) expect(told.exact).to.equal(true);
+            }
+          }
+        },
+      ),
+    );
+  });
+
+  it('are bounded in characters too', () => {
+    const recent = new RecentChanges(0, 1_000, 4_000);
+    for (let n = 1; n <= 100; n += 1) recent.note(touch(`${n} ${'x'.repeat(500)}`), n);
+    expect(recent.size).to.be.at.most(8);
+    expect(recent.ofValue('Thing', undefined, 'y').revision).to.be.within(90, 100);
+  });
+
+  it('of another life are not known: what was read before the store was opened is refused', () => {
+    const recent = new RecentChanges(7);
+    expect(recent.ofKind('Thing')).to.deep.equal({ revision: 7, exact: false });
+    recent.note(touch('a'), 9);
+    recent.reset(8);
+    expect(recent.ofKind('Thing')).to.deep.equal({ revision: 8, exact: false });
+    expect(recent.ofValue('Thing', undefined, 'a')).to.deep.equal({ revision: 8, exact: false });
+  });
+});
