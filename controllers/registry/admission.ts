@@ -1,11 +1,12 @@
 import type { FieldViolation } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
-import type { Registry, RegistryAuth } from '../kinds/index.js';
+import { registries, type Registry, type RegistryAuth } from '../kinds/index.js';
 import {
   maskParameters,
   parseReference,
   referenceViolations,
   sealParameters,
+  storedParameters,
 } from '../secret/index.js';
 import type { Sealer } from '../secret/index.js';
 
@@ -55,15 +56,13 @@ function shorthandViolations(auth: RegistryAuth): readonly FieldViolation[] {
 /** Rules of registries: credentials are references or sealed literals, and never answered. */
 export function registryRules(sealer: Sealer): AdmissionRules<Registry> {
   return {
-    prepare(_context, object, before) {
-      if (!object.auth) return Promise.resolve(object);
-      const sealed = sealParameters(
-        sealer,
-        values(object.auth),
-        [...confidential],
-        values(before?.auth),
+    async prepare(context, object, before) {
+      if (!object.auth) return object;
+      const stored = await storedParameters(context, registries, before, ({ auth }) =>
+        values(auth),
       );
-      return Promise.resolve({ ...object, auth: { ...object.auth, ...sealed } });
+      const sealed = sealParameters(sealer, values(object.auth), [...confidential], stored);
+      return { ...object, auth: { ...object.auth, ...sealed } };
     },
     async validate(context, object) {
       if (!object.auth) return [];

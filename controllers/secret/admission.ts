@@ -1,7 +1,7 @@
 import { type FieldViolation, invalid, jsonEqual } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
 import { dataViolations } from '../data-map.js';
-import type { Secret } from '../kinds/index.js';
+import { type Secret, secrets } from '../kinds/index.js';
 import { neededByDeletions } from './deletion-need.js';
 import { isSealed, mask, type Sealer } from './sealer.js';
 
@@ -35,30 +35,28 @@ function sealedViolations(data: Readonly<Record<string, string>>): readonly Fiel
 /** Rules of secrets: values are sealed before they reach the store, and masked in every answer. */
 export function secretRules(sealer: Sealer): AdmissionRules<Secret> {
   return {
-    prepare(_context, object, before) {
+    async prepare(context, object, before) {
       const given = object.data ?? {};
       const violations = [...dataViolations(given), ...sealedViolations(given)];
       if (violations.length > 0) throw invalid(violations);
       const stored = before ? openSecret(sealer, before) : {};
+      const masked = Object.values(given).every((value) => value === mask);
       const data = Object.fromEntries(
         Object.entries(given).map(([key, value]) => [
           key,
           value === mask ? (stored[key] ?? value) : value,
         ]),
       );
-      // Unchanged values keep their ciphertext, so that writing the same again changes nothing.
-      if (before && jsonEqual(data, stored))
-        return Promise.resolve({
-          ...object,
-          data: before.data ?? {},
-          version: before.version ?? 1,
-        });
+      // Unchanged values keep their ciphertext, so that writing the same again changes nothing. Whether a
+      // value is the stored one is for those to know who may read it.
+      if (before && jsonEqual(data, stored) && (masked || (await context.reveals(secrets, before))))
+        return { ...object, data: before.data ?? {}, version: before.version ?? 1 };
       const version = (before?.version ?? 0) + 1;
       const place = { namespace: object.namespace, name: object.name, version };
       const sealed = Object.fromEntries(
         Object.entries(data).map(([key, value]) => [key, sealer.seal(value, placeOf(place, key))]),
       );
-      return Promise.resolve({ ...object, data: sealed, version });
+      return { ...object, data: sealed, version };
     },
     neededWhileTerminating: neededByDeletions,
     present(secret, reveal) {

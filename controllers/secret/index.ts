@@ -6,6 +6,8 @@ export {
   parameterResolver,
   referenceViolations,
   sealParameters,
+  type StoredParameters,
+  storedParameters,
 } from './parameters.js';
 export { parseReference, referencedSecrets } from './reference.js';
 export { keyVerbs } from './verbs.js';

@@ -1,4 +1,4 @@
-import type { FieldViolation, Lister } from 'kedge';
+import type { ApiObject, FieldViolation, Kind, Lister } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
 import { DriverError, type Parameters } from '@kedge/driver-sdk';
 import type { Secret } from '../kinds/index.js';
@@ -51,21 +51,43 @@ export function literalPlace(key: string): string {
   return `parameter/${key}`;
 }
 
-/** Parameters with sensitive literals sealed; a mask keeps the stored value. */
+/** Parameters as they are stored, when others are written over them. */
+export interface StoredParameters {
+  readonly parameters: Parameters | undefined;
+  /** Whether the writer may know what is sealed. */
+  readonly reveals: boolean;
+}
+
+/** What is stored of `object`, for {@link sealParameters}. */
+export async function storedParameters<T extends ApiObject>(
+  context: AdmissionContext,
+  kind: Kind<T>,
+  object: T | undefined,
+  parametersOf: (object: T) => Parameters | undefined,
+): Promise<StoredParameters | undefined> {
+  if (!object) return undefined;
+  return { parameters: parametersOf(object), reveals: await context.reveals(kind, object) };
+}
+
+/**
+ * Parameters with sensitive literals sealed. A mask keeps the stored value. A literal that is the stored
+ * value is sealed anew, unless the writer may know that it is.
+ */
 export function sealParameters(
   sealer: Sealer,
   parameters: Parameters | undefined,
   sensitive: readonly string[],
-  before: Parameters | undefined,
+  before: StoredParameters | undefined,
 ): Parameters | undefined {
   if (!parameters) return undefined;
   return Object.fromEntries(
     Object.entries(parameters).map(([key, value]) => {
       if (!sensitive.includes(key) || value.startsWith('secret:')) return [key, value];
-      const stored = before?.[key];
+      const stored = before?.parameters?.[key];
       if (stored !== undefined && isSealed(stored)) {
         if (value === mask || value === stored) return [key, stored];
-        if (sealer.open(stored, literalPlace(key)) === value) return [key, stored];
+        const same = before?.reveals && sealer.open(stored, literalPlace(key)) === value;
+        if (same) return [key, stored];
       }
       // A copy of a stored one, such as a restore makes, stays as it is.
       if (isSealed(value) && opens(sealer, value, key)) return [key, value];

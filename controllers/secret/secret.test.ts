@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import type { ApiObject, Lister } from 'kedge';
+import { type ApiObject, type Lister, StatusError } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
 import type { Secret } from '../kinds/index.js';
 import { openSecret, placeOf, secretRules } from './admission.js';
@@ -9,7 +9,13 @@ import { parseReference } from './reference.js';
 import { isSealed, mask, sealedBody, Sealer } from './sealer.js';
 
 const sealer = new Sealer(randomBytes(32));
-const context = {} as AdmissionContext;
+const context = { reveals: () => Promise.resolve(true) } as unknown as AdmissionContext;
+const blind = { reveals: () => Promise.resolve(false) } as unknown as AdmissionContext;
+const codeOf = (call: Promise<unknown>): Promise<string> =>
+  call.then(
+    () => 'OK',
+    (error: unknown) => StatusError.from(error).code,
+  );
 const metadata: ApiObject['metadata'] = {
   uid: 'u',
   resourceVersion: '1',
@@ -86,9 +92,27 @@ describe('secret admission', () => {
     expect(openSecret(sealer, changed)).to.deep.equal({ a: '1', b: '3' });
   });
 
-  it('refuses bad keys, oversize data and values that look sealed', () => {
+  it('any value given by a writer who may not read it is another version, right or wrong', async () => {
+    const before = await rules.prepare!(context, secret({ a: '1', b: '2' }), undefined);
+    for (const data of [
+      { a: '1', b: '2' },
+      { a: mask, b: '2' },
+      { a: mask, b: '3' },
+    ]) {
+      const after = await rules.prepare!(blind, secret(data), before);
+      expect(after.version).to.equal(2);
+      expect(Object.keys(after.data!)).to.deep.equal(['a', 'b']);
+      for (const key of ['a', 'b']) expect(after.data![key]).to.not.equal(before.data![key]);
+    }
+    const kept = await rules.prepare!(blind, secret({ a: mask, b: mask }), before);
+    expect([kept.version, kept.data]).to.deep.equal([1, before.data]);
+  });
+
+  it('refuses bad keys, oversize data and values that look sealed', async () => {
     for (const data of [{ 'a/b': 'x' }, { a: 'x'.repeat(1_100_000) }, { a: sealer.seal('x', 'y') }])
-      expect(() => rules.prepare!(context, secret(data), undefined)).to.throw();
+      expect(await codeOf(rules.prepare!(context, secret(data), undefined))).to.equal(
+        'InvalidArgument',
+      );
   });
 });
 
@@ -135,8 +159,14 @@ describe('secret references', () => {
     );
     expect(isSealed(sealed!.apiToken!)).to.equal(true);
     expect(maskParameters(sealed)).to.deep.equal({ apiToken: mask, region: 'x' });
-    const again = sealParameters(sealer, { apiToken: mask, region: 'x' }, ['apiToken'], sealed);
-    expect(again).to.deep.equal(sealed);
+    const over = (value: string, reveals: boolean) =>
+      sealParameters(sealer, { apiToken: value, region: 'x' }, ['apiToken'], {
+        parameters: sealed,
+        reveals,
+      });
+    for (const reveals of [true, false]) expect(over(mask, reveals)).to.deep.equal(sealed);
+    expect(over('t0p', true)).to.deep.equal(sealed);
+    expect(over('t0p', false)!.apiToken).to.not.equal(sealed!.apiToken);
     const resolver = parameterResolver(
       { get: () => undefined } as unknown as Lister<Secret>,
       sealer,

@@ -4,6 +4,7 @@ import type { DriverRegistry } from '@kedge/driver-sdk';
 import {
   type ClaimTemplate,
   type Service,
+  services,
   templateVolumeName,
   type Volume,
   type VolumeMount,
@@ -13,6 +14,8 @@ import {
   referenceViolations,
   type Sealer,
   sealParameters,
+  type StoredParameters,
+  storedParameters,
   maskParameters,
 } from '../secret/index.js';
 import { classNamed } from '../storage-class/index.js';
@@ -88,7 +91,13 @@ class ServiceRules {
     const mounts = await Promise.all(
       (object.volumes ?? []).map(async (mount) => {
         if (!mount.claimTemplate) return mount;
-        const stored = before?.volumes?.find((m) => m.name === mount.name)?.claimTemplate;
+        const stored = await storedParameters(
+          context,
+          services,
+          before,
+          (service) =>
+            service.volumes?.find((m) => m.name === mount.name)?.claimTemplate?.parameters,
+        );
         return {
           ...mount,
           claimTemplate: await this.#prepareTemplate(context, mount.claimTemplate, stored),
@@ -110,7 +119,7 @@ class ServiceRules {
   async #prepareTemplate(
     context: AdmissionContext,
     template: ClaimTemplate,
-    before: ClaimTemplate | undefined,
+    stored: StoredParameters | undefined,
   ): Promise<ClaimTemplate> {
     const named = template.storageClassName;
     const storageClassName = await classNameOf(context, named, this.#options.defaultStorageClass);
@@ -118,7 +127,7 @@ class ServiceRules {
     const driver = storageClass && (await this.#options.drivers.get(storageClass.driver));
     const sensitive = driver?.capabilities().sensitiveParameters ?? [];
     const { sealer } = this.#options;
-    const parameters = sealParameters(sealer, template.parameters, sensitive, before?.parameters);
+    const parameters = sealParameters(sealer, template.parameters, sensitive, stored);
     return { ...template, storageClassName, ...(parameters ? { parameters } : {}) };
   }
 

@@ -7,6 +7,7 @@ import {
   referenceViolations,
   type Sealer,
   sealParameters,
+  storedParameters,
 } from '../secret/index.js';
 
 /** What the rules of classes look at. */
@@ -47,10 +48,11 @@ function topologyViolations({ allowedTopologies = [] }: StorageClass): FieldViol
 export function storageClassRules(options: StorageClassRuleOptions): AdmissionRules<StorageClass> {
   const { drivers, sealer } = options;
   return {
-    async prepare(_context, object, before) {
+    async prepare(context, object, before) {
       const driver = await drivers.get(object.driver);
       const sensitive = driver?.capabilities().sensitiveParameters ?? [];
-      const parameters = sealParameters(sealer, object.parameters, sensitive, before?.parameters);
+      const stored = await storedParameters(context, storageClasses, before, (c) => c.parameters);
+      const parameters = sealParameters(sealer, object.parameters, sensitive, stored);
       return {
         ...object,
         ...(parameters ? { parameters } : {}),

@@ -1,12 +1,19 @@
 import { failedPrecondition, type FieldViolation, invalid, notFound, parseQuantity } from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
 import type { Driver, DriverRegistry } from '@kedge/driver-sdk';
-import { snapshots, sourceSnapshot, type StorageClass, type Volume } from '../kinds/index.js';
+import {
+  snapshots,
+  sourceSnapshot,
+  type StorageClass,
+  type Volume,
+  volumes,
+} from '../kinds/index.js';
 import {
   maskParameters,
   referenceViolations,
   type Sealer,
   sealParameters,
+  storedParameters,
 } from '../secret/index.js';
 import { classNamed, defaultClassName } from '../storage-class/index.js';
 
@@ -165,7 +172,8 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
       const storageClass = await classNamed(context, storageClassName);
       const driver = storageClass && (await drivers.get(storageClass.driver));
       const sensitive = driver?.capabilities().sensitiveParameters ?? [];
-      const parameters = sealParameters(sealer, object.parameters, sensitive, before?.parameters);
+      const stored = await storedParameters(context, volumes, before, (v) => v.parameters);
+      const parameters = sealParameters(sealer, object.parameters, sensitive, stored);
       return { ...object, storageClassName, ...(parameters ? { parameters } : {}) };
     },
     async validate(context, object, before) {

@@ -11,6 +11,12 @@ export interface AdmissionContext {
   lookupAll<T extends ApiObject>(kind: Kind<T>): Promise<readonly T[]>;
   /** Whether the writer may do this too. */
   can(resource: string, verb: string, namespace: string | undefined): Promise<boolean>;
+  /**
+   * Whether the writer may read the hidden values of a stored object: it has the verb `reveal`. If not, rules
+   * must treat each value that is given for a hidden one as another value. Otherwise a write tells by its
+   * outcome whether a guess is right.
+   */
+  reveals<T extends ApiObject>(kind: Kind<T>, object: T): Promise<boolean>;
 }
 
 /** Rules of one kind, run on every write path alike: REST, gRPC, cast, custom methods. */

@@ -114,6 +114,7 @@ export class ApiServer {
     const admission = new Admission({
       store,
       authorizer,
+      objectAccess,
       schemas,
       inputs,
       served,

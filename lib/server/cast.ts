@@ -66,15 +66,27 @@ function writeRequests(options: CastOptions, request: JsonObject): readonly Writ
   });
 }
 
-/** Before any rule is judged, so that who may not write learns nothing. */
+/**
+ * Before any rule is judged, so that a caller who may not write learns nothing. One who may neither create
+ * nor update some object is refused before any object is looked up: the refusal is the same whether it exists.
+ */
 async function demandRights(
   options: CastOptions,
   identity: Identity,
   requests: readonly WriteRequest[],
 ): Promise<void> {
-  for (const { served, namespace: given, object } of requests) {
+  const { authorizer } = options;
+  const namespaceIn = ({ served, namespace }: WriteRequest): string | undefined =>
+    served.kind.scope === 'Cluster' ? undefined : (namespace ?? 'default');
+  for (const request of requests) {
+    const access = { resource: request.served.kind.plural, namespace: namespaceIn(request) };
+    if (await authorizer.can(identity, { ...access, verb: 'update' })) continue;
+    await authorizer.demand(identity, { ...access, verb: 'create' });
+  }
+  for (const request of requests) {
+    const { served, object } = request;
     const { kind } = served;
-    const namespace = kind.scope === 'Cluster' ? undefined : (given ?? 'default');
+    const namespace = namespaceIn(request);
     const key = keyFor(kind, namespace, String(object.name));
     const exists = (await options.store.get(kind, key)) !== undefined;
     const verb = exists ? 'update' : 'create';
@@ -93,6 +105,13 @@ async function cast(
   await demandRights(options, context.identity, requests);
   for (let tries = 1; ; tries += 1) {
     const writes = await admission.prepare(context.identity, requests);
+    // Others may have created or deleted since the rights were judged: what is written needs its own.
+    for (const { kind, key, before } of writes)
+      await options.authorizer.demand(context.identity, {
+        resource: kind.plural,
+        verb: before ? 'update' : 'create',
+        namespace: key.namespace,
+      });
     const results = writes.map((write) => ({
       kind: write.kind.kind,
       namespace: write.object.namespace ?? '',

@@ -25,6 +25,7 @@ import type { ObjectStore, Operation } from '../store/index.js';
 import type { AdmissionContext, ServedKind } from './admission.js';
 import type { AccessControl, Identity } from './auth/index.js';
 import type { InputSchemas } from './input.js';
+import type { ObjectAccess } from './object-access.js';
 
 /** A write that a client asks for. */
 export interface WriteRequest {
@@ -51,6 +52,7 @@ export interface PreparedWrite {
 export interface AdmissionOptions {
   readonly store: ObjectStore;
   readonly authorizer: AccessControl;
+  readonly objectAccess: ObjectAccess | undefined;
   readonly schemas: SchemaRegistry;
   readonly inputs: InputSchemas;
   readonly served: ReadonlyMap<string, ServedKind>;
@@ -312,7 +314,7 @@ export class Admission {
   }
 
   #context(identity: Identity, staged: Staged): AdmissionContext {
-    const { store, authorizer } = this.#options;
+    const { store, authorizer, objectAccess } = this.#options;
     return {
       identity,
       lookup: async <T extends ApiObject>(kind: Kind<T>, key: ObjectKey) => {
@@ -330,6 +332,14 @@ export class Admission {
         return [...byKey.values()];
       },
       can: (resource, verb, namespace) => authorizer.can(identity, { resource, verb, namespace }),
+      reveals: async ({ plural: resource }, object) => {
+        const { namespace } = object;
+        const access = { resource, verb: 'reveal', namespace };
+        if (!(await authorizer.can(identity, access))) return false;
+        return (
+          (await objectAccess?.filterFor(identity)?.allows(resource, 'reveal', object)) ?? true
+        );
+      },
     };
   }
 }

@@ -1,0 +1,63 @@
+import { expect } from 'chai';
+import { StatusError } from '../base/index.js';
+import { declareKind, string } from '../object/index.js';
+import { baseDescriptors, SchemaRegistry } from '../rpc/index.js';
+import { MemoryEngine, openStore } from '../store/index.js';
+import { accessControl, type Identity } from './auth/index.js';
+import type { CallContext } from './call.js';
+import { castMethod } from './cast.js';
+import { describeKinds } from './describe-kinds.js';
+import { InputSchemas } from './input.js';
+import { mount } from './mounted-kinds.js';
+import { Admission } from './writes.js';
+
+const lamps = declareKind({
+  kind: 'Lamp',
+  plural: 'lamps',
+  scope: 'Namespaced',
+  fields: { room: string() },
+});
+
+describe('a cast', () => {
+  it('that comes after the creation of its object needs the right to update it', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    const api = describeKinds('cast.v1', [mount(lamps)]);
+    const served = new Map(api.kinds.map((kind) => [kind.kind.kind, kind]));
+    const verbs = new Set(['create']);
+    const authorizer = accessControl((_identity, { verb }) => verbs.has(verb));
+    const admission = new Admission({
+      store,
+      authorizer,
+      objectAccess: undefined,
+      schemas: api.schemas,
+      inputs: new InputSchemas(api.schemas),
+      served,
+      base: new SchemaRegistry(baseDescriptors),
+      namespaceKind: 'Namespace',
+    });
+    const demandUnnarrowed = (): void => undefined;
+    const { handler } = castMethod({ store, admission, authorizer, served, demandUnnarrowed });
+    const cast = async (room: string): Promise<string> => {
+      const object = { name: 'a', namespace: 'home', room };
+      if (handler.type !== 'unary') throw new TypeError('a cast has one answer');
+      const context = { identity: {} as Identity } as CallContext;
+      return handler.call(context, { objects: [{ kind: 'Lamp', object }] }).then(
+        () => 'OK',
+        (error: unknown) => StatusError.from(error).reason,
+      );
+    };
+    const stored = () => store.get(lamps, { namespace: 'home', name: 'a' });
+    const transact = store.transact.bind(store);
+    // Somebody else is faster, between the judgement and the commit.
+    store.transact = async (operations) => {
+      store.transact = transact;
+      await store.create(lamps, { name: 'a', namespace: 'home', room: 'hall' });
+      return transact(operations);
+    };
+    expect(await cast('attic')).to.equal('PermissionDenied');
+    expect((await stored())?.room).to.equal('hall');
+    verbs.add('update');
+    expect(await cast('attic')).to.equal('OK');
+    expect((await stored())?.room).to.equal('attic');
+  });
+});
