@@ -274,6 +274,82 @@ describe('process runtime', function () {
     expect(state).to.include({ exitCode: 137, requested: true });
   });
 
+  it('asks to end without waiting, once, and kills when the grace is over', async () => {
+    await runtime.start(spec('trap "echo asked" TERM; echo up; while :; do sleep 0.1; done'));
+    await eventually('the trap', async () => (await output()).includes('up'));
+    const first = await runtime.requestStop(id, 60_000);
+    expect(first).to.include({ type: 'stopping' });
+    await eventually('the signal', async () => (await output()).includes('asked'));
+    await runtime.requestStop(id, 60_000);
+    expect((await output()).match(/asked/g)).to.have.length(1);
+    const told = new Promise<string>((resolve) => runtime.onChange(resolve));
+    await runtime.requestStop(id, 0);
+    expect(await told).to.equal(id);
+    expect(await runtime.requestStop(id, 0)).to.deep.equal({ type: 'gone' });
+  });
+
+  it('a grace goes on where an earlier daemon began it', async () => {
+    await runtime.start(spec('trap "" TERM; echo up; while :; do sleep 0.1; done'));
+    await eventually('the trap', async () => (await output()).includes('up'));
+    await runtime.requestStop(id, 60_000);
+    const minuteAgo = String(systemClock.now() - 60_000);
+    await writeFile(join(base, 'data/instances', id, 'run-1/stop-requested'), minuteAgo);
+    runtime.close();
+    runtime = make();
+    await runtime.requestStop(id, 60_000);
+    expect(await ended()).to.include({ exitCode: 137, requested: true });
+  });
+
+  describe('with a supervisor that does not work', () => {
+    const broken = async (script: string): Promise<void> => {
+      const supervisor = join(base, 'supervise.sh');
+      await writeFile(supervisor, script);
+      runtime = new ProcessRuntime({
+        directory: join(base, 'data/instances'),
+        hiddenDirectories: [],
+        clock: systemClock,
+        supervisor,
+        startTimeoutMs: 400,
+      });
+    };
+    const failed = () =>
+      eventually('the failure', async () => {
+        const state = await runtime.observe(id);
+        return state.state === 'startFailed' ? state : undefined;
+      });
+
+    it('a start fails with the last line of the log, also for a later daemon', async () => {
+      await mkdir(join(base, 'data/instances', id), { recursive: true });
+      await writeFile(runtime.logFile(id), 'a line of an earlier run\n');
+      await broken('echo first; echo no space left on device >&2; exit 4');
+      await runtime.start(spec('true'));
+      const { message, run } = await failed();
+      expect(run).to.equal(1);
+      expect(message).to.equal(
+        'its supervisor ended with exit code 4 before it started it: no space left on device',
+      );
+      runtime = make();
+      expect(await runtime.observe(id)).to.include({ state: 'startFailed', message });
+      await runtime.start(spec('echo second run'));
+      expect((await ended()).run).to.equal(2);
+    });
+
+    it('a run that nobody claims in time is given up, and told', async () => {
+      await broken('sleep 2');
+      const told = new Promise<string>((resolve) => runtime.onChange(resolve));
+      await runtime.start(spec('true'));
+      expect((await runtime.observe(id)).state).to.equal('starting');
+      expect(await told).to.equal(id);
+      expect((await failed()).message).to.equal('its supervisor did not start it within 0 s');
+    });
+
+    it('a supervisor that dies behind its claim is no start either', async () => {
+      await broken('mkdir "$1/claimed"; echo "$$ 1" >"$1/claimed/supervisor"; exit 1');
+      await runtime.start(spec('true'));
+      expect((await failed()).message).to.contain('ended with exit code 1');
+    });
+  });
+
   it('a run that nobody claimed was never started, and a late supervisor will not start it', async () => {
     await mkdir(join(base, 'data/instances', id, 'run-1'), { recursive: true });
     expect((await runtime.observe(id)).state).to.equal('absent');

@@ -20,7 +20,6 @@ import { agentFinalizer } from '../instance/index.js';
 import {
   configmaps,
   type Instance,
-  type InstanceMount,
   type InstancePhase,
   instances,
   secrets,
@@ -31,11 +30,12 @@ import { RetryGate } from '../retry-gate.js';
 import type { Sealer } from '../secret/index.js';
 import { mountedVolumes, usedData } from '../service/index.js';
 import type { DataFiles } from './data-files.js';
-import { InstanceNotes, inputsReason, told } from './instance-notes.js';
+import { InstanceNotes, told } from './instance-notes.js';
 import { decideRestart, wasHealthy } from './restart.js';
-import type { Runtime, WorkloadSpec, WorkloadState } from './runtime.js';
+import type { Runtime, WorkloadState } from './runtime.js';
 import { claimOf, type VolumeManager } from './volume-manager.js';
 import { WorkloadInputs } from './workload-inputs.js';
+import { checkMs, WorkloadStarts } from './workload-starts.js';
 
 /** Ports of the agent. */
 export interface AgentOptions {
@@ -52,10 +52,12 @@ export interface AgentOptions {
   readonly logger: Logger;
 }
 
-/** Running workloads are looked at this often, beside being told of their exit. */
-const checkMs = 30_000;
 const defaultGraceSeconds = 30;
 const backoff = { baseMs: 500, maxMs: 60_000, jitter: 0.2 };
+
+function graceMsOf({ template }: Instance): number {
+  return (template.terminationGracePeriodSeconds ?? defaultGraceSeconds) * 1_000;
+}
 
 /** Keys of those that hold a volume on a node, by its own account: they may be gone. */
 function holdersOf(volume: Volume, node: string): readonly { namespace: string; name: string }[] {
@@ -72,7 +74,7 @@ export class Agent implements Runnable {
   readonly name = 'agent';
   readonly #options: AgentOptions;
   readonly #controller: Controller;
-  readonly #gate: RetryGate;
+  readonly #starts: WorkloadStarts;
   readonly #notes: InstanceNotes;
   readonly #inputs: WorkloadInputs;
   /** Short runs in a row by instance uid. */
@@ -81,7 +83,6 @@ export class Agent implements Runnable {
   constructor(options: AgentOptions) {
     this.#options = options;
     const { manager, clock, random, logger } = options;
-    this.#gate = new RetryGate(clock, random, backoff);
     this.#notes = new InstanceNotes(options);
     const sources = {
       secrets: manager.informer(secrets).lister,
@@ -89,6 +90,12 @@ export class Agent implements Runnable {
       sealer: options.sealer,
     };
     this.#inputs = new WorkloadInputs(sources, options.dataFiles, logger);
+    this.#starts = new WorkloadStarts({
+      volumeManager: options.volumeManager,
+      notes: this.#notes,
+      inputs: this.#inputs,
+      gate: new RetryGate(clock, random, backoff),
+    });
     const informer = manager.informer(instances);
     informer.addIndex('volume', mountedVolumes);
     informer.addIndex('data', ({ namespace, template }) =>
@@ -178,8 +185,7 @@ export class Agent implements Runnable {
   }
 
   async #stopWorkload(instance: Instance, budgetMs: number): Promise<void> {
-    const seconds = instance.template.terminationGracePeriodSeconds ?? defaultGraceSeconds;
-    const graceMs = Math.min(seconds * 1_000, budgetMs);
+    const graceMs = Math.min(graceMsOf(instance), budgetMs);
     await this.#runtimeOf(instance)?.stop(instance.metadata.uid, graceMs);
   }
 
@@ -203,14 +209,16 @@ export class Agent implements Runnable {
       case 'starting':
         return requeueAfter(500);
       case 'running':
-        await this.#noteRunning(instance, state, instance.mounts ?? []);
+        await this.#starts.running(instance, state, instance.mounts ?? []);
         await runtime.rotateLog(instance.metadata.uid);
         await this.#options.volumeManager.growPending(claimOf(instance));
         return requeueAfter(checkMs);
       case 'exited':
-        return (await this.#afterExit(instance, state)) ?? this.#start(instance, runtime);
+        return (await this.#afterExit(instance, state)) ?? this.#starts.start(instance, runtime);
+      case 'startFailed':
+        return this.#starts.failed(instance, runtime, state);
       case 'absent':
-        return this.#start(instance, runtime);
+        return this.#starts.start(instance, runtime);
     }
   }
 
@@ -263,88 +271,27 @@ export class Agent implements Runnable {
     return decision.type === 'restart' ? requeueAfter(waitMs) : done();
   }
 
-  async #start(instance: Instance, runtime: Runtime): Promise<Result> {
-    const { uid, generation } = instance.metadata;
-    const leftMs = this.#gate.leftMs(uid, String(generation));
-    if (leftMs > 0) return requeueAfter(leftMs);
-    const mounts: InstanceMount[] = [];
-    const { volumeManager } = this.#options;
-    const outcomes = await Promise.all(
-      (instance.template.volumes ?? []).map((mount) => volumeManager.ensure(instance, mount)),
-    );
-    for (const outcome of outcomes) {
-      if (outcome.type === 'mounted') {
-        mounts.push(outcome.mount);
-        continue;
-      }
-      const { reason, message } = outcome;
-      await this.#notes.note(
-        instance,
-        'Pending',
-        [told('VolumesReady', false, reason, message), told('Ready', false, reason, message)],
-        { failureMessage: outcome.retry ? message : '' },
-      );
-      if (!outcome.retry) return done();
-      return requeueAfter(this.#gate.failed(uid, String(generation)));
-    }
-    const inputs = await this.#inputs.of(instance);
-    const volumesReady = told('VolumesReady', true, 'Mounted', `${mounts.length} volumes mounted`);
-    if (inputs.type !== 'ready') {
-      const { type, message } = inputs;
-      await this.#notes.note(instance, 'Pending', [
-        volumesReady,
-        told('ContainersReady', false, inputsReason[type], message),
-        told('Ready', false, inputsReason[type], message),
-      ]);
-      return type === 'missing' ? done() : requeueAfter(this.#gate.failed(uid, String(generation)));
-    }
-    const starting = told('Ready', false, 'Starting', 'the workload is being started');
-    await this.#notes.note(instance, 'Starting', [volumesReady, starting], { mounts });
-    const { template } = instance;
-    const spec: WorkloadSpec = {
-      id: uid,
-      command: [...(template.command ?? []), ...(template.args ?? [])],
-      env: inputs.env,
-      workingDir: template.workingDir || '/',
-      mounts: [
-        ...mounts.map((m) => ({ source: m.source, target: m.mountPath, readOnly: m.readOnly })),
-        ...inputs.mounts,
-      ],
-    };
-    try {
-      await runtime.start(spec);
-    } catch (error) {
-      const message = `can't be started: ${messageOf(error)}`;
-      await this.#notes.note(
-        instance,
-        'Failed',
-        [
-          told('ContainersReady', false, 'StartFailed', message),
-          told('Ready', false, 'StartFailed', message),
-        ],
-        { failureMessage: message },
-      );
-      return requeueAfter(this.#gate.failed(uid, String(generation)));
-    }
-    this.#gate.clear(uid);
-    const state = await runtime.observe(uid);
-    if (state.state === 'running') await this.#noteRunning(instance, state, mounts);
-    return requeueAfter(state.state === 'running' ? checkMs : 100);
-  }
-
-  async #noteRunning(
-    instance: Instance,
-    state: Extract<WorkloadState, { state: 'running' }>,
-    mounts: readonly InstanceMount[],
-  ): Promise<void> {
-    await this.#notes.running(instance, state, mounts, await this.#inputs.follow(instance));
-  }
-
-  /** Stop, unmount, detach, forget; the finalizer goes last. */
+  /**
+   * Stop, unmount, detach, forget; the finalizer goes last. No step waits for its end: that is told, or
+   * asked for after a while, so that workloads that take their time hold up no other.
+   */
   async #tearDown(instance: Instance): Promise<Result> {
     if (!(instance.metadata.finalizers ?? []).includes(agentFinalizer)) return done();
     const { uid } = instance.metadata;
-    await this.#stopWorkload(instance, Number.MAX_SAFE_INTEGER);
+    const runtime = this.#runtimeOf(instance);
+    try {
+      const stopping = await runtime?.requestStop(uid, graceMsOf(instance));
+      if (stopping?.type === 'stopping') {
+        const message = `asked to end; killed after ${graceMsOf(instance) / 1_000} s`;
+        await this.#notes.stopping(instance, told('Ready', false, 'Stopping', message));
+        return requeueAfter(stopping.checkInMs);
+      }
+    } catch (error) {
+      const message = messageOf(error);
+      const condition = told('Ready', false, 'StopFailed', message);
+      await this.#notes.stopping(instance, condition, { failureMessage: message });
+      return retry(error);
+    }
     try {
       if (!(await this.#options.volumeManager.letGo(claimOf(instance)))) {
         const message = 'its volumes are being detached';
@@ -358,10 +305,10 @@ export class Agent implements Runnable {
       });
       return retry(error);
     }
-    await this.#runtimeOf(instance)?.remove(uid);
+    await runtime?.remove(uid);
     await this.#inputs.remove(instance);
     this.#crashes.delete(uid);
-    this.#gate.clear(uid);
+    this.#starts.forget(uid);
     await removeFinalizer(this.#options.store, instances, instance, agentFinalizer);
     return done();
   }

@@ -7,6 +7,12 @@ export { Agent, type AgentOptions } from './agent.js';
 export { DataFiles, dataFilesDirectory } from './data-files.js';
 export type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from './exec.js';
 export { ProcessRuntime, type ProcessRuntimeOptions } from './process/process-runtime.js';
-export type { Availability, Runtime, WorkloadSpec, WorkloadState } from './runtime.js';
+export type {
+  Availability,
+  Runtime,
+  StopProgress,
+  WorkloadSpec,
+  WorkloadState,
+} from './runtime.js';
 export { UsedParameters, type UsedParametersOptions } from './used-parameters.js';
 export { claimOf, VolumeManager, type VolumeManagerOptions } from './volume-manager.js';

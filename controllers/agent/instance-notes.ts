@@ -57,6 +57,11 @@ export class InstanceNotes {
     });
   }
 
+  /** The phase is left as it is: a workload that was asked to end still runs. */
+  stopping(instance: Instance, condition: Told, more: StatusUpdate<Instance> = {}): Promise<void> {
+    return this.note(instance, instance.status ?? 'Pending', [condition], more);
+  }
+
   /** @param files undefined when the workload mounts no secrets and configmaps */
   running(
     instance: Instance,

@@ -21,6 +21,8 @@ export interface WorkloadSpec {
 export type WorkloadState =
   | { readonly state: 'absent' }
   | { readonly state: 'starting'; readonly run: number }
+  /** Nothing of this run was started, and nothing will be. */
+  | { readonly state: 'startFailed'; readonly run: number; readonly message: string }
   | {
       readonly state: 'running';
       readonly run: number;
@@ -39,6 +41,12 @@ export type WorkloadState =
       readonly requested: boolean;
     };
 
+/** How far a stop is. */
+export type StopProgress =
+  | { readonly type: 'gone' }
+  /** Its end is told to the listener; it is to be asked again at the latest after `checkInMs`. */
+  | { readonly type: 'stopping'; readonly checkInMs: number };
+
 /** Whether a runtime can be used on this node. */
 export type Availability =
   | { readonly available: true }
@@ -48,10 +56,20 @@ export type Availability =
 export interface Runtime {
   readonly name: string;
   availability(): Promise<Availability>;
-  /** Starts a new run unless one is starting or running. */
+  /**
+   * Starts a new run unless one is starting or running. Resolves soon, also when the start goes on:
+   * {@link observe} tells its outcome then, and the listener that there is one.
+   * @throws Error when no process can be made of the command
+   */
   start(spec: WorkloadSpec): Promise<void>;
   observe(id: string): Promise<WorkloadState>;
-  /** Asks the workload to end, and ends it after `graceMs`. Resolves when it is gone. */
+  /**
+   * Asks the workload to end, once; `graceMs` after the first request, also of an earlier life of the
+   * daemon, it is killed by the request that comes then. Waits for nothing.
+   * @throws Error when it survives being killed
+   */
+  requestStop(id: string, graceMs: number): Promise<StopProgress>;
+  /** As {@link requestStop}, again and again until it is gone: for a shutdown, never for a reconcile. */
   stop(id: string, graceMs: number): Promise<void>;
   /** Forgets a workload that is gone: its runs and its log. */
   remove(id: string): Promise<void>;

@@ -318,4 +318,29 @@ describe('workloads through the API of a running daemon', function () {
     const none = await daemon.rest('GET', `${base}/logs/lines-0?after=nonsense`);
     expect(none.status).to.equal(400);
   });
+
+  it('64 workloads that ignore SIGTERM delay nobody, and are killed when their time is over', async () => {
+    const graceSeconds = 15;
+    await daemon.ok('POST', `${base}/services`, {
+      name: 'deaf',
+      runtime: 'process',
+      scale: 64,
+      terminationGracePeriodSeconds: graceSeconds,
+      command: ['/bin/sh', '-c', 'trap "" TERM; while :; do sleep 60; done'],
+    });
+    const deaf = async () =>
+      (await daemon.list(`${base}/instances`)).filter((i) => i.service === 'deaf');
+    await eventually(
+      '64 of them',
+      async () => (await deaf()).filter((i) => i.status === 'Running').length === 64,
+      40_000,
+    );
+    const deletedAt = performance.now();
+    await daemon.ok('DELETE', `${base}/services/deaf`);
+    await start('beside', 'sleep 600');
+    const tookMs = performance.now() - deletedAt;
+    expect(tookMs).to.be.below((graceSeconds * 1_000) / 2);
+    expect(await deaf()).to.have.length(64);
+    await eventually('their end', async () => (await deaf()).length === 0, 40_000);
+  }).timeout(120_000);
 });

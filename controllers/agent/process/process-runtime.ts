@@ -5,11 +5,19 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
-import type { Availability, Runtime, WorkloadSpec, WorkloadState } from '../runtime.js';
+import type {
+  Availability,
+  Runtime,
+  StopProgress,
+  WorkloadSpec,
+  WorkloadState,
+} from '../runtime.js';
 import type { ExecProcess, ExecSpec } from '../exec.js';
 import { noteSize, rotate } from './log-rotation.js';
 import { execInProcess } from './process-exec.js';
 import { isAlive, type ProcessId, readIfExists, readProcessId } from './process-table.js';
+import { abandonedBecause, settleStart, sizeOf, type SpawnedRun } from './run-start.js';
+import { StopRequests } from './stop-requests.js';
 
 const run = promisify(execFile);
 const supervisor = fileURLToPath(
@@ -17,8 +25,8 @@ const supervisor = fileURLToPath(
 );
 /** A supervisor that has claimed a run tells its workload's pid within this time. */
 const startMsMax = 10_000;
-/** A killed process is gone within this time, unless the kernel holds it. */
-const killMsMax = 5_000;
+/** A start that takes longer goes on by itself, and its outcome is told. */
+const startPatienceMs = 250;
 const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Ports of the process runtime. */
@@ -28,6 +36,10 @@ export interface ProcessRuntimeOptions {
   /** The daemon's own, which workloads do not see. */
   readonly hiddenDirectories: readonly string[];
   readonly clock: Clock;
+  /** The script that starts a workload and records its end; default: the one beside the agent. */
+  readonly supervisor?: string;
+  /** Milliseconds after which a start is given up; default 10 s. */
+  readonly startTimeoutMs?: number;
 }
 
 /** How a mount namespace is had on this host, or why it is not. */
@@ -45,16 +57,22 @@ type Mode =
 export class ProcessRuntime implements Runtime {
   readonly name = 'process';
   readonly #options: ProcessRuntimeOptions;
-  readonly #watchers = new Map<string, FSWatcher>();
+  /** By workload: where its end is expected. */
+  readonly #watchers = new Map<
+    string,
+    { readonly directory: string; readonly watcher: FSWatcher }
+  >();
   /** Commands that were started inside workloads and run. */
   readonly #commands = new Map<string, Set<ExecProcess>>();
   /** Runs whose supervisor this daemon has just spawned. */
   readonly #spawning = new Set<string>();
+  readonly #stops: StopRequests;
   #listener: (id: string) => void = () => undefined;
   #mode: Promise<Mode> | undefined;
 
   constructor(options: ProcessRuntimeOptions) {
     this.#options = options;
+    this.#stops = new StopRequests(options.clock);
   }
 
   async availability(): Promise<Availability> {
@@ -130,42 +148,54 @@ export class ProcessRuntime implements Runtime {
     await writeFile(join(directory, 'hidden'), hidden.join(''));
     this.#watch(spec.id, directory);
     this.#spawning.add(directory);
+    let run: SpawnedRun;
     try {
-      await this.#spawn(spec, directory, mode.type);
-      await this.#untilStarted(directory);
-    } finally {
+      run = await this.#spawn(spec, directory, mode.type);
+    } catch (error) {
       this.#spawning.delete(directory);
+      throw error;
     }
+    await this.#settle(spec.id, run);
+  }
+
+  /** Waits for a moment; what comes later is told to the listener. */
+  async #settle(id: string, run: SpawnedRun): Promise<void> {
+    const { clock, startTimeoutMs = startMsMax } = this.#options;
+    const patience = new AbortController();
+    let late = false;
+    const settled = settleStart(run, clock, startTimeoutMs).finally(() => {
+      this.#spawning.delete(run.directory);
+      patience.abort();
+      if (late) this.#listener(id);
+    });
+    await Promise.race([settled, sleep(clock, startPatienceMs, patience.signal)]);
+    late = true;
+    // Who is told asks the folder, and meets the same error.
+    settled.catch(() => undefined);
   }
 
   /** @throws Error when no process can be made of the command, such as one with a NUL character. */
-  async #spawn(spec: WorkloadSpec, directory: string, mode: 'root' | 'user'): Promise<void> {
-    const log = await open(this.logFile(spec.id), 'a', 0o600);
+  async #spawn(spec: WorkloadSpec, directory: string, mode: 'root' | 'user'): Promise<SpawnedRun> {
+    const logFile = this.logFile(spec.id);
+    const logOffset = await sizeOf(logFile);
+    const log = await open(logFile, 'a', 0o600);
     try {
       const args = [directory, mode, spec.workingDir, ...spec.command];
-      const child = spawn('/bin/sh', [supervisor, ...args], {
+      const child = spawn('/bin/sh', [this.#options.supervisor ?? supervisor, ...args], {
         detached: true,
         stdio: ['ignore', log.fd, log.fd],
         env: { PATH: defaultPath, ...spec.env },
         cwd: '/',
       });
+      const supervisorEnd = new Promise<number | null>((resolve) => child.once('exit', resolve));
       await new Promise<void>((resolve, reject) => {
         child.once('spawn', resolve);
         child.once('error', reject);
       });
       child.unref();
+      return { directory, logFile, logOffset, supervisorEnd };
     } finally {
       await log.close();
-    }
-  }
-
-  /** Waits until the supervisor tells the pid; a run that never starts is found out by observe. */
-  async #untilStarted(directory: string): Promise<void> {
-    const { clock } = this.#options;
-    const end = clock.monotonic() + startMsMax;
-    for (let waitMs = 5; clock.monotonic() < end; waitMs = Math.min(waitMs * 2, 100)) {
-      if ((await readIfExists(join(directory, 'pid'))) !== undefined) return;
-      await sleep(clock, waitMs);
     }
   }
 
@@ -177,7 +207,9 @@ export class ProcessRuntime implements Runtime {
     const exit = await readIfExists(join(directory, 'exit'));
     if (exit !== undefined) return this.#exited(directory, n, Number(exit.trim()));
     if (workload && (await isAlive(workload))) {
-      this.#watch(id, directory);
+      // An end before the watch is told by nobody, so it is looked for again behind it.
+      if (this.#watch(id, directory) && (await readIfExists(join(directory, 'exit'))) !== undefined)
+        return this.observe(id);
       const startedAt = (await stat(join(directory, 'pid'))).mtimeMs;
       return { state: 'running', run: n, pid: workload.pid, startedAt };
     }
@@ -201,7 +233,9 @@ export class ProcessRuntime implements Runtime {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
-    if ((await readIfExists(join(claimed, 'abandoned'))) !== undefined) return { state: 'absent' };
+    const message = await abandonedBecause(directory);
+    if (message === '') return { state: 'absent' };
+    if (message !== undefined) return { state: 'startFailed', run: n, message };
     const keeper = await readProcessId(join(claimed, 'supervisor'));
     const claimedAt = (await stat(claimed)).mtimeMs;
     const young = !keeper && this.#options.clock.now() - claimedAt < startMsMax;
@@ -230,26 +264,21 @@ export class ProcessRuntime implements Runtime {
     return { state: 'exited', run: n, exitCode, startedAt, exitedAt, requested };
   }
 
-  async stop(id: string, graceMs: number): Promise<void> {
+  async requestStop(id: string, graceMs: number): Promise<StopProgress> {
     // They hold its mounts.
     for (const command of this.#commands.get(id) ?? []) command.kill();
-    const { clock } = this.#options;
-    let state = await this.observe(id);
-    if (state.state === 'absent' || state.state === 'exited') return;
-    await writeFile(join(this.#runDirectory(id, state.run), 'stop-requested'), '');
-    const killAt = clock.monotonic() + graceMs;
-    let sent: NodeJS.Signals | undefined;
+    const state = await this.observe(id);
+    if (state.state === 'starting' || state.state === 'running')
+      return this.#stops.advance(this.#runDirectory(id, state.run), state, graceMs);
+    if (state.state !== 'absent') this.#stops.forget(this.#runDirectory(id, state.run));
+    return { type: 'gone' };
+  }
+
+  async stop(id: string, graceMs: number): Promise<void> {
     for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, 200)) {
-      state = await this.observe(id);
-      if (state.state === 'absent' || state.state === 'exited') return;
-      const wanted = clock.monotonic() >= killAt ? 'SIGKILL' : 'SIGTERM';
-      if (clock.monotonic() >= killAt + killMsMax)
-        throw new Error(`process ${state.state === 'running' ? state.pid : ''} survives SIGKILL`);
-      if (state.state === 'running' && sent !== wanted) {
-        signalGroup(state.pid, wanted);
-        sent = wanted;
-      }
-      await sleep(clock, waitMs);
+      const progress = await this.requestStop(id, graceMs);
+      if (progress.type === 'gone') return;
+      await sleep(this.#options.clock, Math.min(waitMs, progress.checkInMs));
     }
   }
 
@@ -278,28 +307,22 @@ export class ProcessRuntime implements Runtime {
     for (const id of [...this.#watchers.keys()]) this.#unwatch(id);
   }
 
-  #watch(id: string, directory: string): void {
-    if (this.#watchers.has(id)) return;
+  /** Tells of the end of a run. False when that is watched for already. */
+  #watch(id: string, directory: string): boolean {
+    if (this.#watchers.get(id)?.directory === directory) return false;
+    this.#unwatch(id);
     const watcher = watch(directory, { persistent: false }, (_event, file) => {
       if (file !== 'exit') return;
       this.#unwatch(id);
       this.#listener(id);
     });
     watcher.on('error', () => this.#unwatch(id));
-    this.#watchers.set(id, watcher);
+    this.#watchers.set(id, { directory, watcher });
+    return true;
   }
 
   #unwatch(id: string): void {
-    this.#watchers.get(id)?.close();
+    this.#watchers.get(id)?.watcher.close();
     this.#watchers.delete(id);
-  }
-}
-
-function signalGroup(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(-pid, signal);
-  } catch (error) {
-    // It ended meanwhile, which is what was wanted.
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

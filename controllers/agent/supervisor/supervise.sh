@@ -22,7 +22,11 @@ started_at() {
 }
 
 # Only one may start this run: a daemon that found it unclaimed after a crash may have given it up.
-mkdir "$directory/claimed" 2>/dev/null || exit 0
+if ! mkdir "$directory/claimed" 2>/dev/null; then
+  # Where nobody has claimed it, the second try says in the log why it can't be claimed.
+  [ -d "$directory/claimed" ] || mkdir "$directory/claimed"
+  exit 0
+fi
 echo "$$ $(started_at $$)" >"$directory/claimed/supervisor"
 
 enter=$(dirname "$0")/enter.sh

@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import {
+  findCondition,
+  Manager,
+  MemoryEngine,
+  type ObjectStore,
+  openStore,
+  seededRandom,
+  silentLogger,
+} from 'kedge';
+import { eventually, FakeClock, settle } from 'kedge/testing';
+import { agentFinalizer } from '../instance/index.js';
+import { type Instance, instances, secrets } from '../kinds/index.js';
+import { parameterResolver, Sealer } from '../secret/index.js';
+import { PlayedDriver } from '../testing/played-driver.js';
+import { PlayedRuntime } from '../testing/played-runtime.js';
+import { Agent } from './agent.js';
+import { DataFiles, dataFilesDirectory } from './data-files.js';
+import { VolumeManager } from './volume-manager.js';
+
+describe('the agent', () => {
+  let directory: string;
+  let clock: FakeClock;
+  let store: ObjectStore;
+  let manager: Manager;
+  let runtime: PlayedRuntime;
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'kedge-agent-'));
+    clock = new FakeClock();
+    const random = seededRandom(1);
+    store = await openStore({ engine: new MemoryEngine(), clock });
+    manager = new Manager({ store, clock, random });
+    runtime = new PlayedRuntime();
+    const sealer = new Sealer(randomBytes(32));
+    const common = { store, manager, clock, random, logger: silentLogger, node: 'n' };
+    const volumeManager = new VolumeManager({
+      ...common,
+      drivers: new PlayedDriver().registry(),
+      resolver: parameterResolver(manager.informer(secrets).lister, sealer),
+      mountRoot: join(directory, 'mounts'),
+      mayMount: false,
+    });
+    const dataFiles = new DataFiles(dataFilesDirectory(directory), directory);
+    const agent = new Agent({ ...common, runtimes: [runtime], volumeManager, sealer, dataFiles });
+    manager.addRunnable(agent);
+    await manager.start();
+  });
+  afterEach(async () => {
+    runtime.deaf = false;
+    const stopping = manager.stop(600_000);
+    await eventually('the stop', async () => {
+      await clock.advance(100);
+      return manager.state === 'stopped';
+    });
+    await stopping;
+    await store.close();
+    await rm(directory, { recursive: true });
+  });
+
+  const keyOf = (name: string) => ({ namespace: 'default', name });
+  const create = (name: string) =>
+    store.create(instances, {
+      ...keyOf(name),
+      service: name,
+      ordinal: 0,
+      node: 'n',
+      template: { runtime: 'process', command: ['x'], terminationGracePeriodSeconds: 20 },
+      metadata: { finalizers: [agentFinalizer] },
+    });
+  const get = (name: string): Promise<Instance | undefined> => store.get(instances, keyOf(name));
+  const readiness = async (name: string) => findCondition((await get(name))?.conditions, 'Ready');
+  const until = (name: string, status: string) =>
+    eventually(`${name} ${status}`, async () => (await get(name))?.status === status);
+
+  it('starts a workload at once while 64 others ignore that they are to end', async () => {
+    runtime.deaf = true;
+    const names = Array.from({ length: 64 }, (_, n) => `deaf-${n}`);
+    await Promise.all(names.map(create));
+    for (const name of names) await until(name, 'Running');
+    await Promise.all(names.map((name) => store.deleteByName(instances, keyOf(name))));
+    await create('healthy');
+    await until('healthy', 'Running');
+    expect(await get('deaf-63'), 'no time has passed').to.not.equal(undefined);
+    await eventually('the reason', async () => (await readiness('deaf-63'))?.reason === 'Stopping');
+    expect((await readiness('deaf-63'))?.message).to.equal('asked to end; killed after 20 s');
+  });
+
+  it('finishes a deletion when the workload ends, and when its time is over', async () => {
+    runtime.deaf = true;
+    for (const name of ['early', 'late']) {
+      await create(name);
+      await until(name, 'Running');
+    }
+    const early = (await get('early'))!.metadata.uid;
+    for (const name of ['early', 'late']) await store.deleteByName(instances, keyOf(name));
+    await eventually('the reason', async () => (await readiness('late'))?.reason === 'Stopping');
+    runtime.end(early);
+    await eventually('the early one gone', async () => (await get('early')) === undefined);
+    expect(await get('late')).to.not.equal(undefined);
+    runtime.deaf = false;
+    await clock.advance(20_000);
+    await eventually('the late one gone', async () => (await get('late')) === undefined);
+  });
+
+  it('says why a start fails, and tries again ever more rarely', async () => {
+    runtime.startsFail = 'no space left on device';
+    await create('i');
+    await until('i', 'Failed');
+    expect(await readiness('i')).to.include({
+      reason: 'StartFailed',
+      message: "can't be started: no space left on device",
+    });
+    expect(await get('i')).to.include({
+      failureMessage: "can't be started: no space left on device",
+    });
+    for (let second = 0; second < 300; second++) {
+      await clock.advance(1_000);
+      await settle();
+    }
+    expect(runtime.starts.length).to.be.within(6, 14);
+    runtime.startsFail = undefined;
+    await clock.advance(80_000);
+    await until('i', 'Running');
+    expect(await get('i')).to.include({ failureMessage: '' });
+  });
+});

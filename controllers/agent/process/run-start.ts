@@ -1,0 +1,91 @@
+import { mkdir, open, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Clock, sleep } from 'kedge';
+import { isAlive, readIfExists, readProcessId } from './process-table.js';
+
+/** A message holds this much of a log's line at most. */
+const lineLengthMax = 300;
+const tailBytes = 4_096;
+
+/** A run whose supervisor was spawned. */
+export interface SpawnedRun {
+  readonly directory: string;
+  readonly logFile: string;
+  /** Size of the log before: what follows is of this run. */
+  readonly logOffset: number;
+  /** Resolves with the supervisor's exit code when it ends; null for a signal. */
+  readonly supervisorEnd: Promise<number | null>;
+}
+
+/**
+ * Resolves when the supervisor has told the workload's pid, or will never: then nobody can start this
+ * run any more, and its folder says why.
+ */
+export async function settleStart(run: SpawnedRun, clock: Clock, timeoutMs: number): Promise<void> {
+  const pid = join(run.directory, 'pid');
+  let end: { readonly code: number | null } | undefined;
+  void run.supervisorEnd.then((code) => (end = { code }));
+  const until = clock.monotonic() + timeoutMs;
+  for (let waitMs = 5; clock.monotonic() < until; waitMs = Math.min(waitMs * 2, 100)) {
+    // Read before the file: what it wrote, it wrote before its end.
+    const ended = end !== undefined;
+    if ((await readIfExists(pid)) !== undefined) return;
+    if (ended) break;
+    await sleep(clock, waitMs);
+  }
+  const what = end
+    ? `its supervisor ended with exit code ${end.code ?? 'unknown'} before it started it`
+    : `its supervisor did not start it within ${Math.round(timeoutMs / 1_000)} s`;
+  const line = await lastLine(run.logFile, run.logOffset);
+  await abandon(run.directory, line === '' ? what : `${what}: ${line}`);
+}
+
+/** Claims a run in the supervisor's place, unless that lives and has claimed it. */
+async function abandon(directory: string, message: string): Promise<void> {
+  const claimed = join(directory, 'claimed');
+  try {
+    await mkdir(claimed);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    const keeper = await readProcessId(join(claimed, 'supervisor'));
+    if (keeper && (await isAlive(keeper))) return;
+  }
+  await writeFile(join(claimed, 'abandoned'), message);
+}
+
+/** Size of a file; 0 when it is not there. */
+export async function sizeOf(file: string): Promise<number> {
+  try {
+    return (await stat(file)).size;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
+    throw error;
+  }
+}
+
+/** The last line with text behind an offset; empty when there is none. */
+async function lastLine(file: string, offset: number): Promise<string> {
+  const size = await sizeOf(file);
+  const from = Math.max(offset, size - tailBytes);
+  if (size <= from) return '';
+  const handle = await open(file, 'r');
+  try {
+    const buffer = Buffer.alloc(size - from);
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, from);
+    const lines = buffer.toString('utf8', 0, bytesRead).split('\n');
+    const line = lines.findLast((text) => text.trim() !== '') ?? '';
+    return line.trim().slice(0, lineLengthMax);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Why nobody starts a run any more; empty when it was given up before its supervisor was spawned. */
+export async function abandonedBecause(directory: string): Promise<string | undefined> {
+  try {
+    return await readFile(join(directory, 'claimed', 'abandoned'), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,139 @@
+import { done, messageOf, requeueAfter, type Result } from 'kedge';
+import type { Instance, InstanceMount } from '../kinds/index.js';
+import type { RetryGate } from '../retry-gate.js';
+import { type InstanceNotes, inputsReason, told } from './instance-notes.js';
+import type { Runtime, WorkloadSpec, WorkloadState } from './runtime.js';
+import type { VolumeManager } from './volume-manager.js';
+import type { WorkloadInputs } from './workload-inputs.js';
+
+/** A workload that runs is looked at this often, beside being told of its end. */
+export const checkMs = 30_000;
+/** One that starts is looked at this often, beside being told of the outcome. */
+const startingCheckMs = 500;
+
+/** Ports of {@link WorkloadStarts}. */
+export interface WorkloadStartsOptions {
+  readonly volumeManager: VolumeManager;
+  readonly notes: InstanceNotes;
+  readonly inputs: WorkloadInputs;
+  /** Backoff of failures by instance uid. */
+  readonly gate: RetryGate;
+}
+
+/** From an instance that is bound to this node to its workload: volumes, inputs, then the runtime. */
+export class WorkloadStarts {
+  readonly #options: WorkloadStartsOptions;
+  /** The run whose failed start was counted, by instance uid. */
+  readonly #failed = new Map<string, number>();
+
+  constructor(options: WorkloadStartsOptions) {
+    this.#options = options;
+  }
+
+  /** Takes the next step, or says in the instance what it waits for. */
+  async start(instance: Instance, runtime: Runtime): Promise<Result> {
+    const { uid, generation } = instance.metadata;
+    const { gate, notes, volumeManager } = this.#options;
+    const leftMs = gate.leftMs(uid, String(generation));
+    if (leftMs > 0) return requeueAfter(leftMs);
+    const mounts: InstanceMount[] = [];
+    const outcomes = await Promise.all(
+      (instance.template.volumes ?? []).map((mount) => volumeManager.ensure(instance, mount)),
+    );
+    for (const outcome of outcomes) {
+      if (outcome.type === 'mounted') {
+        mounts.push(outcome.mount);
+        continue;
+      }
+      const { reason, message } = outcome;
+      await notes.note(
+        instance,
+        'Pending',
+        [told('VolumesReady', false, reason, message), told('Ready', false, reason, message)],
+        { failureMessage: outcome.retry ? message : '' },
+      );
+      return outcome.retry ? this.#later(instance) : done();
+    }
+    const inputs = await this.#options.inputs.of(instance);
+    const volumesReady = told('VolumesReady', true, 'Mounted', `${mounts.length} volumes mounted`);
+    if (inputs.type !== 'ready') {
+      const { type, message } = inputs;
+      await notes.note(instance, 'Pending', [
+        volumesReady,
+        told('ContainersReady', false, inputsReason[type], message),
+        told('Ready', false, inputsReason[type], message),
+      ]);
+      return type === 'missing' ? done() : this.#later(instance);
+    }
+    const starting = told('Ready', false, 'Starting', 'the workload is being started');
+    await notes.note(instance, 'Starting', [volumesReady, starting], { mounts });
+    const { template } = instance;
+    const spec: WorkloadSpec = {
+      id: uid,
+      command: [...(template.command ?? []), ...(template.args ?? [])],
+      env: inputs.env,
+      workingDir: template.workingDir || '/',
+      mounts: [
+        ...mounts.map((m) => ({ source: m.source, target: m.mountPath, readOnly: m.readOnly })),
+        ...inputs.mounts,
+      ],
+    };
+    try {
+      await runtime.start(spec);
+    } catch (error) {
+      return this.#noteFailed(instance, messageOf(error));
+    }
+    const state = await runtime.observe(uid);
+    if (state.state === 'startFailed') return this.failed(instance, runtime, state);
+    if (state.state !== 'running') return requeueAfter(startingCheckMs);
+    await this.running(instance, state, mounts);
+    return requeueAfter(checkMs);
+  }
+
+  /** The last run was not started: tells it once, and starts another one after the backoff. */
+  async failed(
+    instance: Instance,
+    runtime: Runtime,
+    { run, message }: Extract<WorkloadState, { state: 'startFailed' }>,
+  ): Promise<Result> {
+    const { uid } = instance.metadata;
+    if (this.#failed.get(uid) === run) return this.start(instance, runtime);
+    this.#failed.set(uid, run);
+    return this.#noteFailed(instance, message);
+  }
+
+  /** It runs: what failed before it is forgotten. */
+  async running(
+    instance: Instance,
+    state: Extract<WorkloadState, { state: 'running' }>,
+    mounts: readonly InstanceMount[],
+  ): Promise<void> {
+    this.forget(instance.metadata.uid);
+    const { notes, inputs } = this.#options;
+    await notes.running(instance, state, mounts, await inputs.follow(instance));
+  }
+
+  /** The instance starts over, or is gone. */
+  forget(uid: string): void {
+    this.#failed.delete(uid);
+    this.#options.gate.clear(uid);
+  }
+
+  #later({ metadata: { uid, generation } }: Instance): Result {
+    return requeueAfter(this.#options.gate.failed(uid, String(generation)));
+  }
+
+  async #noteFailed(instance: Instance, why: string): Promise<Result> {
+    const message = `can't be started: ${why}`;
+    await this.#options.notes.note(
+      instance,
+      'Failed',
+      [
+        told('ContainersReady', false, 'StartFailed', message),
+        told('Ready', false, 'StartFailed', message),
+      ],
+      { failureMessage: message },
+    );
+    return this.#later(instance);
+  }
+}

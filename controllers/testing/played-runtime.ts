@@ -1,0 +1,77 @@
+import type {
+  Availability,
+  Runtime,
+  StopProgress,
+  WorkloadSpec,
+  WorkloadState,
+} from '../agent/index.js';
+
+/** A runtime whose workloads do as the test says. */
+export class PlayedRuntime implements Runtime {
+  readonly name = 'process';
+  readonly states = new Map<string, WorkloadState>();
+  /** Every start, by workload id. */
+  readonly starts: string[] = [];
+  /** Why starts fail; undefined: they do not. */
+  startsFail: string | undefined;
+  /** Whether workloads go on after they were asked to end. */
+  deaf = false;
+  #listener: (id: string) => void = () => undefined;
+
+  availability(): Promise<Availability> {
+    return Promise.resolve({ available: true });
+  }
+
+  start({ id }: WorkloadSpec): Promise<void> {
+    this.starts.push(id);
+    const run = this.starts.filter((other) => other === id).length;
+    const message = this.startsFail;
+    if (message !== undefined) this.states.set(id, { state: 'startFailed', run, message });
+    else this.states.set(id, { state: 'running', run, pid: 1, startedAt: 1 });
+    return Promise.resolve();
+  }
+
+  observe(id: string): Promise<WorkloadState> {
+    return Promise.resolve(this.states.get(id) ?? { state: 'absent' });
+  }
+
+  requestStop(id: string, graceMs: number): Promise<StopProgress> {
+    const runs = this.states.get(id)?.state === 'running';
+    if (runs && this.deaf) return Promise.resolve({ type: 'stopping', checkInMs: graceMs });
+    this.states.delete(id);
+    return Promise.resolve({ type: 'gone' });
+  }
+
+  /** Resolves never while workloads are deaf. */
+  stop(id: string): Promise<void> {
+    if (this.deaf && this.states.get(id)?.state === 'running') return new Promise(() => undefined);
+    this.states.delete(id);
+    return Promise.resolve();
+  }
+
+  /** A workload ends by itself, and the listener is told. */
+  end(id: string): void {
+    this.states.delete(id);
+    this.#listener(id);
+  }
+
+  remove(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  logFile(id: string): string {
+    return `/logs/${id}`;
+  }
+
+  rotateLog(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  onChange(listener: (id: string) => void): void {
+    this.#listener = listener;
+  }
+
+  close(): void {
+    this.#listener = () => undefined;
+  }
+}
