@@ -15,6 +15,29 @@ interface Step {
 const noItems: readonly unknown[] = Object.freeze([]);
 const noEntries: Values = Object.freeze({});
 
+/** JSON has one zero: what was written as -0 would be read back as 0 once the store was opened again. */
+function withoutNegativeZero(value: unknown): unknown {
+  return Object.is(value, -0) ? 0 : value;
+}
+
+function mapped(values: readonly unknown[], inner: Complete): readonly unknown[] {
+  const items = values.map(inner);
+  return items.some((item, at) => !Object.is(item, values[at])) ? items : values;
+}
+
+function mappedEntries(values: Values, inner: Complete): Values {
+  const entries = Object.entries(values);
+  const items = entries.map(([key, item]) => [key, inner(item)] as const);
+  const changed = items.some(([, item], at) => !Object.is(item, entries[at]?.[1]));
+  return changed ? Object.fromEntries(items) : values;
+}
+
+/** Free JSON; its depth is bounded where it comes from a client. */
+function completeJson(value: unknown): unknown {
+  if (Array.isArray(value)) return mapped(value, completeJson);
+  return isRecord(value) ? mappedEntries(value, completeJson) : withoutNegativeZero(value);
+}
+
 function isRecord(value: unknown): value is Values {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -52,24 +75,19 @@ function innerOf({ shape }: AnyField): Complete | undefined {
     case 'list': {
       const inner = innerOf(shape.of);
       if (!inner) return undefined;
-      return (value) => {
-        if (!Array.isArray(value)) return value;
-        const given: readonly unknown[] = value;
-        const items = given.map(inner);
-        return items.some((item, at) => item !== given[at]) ? items : given;
-      };
+      return (value) => (Array.isArray(value) ? mapped(value, inner) : value);
     }
     case 'map': {
       const inner = innerOf(shape.of);
       if (!inner) return undefined;
-      return (value) => {
-        if (!isRecord(value)) return value;
-        const entries = Object.entries(value);
-        const filled = entries.map(([key, item]) => [key, inner(item)] as const);
-        const changed = filled.some(([, item], at) => item !== entries[at]?.[1]);
-        return changed ? Object.fromEntries(filled) : value;
-      };
+      return (value) => (isRecord(value) ? mappedEntries(value, inner) : value);
     }
+    case 'int32':
+    case 'int64':
+    case 'double':
+      return withoutNegativeZero;
+    case 'json':
+      return completeJson;
     default:
       return undefined;
   }
@@ -85,7 +103,7 @@ function completeObject(fields: Fields): (values: Values) => Values {
       const given = values[name];
       const absent = given === undefined || given === null;
       const next = absent ? fill : inner ? inner(given) : given;
-      if (next === given) continue;
+      if (Object.is(next, given)) continue;
       out ??= { ...values };
       if (next === undefined) delete out[name];
       else out[name] = next;
@@ -94,7 +112,7 @@ function completeObject(fields: Fields): (values: Values) => Values {
   };
 }
 
-/** How objects of a declared kind are filled in. */
+/** How objects of a declared kind are filled in; a number -0 becomes 0. */
 export interface Completion {
   /** Fields that clients write: absent ones get their default or zero value. */
   completeSpec(values: Values): Values;

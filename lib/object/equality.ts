@@ -1,6 +1,6 @@
-/** Deep equality of JSON values; a key set to undefined equals an absent one. */
+/** Deep equality of JSON values: 0 equals -0, and a key set to undefined an absent one. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
-  if (Object.is(a, b)) return true;
+  if (a === b || Object.is(a, b)) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   if (Array.isArray(a) || Array.isArray(b)) {
     return (

@@ -205,7 +205,7 @@ export function int64<const O extends NumberOptions = Record<never, never>>(
   return field({ type: 'int64' }, { ...options }, 'filled');
 }
 
-/** A finite number; 0 when it is not given. */
+/** A finite number; 0 when it is not given, and for -0. */
 export function double<const O extends NumberOptions = Record<never, never>>(
   options?: O,
 ): Field<number, PresenceOf<O, 'filled'>> {

@@ -228,6 +228,8 @@ export class InputSchemas {
   #cleanValue(field: DescField, rules: FieldRules, value: unknown): unknown {
     const { message } = field;
     const item = (inner: unknown): unknown => {
+      // JSON, which the store keeps, has one zero.
+      if (Object.is(inner, -0)) return 0;
       if (!message) return rules.jsNumber ? numberFromText(inner) : inner;
       return isJsonMessage(message) || !isJsonObject(inner) ? inner : this.clean(message, inner);
     };

@@ -230,7 +230,7 @@ export class Admission {
       ...((await rules.validate?.(context, object, before)) ?? []),
     ];
     const operation = this.#operation(request, object, before);
-    const changes = !before || !sameSpec(kind, object, before);
+    const changes = !before || changedFields(kind, object, before).length > 0;
     return { write: { kind, key, object, before, operation, changes }, found };
   }
 
@@ -363,12 +363,13 @@ function prefixed(violation: FieldViolation, index: number, object: ApiObject): 
   return { ...violation, field: `${label}.${violation.field}` };
 }
 
-/** Whether an update would leave every field that clients write as it is. */
-function sameSpec(kind: AnyKind, object: ApiObject, before: ApiObject): boolean {
-  return changedFields(kind, object, before).length === 0;
-}
+/** Fields of metadata that an update replaces where they are given. */
+const metadataFields = ['annotations', 'expiresAt'] as const;
 
-/** Names of the top-level fields that differ, status and metadata apart. */
+/**
+ * What an update changes: names of top-level fields, status apart, and `metadata.annotations` and
+ * `metadata.expiresAt`.
+ */
 export function changedFields(
   kind: AnyKind,
   object: ApiObject,
@@ -377,8 +378,19 @@ export function changedFields(
   const now = fieldsOf(object);
   const then = fieldsOf(before ?? {});
   const names = new Set([...Object.keys(now), ...Object.keys(then)]);
-  return [...names].filter(
+  const fields = [...names].filter(
     (name) =>
       name !== 'metadata' && !kind.statusFields.includes(name) && !jsonEqual(now[name], then[name]),
   );
+  const given = object.metadata as Partial<ObjectMeta> | undefined;
+  const metadata = metadataFields.filter(
+    (name) =>
+      given?.[name] !== undefined &&
+      !jsonEqual(given[name], before?.metadata[name] ?? emptyOf(name)),
+  );
+  return [...fields, ...metadata.map((name) => `metadata.${name}`)];
+}
+
+function emptyOf(name: (typeof metadataFields)[number]): object | undefined {
+  return name === 'annotations' ? {} : undefined;
 }

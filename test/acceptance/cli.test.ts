@@ -34,6 +34,31 @@ describe('the command line on the examples', function () {
     expect(entry).to.equal(true);
   });
 
+  it('cast tells and writes a change of annotations, and nothing once they are as given', async () => {
+    const file = join(daemon.home, 'annotated.yaml');
+    const cast = async (metadata: string, ...more: string[]): Promise<string> => {
+      await writeFile(file, `kind: Configmap\nname: annotated\n${metadata}data:\n  a: b\n`);
+      const { code, stdout, stderr } = await daemon.cli('cast', file, '--no-wait', ...more);
+      expect(code, stderr).to.equal(0);
+      return stdout;
+    };
+    const annotations = async (): Promise<unknown> => {
+      const { metadata } = await daemon.ok('GET', '/v1/namespaces/default/configmaps/annotated');
+      return (metadata as { readonly annotations?: unknown }).annotations;
+    };
+    const team = (name: string) => `metadata:\n  annotations:\n    team: ${name}\n`;
+    expect(await cast(team('red'))).to.contain('+ Configmap default/annotated created');
+    const updated = '~ Configmap default/annotated updated (metadata.annotations)';
+    expect(await cast(team('blue'), '--dry-run')).to.contain(updated);
+    expect(await annotations()).to.deep.equal({ team: 'red' });
+    expect(await cast(team('blue'))).to.contain(updated);
+    expect(await annotations()).to.deep.equal({ team: 'blue' });
+    expect(await cast(team('blue'))).to.contain('= Configmap default/annotated unchanged');
+    // A file that says nothing of them keeps them.
+    expect(await cast('')).to.contain('= Configmap default/annotated unchanged');
+    expect(await annotations()).to.deep.equal({ team: 'blue' });
+  });
+
   it('cast again changes nothing', async () => {
     const cast = await daemon.cli('cast', join(examples, 'journal.yaml'));
     expect(cast.code).to.equal(0);
