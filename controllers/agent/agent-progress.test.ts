@@ -14,7 +14,7 @@ import {
 } from 'kedge';
 import { eventually, FakeClock, settle } from 'kedge/testing';
 import { agentFinalizer } from '../instance/index.js';
-import { type Instance, instances, secrets } from '../kinds/index.js';
+import { type Instance, instances, secrets, type VolumeMount, volumes } from '../kinds/index.js';
 import { parameterResolver, Sealer } from '../secret/index.js';
 import { PlayedDriver } from '../testing/played-driver.js';
 import { PlayedRuntime } from '../testing/played-runtime.js';
@@ -63,13 +63,18 @@ describe('the agent', () => {
   });
 
   const keyOf = (name: string) => ({ namespace: 'default', name });
-  const create = (name: string) =>
+  const create = (name: string, mounts: readonly VolumeMount[] = []) =>
     store.create(instances, {
       ...keyOf(name),
       service: name,
       ordinal: 0,
       node: 'n',
-      template: { runtime: 'process', command: ['x'], terminationGracePeriodSeconds: 20 },
+      template: {
+        runtime: 'process',
+        command: ['x'],
+        terminationGracePeriodSeconds: 20,
+        volumes: mounts,
+      },
       metadata: { finalizers: [agentFinalizer] },
     });
   const get = (name: string): Promise<Instance | undefined> => store.get(instances, keyOf(name));
@@ -80,7 +85,7 @@ describe('the agent', () => {
   it('starts a workload at once while 64 others ignore that they are to end', async () => {
     runtime.deaf = true;
     const names = Array.from({ length: 64 }, (_, n) => `deaf-${n}`);
-    await Promise.all(names.map(create));
+    await Promise.all(names.map((name) => create(name)));
     for (const name of names) await until(name, 'Running');
     await Promise.all(names.map((name) => store.deleteByName(instances, keyOf(name))));
     await create('healthy');
@@ -127,5 +132,25 @@ describe('the agent', () => {
     await clock.advance(80_000);
     await until('i', 'Running');
     expect(await get('i')).to.include({ failureMessage: '' });
+  });
+
+  it('starts who waits for a volume on the same path once its holder is gone, without time passing', async () => {
+    for (const name of ['one', 'two'])
+      await store.create(volumes, {
+        ...keyOf(name),
+        storageClassName: 'c',
+        size: '1Gi',
+        accessMode: 'ReadWriteOnce',
+        status: 'Available',
+        driver: 'played',
+        handle: '/same/path',
+      });
+    for (const name of ['one', 'two']) {
+      await create(name, [{ name: 'd', mountPath: '/d', claim: { name } }]);
+      if (name === 'one') await until('one', 'Running');
+    }
+    await eventually('the reason', async () => (await readiness('two'))?.reason === 'VolumeInUse');
+    await store.deleteByName(instances, keyOf('one'));
+    await until('two', 'Running');
   });
 });

@@ -3,6 +3,7 @@ import {
   type Controller,
   done,
   isDeleting,
+  keyString,
   type Logger,
   type Manager,
   messageOf,
@@ -113,7 +114,11 @@ export class Agent implements Runnable {
     })
       .for(informer)
       .watches(manager.informer(volumes), (volume) => [
-        ...keysOf(informer.lister.byIndex('volume', `${volume.namespace}/${volume.name}`)),
+        // One that is gone is in no index any more.
+        ...keysOf(informer.lister.byIndex('volume', keyString(volume))),
+        ...options.volumeManager
+          .onStorageOf(volume)
+          .flatMap((twin) => keysOf(informer.lister.byIndex('volume', keyString(twin)))),
         ...holdersOf(volume, options.node),
       ])
       .watches(manager.informer(secrets), ({ namespace, name }) =>

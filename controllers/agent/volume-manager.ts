@@ -229,6 +229,12 @@ export class VolumeManager {
     if (!pending) await this.#records.grown(volume);
   }
 
+  /** Volumes on the storage of a volume, itself included: who waits for one waits for all of them. */
+  onStorageOf(volume: Volume): readonly Volume[] {
+    const { lister } = this.#options.manager.informer(volumes);
+    return lister.byIndex('storage', storageOf(volume));
+  }
+
   /** Volumes that a claim holds. */
   held(claim: string): readonly Volume[] {
     return this.#options.manager.informer(volumes).lister.byIndex('claim', claim);
