@@ -1,5 +1,10 @@
-import { type Clock, type Logger, messageOf } from 'kedge';
+import { type Clock, type Logger, messageOf, sleep } from 'kedge';
+import { DriverError, errorClasses } from '@kedge/driver-sdk';
 import type { Volume } from '../kinds/index.js';
+
+/** Wait before a failed release is tried again, at first and at most. */
+const retryMinMs = 100;
+const retryMaxMs = 2_000;
 
 /** One volume to release at shutdown. */
 export interface TeardownStep {
@@ -27,12 +32,8 @@ export async function tearDownVolumes(
   }
   const limit = new AbortController();
   const timer = clock.setTimer(() => limit.abort(), budgetMs);
-  const expired = new Promise<never>((_resolve, reject) => {
-    limit.signal.addEventListener('abort', () => reject(new Error('the shutdown budget is spent')));
-  });
-  expired.catch(() => undefined);
   const results = await Promise.allSettled(
-    steps.map(({ release }) => Promise.race([release(limit.signal), expired])),
+    steps.map((step) => releaseWithin(step, limit.signal, clock)),
   );
   timer.cancel();
   for (const [index, result] of results.entries()) {
@@ -46,4 +47,32 @@ export async function tearDownVolumes(
   const released = results.filter((result) => result.status === 'fulfilled').length;
   if (released === total) logger.info('All volumes torn down', { detached: released, total });
   else logger.warn('Volume teardown incomplete', { released, total });
+}
+
+/**
+ * Tries until it is released or the budget is spent: what uses a volume may end meanwhile.
+ * @throws Error the last one, or that the budget was spent during the first try
+ */
+async function releaseWithin(
+  { release }: TeardownStep,
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<void> {
+  let last: unknown = new Error('the shutdown budget is spent');
+  const spent = new Promise<'spent'>((resolve) => {
+    signal.addEventListener('abort', () => resolve('spent'), { once: true });
+  });
+  for (let waitMs = retryMinMs; !signal.aborted; waitMs = Math.min(waitMs * 2, retryMaxMs)) {
+    const tried = release(signal).then(
+      () => ({ type: 'released' }) as const,
+      (error: unknown) => ({ type: 'failed', error }) as const,
+    );
+    const outcome = await Promise.race([tried, spent]);
+    if (outcome === 'spent') break;
+    if (outcome.type === 'released') return;
+    last = outcome.error;
+    if (!(last instanceof DriverError) || errorClasses[last.kind] === 'final') break;
+    await sleep(clock, Math.max(waitMs, last.retryAfterMs ?? 0), signal);
+  }
+  throw last;
 }
