@@ -42,7 +42,7 @@ async function open(directory: string): Promise<ObjectStore> {
 
 storeConformance({
   name: 'over gRPC to a server with a store on disk',
-  capabilities: { durable: true, denseRevisions: true, embedded: false, kindChecks: false },
+  capabilities: { durable: true, denseRevisions: true, embedded: false },
   runner: { describe, it },
   subject: async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kedge-remote-'));

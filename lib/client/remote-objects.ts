@@ -1,4 +1,4 @@
-import { StatusError } from '../base/index.js';
+import type { ResourceInfo } from '../base/index.js';
 import {
   type ApiObject,
   deepFreeze,
@@ -9,12 +9,16 @@ import {
 } from '../object/index.js';
 import { isJsonObject, type JsonObject, textOf } from '../rpc/index.js';
 import {
+  type KindCheck,
   keyOfOperation,
   type ObjectOperation,
   type Operation,
   type OperationResult,
   type Precondition,
 } from '../store/index.js';
+// What every store refuses, wherever it is.
+import { demandIndexSelection } from '../store/kind-checks.js';
+import { demandGeneration } from '../store/operations.js';
 
 /** Metadata that is absent in a store when it is empty, and always shown by an API. */
 const optionalMetadata = ['finalizers', 'ownerReferences', 'annotations'] as const;
@@ -28,13 +32,14 @@ export function objectFrom<T extends ApiObject>(text: string): T {
   return deepFreeze({ ...object, metadata });
 }
 
-function preconditionOf(precondition: Precondition | undefined): JsonObject {
+function preconditionOf(
+  precondition: Precondition | undefined,
+  resource: ResourceInfo,
+): JsonObject {
   if (!precondition) return {};
   const { resourceVersion = '', uid = '', exists, fields = {} } = precondition;
   const { generation, deleting } = precondition;
-  // A version stands for its generation.
-  if ((generation !== undefined && resourceVersion === '') || deleting !== undefined)
-    throw unimplemented('a precondition of generation or deletion');
+  if (generation !== undefined) demandGeneration(generation, resource);
   const texts = Object.entries(fields).map(([path, value]) => [path, JSON.stringify(value) ?? '']);
   return {
     precondition: {
@@ -42,11 +47,13 @@ function preconditionOf(precondition: Precondition | undefined): JsonObject {
       uid,
       absent: exists === false,
       fields: Object.fromEntries(texts) as JsonObject,
+      generation: generation ?? 0,
+      notDeleting: deleting === false,
     },
   };
 }
 
-const types: Readonly<Record<ObjectOperation['op'], string>> = {
+const types: Readonly<Record<Operation['op'], string>> = {
   create: 'CREATE',
   update: 'UPDATE',
   overwrite: 'OVERWRITE',
@@ -54,6 +61,7 @@ const types: Readonly<Record<ObjectOperation['op'], string>> = {
   delete: 'DELETE',
   deleteByName: 'DELETE_BY_NAME',
   check: 'CHECK',
+  checkKind: 'CHECK_KIND',
 };
 
 /**
@@ -61,7 +69,7 @@ const types: Readonly<Record<ObjectOperation['op'], string>> = {
  * @throws StatusError InvalidArgument for an update or deletion without what guards it
  */
 export function wireOperation(operation: Operation): JsonObject {
-  if (operation.op === 'checkKind') throw unimplemented('checkKind');
+  if (operation.op === 'checkKind') return wireKindCheck(operation);
   const { op, kind } = operation;
   const key = keyOfOperation(operation);
   demandGuard(operation, key);
@@ -73,7 +81,10 @@ export function wireOperation(operation: Operation): JsonObject {
     namespace: key.namespace ?? '',
     name: key.name,
     ...(content === undefined ? {} : { object: JSON.stringify(content) }),
-    ...preconditionOf('precondition' in operation ? operation.precondition : undefined),
+    ...preconditionOf('precondition' in operation ? operation.precondition : undefined, {
+      kind: kind.kind,
+      ...key,
+    }),
   };
 }
 
@@ -85,13 +96,11 @@ function demandGuard(operation: ObjectOperation, key: ObjectKey): void {
   else requiredVersion(operation.kind, given);
 }
 
-/** Over the object service not possible yet. */
-export function unimplemented(what: string): StatusError {
-  return new StatusError({
-    code: 'Unimplemented',
-    reason: 'Unimplemented',
-    message: `${what} is not possible over a store in another process yet`,
-  });
+function wireKindCheck(check: KindCheck): JsonObject {
+  const { kind, revision, index = '', value = '' } = check;
+  demandIndexSelection(kind, check);
+  const kindCheck = { revision: String(revision), index, value };
+  return { type: types.checkKind, kind: kind.kind, kindCheck };
 }
 
 /** What became of an operation, as the object service told it. */

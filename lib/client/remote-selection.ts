@@ -1,9 +1,16 @@
-import type { ApiObject, FieldSelector, LabelSelector } from '../object/index.js';
-import { unimplemented } from './remote-objects.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  type FieldSelector,
+  type LabelSelector,
+  namespaceIndex,
+} from '../object/index.js';
+import type { IndexSelection, ListBounds } from '../store/index.js';
+// What every store refuses, wherever it is.
+import { demandIndexSelection } from '../store/kind-checks.js';
 
 /** What a list or watch chooses by. */
 export interface Selectors {
-  readonly index?: string | undefined;
   readonly labels?: LabelSelector;
   readonly fields?: FieldSelector;
 }
@@ -17,8 +24,7 @@ export interface RemoteSelection {
 }
 
 /** Selectors that have a text go to the server; functions of this process are judged here. */
-export function remoteSelection({ labels, fields, index }: Selectors): RemoteSelection {
-  if (index !== undefined) throw unimplemented('a list by index');
+export function remoteSelection({ labels, fields }: Selectors): RemoteSelection {
   const isRemote = (selector: LabelSelector | FieldSelector | undefined): boolean =>
     selector === undefined || selector.text !== undefined;
   if (!isRemote(labels) || !isRemote(fields))
@@ -35,4 +41,20 @@ export function remoteSelection({ labels, fields, index }: Selectors): RemoteSel
 /** Whether an object is one of a selection. */
 export function isSelected({ labels, fields }: Selectors, object: ApiObject): boolean {
   return (labels?.(object.labels) ?? true) && (fields?.(object) ?? true);
+}
+
+/**
+ * Where a list looks, as the object service takes it. Objects of one namespace are asked for as such:
+ * that needs the right to list there only.
+ * @throws StatusError InvalidArgument for a value without an index, and the reverse
+ */
+export function remoteScope(
+  kind: AnyKind,
+  options: Pick<ListBounds, 'namespace'> & IndexSelection,
+): { readonly namespace: string; readonly index?: string; readonly value?: string } {
+  demandIndexSelection(kind, options);
+  const { index, value, namespace } = options;
+  if (index === undefined) return { namespace: namespace ?? '-' };
+  if (index === namespaceIndex && namespace === undefined) return { namespace: value };
+  return { namespace: namespace ?? '-', index, value };
 }

@@ -37,7 +37,7 @@ import { TransactionalWrites } from '../store/transactional-writes.js';
 import { RemoteCalls, type RemoteConnection } from './remote-calls.js';
 import { healthOf } from './remote-health.js';
 import { objectFrom, resultFrom, wireOperation } from './remote-objects.js';
-import { isSelected, remoteSelection } from './remote-selection.js';
+import { isSelected, remoteScope, remoteSelection } from './remote-selection.js';
 import { type RemoteWatch, watchBatches } from './remote-watch.js';
 
 /** Where a store in another process is, and what it may take. */
@@ -186,7 +186,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
     for (;;) {
       const request = {
         kind: kind.kind,
-        namespace: options.namespace ?? '-',
+        ...remoteScope(kind, options),
         ...texts,
         limit: limit === undefined ? 0 : limit - items.length,
         pageBytes: pageBytes ?? 0,

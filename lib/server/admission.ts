@@ -49,6 +49,11 @@ export interface AdmissionRules<T extends ApiObject = ApiObject> {
   readonly finalizers?: readonly string[];
   /** The object as clients may see it; `reveal` is true when secret values were asked for and allowed. */
   present?(object: T, reveal: boolean): T;
+  /**
+   * Indexes of the kind that are made of nothing that `present` hides. By another one of a kind with
+   * `present` only those may list and check who may see what is hidden.
+   */
+  readonly visibleIndexes?: readonly string[];
 }
 
 /** A kind that is served, with its rules. */

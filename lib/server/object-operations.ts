@@ -1,18 +1,11 @@
-import { conflict, type FieldViolation, invalid, limits, StatusError } from '../base/index.js';
-import {
-  type ApiObject,
-  jsonEqual,
-  keyFor,
-  type ObjectKey,
-  type ObjectMeta,
-  valueAt,
-} from '../object/index.js';
+import { type FieldViolation, invalid, limits, StatusError } from '../base/index.js';
+import { keyFor, type ObjectKey, type ObjectMeta } from '../object/index.js';
 import { isJsonObject, type JsonObject, type StandardVerb, textOf } from '../rpc/index.js';
 import type { ServedKind } from './admission.js';
 // The bound that the store has, so that what is judged here is judged there alike.
 import { tooManyFields } from '../store/operations.js';
-import { demandStored } from './expected-object.js';
 import type { ExposedKinds } from './exposed-kinds.js';
+import { type GivenKindCheck, parseKindCheck } from './kind-check-operations.js';
 import { rightVerbs } from './method-rights.js';
 import { parseBody } from './rest-request.js';
 
@@ -26,7 +19,7 @@ export type OperationType =
   | 'DELETE_BY_NAME'
   | 'CHECK';
 
-const verbs: Readonly<Record<OperationType, StandardVerb>> = {
+const verbs: Readonly<Record<OperationType | 'CHECK_KIND', StandardVerb>> = {
   CREATE: 'Create',
   UPDATE: 'Update',
   OVERWRITE: 'Update',
@@ -34,6 +27,7 @@ const verbs: Readonly<Record<OperationType, StandardVerb>> = {
   DELETE: 'Delete',
   DELETE_BY_NAME: 'Delete',
   CHECK: 'Get',
+  CHECK_KIND: 'List',
 };
 
 /** Guards of an operation as a caller gives them. */
@@ -42,6 +36,9 @@ export interface GivenPrecondition {
   readonly uid: string;
   readonly absent: boolean;
   readonly fields: ReadonlyMap<string, unknown>;
+  /** 0 for any. */
+  readonly generation: number;
+  readonly notDeleting: boolean;
 }
 
 /** Metadata that only those may write who have the right to it. */
@@ -50,7 +47,10 @@ export type ProtectedMetadata = Partial<
 >;
 
 /** One operation of a remote transaction, read but not judged. */
-export interface GivenOperation {
+export type GivenOperation = GivenObjectOperation | GivenKindCheck;
+
+/** An operation on one object. */
+export interface GivenObjectOperation {
   readonly type: OperationType;
   readonly served: ServedKind;
   /** As requests have it: `default` where none was given, undefined for kinds without namespaces. */
@@ -79,7 +79,7 @@ export function operationVerb(
   return { resource, verb: rightVerbs[verbs[type]] };
 }
 
-function isType(value: unknown): value is OperationType {
+function isType(value: unknown): value is keyof typeof verbs {
   return typeof value === 'string' && value in verbs;
 }
 
@@ -93,7 +93,7 @@ export function parseOperations(
 ): readonly GivenOperation[] {
   const given = Array.isArray(request.operations) ? request.operations.filter(isJsonObject) : [];
   const { transactionOperationsMax, transactionChecksMax } = limits;
-  const writes = given.filter(({ type }) => type !== 'CHECK').length;
+  const writes = given.filter(({ type }) => type !== 'CHECK' && type !== 'CHECK_KIND').length;
   const checks = given.length - writes;
   if (writes > transactionOperationsMax || checks > transactionChecksMax)
     throw new StatusError({
@@ -111,6 +111,7 @@ function parseOperation(given: JsonObject, at: string, kinds: ExposedKinds): Giv
     throw invalid([{ field: `${at}.type`, description }]);
   }
   const served = kinds.demand(textOf(given, 'kind'), verbs[type], `${at}.kind`);
+  if (type === 'CHECK_KIND') return parseKindCheck(given, served, at);
   const name = textOf(given, 'name');
   const violations: FieldViolation[] = [];
   if (name === '') violations.push({ field: `${at}.name`, description: 'is required' });
@@ -184,7 +185,12 @@ function parsePrecondition(
     violations.push({ field: `${field}.uid`, description: `is required for ${type}` });
   if (type === 'UPDATE' && resourceVersion === '')
     violations.push({ field: `${field}.resourceVersion`, description: 'is required for UPDATE' });
-  const other = resourceVersion !== '' || uid !== '' || demanded.length > 0;
+  const generation = typeof precondition.generation === 'number' ? precondition.generation : 0;
+  if (generation < 0)
+    violations.push({ field: `${field}.generation`, description: `${generation} is below 1` });
+  const notDeleting = precondition.notDeleting === true;
+  const named = resourceVersion !== '' || uid !== '' || generation !== 0;
+  const other = named || notDeleting || demanded.length > 0;
   if (absent && (type !== 'CHECK' || other))
     violations.push({
       field: `${field}.absent`,
@@ -195,7 +201,7 @@ function parsePrecondition(
     violations.push({ field, description: `${type} takes none; add a CHECK to the transaction` });
   if (type === 'CHECK' && !absent && !other)
     violations.push({ field, description: 'is required: without one a check checks nothing' });
-  return { resourceVersion, uid, absent, fields };
+  return { resourceVersion, uid, absent, fields, generation, notDeleting };
 }
 
 function parseProtected(
@@ -236,25 +242,4 @@ function isOwnerReference(value: unknown): boolean {
   const names = ['kind', 'name', 'uid'];
   const known = Object.keys(value).every((name) => names.includes(name));
   return known && names.every((name) => typeof value[name] === 'string' && value[name] !== '');
-}
-
-/**
- * Judges a precondition against the object as its caller may see it.
- * @throws StatusError Aborted (Conflict)
- */
-export function demandPrecondition(
-  { served, key, precondition }: GivenOperation,
-  object: ApiObject,
-  shown: () => JsonObject,
-): void {
-  const resource = { kind: served.kind.kind, ...key };
-  demandStored(served.kind, object, precondition);
-  if (precondition.fields.size === 0) return;
-  const seen = shown();
-  for (const [path, value] of precondition.fields) {
-    const found = valueAt(seen, path);
-    if (jsonEqual(found, value)) continue;
-    const told = (given: unknown): string => `${path} ${JSON.stringify(given) ?? 'absent'}`;
-    throw conflict(resource, told(value), told(found));
-  }
 }

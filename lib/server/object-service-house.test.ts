@@ -29,6 +29,10 @@ export const lamps = kindOf<Lamp>()({
   plural: 'lamps',
   scope: 'Namespaced',
   statusFields: ['on'],
+  indexes: {
+    room: ({ room }) => [room.slice(0, 20)],
+    code: ({ code }) => (code === undefined ? [] : [code]),
+  },
 });
 export const beacons = kindOf<Lamp>()({
   kind: 'Beacon',
@@ -56,6 +60,7 @@ const rules = {
     shown += 1;
     return lamp.code && !reveal ? { ...lamp, code: '***' } : lamp;
   },
+  visibleIndexes: ['room'],
 };
 const api = describeKinds('house.v1', [
   mount(lamps, fields, rules),

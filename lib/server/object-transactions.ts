@@ -17,11 +17,13 @@ import { applyOperation } from '../store/operations.js';
 import type { Access, AccessControl } from './auth/index.js';
 import type { CallContext } from './call.js';
 import {
-  demandPrecondition,
+  type GivenObjectOperation,
   type GivenOperation,
   type ProtectedMetadata,
   protectedResources,
 } from './object-operations.js';
+import { judgeGuard } from './object-guards.js';
+import { accessesByIndex } from './kind-check-operations.js';
 import type { Resources } from './resources.js';
 import type { WritePlanner } from './write-planner.js';
 import { stagedId } from './writes.js';
@@ -49,7 +51,7 @@ type Planned =
 type Staging = Map<string, ApiObject | undefined>;
 
 /** The right that an operation needs, before anything is judged. */
-export function accessOf({ type, served, namespace }: GivenOperation): Access {
+export function accessOf({ type, served, namespace }: GivenObjectOperation): Access {
   const { plural } = served.kind;
   const where = namespace === '-' ? '*' : namespace;
   switch (type) {
@@ -91,7 +93,8 @@ export class ObjectTransactions {
       } catch (error) {
         // What the caller demanded was judged with the plan: this is somebody else who was faster.
         if (!hasCode(error, 'Aborted') || tries >= triesMax) throw error;
-        await store.transact([]);
+        // A check of a kind does not come to hold again.
+        await store.transact(writes.filter(({ op }) => op === 'checkKind'));
       }
     }
   }
@@ -123,16 +126,18 @@ export class ObjectTransactions {
     const plan: Planned[] = [];
     let characters = 0;
     const touches = new Map<string, number>();
-    for (const { served, key } of operations) {
-      const id = stagedId(served.kind, key);
+    for (const operation of operations) {
+      if (operation.type === 'CHECK_KIND') continue;
+      const id = stagedId(operation.served.kind, operation.key);
       touches.set(id, (touches.get(id) ?? 0) + 1);
     }
     for (const [at, operation] of operations.entries()) {
       if (slice.due()) await slice.pause();
-      const again = (touches.get(stagedId(operation.served.kind, operation.key)) ?? 0) > 1;
-      const step = await this.#step(context, operation, staging, again).catch((error: unknown) => {
-        throw operations.length > 1 ? located(error, at) : error;
-      });
+      const step = await this.#step(context, operation, staging, touches).catch(
+        (error: unknown) => {
+          throw operations.length > 1 ? located(error, at) : error;
+        },
+      );
       plan.push(step);
       if (operations.length <= unmeasuredOperationsMax) continue;
       characters += this.#charactersOf(operation, step);
@@ -151,9 +156,15 @@ export class ObjectTransactions {
     context: CallContext,
     given: GivenOperation,
     staging: Staging,
-    again: boolean,
+    touches: ReadonlyMap<string, number>,
   ): Promise<Planned> {
     const { authorizer } = this.#options;
+    if (given.type === 'CHECK_KIND') {
+      for (const access of accessesByIndex(given.served, given.check, undefined))
+        await authorizer.demand(context.identity, access);
+      return { type: 'store', operation: given.check };
+    }
+    const again = (touches.get(stagedId(given.served.kind, given.key)) ?? 0) > 1;
     await authorizer.demand(context.identity, accessOf(given));
     // Whether values hold is told by the outcome, so it needs the right to read them.
     if (given.precondition.fields.size > 0 && given.type !== 'CHECK')
@@ -173,16 +184,11 @@ export class ObjectTransactions {
     }
   }
 
-  /** The guard of a caller; values are compared as the caller may see them. */
-  async #guard(context: CallContext, given: GivenOperation, object: ApiObject): Promise<void> {
-    const { planner, resources } = this.#options;
-    const { served, precondition } = given;
-    if (precondition.fields.size > 0)
-      await planner.demand(context, served.kind.plural, 'get', object);
-    demandPrecondition(given, object, () => resources.show(served, object));
-  }
-
-  async #write(context: CallContext, given: GivenOperation, staging: Staging): Promise<Planned> {
+  async #write(
+    context: CallContext,
+    given: GivenObjectOperation,
+    staging: Staging,
+  ): Promise<Planned> {
     const { planner } = this.#options;
     const { served, namespace, key, object } = given;
     const mode = given.type === 'CREATE' ? 'create' : 'update';
@@ -193,7 +199,7 @@ export class ObjectTransactions {
       staging,
     );
     const { before, operation } = write;
-    if (before) await this.#guard(context, given, before);
+    if (before) await judgeGuard(this.#options, context, given, before);
     const wanted = await this.#protected(context, given, before);
     if (operation.op !== 'create' && operation.op !== 'update')
       throw new TypeError(`admission made a ${operation.op} of a ${given.type}`);
@@ -215,7 +221,7 @@ export class ObjectTransactions {
   /** Finalizers, owner references and expiry to write: what differs needs the right to it. */
   async #protected(
     context: CallContext,
-    given: GivenOperation,
+    given: GivenObjectOperation,
     before: ApiObject | undefined,
   ): Promise<ProtectedMetadata> {
     const { served, protectedMetadata } = given;
@@ -241,7 +247,7 @@ export class ObjectTransactions {
 
   async #status(
     context: CallContext,
-    given: GivenOperation,
+    given: GivenObjectOperation,
     staging: Staging,
     again: boolean,
   ): Promise<Planned> {
@@ -250,21 +256,28 @@ export class ObjectTransactions {
     const first = !staging.has(stagedId(kind, key));
     const planned = await this.#options.planner.status(context, served, key, object, [], staging);
     const { current, status } = planned;
-    await this.#guard(context, given, current);
+    await judgeGuard(this.#options, context, given, current);
     const { uid, resourceVersion } = current.metadata;
     // Controllers write status without a version: pinned only where something else was judged too.
-    const pinned = again || precondition.resourceVersion !== '' || precondition.fields.size > 0;
+    const { resourceVersion: version, generation, notDeleting, fields } = precondition;
+    const pinned = again || version !== '' || generation > 0 || notDeleting || fields.size > 0;
     const guard = pinned ? { uid, resourceVersion } : { uid };
     const update = { op: 'updateStatus', kind, key, status } as const;
     const operation: ObjectOperation = first ? { ...update, precondition: guard } : update;
     return this.#stage(given, operation, current, staging);
   }
 
-  async #deletion(context: CallContext, given: GivenOperation, staging: Staging): Promise<Planned> {
+  async #deletion(
+    context: CallContext,
+    given: GivenObjectOperation,
+    staging: Staging,
+  ): Promise<Planned> {
     const { served, key } = given;
     const { kind } = served;
     const first = !staging.has(stagedId(kind, key));
-    const guard = (object: ApiObject): Promise<void> => this.#guard(context, given, object);
+    const guard = async (object: ApiObject): Promise<void> => {
+      await judgeGuard(this.#options, context, given, object);
+    };
     const { planner } = this.#options;
     const object = await planner.deletion(context, served, key, guard, {}, staging);
     const { uid, resourceVersion } = object.metadata;
@@ -274,7 +287,11 @@ export class ObjectTransactions {
     return this.#stage(given, operation, object, staging);
   }
 
-  async #check(context: CallContext, given: GivenOperation, staging: Staging): Promise<Planned> {
+  async #check(
+    context: CallContext,
+    given: GivenObjectOperation,
+    staging: Staging,
+  ): Promise<Planned> {
     const { planner } = this.#options;
     const { served, key, precondition } = given;
     const { kind } = served;
@@ -293,17 +310,20 @@ export class ObjectTransactions {
     }
     const object = await planner.require(served, key, staging);
     await planner.demand(context, kind.plural, 'get', object);
-    await this.#guard(context, given, object);
+    const demanded = await judgeGuard(this.#options, context, given, object);
     if (!first) return { type: 'known', result: { object, exists: true, changed: false } };
     staging.set(id, object);
     const { uid, resourceVersion } = object.metadata;
-    const operation: Operation = { op: 'check', kind, key, precondition: { uid, resourceVersion } };
+    // The commit compares what the caller demanded and no more, but for a right that goes by the object.
+    const pinned = precondition.resourceVersion !== '' || planner.narrows(context);
+    const guard = pinned ? { uid, resourceVersion } : { ...demanded, uid };
+    const operation: Operation = { op: 'check', kind, key, precondition: guard };
     return { type: 'store', operation, object };
   }
 
   /** Notes what an operation on `current` leaves, for those after it. */
   #stage(
-    { served, key }: GivenOperation,
+    { served, key }: GivenObjectOperation,
     operation: ObjectOperation,
     current: ApiObject | undefined,
     staging: Staging,
@@ -319,7 +339,7 @@ export class ObjectTransactions {
   }
 }
 
-function reading({ served }: GivenOperation): Pick<Access, 'resource' | 'verb'> {
+function reading({ served }: GivenObjectOperation): Pick<Access, 'resource' | 'verb'> {
   return { resource: served.kind.plural, verb: 'get' };
 }
 

@@ -28,7 +28,8 @@ function recordedSet(
   const told = new Map<string, RecordedAccess>();
   let reads = 0;
   for (const access of items.filter(isJsonObject).map(accessOf)) {
-    if (access.verb === 'get' && (reads += 1) > examplesMax) continue;
+    const isRead = access.verb === 'get' || access.verb === 'list';
+    if (isRead && (reads += 1) > examplesMax) continue;
     const { resource, namespace, name } = access;
     const id = JSON.stringify([access.verb, resource, namespace, name]);
     told.set(id, { ...access, operations });

@@ -28,6 +28,7 @@ import type { AccessControl } from './auth/index.js';
 import type { CallContext } from './call.js';
 import { demandExpected, demandStored } from './expected-object.js';
 import type { ObjectAccess } from './object-access.js';
+import { accessesByIndex, indexSelection } from './kind-check-operations.js';
 import { RecentCache } from './recent-cache.js';
 import { listCaller, listResource } from './resource-list.js';
 import { watchResource } from './resource-watch.js';
@@ -204,7 +205,12 @@ export class Resources {
     const labels = selectorOf(request);
     const fields = this.#fieldsOf(served, request);
     const filter = this.#options.objectAccess?.filterFor(context.identity);
+    const selection = indexSelection(request);
+    // The right to the list itself was judged with the call.
+    const [, ...further] = accessesByIndex(served, selection, namespace === '-' ? '*' : namespace);
+    for (const access of further) await this.#options.authorizer.demand(context.identity, access);
     return listResource(this.#options.store, served.kind, {
+      ...selection,
       ...(labels ? { labels } : {}),
       ...(fields ? { fields } : {}),
       ...(namespace === undefined || namespace === '-' ? {} : { namespace }),

@@ -52,6 +52,11 @@ export class WritePlanner {
     return object;
   }
 
+  /** Whether the caller may touch some objects only: that is judged by all that is stored of an object. */
+  narrows({ identity }: CallContext): boolean {
+    return this.#options.objectAccess?.filterFor(identity) !== undefined;
+  }
+
   /** @throws StatusError PermissionDenied for an object that the caller may not touch */
   demand(
     { identity }: CallContext,

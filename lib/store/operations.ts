@@ -81,6 +81,13 @@ function demand(
   return current;
 }
 
+/** @throws StatusError InvalidArgument for a generation that no object has */
+export function demandGeneration(generation: number, resource: ResourceInfo): void {
+  if (Number.isSafeInteger(generation) && generation > 0) return;
+  const description = `is ${generation}; give that of an object that was read, 1 or more`;
+  throw invalid([{ field: 'precondition.generation', description }], resource);
+}
+
 /**
  * Judges what a precondition demands beside identity and version.
  * @throws StatusError Aborted (Conflict), InvalidArgument for a generation that no object has and for too many
@@ -95,10 +102,7 @@ export function demandState(
   if (description) throw invalid([{ field: 'precondition.fields', description }], resource);
   const stored = current.metadata.generation;
   if (generation !== undefined) {
-    if (!(Number.isSafeInteger(generation) && generation > 0)) {
-      const description = `is ${generation}; give that of an object that was read, 1 or more`;
-      throw invalid([{ field: 'precondition.generation', description }], resource);
-    }
+    demandGeneration(generation, resource);
     if (generation !== stored)
       throw differs(resource, `generation ${generation} given, ${stored} stored`);
   }

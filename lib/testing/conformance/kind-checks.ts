@@ -49,7 +49,6 @@ async function failing(
 export const kindCheckTests: readonly ConformanceTest[] = [
   {
     name: 'a check of the generation fails after a change of the spec, not after one of status or finalizers',
-    needs: ['kindChecks'],
     body: async (store) => {
       const { metadata } = await store.create(things, thing('a', 1));
       const { uid, generation } = metadata;
@@ -73,7 +72,6 @@ export const kindCheckTests: readonly ConformanceTest[] = [
   },
   {
     name: 'asking for the deletion of an object that stays raises its generation, and fails a check that it is not being deleted',
-    needs: ['kindChecks'],
     body: async (store) => {
       const finalizers = ['x/one'];
       const made = await store.create(things, { ...thing('a'), metadata: { finalizers } });
@@ -92,7 +90,6 @@ export const kindCheckTests: readonly ConformanceTest[] = [
   },
   {
     name: 'a precondition that does not hold is told by the paths of its fields, never by their values',
-    needs: ['kindChecks'],
     body: async (store) => {
       await store.create(things, thing('a', 4711));
       const fields = { value: 815, seen: 0 };
