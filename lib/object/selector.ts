@@ -82,7 +82,11 @@ export function parseLabelSelector(text: string): LabelSelector {
 }
 
 /** A compiled field selector. */
-export type FieldSelector = ((object: ApiObject) => boolean) & Compiled;
+export type FieldSelector = ((object: ApiObject) => boolean) &
+  Compiled & {
+    /** The dotted paths that it looks at, where it was compiled from text. */
+    readonly paths?: readonly string[];
+  };
 
 /** The function as a selector that says what text it stands for. */
 export function withText<F extends LabelSelector | FieldSelector>(
@@ -102,6 +106,7 @@ const fieldForm = /^([^\s!=,()]+)\s*(==|=|!=)\s*([^,()]*)$/;
 export function parseFieldSelector(text: string): FieldSelector {
   if (text.trim() === '') return withText(() => true, '');
   const violations: FieldViolation[] = [];
+  const paths: string[] = [];
   const tests = split(text).map((part): FieldSelector => {
     const [, path, operator, value = ''] = fieldForm.exec(part) ?? [];
     if (path === undefined) {
@@ -112,10 +117,12 @@ export function parseFieldSelector(text: string): FieldSelector {
       return () => false;
     }
     const wanted = value.trim();
+    paths.push(path);
     return (object) => (textAt(object, path) === wanted) === (operator !== '!=');
   });
   if (violations.length > 0) throw invalid(violations);
-  return withText((object: ApiObject) => tests.every((test) => test(object)), text);
+  const select = (object: ApiObject): boolean => tests.every((test) => test(object));
+  return Object.assign(withText(select, text), { paths });
 }
 
 function textAt(object: ApiObject, path: string): string {

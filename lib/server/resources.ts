@@ -27,6 +27,7 @@ import type { ServedKind } from './admission.js';
 import type { AccessControl } from './auth/index.js';
 import type { CallContext } from './call.js';
 import { demandExpected, demandStored } from './expected-object.js';
+import { demandKnownPaths } from './field-paths.js';
 import type { ObjectAccess } from './object-access.js';
 import { accessesByIndex, indexSelection } from './kind-check-operations.js';
 import { RecentCache } from './recent-cache.js';
@@ -174,6 +175,7 @@ export class Resources {
     const text = textOf(request, 'fieldSelector');
     if (text === '') return undefined;
     const fields = parseFieldSelector(text);
+    demandKnownPaths(served.kind, this.#options.admission.message(served), fields.paths ?? []);
     return withText((object: ApiObject) => fields(asObject(this.show(served, object))), text);
   }
 
