@@ -20,3 +20,4 @@ export * from './guarded-ports.js';
 export * from './linked-signal.js';
 export * from './runnable.js';
 export * from './within.js';
+export * from './demand-options.js';

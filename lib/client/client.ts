@@ -8,7 +8,15 @@ import {
   Metadata,
   type ServiceError,
 } from '@grpc/grpc-js';
-import { hasCode, statusCodes, type StatusError, systemClock } from '../base/index.js';
+import {
+  demandOptions,
+  hasCode,
+  someText,
+  statusCodes,
+  type StatusError,
+  systemClock,
+  withMethods,
+} from '../base/index.js';
 import type { ApiObject, Kind, Scope } from '../object/index.js';
 import {
   decodeStatus,
@@ -22,6 +30,12 @@ import {
 } from '../rpc/index.js';
 import { ResourceClient, type ResourceOptions } from './resource-client.js';
 import { isIdempotent, retried } from './retry.js';
+
+const rules = {
+  server: someText('host:port of the gRPC endpoint'),
+  schemas: withMethods('a SchemaRegistry', 'services'),
+  packageName: someText('the protobuf package whose services are called'),
+};
 
 /** Gives the token to call with; `renew` asks for another than the last one. */
 export type TokenSource = (renew: boolean) => Promise<string | undefined>;
@@ -82,7 +96,9 @@ export class ApiClient {
   readonly #grpc: GrpcClient;
   readonly #methods: ReadonlyMap<string, { readonly path: string; readonly desc: DescMethod }>;
 
+  /** @throws TypeError naming an option that can't be one */
   constructor(options: ApiClientOptions) {
+    demandOptions('ApiClient', options, rules);
     this.#options = options;
     const channel: ClientOptions = {
       'grpc-node.flow_control_window': windowBytes,

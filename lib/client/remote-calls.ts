@@ -1,8 +1,10 @@
 import {
   backoffDelayMs,
   type Clock,
+  demandOptions,
   hasCode,
   linkSignals,
+  portRules,
   type Random,
   sleep,
   StatusError,
@@ -26,10 +28,19 @@ const defaultTimeoutMs = 10_000;
 /** Codes after which a transaction may or may not have happened, when the server did not give them itself. */
 const openCodes = ['Unavailable', 'DeadlineExceeded', 'Cancelled', 'Unknown', 'Internal'] as const;
 
-/** @throws TypeError for a URL, and for what is no text: gRPC would only say that nothing answers there */
-function demandAddress(server: string): void {
-  if (typeof server === 'string' && server !== '' && !/^https?:/i.test(server)) return;
-  throw new TypeError(`server is ${JSON.stringify(server)}; give host:port of the gRPC endpoint`);
+const server = {
+  give: 'host:port of the gRPC endpoint',
+  fits: (value: unknown) => typeof value === 'string' && value !== '' && !/^https?:/i.test(value),
+};
+const { clock, random, logger } = portRules;
+
+/**
+ * The options of a connection, checked.
+ * @throws TypeError for a URL, and for what is no text: gRPC would only say that nothing answers there
+ */
+export function demandConnection<O extends RemoteConnection>(options: O): O {
+  demandOptions('RemoteStore', options, { server, clock, random, logger });
+  return options;
 }
 
 /** Calls of the object service, each bounded in time. */
@@ -43,7 +54,6 @@ export class RemoteCalls {
 
   constructor(connection: RemoteConnection, clock: Clock, random: Random) {
     const { timeoutMs = defaultTimeoutMs, ...where } = connection;
-    demandAddress(connection.server);
     if (!Number.isFinite(timeoutMs) || timeoutMs <= 0)
       throw new RangeError(`timeoutMs is ${timeoutMs}; give milliseconds, a finite number above 0`);
     const schemas = new SchemaRegistry(baseDescriptors);

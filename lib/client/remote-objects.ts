@@ -9,6 +9,7 @@ import {
 } from '../object/index.js';
 import { isJsonObject, type JsonObject, textOf } from '../rpc/index.js';
 import {
+  demandKnownOperation,
   type KindCheck,
   keyOfOperation,
   type ObjectOperation,
@@ -68,7 +69,8 @@ const types: Readonly<Record<Operation['op'], string>> = {
  * An operation as the object service takes it.
  * @throws StatusError InvalidArgument for an update or deletion without what guards it
  */
-export function wireOperation(operation: Operation): JsonObject {
+export function wireOperation(operation: Operation, at: number): JsonObject {
+  demandKnownOperation(operation, at);
   if (operation.op === 'checkKind') return wireKindCheck(operation);
   const { op, kind } = operation;
   const key = keyOfOperation(operation);

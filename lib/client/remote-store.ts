@@ -34,7 +34,7 @@ import type {
   WatchOptions,
 } from '../store/index.js';
 import { TransactionalWrites } from '../store/transactional-writes.js';
-import { RemoteCalls, type RemoteConnection } from './remote-calls.js';
+import { demandConnection, RemoteCalls, type RemoteConnection } from './remote-calls.js';
 import { healthOf } from './remote-health.js';
 import { objectFrom, resultFrom, wireOperation } from './remote-objects.js';
 import { isSelected, remoteScope, remoteSelection } from './remote-selection.js';
@@ -107,7 +107,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
    * @throws TypeError, RangeError for a `server` or `timeoutMs` that can't be one
    */
   static async connect(options: RemoteStoreOptions): Promise<RemoteStore> {
-    const store = new RemoteStore(options);
+    const store = new RemoteStore(demandConnection(options));
     try {
       await store.#look();
     } catch (error) {

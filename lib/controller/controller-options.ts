@@ -1,4 +1,15 @@
-import type { BackoffOptions, Clock, Logger, Metrics, Random, Tracer } from '../base/index.js';
+import {
+  type BackoffOptions,
+  type Clock,
+  demandOptions,
+  type Logger,
+  type Metrics,
+  portRules,
+  type Random,
+  someText,
+  storeRule,
+  type Tracer,
+} from '../base/index.js';
 import type { KindWithConditions, ObjectKey } from '../object/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { RateLimiter } from '../workqueue/index.js';
@@ -60,13 +71,13 @@ export interface WatchHandle extends Disposable {
   remove(): void;
 }
 
-/** @throws RangeError, or TypeError without a reconciler, naming the option and its value. */
-export function requireControllerOptions({
-  name,
-  reconcile,
-  concurrency = 1,
-  timeoutMs = 1,
-}: ControllerOptions<never>): void {
+/** @throws TypeError, RangeError naming the option, its value and what to give. */
+export function requireControllerOptions(options: ControllerOptions<never>): void {
+  const rules = { name: someText('a name, for logs and metrics'), ...portRules };
+  demandOptions('Controller', options, rules);
+  const { name, reconcile, concurrency = 1, timeoutMs = 1 } = options;
+  // With the key alone txn and effect are meant, too.
+  if ('store' in options) demandOptions(`controller "${name}"`, options, { store: storeRule });
   const label = `controller "${name}"`;
   if (typeof reconcile !== 'function')
     throw new TypeError(`${label}: reconcile is ${String(reconcile)}; give a function`);

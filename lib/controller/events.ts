@@ -1,12 +1,16 @@
 import {
   type Clock,
+  demandOptions,
   guardedLogger,
   guardedMetrics,
   hasCode,
   type Logger,
   type Metrics,
   noMetrics,
+  portRules,
   silentLogger,
+  someText,
+  storeRule,
   systemClock,
   timestamp,
 } from '../base/index.js';
@@ -110,7 +114,10 @@ export class EventRecorder {
   readonly #waiting = new Map<string, Tally>();
   readonly #under = new Set<Promise<void>>();
 
+  /** @throws TypeError naming an option that can't be one */
   constructor(options: EventRecorderOptions) {
+    const source = someText('the name of this source, such as "lamp-controller"');
+    demandOptions('EventRecorder', options, { store: storeRule, source, ...portRules });
     this.#options = options;
     this.#kind = options.kind ?? events;
     this.#clock = options.clock ?? systemClock;

@@ -1,4 +1,4 @@
-import { hasCode } from '../base/index.js';
+import { demandOptions, hasCode, type OptionRule, storeRule } from '../base/index.js';
 import type { SharedInformer } from '../informer/index.js';
 import {
   type AnyKind,
@@ -29,6 +29,7 @@ export interface GarbageCollectorOptions
   readonly kinds: readonly CollectedKind[];
 }
 
+const kindsRule: OptionRule = { give: 'a list of what collected() returns', fits: Array.isArray };
 const ownerIndex = 'kedge.ownerUid';
 
 /** One kind of the collector; for type inference at the call. */
@@ -54,6 +55,7 @@ function decodeKey(key: ObjectKey): { readonly kind: string; readonly key: Objec
  * not collected counts as alive. Finalizers of a dependent hold as ever.
  */
 export function newGarbageCollector(options: GarbageCollectorOptions): Controller {
+  demandOptions('newGarbageCollector', options, { store: storeRule, kinds: kindsRule });
   const { store, kinds, ...ports } = options;
   const byKind = new Map(kinds.map((entry) => [entry.kind.kind, entry]));
 

@@ -23,7 +23,12 @@ interface Lamp extends ApiObject {
   readonly lit?: boolean;
 }
 const kinds = ['Lamp', 'Bulb'].map((kind) =>
-  defineKind<Lamp>({ kind, plural: `${kind}s`, scope: 'Namespaced', statusFields: ['lit'] }),
+  defineKind<Lamp>({
+    kind,
+    plural: `${kind.toLowerCase()}s`,
+    scope: 'Namespaced',
+    statusFields: ['lit'],
+  }),
 );
 const [lamps, bulbs] = [kinds[0]!, kinds[1]!];
 const houses = defineKind<ApiObject>({

@@ -1,10 +1,13 @@
 import {
   type Clock,
+  demandOptions,
   type FieldViolation,
   invalid,
   limits,
   type Logger,
+  portRules,
   type Random,
+  storeRule,
 } from '../base/index.js';
 import type { ObjectStore } from '../store/index.js';
 
@@ -86,12 +89,27 @@ function violation(field: string, value: unknown, example: string): FieldViolati
   return undefined;
 }
 
+/** What names an election and a candidate. */
+type ElectionNames = Pick<LeaderElectorOptions, 'name' | 'identity'>;
+
+const { clock, random, logger } = portRules;
+
+/**
+ * @throws TypeError naming an option that can't be one
+ * @throws StatusError as {@link demandElectionNames}
+ */
+export function demandElectorOptions(options: LeaderElectorOptions): void {
+  demandOptions('LeaderElector', options, {});
+  demandElectionNames(options);
+  demandOptions('LeaderElector', options, { store: storeRule, clock, random, logger });
+}
+
 /**
  * An empty identity is what a lease that nobody holds has: a candidate of that name would see its
  * own lease as free, and so would its twin.
  * @throws StatusError InvalidArgument with a violation for `name`, `identity` or both
  */
-export function demandElectionNames({ name, identity }: { name: string; identity: string }): void {
+export function demandElectionNames({ name, identity }: ElectionNames): void {
   const slash: FieldViolation = { field: 'name', description: `is "${name}": "/" is not allowed` };
   const violations = [
     violation('name', name, '"jobs"') ?? (name.includes('/') ? slash : undefined),

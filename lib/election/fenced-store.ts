@@ -3,6 +3,7 @@ import type { ApiObject, Kind, ListWatch, ObjectKey, WatchBatch } from '../objec
 import {
   type ListOptions,
   type ListResult,
+  demandKnownOperations,
   type ObjectStore,
   type Operation,
   type OperationResult,
@@ -52,6 +53,7 @@ export class FencedStore extends TransactionalWrites implements ObjectStore {
   }
 
   async transact(operations: readonly Operation[]): Promise<readonly OperationResult[]> {
+    demandKnownOperations(operations);
     if (operations.length === 0) return this.#store.transact(operations);
     const fence = this.#fence();
     try {

@@ -15,7 +15,7 @@ import type { ObjectStore, Operation } from '../store/index.js';
 import { enrol } from './candidates.js';
 import { type ElectorHealth, electorHealth } from './elector-health.js';
 import {
-  demandElectionNames,
+  demandElectorOptions,
   type ElectionTimes,
   electionTimes,
   jitterFactor,
@@ -82,7 +82,7 @@ export class LeaderElector {
    * @throws StatusError InvalidArgument for an empty, padded or too long `name` or `identity`
    */
   constructor(options: LeaderElectorOptions) {
-    demandElectionNames(options);
+    demandElectorOptions(options);
     this.#times = electionTimes(options);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;

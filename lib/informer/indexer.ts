@@ -101,13 +101,20 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
 
   byIndex(name: string, value: string): readonly T[] {
     const index = this.#indexes.get(name);
-    if (!index) throw new TypeError(`no index "${name}": add it before the informer starts`);
+    if (!index) throw this.#unknown(name);
     const found: T[] = [];
     for (const key of index.keys.get(value) ?? []) {
       const entry = this.#entries.get(key);
       if (entry) found.push(entry.object);
     }
     return found;
+  }
+
+  #unknown(name: string): TypeError {
+    const known = [...this.#indexes.keys()].join(', ');
+    return new TypeError(
+      `there is no index "${name}", only ${known || 'none'}; declare it in the kind's indexes, or add it with addIndex, at any time`,
+    );
   }
 
   /** Stores the entry and gives back the one before. */

@@ -1,10 +1,15 @@
 import {
   type BackoffOptions,
   type Clock,
+  demandOptions,
   type Logger,
   type Metrics,
+  portRules,
   type Random,
+  requireBackoff,
+  someText,
   StatusError,
+  withMethods,
 } from '../base/index.js';
 import type { ApiObject, ListWatch } from '../object/index.js';
 
@@ -63,4 +68,13 @@ export function informerClosed(name: string): StatusError {
     reason: 'InformerClosed',
     message: `the informer of ${name} is closed; make a new one`,
   });
+}
+
+const source = withMethods('store.source(kind), or another ListWatch', 'list', 'watch');
+
+/** @throws TypeError, RangeError naming an option that can't be one, and its value. */
+export function requireInformerOptions<T extends ApiObject>(options: InformerOptions<T>): void {
+  const rules = { source, name: someText('a name, for logs and health'), ...portRules };
+  demandOptions('SharedInformer', options, rules);
+  requireBackoff('backoff', options.backoff ?? defaultBackoff);
 }

@@ -71,6 +71,10 @@ describe('shared informer', () => {
       cached = informer.lister.get('a')?.room;
     });
     expect(cached).to.equal('hall');
+    expect(() => informer.lister.byIndex('rom', 'hall')).to.throw(
+      TypeError,
+      /there is no index "rom", only room; declare it .* or add it with addIndex, at any time/,
+    );
     expect(informer.lister.byIndex('room', 'hall')).to.have.length(1);
     const stored = await store.get(lamps, { name: 'a' });
     await store.update(lamps, { ...stored!, room: 'attic' });

@@ -11,7 +11,6 @@ import {
   messageOf,
   noMetrics,
   type Random,
-  requireBackoff,
   retryAfterOf,
   silentLogger,
   sleep,
@@ -36,6 +35,7 @@ import {
   type HandlerRegistration,
   informerClosed,
   type InformerOptions,
+  requireInformerOptions,
 } from './informer-options.js';
 import { informerHealth } from './informer-health.js';
 import { RevisionWaiters } from './revision-waiters.js';
@@ -90,13 +90,13 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   #rejectListed: (error: Error) => void = () => undefined;
   readonly #listed: Promise<void>;
 
-  /** @throws RangeError for a backoff that is no backoff. */
+  /** @throws TypeError, RangeError naming an option that can't be one, such as a backoff that is none. */
   constructor(options: InformerOptions<T>) {
+    requireInformerOptions(options);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
     this.#backoff = options.backoff ?? defaultBackoff;
-    requireBackoff('backoff', this.#backoff);
     this.#logger = guardedLogger(options.logger ?? silentLogger).child({ informer: options.name });
     this.#faults = new CallbackFaults({
       part: `informer ${options.name}`,

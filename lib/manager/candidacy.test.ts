@@ -110,7 +110,9 @@ describe('the life of a manager with an election', () => {
     const running = messageOf(manager.run());
     await clock.advance(3_000);
     expect(lost).to.equal(1);
-    expect(await running).to.contain('could not start its work (boom)');
+    expect(await running).to.contain(
+      'could not start its work (runnable bad could not be started: boom)',
+    );
     expect((await store.get(leases, { name: 'jobs' }))?.holderIdentity).to.equal('');
     expect(log).to.deep.equal(['+all', '-all']);
   });

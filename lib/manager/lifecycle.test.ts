@@ -141,9 +141,13 @@ describe('the life of a manager', () => {
         const manager = managerOf();
         manager.addRunnable(runnable('a')).addRunnable(runnable('bad', { start }));
         manager.addRunnable(runnable('later'));
-        expect(await messageOf(manager.start())).to.equal('Error: boom');
+        expect(await messageOf(manager.start())).to.contain(
+          'runnable bad could not be started: boom',
+        );
         expect(log).to.deep.equal(['+a', '-a']);
-        expect(checkOf(manager, 'manager').message).to.equal('stopped: boom');
+        expect(checkOf(manager, 'manager').message).to.equal(
+          'stopped: runnable bad could not be started: boom',
+        );
         expect(checkOf(manager, 'runnable bad').healthy).to.equal(false);
         expect(await reasonOf(manager.start())).to.equal('ManagerStopped');
       }

@@ -1,9 +1,12 @@
 import {
   type Clock,
+  demandOptions,
   type Logger,
   type Metrics,
+  portRules,
   type Random,
   silentLogger,
+  storeRule,
   systemClock,
   systemRandom,
 } from '../base/index.js';
@@ -51,8 +54,12 @@ export function portsOf({
   return { clock, random, logger, ...(metrics ? { metrics } : {}), causes: new CauseRegistry() };
 }
 
-/** @throws RangeError for a time that is not above 0: without a pause, housekeeping would never rest */
-export function demandTimes(options: ManagerOptions): void {
+/**
+ * @throws TypeError naming an option that can't be one
+ * @throws RangeError for a time that is not above 0: without a pause, housekeeping would never rest
+ */
+export function demandManagerOptions(options: ManagerOptions): void {
+  demandOptions('Manager', options, { store: storeRule, ...portRules });
   for (const field of ['syncTimeoutMs', 'stuckAfterMs', 'compactionIntervalMs'] as const) {
     const ms = options[field];
     if (ms !== undefined && !(typeof ms === 'number' && ms > 0))

@@ -18,7 +18,7 @@ import { Candidacy } from './candidacy.js';
 import { type HealthCheck, managerHealth, storeHealth } from './health.js';
 import { keepHouse } from './housekeeping.js';
 import {
-  demandTimes,
+  demandManagerOptions,
   type ManagerOptions,
   type ManagerPorts,
   portsOf,
@@ -91,10 +91,10 @@ export class Manager {
 
   /**
    * @throws StatusError InvalidArgument, RangeError for an election that can't work
-   * @throws RangeError for a time of the options that is not above 0
+   * @throws TypeError, RangeError for an option that can't be one, such as a time that is not above 0
    */
   constructor(options: ManagerOptions) {
-    demandTimes(options);
+    demandManagerOptions(options);
     this.#options = options;
     this.ports = portsOf(options);
     const { clock, random, logger } = this.ports;

@@ -1,4 +1,4 @@
-import { type Logger, messageOf, untilAborted } from '../base/index.js';
+import { type Logger, messageOf, StatusError, untilAborted } from '../base/index.js';
 import type { StopBudget } from './stop-budget.js';
 
 /** What a manager starts and stops: a controller or a runnable. */
@@ -24,6 +24,16 @@ type Phase =
   | { readonly state: 'failed' }
   | { readonly state: 'stopping' }
   | { readonly state: 'stopped' };
+
+/** What a start threw, with the name of the part; its code and reason stay. */
+function startError(name: string, cause: unknown): StatusError {
+  const message = `${name} could not be started: ${messageOf(cause)}`;
+  if (!(cause instanceof StatusError))
+    return new StatusError({ code: 'Unknown', reason: 'StartFailed', message, cause });
+  const { code, reason, violations, retryAfterMs } = cause;
+  const retry = retryAfterMs === undefined ? {} : { retryAfterMs };
+  return new StatusError({ code, reason, message, violations, ...retry, cause });
+}
 
 /**
  * One part's life: waiting, starting, running, stopping, stopped; `failed` when its start rejected or
@@ -66,7 +76,8 @@ export class Part {
   }
 
   /**
-   * Starts it, if it is waiting. Rejects when it can't be started, or as soon as `signal` aborts.
+   * Starts it, if it is waiting. Rejects when it can't be started, with an error that names it, or as
+   * soon as `signal` aborts.
    */
   async start(signal: AbortSignal): Promise<void> {
     if (this.state !== 'waiting') return;
@@ -84,7 +95,11 @@ export class Part {
         this.#failure = messageOf(error);
       },
     );
-    await untilAborted(starting, signal);
+    try {
+      await untilAborted(starting, signal);
+    } catch (error) {
+      throw this.#failure === undefined ? error : startError(this.name, error);
+    }
   }
 
   /**

@@ -1,4 +1,4 @@
-import { type Logger, messageOf, type Runnable } from '../base/index.js';
+import type { Logger, Runnable } from '../base/index.js';
 import type { Controller } from '../controller/index.js';
 import type { HealthCheck } from './health.js';
 import { Part, type PartWork } from './part.js';
@@ -63,10 +63,10 @@ export class Parts {
 
   /** Starts one that was added late; what fails is told by health and the log. */
   startLate(part: Part, signal: AbortSignal): void {
-    part.start(signal).catch((error: unknown) => {
+    part.start(signal).catch(() => {
       // Anything else means that it is no longer wanted.
       if (part.failure === undefined) return;
-      const fields = { part: part.name, error: messageOf(error) };
+      const fields = { part: part.name, error: part.failure };
       this.#options.logger.error('a part could not be started', fields);
     });
   }

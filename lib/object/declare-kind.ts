@@ -3,6 +3,7 @@ import { completion } from './completion.js';
 import { checkFields, immutablePaths } from './declaration-checks.js';
 import type { Fields, InputsOf, Simplify, ValuesOf } from './fields.js';
 import { freezeKind } from './define-kind.js';
+import { checkKindName, reservedFields } from './kind-checks.js';
 import type { Column, IndexFunction, Kind, KindDeclaration } from './kind.js';
 import type { ApiObject, InScope, Scope } from './object.js';
 import type { StateMachine } from './state-machine.js';
@@ -58,7 +59,38 @@ export interface DeclaredKind<
   readonly declaration: KindDeclaration;
 }
 
-const reserved = ['name', 'namespace', 'labels', 'metadata'];
+/** @throws TypeError for fields that were not made by the functions for them. */
+function demandFields(kind: string, given: Readonly<Record<'fields' | 'status', unknown>>): void {
+  for (const [part, fields] of Object.entries(given)) {
+    if (typeof fields !== 'object' || fields === null)
+      throw new TypeError(
+        `${kind}.${part}: ${String(fields)} can't be used; give an object of fields`,
+      );
+    for (const [name, field] of Object.entries(fields))
+      if (typeof (field as { shape?: unknown } | undefined)?.shape !== 'object')
+        throw new TypeError(
+          `${kind}.${part}.${name} is no field; make it with string(), int32(), list() and the like`,
+        );
+  }
+}
+
+/** @throws TypeError for states that the field they are of can't hold. */
+function demandStates(kind: string, status: Fields, states: StateMachine | undefined): void {
+  const shape = states && status[states.field]?.shape;
+  if (!states || !shape) return;
+  if (shape.type !== 'string' && shape.type !== 'enum')
+    throw new TypeError(
+      `${kind}.states.field: ${states.field} is a field of type ${shape.type}; make it an enumeration of the states, or text`,
+    );
+  const values = shape.type === 'enum' ? shape.values : undefined;
+  const strange = Object.keys(states.transitions).find(
+    (state) => values?.includes(state) === false,
+  );
+  if (strange !== undefined)
+    throw new TypeError(
+      `${kind}.states.transitions: ${strange} is no value of ${states.field}; its enumeration has ${values?.join(', ')}`,
+    );
+}
 
 /**
  * Declares a kind and its fields, once: the object type, the type of a creation, defaults, the JSON
@@ -88,15 +120,18 @@ export function declareKind<
 >(
   init: KindDeclarationInit<F, St, I, N>,
 ): DeclaredKind<DeclaredObject<F, St, N>, keyof St & string, I, N, DeclaredInput<F, St>> {
-  const { fields, status = {} as St, states, initialStatus, ...rest } = init;
+  checkKindName('declareKind', init);
+  const { fields, status = {} as St, initialStatus, ...rest } = init;
+  demandFields(init.kind, { fields, status });
   const taken = [...Object.keys(fields), ...Object.keys(status)];
   for (const name of taken) {
-    if (reserved.includes(name))
+    if (reservedFields.includes(name))
       throw new TypeError(`${init.kind}.${name}: every object has a ${name}; choose another name`);
     if (taken.indexOf(name) !== taken.lastIndexOf(name))
       throw new TypeError(`${init.kind}.${name} is declared in fields and in status; keep one`);
   }
   checkFields(init.kind, { ...fields, ...status }, limits);
+  demandStates(init.kind, status, init.states);
   const declaration = Object.freeze({ fields, status, ...completion(fields, status) });
   const kind = freezeKind<
     DeclaredObject<F, St, N>,
@@ -109,11 +144,7 @@ export function declareKind<
       ...rest,
       statusFields: Object.keys(status) as (string & keyof DeclaredObject<F, St, N>)[],
       immutableFields: immutablePaths(fields),
-      initialStatus: {
-        ...(states ? { [states.field]: states.initial } : {}),
-        ...initialStatus,
-      },
-      ...(states ? { states } : {}),
+      initialStatus: { ...initialStatus },
     },
     declaration,
   );

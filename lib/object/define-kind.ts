@@ -1,10 +1,19 @@
+import { checkKind } from './kind-checks.js';
 import type { Kind, KindDeclaration, KindInit } from './kind.js';
 import type { ApiObject, Scope } from './object.js';
 
 /** The index that every namespaced kind has by itself: the namespace of the object. */
 export const namespaceIndex = 'namespace';
 
-/** A kind with its defaults, frozen. @throws TypeError for an index with a name that is taken */
+/** Where an object with states begins, when the kind does not say it again. */
+function begin({ states, initialStatus }: KindInit<ApiObject>): object {
+  return { ...(states ? { [states.field]: states.initial } : {}), ...initialStatus };
+}
+
+/**
+ * A kind with its defaults, frozen.
+ * @throws TypeError naming the property, its value and the way out, for a kind that can't work
+ */
 export function freezeKind<
   T extends ApiObject,
   S extends keyof T & string,
@@ -12,6 +21,7 @@ export function freezeKind<
   N extends Scope,
   C,
 >(init: KindInit<T, S, I, N>, declaration: KindDeclaration | undefined): Kind<T, S, I, N, C> {
+  checkKind(init as unknown as KindInit<T>);
   if (init.indexes && namespaceIndex in init.indexes)
     throw new TypeError(
       `${init.kind}.indexes.${namespaceIndex}: the store keeps an index of this name for every namespaced kind; choose another name`,
@@ -19,13 +29,13 @@ export function freezeKind<
   return Object.freeze({
     shortNames: [],
     immutableFields: [],
-    initialStatus: {},
     columns: [],
     takenWhenFull: false,
     rarelyWritten: false,
     indexes: {},
     states: undefined,
     ...init,
+    initialStatus: begin(init as unknown as KindInit<ApiObject>),
     declaration,
   });
 }
@@ -33,6 +43,9 @@ export function freezeKind<
 /**
  * Declares a kind.
  *
+ * @throws TypeError naming the property, its value and the way out: a name that can't be one, a scope
+ * other than `Namespaced` and `Cluster`, a field listed twice, an initial status or states of what is no
+ * status field, moves to what is no state
  * @example
  * interface Lamp extends ApiObject { readonly on: boolean; readonly lit?: boolean }
  * const lamps = defineKind<Lamp>({ kind: 'Lamp', plural: 'lamps', scope: 'Namespaced', statusFields: ['lit'] });

@@ -1,14 +1,19 @@
 import {
   type Clock,
+  demandOptions,
   type Logger,
   type Metrics,
   noMetrics,
+  portRules,
   type Random,
   type Runnable,
   silentLogger,
+  someText,
   StatusError,
+  storeRule,
   systemClock,
   systemRandom,
+  withMethods,
 } from '../base/index.js';
 import { baseDescriptors, SchemaRegistry } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
@@ -44,6 +49,14 @@ import { Sessions } from './sessions.js';
 import type { TlsSource } from './tls.js';
 import { WritePlanner } from './write-planner.js';
 import { Admission } from './writes.js';
+
+const rules = {
+  store: storeRule,
+  schemas: withMethods('a SchemaRegistry', 'services'),
+  packageName: someText('the protobuf package whose services are served'),
+  kinds: { give: 'a list of what serve() or mount() returns', fits: Array.isArray },
+  ...portRules,
+};
 
 /** What an API server serves: everything is data. */
 export interface ApiServerOptions {
@@ -102,7 +115,9 @@ export class ApiServer {
   readonly #sessions: Sessions;
   readonly #builtIn: Authenticator | undefined;
 
+  /** @throws TypeError naming an option that can't be one */
   constructor(options: ApiServerOptions) {
+    demandOptions('ApiServer', options, rules);
     const { store, schemas, packageName, objectAccess } = options;
     const clock = options.clock ?? systemClock;
     const random = options.random ?? systemRandom;

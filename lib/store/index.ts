@@ -54,5 +54,6 @@ export {
 } from './file-system.js';
 export { TransactionalWrites } from './transactional-writes.js';
 export { addFinalizer, removeFinalizer } from './finalizers.js';
+export { demandKnownOperation, demandKnownOperations } from './known-operation.js';
 export { keyOfOperation } from './operations.js';
 export { type ModifiableStore, modify, modifyStatus } from './modify.js';

@@ -1,5 +1,12 @@
 import { join } from 'node:path';
-import { type Clock, messageOf, StatusError, systemClock } from '../base/index.js';
+import {
+  type Clock,
+  demandOptions,
+  messageOf,
+  someText,
+  StatusError,
+  systemClock,
+} from '../base/index.js';
 import type { DirectoryLock } from './directory-lock.js';
 import {
   type Checkpoint,
@@ -82,7 +89,9 @@ export class LevelEngine implements ReplaceableEngine {
   #marked = false;
   #names: LogNames | undefined;
 
+  /** @throws TypeError without a directory */
   constructor(options: LevelEngineOptions) {
+    demandOptions('LevelEngine', options, { directory: someText('the path of its directory') });
     this.#options = options;
     this.#files = options.fileSystem ?? nodeFileSystem;
     this.#driver = options.driver ?? levelDriver;

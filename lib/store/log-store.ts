@@ -36,7 +36,7 @@ import { RecentChanges } from './recent-changes.js';
 import { type Expiry, type Restored, restoreIndex } from './restore.js';
 import { reviveEngine } from './revival.js';
 import { SpaceGuard } from './space-guard.js';
-import type { StoreOptions } from './store-options.js';
+import { demandStoreOptions, type StoreOptions } from './store-options.js';
 import type {
   BackupReport,
   EmbeddedStore,
@@ -369,10 +369,12 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
 
 /**
  * Opens a store and reads its log back.
+ * @throws TypeError naming an option that can't be one
  * @throws StatusError FailedPrecondition when another process holds the directory, DataLoss when the
  * log is damaged or has a hole: nothing is repaired silently.
  */
 export async function openStore(options: StoreOptions): Promise<EmbeddedStore> {
+  demandStoreOptions(options);
   const { engine } = options;
   const random = options.random ?? systemRandom;
   const state = await engine.open(() => random.uuid());

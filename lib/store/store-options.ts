@@ -1,4 +1,11 @@
-import type { Clock, Logger, Random } from '../base/index.js';
+import {
+  type Clock,
+  demandOptions,
+  type Logger,
+  portRules,
+  type Random,
+  withMethods,
+} from '../base/index.js';
 import type { Engine } from './engine.js';
 
 /** Ports and bounds of a store. */
@@ -18,4 +25,20 @@ export interface StoreOptions {
    * written; below half of it only final deletions. Default `limits.freeBytesFloor`.
    */
   readonly freeBytesFloor?: number;
+}
+
+const { clock, random, logger } = portRules;
+const engine = withMethods(
+  'a LevelEngine or a MemoryEngine',
+  'open',
+  'scan',
+  'append',
+  'get',
+  'saveCheckpoint',
+  'close',
+);
+
+/** @throws TypeError naming the option, its value and what to give */
+export function demandStoreOptions(options: StoreOptions): void {
+  demandOptions('openStore', options, { engine, clock, random, logger });
 }

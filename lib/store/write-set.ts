@@ -3,6 +3,7 @@ import { type ApiObject, deepFreeze, keyString } from '../object/index.js';
 import type { KeptIndexes } from './kept-indexes.js';
 import { demandUnchanged } from './kind-checks.js';
 import { LazyObject } from './lazy-object.js';
+import { demandKnownOperations } from './known-operation.js';
 import type { ObjectIndex } from './object-index.js';
 import { type Applied, applyOperation, keyOfOperation, type Stamp } from './operations.js';
 import { type ChangeType, type EncodedRecord, encodeRecord } from './record-codec.js';
@@ -46,9 +47,10 @@ export interface WriteContext {
 /**
  * Checks the size of a transaction. Operations that only check do not count as writes, so that a
  * fence before a whole transaction does not make it too large.
- * @throws StatusError InvalidArgument (TransactionTooLarge)
+ * @throws StatusError InvalidArgument (TransactionTooLarge, and ValidationFailed for what is no operation)
  */
 export function demandOperations(operations: readonly Operation[]): void {
+  demandKnownOperations(operations);
   const { transactionOperationsMax, transactionChecksMax } = limits;
   let writes = 0;
   for (const { op } of operations) if (op !== 'check' && op !== 'checkKind') writes += 1;

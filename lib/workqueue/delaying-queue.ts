@@ -1,4 +1,11 @@
-import type { Clock, Metrics, Timer } from '../base/index.js';
+import {
+  type Clock,
+  demandOptions,
+  type Metrics,
+  portRules,
+  type Timer,
+  withMethods,
+} from '../base/index.js';
 import {
   type DrainReport,
   type Handout,
@@ -14,6 +21,9 @@ interface Delayed {
   readonly priority: number;
   timer: Timer;
 }
+
+const clock = withMethods('a Clock, such as systemClock', 'now', 'monotonic', 'setTimer');
+const limiter = withMethods('a RateLimiter, such as an ItemBackoff', 'when', 'failures', 'forget');
 
 /** Node turns a longer timer into 1 ms, and clocks of others may too: longer waits take several. */
 const timerMaxMs = 2 ** 31 - 1;
@@ -50,7 +60,9 @@ export class RateLimitingQueue<K> {
   readonly #metrics: QueueMetrics<K> | undefined;
   readonly #delayed = new Map<K, Delayed>();
 
+  /** @throws TypeError, RangeError naming an option that can't be one */
   constructor(options: RateLimitingQueueOptions<K>) {
+    demandOptions('RateLimitingQueue', options, { clock, limiter, metrics: portRules.metrics });
     this.#queue = new WorkQueue(options);
     this.#clock = options.clock;
     this.#limiter = options.limiter;

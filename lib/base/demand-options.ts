@@ -1,0 +1,76 @@
+/** What an option must be. */
+export interface OptionRule {
+  fits(value: unknown): boolean;
+  /** What to give, for people; it follows "give". */
+  readonly give: string;
+  /** Whether it may be left out. */
+  readonly optional?: boolean;
+}
+
+const shownMax = 60;
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, shownMax));
+  if (typeof value === 'object' && value !== null) return 'an object that is none';
+  return typeof value === 'function' ? 'a function' : String(value);
+}
+
+/** An object, or a function, that has all of these methods. */
+export function withMethods(give: string, ...names: readonly string[]): OptionRule {
+  const fits = (value: unknown): boolean => {
+    if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
+    const object = value as Readonly<Record<string, unknown>>;
+    return names.every((name) => typeof object[name] === 'function');
+  };
+  return { give, fits };
+}
+
+/** A text that is not empty. */
+export function someText(give: string): OptionRule {
+  return { give, fits: (value) => typeof value === 'string' && value !== '' };
+}
+
+function optional(rule: OptionRule): OptionRule {
+  return { ...rule, optional: true };
+}
+
+/** The ports that most parts take. */
+export const portRules = {
+  clock: optional(withMethods('a Clock, or leave it out', 'now', 'monotonic', 'setTimer')),
+  random: optional(withMethods('a Random, or leave it out', 'next', 'uuid')),
+  logger: optional(withMethods('a Logger, or leave it out', 'debug', 'info', 'warn', 'error')),
+  metrics: optional(withMethods('Metrics, or leave it out', 'counter', 'gauge', 'histogram')),
+} as const satisfies Readonly<Record<string, OptionRule>>;
+
+/** The store that a part works on. */
+export const storeRule: OptionRule = withMethods(
+  'the store that openStore gives',
+  'get',
+  'list',
+  'transact',
+);
+
+/**
+ * Checks options where a program comes in that has no types, or has got round them.
+ * @param of what is constructed, for the message
+ * @throws TypeError naming the option, its value and what to give
+ */
+export function demandOptions(
+  of: string,
+  options: unknown,
+  rules: Readonly<Record<string, OptionRule>>,
+): void {
+  if (typeof options !== 'object' || options === null) {
+    const needed = Object.keys(rules).filter((name) => rules[name]?.optional !== true);
+    throw new TypeError(
+      `${of}: its options are ${shown(options)}; give an object with ${needed.join(', ')}`,
+    );
+  }
+  const given = options as Readonly<Record<string, unknown>>;
+  for (const [name, rule] of Object.entries(rules)) {
+    const value = given[name];
+    if (value === undefined && rule.optional === true) continue;
+    if (!rule.fits(value))
+      throw new TypeError(`${of}: ${name} is ${shown(value)}; give ${rule.give}`);
+  }
+}
