@@ -160,7 +160,7 @@ describe('volume controller', () => {
     expect((await volume())?.attachments).to.have.length(1);
   });
 
-  it('lesson: a slow attach holds up nobody; who waits is told when it ends', async () => {
+  it('a slow attach holds up nobody; who waits is told when it ends', async () => {
     await create();
     const instance = instanceOf('i-0');
     let release: () => void = () => undefined;

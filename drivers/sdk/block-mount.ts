@@ -138,7 +138,7 @@ async function mountInTurn(
     await growUnmounted(run, device, fsType, signal);
   }
   await mkdir(target, { recursive: true, mode: 0o750 });
-  // A restored xfs has its source's UUID; regenerating it has damaged data elsewhere (lesson 8).
+  // A restored xfs has its source's UUID; regenerating it has damaged data elsewhere.
   const flags = [...(readOnly ? ['ro'] : []), ...(fsType === 'xfs' ? ['nouuid'] : [])];
   const withFlags = flags.length > 0 ? ['-o', flags.join(',')] : [];
   try {
@@ -203,7 +203,7 @@ const releaseMsMax = 1_000;
 const releasePauseMs = 50;
 
 /**
- * Waits until no mount namespace has the file system of a device any more (lesson 11).
+ * Waits until no mount namespace has the file system of a device any more.
  * @throws DriverError InUse
  */
 async function demandReleased(device: string): Promise<void> {

@@ -215,7 +215,7 @@ describe('storage through the API of a running daemon', function () {
     );
   });
 
-  it('lesson 31: a volume held for an instance that is gone is let go by its node', async () => {
+  it('a volume held for an instance that is gone is let go by its node', async () => {
     await volume('v');
     await until('volumes/v', 'Available');
     const [node] = await daemon.list('/v1/nodes');

@@ -42,7 +42,10 @@ const rules: readonly Rule[] = [
     problems: (path, text) =>
       path.endsWith('tidy.test.ts')
         ? []
-        : lines(text, /\bresearch\/[a-z]+\.md|\bdesign\.md|\bfindings\/[a-z]+\.md/),
+        : lines(
+            text,
+            /\bresearch\/[a-z]+\.md|\bdesign\.md|\bfindings\/[a-z]+\.md|\b[Ll]essons? \d/,
+          ),
     bad: ['a.ts', '// see design.md section 4'],
   },
   {

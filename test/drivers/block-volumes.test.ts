@@ -117,7 +117,7 @@ describe('block volumes on real devices', function () {
     expect(await node.volume('v')).to.include({ status: 'Available', boundClaim: '' });
   });
 
-  it('lesson 6: a device with foreign data, a partition table or without a readable head is refused, never formatted', async () => {
+  it('a device with foreign data, a partition table or without a readable head is refused, never formatted', async () => {
     const contents: Record<string, (image: string) => Promise<unknown>> = {
       'data without a known format': async (image) => {
         const file = await open(image, 'r+');
@@ -150,7 +150,7 @@ describe('block volumes on real devices', function () {
     }
   });
 
-  it('lesson 1: a blank device of a volume that was formatted before is refused', async () => {
+  it('a blank device of a volume that was formatted before is refused', async () => {
     const { metadata } = await node.make('v', '16Mi');
     await node.mount('a', 'v');
     await node.release('a');
@@ -159,7 +159,7 @@ describe('block volumes on real devices', function () {
     expect(await reason(node.mount('a', 'v'))).to.contain('was formatted before');
   });
 
-  it('lesson 3: a link that leads to another device is refused', async () => {
+  it('a link that leads to another device is refused', async () => {
     const { metadata } = await node.make('v', '16Mi');
     const other = join(folder, 'other');
     await writeFile(other, '');
@@ -193,7 +193,7 @@ describe('block volumes on real devices', function () {
     });
   });
 
-  it('lesson 11, 12: a busy volume stays attached, and who holds it is named', async () => {
+  it('a busy volume stays attached, and who holds it is named', async () => {
     await node.make('v', '16Mi');
     const path = await node.mount('a', 'v');
     const file = await open(join(path, 'held'), 'w');
@@ -238,7 +238,7 @@ describe('block volumes on real devices', function () {
     expect(await readdir(node.mountRoot)).to.deep.equal(['binds']);
   });
 
-  it('lesson 29: a subPath through a link is refused, and one swapped during the mount is not followed', async () => {
+  it('a subPath through a link is refused, and one swapped during the mount is not followed', async () => {
     await node.make('v', '16Mi');
     const root = await node.mount('a', 'v');
     await mkdir(join(folder, 'outside'));
@@ -264,7 +264,7 @@ describe('block volumes on real devices', function () {
     await node.release('a');
   });
 
-  it('snapshots of a mounted volume restore to a larger one, whose file system grows (lessons 8, 10)', async () => {
+  it('snapshots of a mounted volume restore to a larger one, whose file system grows', async () => {
     await node.make('v', '320Mi', { fsType: 'xfs' });
     const path = await node.mount('a', 'v');
     await writeFile(join(path, 'x'), 'kept');

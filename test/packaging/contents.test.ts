@@ -1,0 +1,79 @@
+import { execFileSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { dirname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+interface Manifest {
+  readonly name: string;
+  readonly private?: boolean;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly files: readonly string[];
+  readonly exports?: Readonly<Record<string, unknown>>;
+  readonly workspaces?: readonly string[];
+}
+
+async function manifestOf(folder: string): Promise<Manifest> {
+  return JSON.parse(await readFile(join(root, folder, 'package.json'), 'utf8')) as Manifest;
+}
+
+/** Names of the files that a package is published with. */
+function packed(folder: string): ReadonlySet<string> {
+  const env = { ...process.env, npm_config_loglevel: 'error' };
+  const pack = ['pack', '--dry-run', '--json', '--ignore-scripts'];
+  const output = execFileSync('npm', pack, { cwd: join(root, folder), encoding: 'utf8', env });
+  const [{ files }] = JSON.parse(output) as [{ files: readonly { path: string }[] }];
+  return new Set(files.map(({ path }) => path));
+}
+
+/** All texts in a value: the targets of `exports`, however deep their conditions are. */
+function texts(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(texts) : [];
+}
+
+/** Where the links of a document lead, without those to other hosts and within it. */
+function links(text: string): readonly string[] {
+  const found = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
+  return found.filter((target) => !/^([a-z]+:|#)/.test(target)).map((t) => t.replace(/#.*/, ''));
+}
+
+const published: (readonly [string, Manifest])[] = [];
+for (const folder of (await manifestOf('.')).workspaces ?? []) {
+  const manifest = await manifestOf(folder);
+  if (manifest.private !== true) published.push([folder, manifest]);
+}
+
+describe('what packages are published with', function () {
+  this.timeout(60_000);
+
+  for (const [folder, manifest] of published)
+    it(`${manifest.name} holds what its package.json and its documents promise`, async () => {
+      const files = packed(folder);
+      const held = (path: string): boolean =>
+        files.has(path) || [...files].some((file) => file.startsWith(`${path}/`));
+      for (const listed of manifest.files)
+        if (!listed.startsWith('!')) expect(held(listed), `"files" lists ${listed}`).to.equal(true);
+      for (const target of [...texts(manifest.exports), ...texts(manifest.bin)])
+        expect(files.has(normalize(target)), `it leads to ${target}`).to.equal(true);
+      expect(files.has('LICENSE'), 'the license that it names').to.equal(true);
+      for (const document of [...files].filter((file) => file.endsWith('.md'))) {
+        const text = await readFile(join(root, folder, document), 'utf8');
+        for (const target of links(text))
+          expect(
+            held(normalize(join(dirname(document), target))),
+            `${document} links to ${target}, which is not in the package`,
+          ).to.equal(true);
+      }
+    });
+
+  it('the packages are those that are meant to be', () => {
+    expect(published.map(([, { name }]) => name)).to.include.members([
+      'kedge',
+      '@kedge/api',
+      '@kedge/driver-sdk',
+    ]);
+  });
+});
