@@ -7,7 +7,7 @@ import {
   type Parameters,
 } from '@kedge/driver-sdk';
 import { storageClasses, type Volume } from '../kinds/index.js';
-import type { ParameterResolver } from '../secret/index.js';
+import type { ParameterResolver, Redaction } from '../secret/index.js';
 import { driverCall, identityOf } from '../volume/index.js';
 import type { UsedParameters } from './used-parameters.js';
 
@@ -24,6 +24,8 @@ export interface NodeCallsOptions {
 export interface NodeCall {
   readonly driver: Driver;
   readonly call: CallContext;
+  /** For what is told beside the driver. */
+  readonly redaction: Redaction;
 }
 
 /** Driver calls for volumes of this node: with which credentials, and whether one can be made at all. */
@@ -46,12 +48,12 @@ export class NodeCalls {
     try {
       parameters = resolver.resolve(wanted, volume.namespace);
     } catch (error) {
-      return this.#asUsed(volume, driver, signal, error);
+      return this.#asUsed(volume, driver, wanted, signal, error);
     }
     const { sensitiveParameters } = driver.capabilities();
     const confidential = sensitiveParameters.length > 0 || !jsonEqual(parameters, wanted);
     if (confidential) await used.keep(volume.metadata.uid, parameters);
-    return this.#call(volume, driver, parameters, signal);
+    return this.#call(volume, driver, wanted, parameters, signal);
   }
 
   /**
@@ -63,9 +65,9 @@ export class NodeCalls {
     const { driver, wanted } = await this.#wanted(volume);
     try {
       const parameters = this.#options.resolver.resolve(wanted, volume.namespace);
-      return this.#call(volume, driver, parameters, signal);
+      return this.#call(volume, driver, wanted, parameters, signal);
     } catch (error) {
-      return this.#asUsed(volume, driver, signal, error);
+      return this.#asUsed(volume, driver, wanted, signal, error);
     }
   }
 
@@ -101,16 +103,24 @@ export class NodeCalls {
   async #asUsed(
     volume: Volume,
     driver: Driver,
+    wanted: Parameters,
     signal: AbortSignal,
     unresolved: unknown,
   ): Promise<NodeCall> {
     const used = await this.#options.used.find(volume.metadata.uid);
     if (!used) throw unresolved;
-    return this.#call(volume, driver, used, signal);
+    return this.#call(volume, driver, wanted, used, signal);
   }
 
-  #call(volume: Volume, driver: Driver, parameters: Parameters, signal: AbortSignal): NodeCall {
-    const { node } = this.#options;
-    return { driver, call: { volume: identityOf(volume), parameters, node, signal } };
+  #call(
+    volume: Volume,
+    named: Driver,
+    wanted: Parameters,
+    parameters: Parameters,
+    signal: AbortSignal,
+  ): NodeCall {
+    const { node, resolver } = this.#options;
+    const { driver, redaction } = resolver.confidential(named, wanted, parameters);
+    return { driver, redaction, call: { volume: identityOf(volume), parameters, node, signal } };
   }
 }

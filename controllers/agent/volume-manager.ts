@@ -7,7 +7,7 @@ import {
   type VolumeMount,
   volumes,
 } from '../kinds/index.js';
-import type { ParameterResolver } from '../secret/index.js';
+import { type ParameterResolver, shownHandle } from '../secret/index.js';
 import { volumeOfMount } from '../service/index.js';
 import { fileSystemPending, keyOfVolume } from '../volume/index.js';
 import { AttachmentRecords } from './attachment-records.js';
@@ -37,7 +37,13 @@ export interface VolumeManagerOptions {
 
 /** Whether a volume can be used by an instance now. */
 export type MountOutcome =
-  | { readonly type: 'mounted'; readonly mount: InstanceMount }
+  | {
+      readonly type: 'mounted';
+      /** As it may be told. */
+      readonly mount: InstanceMount;
+      /** Directory on this node. */
+      readonly source: string;
+    }
   | {
       readonly type: 'waiting';
       readonly reason: string;
@@ -89,7 +95,7 @@ export class VolumeManager {
     this.#node = new NodeVolumes({ mountRoot, run: options.run ?? runCommand, mayMount, logger });
     const informer = options.manager.informer(volumes);
     informer.addIndex('claim', (volume) => (volume.attachments ?? []).map((a) => a.claim));
-    informer.addIndex('storage', (volume) => [storageOf(volume)]);
+    informer.addIndex('storage', (volume) => [this.#storageOf(volume)]);
   }
 
   /** Called with a claim when work for it that took long has ended. */
@@ -143,13 +149,13 @@ export class VolumeManager {
    */
   #sharedStorage(volume: Volume, claim: string, label: string): MountOutcome | undefined {
     const { lister } = this.#options.manager.informer(volumes);
-    for (const twin of volume.handle ? lister.byIndex('storage', storageOf(volume)) : []) {
+    for (const twin of volume.handle ? lister.byIndex('storage', this.#storageOf(volume)) : []) {
       if (twin.metadata.uid === volume.metadata.uid) continue;
       const writes = [twin, volume].some((v) => v.accessMode === 'ReadWriteOnce');
       const user = (twin.attachments ?? []).find((a) => a.claim !== claim);
       if (!user || !writes) continue;
       const twinLabel = `volume ${twin.namespace}/${twin.name}`;
-      const message = `${label} and ${twinLabel} are both at ${volume.handle ?? ''}, and ${user.claim} uses that`;
+      const message = `${label} and ${twinLabel} are both at ${shownHandle(volume.handle) ?? ''}, and ${user.claim} uses that`;
       return waiting('VolumeInUse', message);
     }
     return undefined;
@@ -173,16 +179,19 @@ export class VolumeManager {
   }
 
   #bring(given: Volume, mount: VolumeMount, claim: string, label: string): Promise<MountOutcome> {
-    return this.#work.run(storageOf(given), async () => {
+    return this.#work.run(this.#storageOf(given), async () => {
       const volume = await this.#options.store.get(volumes, keyOfVolume(given));
       if (!volume) return waiting('VolumeNotReady', `${label} does not exist any more`);
       const obstacle = this.#obstacle(volume, claim, label);
       if (obstacle) return obstacle;
       try {
         const prepared = await this.#limited(async (signal) => {
-          const { driver, call } = await this.#calls.toAttach(volume, signal);
+          const { driver, call, redaction } = await this.#calls.toAttach(volume, signal);
           await this.#records.reserve(volume, claim);
-          return this.#node.bring(volume, mount, claim, driver, call);
+          const brought = await redaction.guard(() =>
+            this.#node.bring(volume, mount, claim, driver, call),
+          );
+          return { ...brought, shownSource: redaction.text(brought.source) };
         });
         await this.#records.bound(volume, claim, prepared);
         const readOnly = mount.readOnly === true || volume.accessMode === 'ReadOnlyMany';
@@ -190,7 +199,8 @@ export class VolumeManager {
         const shown = `${volume.namespace}/${volume.name}`;
         return {
           type: 'mounted',
-          mount: { name, volume: shown, mountPath, readOnly, source: prepared.source },
+          mount: { name, volume: shown, mountPath, readOnly, source: prepared.shownSource },
+          source: prepared.source,
         };
       } catch (thrown) {
         if (!(thrown instanceof DriverError)) throw thrown;
@@ -215,7 +225,7 @@ export class VolumeManager {
   async growPending(claim: string): Promise<void> {
     const growing = this.held(claim)
       .filter(fileSystemPending)
-      .map((volume) => this.#work.run(storageOf(volume), () => this.#grow(volume, claim)));
+      .map((volume) => this.#work.run(this.#storageOf(volume), () => this.#grow(volume, claim)));
     await this.#patiently(Promise.all(growing), claim);
   }
 
@@ -229,10 +239,20 @@ export class VolumeManager {
     if (!pending) await this.#records.grown(volume);
   }
 
+  /** What a volume is on: driver and handle. Two volumes of one host directory are on one. */
+  #storageOf({ driver = '', handle, metadata }: Volume): string {
+    if (!handle) return metadata.uid;
+    try {
+      return `${driver} ${this.#options.resolver.openHandle(handle)}`;
+    } catch {
+      return metadata.uid; // sealed with a key that is missing: nothing can be done with it either
+    }
+  }
+
   /** Volumes on the storage of a volume, itself included: who waits for one waits for all of them. */
   onStorageOf(volume: Volume): readonly Volume[] {
     const { lister } = this.#options.manager.informer(volumes);
-    return lister.byIndex('storage', storageOf(volume));
+    return lister.byIndex('storage', this.#storageOf(volume));
   }
 
   /** Volumes that a claim holds. */
@@ -266,7 +286,7 @@ export class VolumeManager {
 
   /** Takes a volume from a claim: unbind, unmount, detach, release. @throws DriverError; then it stays attached. */
   release(given: Volume, claim: string): Promise<void> {
-    return this.#work.run(storageOf(given), async () => {
+    return this.#work.run(this.#storageOf(given), async () => {
       const volume = await this.#options.store.get(volumes, keyOfVolume(given));
       if (volume?.metadata.uid !== given.metadata.uid) return;
       const others = (volume.attachments ?? []).filter((a) => a.claim !== claim);
@@ -277,7 +297,9 @@ export class VolumeManager {
           if (here) return;
           const mounted = await this.#node.isStaged(volume);
           const leaving = await this.#calls.toDetach(volume, claim, mounted, signal);
-          if (leaving) await this.#node.takeAway(volume, leaving.driver, leaving.call);
+          if (!leaving) return;
+          const { driver, call, redaction } = leaving;
+          await redaction.guard(() => this.#node.takeAway(volume, driver, call));
         });
       } catch (thrown) {
         if (thrown instanceof DriverError) await this.#records.failed(volume, 'detach', thrown);
@@ -321,9 +343,4 @@ export class VolumeManager {
     }));
     return tearDownVolumes(steps, budgetMs, this.#options);
   }
-}
-
-/** What a volume is on: driver and handle. Two volumes of one host directory are on one. */
-function storageOf(volume: Volume): string {
-  return volume.handle ? `${volume.driver ?? ''} ${volume.handle}` : volume.metadata.uid;
 }

@@ -2,7 +2,7 @@ import { done, messageOf, requeueAfter, type Result } from 'kedge';
 import type { Instance, InstanceMount } from '../kinds/index.js';
 import type { RetryGate } from '../retry-gate.js';
 import { type InstanceNotes, inputsReason, told } from './instance-notes.js';
-import type { Runtime, WorkloadSpec, WorkloadState } from './runtime.js';
+import type { Runtime, WorkloadMount, WorkloadSpec, WorkloadState } from './runtime.js';
 import type { VolumeManager } from './volume-manager.js';
 import type { WorkloadInputs } from './workload-inputs.js';
 
@@ -37,12 +37,15 @@ export class WorkloadStarts {
     const leftMs = gate.leftMs(uid, String(generation));
     if (leftMs > 0) return requeueAfter(leftMs);
     const mounts: InstanceMount[] = [];
+    const binds: WorkloadMount[] = [];
     const outcomes = await Promise.all(
       (instance.template.volumes ?? []).map((mount) => volumeManager.ensure(instance, mount)),
     );
     for (const outcome of outcomes) {
       if (outcome.type === 'mounted') {
-        mounts.push(outcome.mount);
+        const { mount, source } = outcome;
+        mounts.push(mount);
+        binds.push({ source, target: mount.mountPath, readOnly: mount.readOnly });
         continue;
       }
       const { reason, message } = outcome;
@@ -73,10 +76,7 @@ export class WorkloadStarts {
       command: [...(template.command ?? []), ...(template.args ?? [])],
       env: inputs.env,
       workingDir: template.workingDir || '/',
-      mounts: [
-        ...mounts.map((m) => ({ source: m.source, target: m.mountPath, readOnly: m.readOnly })),
-        ...inputs.mounts,
-      ],
+      mounts: [...binds, ...inputs.mounts],
     };
     try {
       await runtime.start(spec);

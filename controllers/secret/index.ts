@@ -1,6 +1,9 @@
 /** Secrets: sealed in the store, masked in answers, referred to by parameters, opened only for use. */
 export { openSecret, placeOf, secretRules } from './admission.js';
+export { shownHandle } from './confidential-driver.js';
+export type { Redaction } from './redaction.js';
 export {
+  type ConfidentialCalls,
   maskParameters,
   type ParameterResolver,
   parameterResolver,

@@ -10,8 +10,7 @@ import {
 } from 'kedge';
 import { type Secret, secrets } from '../kinds/index.js';
 import { placeOf } from './admission.js';
-import { literalPlace } from './parameters.js';
-import { isSealed, type Sealer } from './sealer.js';
+import { isSealed, literalPlace, type Sealer } from './sealer.js';
 
 /** Where key-encryption keys come from, and how a new one is made known. */
 export interface KeySource {

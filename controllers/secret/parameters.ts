@@ -1,10 +1,12 @@
 import type { ApiObject, FieldViolation, Kind, Lister } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
-import { DriverError, type Parameters } from '@kedge/driver-sdk';
+import { type Driver, DriverError, type Parameters } from '@kedge/driver-sdk';
 import type { Secret } from '../kinds/index.js';
 import { openSecret } from './admission.js';
 import { parseReference, referenceRule } from './reference.js';
-import { isSealed, mask, type Sealer } from './sealer.js';
+import { confidentialDriver, openHandle } from './confidential-driver.js';
+import { Redaction } from './redaction.js';
+import { isSealed, literalPlace, mask, type Sealer } from './sealer.js';
 
 /** Replaces references by values and opens sealed literals, for a driver call. */
 export interface ParameterResolver {
@@ -12,6 +14,20 @@ export interface ParameterResolver {
    * @throws DriverError InvalidParameters naming the missing secret or key (specification 5.2.4)
    */
   resolve(parameters: Parameters, namespace: string): Parameters;
+  /**
+   * A driver that tells no value which the parameters hold.
+   * @param wanted the parameters as stored. @param resolved the same in plaintext
+   */
+  confidential(driver: Driver, wanted: Parameters, resolved: Parameters): ConfidentialCalls;
+  /** A handle as its driver knows it. @throws StatusError Internal when it can't be opened */
+  openHandle(handle: string): string;
+}
+
+/** A driver for one set of parameters. */
+export interface ConfidentialCalls {
+  readonly driver: Driver;
+  /** For what is told beside the driver. */
+  readonly redaction: Redaction;
 }
 
 /** A resolver over a cache of secrets. */
@@ -39,16 +55,16 @@ export function parameterResolver(secrets: Lister<Secret>, sealer: Sealer): Para
     return found;
   };
   return {
+    confidential(driver, wanted, resolved) {
+      const redaction = new Redaction(wanted, resolved);
+      return { driver: confidentialDriver(driver, redaction, sealer), redaction };
+    },
+    openHandle: (handle) => openHandle(sealer, handle),
     resolve: (parameters, namespace) =>
       Object.fromEntries(
         Object.entries(parameters).map(([key, value]) => [key, valueOf(key, value, namespace)]),
       ),
   };
-}
-
-/** Associated data of a sensitive literal: it may be copied between class, volume and driverParameters. */
-export function literalPlace(key: string): string {
-  return `parameter/${key}`;
 }
 
 /** Parameters as they are stored, when others are written over them. */

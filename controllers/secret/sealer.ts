@@ -134,3 +134,8 @@ function unopened(place: string, why: string, cause: unknown): StatusError {
     cause,
   });
 }
+
+/** Associated data of a sensitive literal: it may be copied between class, volume and driverParameters. */
+export function literalPlace(key: string): string {
+  return `parameter/${key}`;
+}

@@ -2,7 +2,7 @@ import { notFound } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import { type Snapshot, volumes } from '../kinds/index.js';
-import { maskParameters } from '../secret/index.js';
+import { maskParameters, shownHandle } from '../secret/index.js';
 import { classNamed } from '../storage-class/index.js';
 
 /** Held until nothing of the snapshot is left at the provider. */
@@ -35,7 +35,11 @@ export function snapshotRules(options: SnapshotRuleOptions): AdmissionRules<Snap
     },
     present(snapshot) {
       const driverParameters = maskParameters(snapshot.driverParameters);
-      return { ...snapshot, ...(driverParameters ? { driverParameters } : {}) };
+      return {
+        ...snapshot,
+        ...(driverParameters ? { driverParameters } : {}),
+        ...(snapshot.handle ? { handle: shownHandle(snapshot.handle) ?? '' } : {}),
+      };
     },
   };
 }

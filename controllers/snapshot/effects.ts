@@ -84,12 +84,13 @@ export class SnapshotEffects {
     const { drivers, resolver, manager, node } = this.options;
     const { driver: name = '', driverParameters = {}, storageClassName = '' } = snapshot;
     const live = manager.informer(storageClasses).lister.get(storageClassName);
-    const { driver, parameters } = await driverCall(
+    const { driver: named, parameters } = await driverCall(
       drivers,
       { driver: name, driverParameters, storageClassName },
       live,
     );
     const resolved: Parameters = resolver.resolve(parameters, snapshot.namespace);
+    const { driver } = resolver.confidential(named, parameters, resolved);
     const { uid } = snapshot.metadata;
     return {
       driver,

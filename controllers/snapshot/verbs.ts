@@ -16,6 +16,7 @@ import {
   storageClasses,
   volumes,
 } from '../kinds/index.js';
+import { shownHandle } from '../secret/index.js';
 import { nextPhase } from './phases.js';
 
 async function required(parts: ApiParts, request: JsonObject): Promise<Snapshot> {
@@ -120,7 +121,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
     fields: [
       field('Source', snapshot.source.volume),
       field('Driver', snapshot.driver),
-      field('Handle', snapshot.handle),
+      field('Handle', shownHandle(snapshot.handle)),
       field('Restore size', size === undefined ? undefined : `${size} bytes`),
       field('Ready at', snapshot.readyAt),
       field('Attempts', snapshot.attempts),

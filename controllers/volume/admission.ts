@@ -13,6 +13,7 @@ import {
   referenceViolations,
   type Sealer,
   sealParameters,
+  shownHandle,
   storedParameters,
 } from '../secret/index.js';
 import { classNamed, defaultClassName } from '../storage-class/index.js';
@@ -222,6 +223,7 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
         ...shown,
         ...(parameters ? { parameters } : {}),
         ...(driverParameters ? { driverParameters } : {}),
+        ...(volume.handle ? { handle: shownHandle(volume.handle) ?? '' } : {}),
       };
     },
   };

@@ -105,10 +105,12 @@ export class VolumeEffects {
   ): Promise<PreparedCall> {
     const { drivers, resolver } = this.options;
     const { volume, storageClass } = situation;
-    const { driver, parameters } = await driverCall(drivers, volume, storageClass);
+    const { driver: named, parameters } = await driverCall(drivers, volume, storageClass);
+    const resolved = resolver.resolve(parameters, volume.namespace);
+    const { driver } = resolver.confidential(named, parameters, resolved);
     const context: CallContext = {
       volume: identityOf(volume),
-      parameters: resolver.resolve(parameters, volume.namespace),
+      parameters: resolved,
       node: node ?? this.options.node,
       signal,
     };

@@ -3,6 +3,7 @@ import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { instances, nodes, storageClasses, type Volume, volumes } from '../kinds/index.js';
 import { describeMethod, field, operationFields } from '../describe.js';
+import { shownHandle } from '../secret/index.js';
 import { rearm } from './controller.js';
 import { nextPhase } from './phases.js';
 
@@ -34,7 +35,7 @@ async function retryProvision(parts: ApiParts, request: JsonObject): Promise<Jso
   if (volume.handle)
     throw failedPrecondition(
       'Provisioned',
-      `volume "${volume.namespace}/${volume.name}" was provisioned as ${volume.handle} and is not made anew: its message says what failed. Restore a snapshot, or delete it`,
+      `volume "${volume.namespace}/${volume.name}" was provisioned as ${shownHandle(volume.handle) ?? ''} and is not made anew: its message says what failed. Restore a snapshot, or delete it`,
     );
   const armed = (await rearm(parts.store, volume)) ?? volume;
   const served = parts.served.get('Volume');
@@ -134,7 +135,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
       field('Size', volume.size),
       field('Access mode', volume.accessMode),
       field('Reclaim policy', volume.reclaimPolicy ?? volume.effectiveReclaimPolicy),
-      field('Handle', volume.handle),
+      field('Handle', shownHandle(volume.handle)),
       field('Bound claim', volume.boundClaim),
       field('Bound node', volume.boundNode),
       field('Owner service', volume.ownerService),

@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { StatusError } from 'kedge';
+import { type Driver, DriverError } from '@kedge/driver-sdk';
+import { PlayedDriver } from '../testing/played-driver.js';
+import { confidentialDriver, shownHandle } from './confidential-driver.js';
+import { Redaction } from './redaction.js';
+import { isSealed, mask, Sealer } from './sealer.js';
+
+const wanted = {
+  hostPath: 'secret:place/path',
+  token: 'secret:t/k',
+  no: 'secret:n/k',
+  size: 'big',
+};
+const resolved = { hostPath: '/srv/hidden', token: 'a"b c/d', no: 'no', size: 'big' };
+const redaction = new Redaction(wanted, resolved);
+
+describe('redaction', () => {
+  it('replaces every value that was resolved, also quoted, and nothing else', () => {
+    expect(redaction.text('stat /srv/hidden/x: no such file, big')).to.equal(
+      `stat ${mask}/x: ${mask} such file, big`,
+    );
+    expect(redaction.text(JSON.stringify({ t: resolved.token }))).to.equal(`{"t":"${mask}"}`);
+    expect(redaction.text(`?t=${encodeURIComponent(resolved.token)}`)).to.equal(`?t=${mask}`);
+    expect(redaction.text('nothing known'), 'a short value is a word').to.equal('nothing known');
+  });
+
+  it('replaces the longer of two values that hold each other', () => {
+    const both = new Redaction({ a: 'secret:a/a', b: 'secret:b/b' }, { a: 'abcd', b: 'abcdef' });
+    expect(both.text('abcdef')).to.equal(mask);
+  });
+
+  it('keeps the kind of an error, and drops its cause', () => {
+    const cause = new Error('/srv/hidden');
+    const told = redaction.error(
+      new DriverError('Throttled', 'at /srv/hidden', { cause, retryAfterMs: 5 }),
+    ) as DriverError;
+    expect(told).to.include({ kind: 'Throttled', message: `at ${mask}`, retryAfterMs: 5 });
+    expect(told.cause).to.equal(undefined);
+    expect(redaction.error(new Error('ENOENT /srv/hidden'))).to.include({
+      kind: 'Internal',
+      message: `ENOENT ${mask}`,
+    });
+    const conflict = new StatusError({ code: 'Aborted', reason: 'Conflict', message: 'again' });
+    expect(redaction.error(conflict)).to.equal(conflict);
+  });
+});
+
+describe('a driver as controllers call it', () => {
+  const sealer = new Sealer(randomBytes(32));
+  const handles: (string | undefined)[] = [];
+  let driver: Driver;
+  const context = {
+    volume: { uid: 'u', name: 'v', namespace: 'default' },
+    parameters: resolved,
+    node: 'n',
+    signal: new AbortController().signal,
+  };
+  beforeEach(async () => {
+    const played = (await new PlayedDriver().registry().get('played'))!;
+    const named: Driver = {
+      ...played,
+      provision: ({ sizeBytes }) => Promise.resolve({ handle: '/srv/hidden/v', sizeBytes }),
+      attach: ({ handle }) => {
+        handles.push(handle);
+        return Promise.reject(new DriverError('NotFound', `${handle ?? ''} is gone`));
+      },
+    };
+    driver = confidentialDriver(named, redaction, sealer);
+  });
+
+  it('gives handles that tell nothing, and gets them back as they were', async () => {
+    const { handle } = await driver.provision({
+      ...context,
+      sizeBytes: 1n,
+      accessMode: 'ReadWriteOnce',
+      topology: {},
+    });
+    expect(isSealed(handle)).to.equal(true);
+    expect(handle).to.not.contain('hidden');
+    expect(shownHandle(handle)).to.equal(mask);
+    const error = await driver.attach({ ...context, handle }).catch((e: unknown) => e);
+    expect(handles).to.deep.equal(['/srv/hidden/v']);
+    expect(error).to.include({ kind: 'NotFound', message: `${mask}/v is gone` });
+  });
+
+  it('leaves handles alone that tell no value', async () => {
+    const plain = confidentialDriver(driver, new Redaction({}, {}), sealer);
+    const error = await plain.attach({ ...context, handle: 'vol-1' }).catch((e: unknown) => e);
+    expect(handles.at(-1)).to.equal('vol-1');
+    expect(error).to.include({ message: 'vol-1 is gone' });
+    expect(shownHandle('vol-1')).to.equal('vol-1');
+  });
+});

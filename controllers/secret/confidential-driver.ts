@@ -1,0 +1,55 @@
+import type { Driver } from '@kedge/driver-sdk';
+import type { Redaction } from './redaction.js';
+import { isSealed, literalPlace, mask, type Sealer } from './sealer.js';
+
+/** Associated data of a sealed handle. */
+const handlePlace = literalPlace('handle');
+
+/** A handle as people may see it. */
+export function shownHandle(handle: string | undefined): string | undefined {
+  return handle !== undefined && isSealed(handle) ? mask : handle;
+}
+
+/** A handle as its driver knows it. @throws StatusError Internal when it can't be opened */
+export function openHandle(sealer: Sealer, handle: string): string {
+  return isSealed(handle) ? sealer.open(handle, handlePlace) : handle;
+}
+
+/**
+ * A driver as controllers call it: no value that its parameters hold leaves it. Errors are redacted. A
+ * handle that tells such a value, as the path of a host directory does, is sealed; the driver gets it
+ * opened.
+ */
+export function confidentialDriver(driver: Driver, redaction: Redaction, sealer: Sealer): Driver {
+  const opened = <R extends { readonly handle: string | undefined }>(request: R): R =>
+    request.handle === undefined
+      ? request
+      : { ...request, handle: openHandle(sealer, request.handle) };
+  const sealed = <R extends { readonly handle: string }>(result: R): R =>
+    redaction.holds(result.handle)
+      ? { ...result, handle: sealer.seal(result.handle, handlePlace) }
+      : result;
+  const guard = redaction.guard.bind(redaction);
+  return {
+    name: driver.name,
+    capabilities: () => driver.capabilities(),
+    validateParameters: (parameters, context) => driver.validateParameters(parameters, context),
+    provision: (request) => guard(async () => sealed(await driver.provision(request))),
+    observe: (request) => guard(async () => sealed(await driver.observe(opened(request)))),
+    delete: (request) => guard(() => driver.delete(opened(request))),
+    attach: (request) => guard(() => driver.attach(opened(request))),
+    detach: (request) => guard(() => driver.detach(opened(request))),
+    mount: (request) => guard(() => driver.mount(opened(request))),
+    unmount: (request) => guard(() => driver.unmount(opened(request))),
+    expand: (request) => guard(() => driver.expand(opened(request))),
+    createSnapshot: (request) =>
+      guard(async () => sealed(await driver.createSnapshot(opened(request)))),
+    observeSnapshot: (request) =>
+      guard(async () => sealed(await driver.observeSnapshot(opened(request)))),
+    deleteSnapshot: (request) => guard(() => driver.deleteSnapshot(opened(request))),
+    restore: (request) =>
+      guard(async () =>
+        sealed(await driver.restore({ ...request, snapshot: opened(request.snapshot) })),
+      ),
+  };
+}
