@@ -42,7 +42,7 @@ export const soaks: Readonly<Record<string, Soak>> = {
   history: {
     summary: 'many writers and watchers of one store through restarts; its history is judged',
     specs: ['test/dist/store/history.test.js'],
-    environment: { KEDGE_HISTORY_OPERATIONS: '5000000' },
+    environment: { KEDGE_HISTORY_OPERATIONS: '250000', KEDGE_HISTORIES: '20' },
   },
   interrupted: {
     summary: 'restores and first starts are killed at random moments; the next start is whole',

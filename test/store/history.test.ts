@@ -19,6 +19,8 @@ import { failingDriver, nowAndThen } from './failing-driver.js';
  * robustness tests). Revisions give the order, so the check is linear.
  */
 const operations = Number(process.env['KEDGE_HISTORY_OPERATIONS'] ?? 100_000);
+/** A history is held in memory until it is judged, so a long soak is many of them. */
+const histories = Number(process.env['KEDGE_HISTORIES'] ?? 1);
 const keys = 50;
 const writers = 16;
 const restarts = 4;
@@ -123,90 +125,96 @@ async function watcher(
 describe('history', function () {
   this.timeout(600_000);
 
-  it(`of ${operations} operations by ${writers} writers, with restarts, compactions and failed writes, is strictly serializable and fully watched`, async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'kedge-history-'));
-    const history: History = { writes: [], events: [[], [], [], []], lists: [], acked: 0 };
-    const options = { historyEvents, historyAgeMs: 0 };
-    const fails = nowAndThen(seededRandom(operations), 1_000);
-    let failures = 0;
-    const driver = failingDriver(() => {
-      const failure = fails();
-      if (failure) failures += 1;
-      return failure;
-    });
-    let compactions = 0;
-    const cursors = [0, 0, 0, 0];
-    try {
-      for (let part = 0; part <= restarts; part += 1) {
-        const store = await openStore({
-          engine: new LevelEngine({ directory, driver }),
-          ...options,
-        });
-        expect(store.revision).to.be.greaterThanOrEqual(history.acked);
-        const stop = new AbortController();
-        const watching = history.events.map((seen, i) =>
-          watcher(store, seen, cursors[i] ?? 0, i % 2 === 1, stop.signal),
-        );
-        const share = Math.floor(operations / writers / (restarts + 1));
-        const writing = Promise.all(
-          Array.from({ length: writers }, (_, i) =>
-            writer(store, history, share, part * writers + i + 1),
-          ),
-        );
-        let done = false;
-        const listing = (async () => {
-          while (!done) {
-            const { items, revision } = await store.list(registers);
-            const state = new Map(items.map((o) => [o.name, o.value ?? -1]));
-            history.lists.push({ revision, state });
-            for (let turn = 0; turn < 50; turn += 1)
-              await new Promise((resolve) => setImmediate(resolve));
-          }
-        })();
-        const slowest = (): number =>
-          Math.min(...history.events.map((seen) => seen.at(-1)?.revision ?? 0));
-        const compacting = (async () => {
-          while (!done) {
-            // One that fails has dropped a part; the next one goes on.
-            if (slowest() > store.revision - historyEvents / 2)
-              await store.compact().then(
-                () => (compactions += 1),
-                () => undefined,
-              );
-            await new Promise((resolve) => setTimeout(resolve, 50));
-          }
-        })();
-        await writing;
-        done = true;
-        await Promise.all([listing, compacting]);
-        // Every other watcher is cut off where it is and resumes after the restart.
-        const behind = (): boolean =>
-          history.events.some((seen, i) => i < 2 && (seen.at(-1)?.revision ?? 0) < store.revision);
-        while (behind()) await new Promise((resolve) => setImmediate(resolve));
-        stop.abort();
-        await Promise.all(watching);
-        history.events.forEach((seen, i) => (cursors[i] = seen.at(-1)?.revision ?? 0));
-        if (part === restarts) {
-          const rest = new AbortController();
-          const more = history.events.map((seen, i) =>
-            watcher(store, seen, cursors[i] ?? 0, false, rest.signal),
-          );
-          const end = store.revision;
-          while (history.events.some((seen) => (seen.at(-1)?.revision ?? 0) < end))
-            await new Promise((resolve) => setImmediate(resolve));
-          rest.abort();
-          await Promise.all(more);
-        }
-        await store.close();
-      }
-      judge(history);
-      expect(compactions).to.be.greaterThan(restarts);
-      expect(failures).to.be.greaterThan(0);
-    } finally {
-      await rm(directory, { recursive: true, force: true });
-    }
-  });
+  const numbers = Array.from({ length: histories }, (_, i) => i + 1);
+  for (const number of numbers)
+    it(`${number} of ${histories}, of ${operations} operations by ${writers} writers, with restarts, compactions and failed writes, is strictly serializable and fully watched`, () =>
+      recordAndJudge(number));
 });
+
+/** Writes, watches, lists and compacts through restarts; `number` seeds what is written and what fails. */
+async function recordAndJudge(number: number): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'kedge-history-'));
+  const history: History = { writes: [], events: [[], [], [], []], lists: [], acked: 0 };
+  const options = { historyEvents, historyAgeMs: 0 };
+  const fails = nowAndThen(seededRandom(operations + number - 1), 1_000);
+  let failures = 0;
+  const driver = failingDriver(() => {
+    const failure = fails();
+    if (failure) failures += 1;
+    return failure;
+  });
+  let compactions = 0;
+  const cursors = [0, 0, 0, 0];
+  try {
+    for (let part = 0; part <= restarts; part += 1) {
+      const store = await openStore({
+        engine: new LevelEngine({ directory, driver }),
+        ...options,
+      });
+      expect(store.revision).to.be.greaterThanOrEqual(history.acked);
+      const stop = new AbortController();
+      const watching = history.events.map((seen, i) =>
+        watcher(store, seen, cursors[i] ?? 0, i % 2 === 1, stop.signal),
+      );
+      const share = Math.floor(operations / writers / (restarts + 1));
+      const writing = Promise.all(
+        Array.from({ length: writers }, (_, i) =>
+          writer(store, history, share, (number * (restarts + 1) + part) * writers + i + 1),
+        ),
+      );
+      let done = false;
+      const listing = (async () => {
+        while (!done) {
+          const { items, revision } = await store.list(registers);
+          const state = new Map(items.map((o) => [o.name, o.value ?? -1]));
+          history.lists.push({ revision, state });
+          for (let turn = 0; turn < 50; turn += 1)
+            await new Promise((resolve) => setImmediate(resolve));
+        }
+      })();
+      const slowest = (): number =>
+        Math.min(...history.events.map((seen) => seen.at(-1)?.revision ?? 0));
+      const compacting = (async () => {
+        while (!done) {
+          // One that fails has dropped a part; the next one goes on.
+          if (slowest() > store.revision - historyEvents / 2)
+            await store.compact().then(
+              () => (compactions += 1),
+              () => undefined,
+            );
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+      })();
+      await writing;
+      done = true;
+      await Promise.all([listing, compacting]);
+      // Every other watcher is cut off where it is and resumes after the restart.
+      const behind = (): boolean =>
+        history.events.some((seen, i) => i < 2 && (seen.at(-1)?.revision ?? 0) < store.revision);
+      while (behind()) await new Promise((resolve) => setImmediate(resolve));
+      stop.abort();
+      await Promise.all(watching);
+      history.events.forEach((seen, i) => (cursors[i] = seen.at(-1)?.revision ?? 0));
+      if (part === restarts) {
+        const rest = new AbortController();
+        const more = history.events.map((seen, i) =>
+          watcher(store, seen, cursors[i] ?? 0, false, rest.signal),
+        );
+        const end = store.revision;
+        while (history.events.some((seen) => (seen.at(-1)?.revision ?? 0) < end))
+          await new Promise((resolve) => setImmediate(resolve));
+        rest.abort();
+        await Promise.all(more);
+      }
+      await store.close();
+    }
+    judge(history);
+    expect(compactions).to.be.greaterThan(restarts);
+    expect(failures).to.be.greaterThan(0);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
 
 function judge({ writes, events, lists }: History): void {
   const [first = []] = events;
