@@ -38,11 +38,13 @@ import {
   snapshotController,
   StorageRootKeeper,
   StorageRootWatch,
+  thawLeftovers,
   TransitionEvents,
   volumeController,
   UsedParameters,
   VolumeManager,
 } from '@kedge/controllers';
+import { directoryJournal } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { version } from '../version.js';
 import { AuditLog } from './audit-log.js';
@@ -145,7 +147,8 @@ async function assemble(
     lock: lockDirectory,
     logger: logger.child({ part: 'storage root' }),
   });
-  const drivers = builtinDrivers({ ...config, storageRoot });
+  const journal = directoryJournal(join(dataDirectory, 'node-journal'));
+  const drivers = builtinDrivers({ ...config, storageRoot, journal });
   const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
   const dataFiles = new DataFiles(dataFilesDirectory(dataDirectory), dataDirectory);
   const processes = new ProcessRuntime({
@@ -161,6 +164,7 @@ async function assemble(
     resolver,
     node,
     mountRoot: join(dataDirectory, 'mounts'),
+    journal,
     used: new UsedParameters({
       directory: join(dataDirectory, 'mount-parameters'),
       sealer,
@@ -247,6 +251,7 @@ async function assemble(
     .addRunnable(
       new TransitionEvents({ store, clock, metrics, logger: logger.child({ part: 'events' }) }),
     );
+  await thawLeftovers({ journal, logger }, new AbortController().signal);
   await manager.start();
   return {
     ports,

@@ -16,3 +16,4 @@ export type {
 } from './runtime.js';
 export { UsedParameters, type UsedParametersOptions } from './used-parameters.js';
 export { claimOf, VolumeManager, type VolumeManagerOptions } from './volume-manager.js';
+export { type RecoveryOptions, thawLeftovers } from './node-recovery.js';

@@ -1,5 +1,13 @@
 import { type Clock, type Logger, type Manager, type ObjectStore } from 'kedge';
-import { DriverError, type DriverRegistry, type RunCommand, runCommand } from '@kedge/driver-sdk';
+import {
+  DriverError,
+  type DriverRegistry,
+  KeyedQueue,
+  memoryJournal,
+  type NodeJournal,
+  type RunCommand,
+  runCommand,
+} from '@kedge/driver-sdk';
 import {
   type Instance,
   type InstanceMount,
@@ -11,8 +19,8 @@ import { type ParameterResolver, shownHandle } from '../secret/index.js';
 import { volumeOfMount } from '../service/index.js';
 import { fileSystemPending, keyOfVolume } from '../volume/index.js';
 import { AttachmentRecords } from './attachment-records.js';
-import { KeyedWork } from './keyed-work.js';
 import { NodeCalls } from './node-calls.js';
+import { detachLeftovers } from './node-recovery.js';
 import { NodeVolumes } from './node-volumes.js';
 import { UsedParameters } from './used-parameters.js';
 import { tearDownVolumes } from './volume-teardown.js';
@@ -31,6 +39,8 @@ export interface VolumeManagerOptions {
   /** Default: kept in memory only. */
   readonly used?: UsedParameters;
   readonly run?: RunCommand;
+  /** What drivers made of this node's kernel. Default: in memory only. */
+  readonly journal?: NodeJournal;
   /** Whether this process may mount; default: as root. */
   readonly mayMount?: boolean;
 }
@@ -75,7 +85,7 @@ export class VolumeManager {
   readonly #options: VolumeManagerOptions;
   readonly #node: NodeVolumes;
   readonly #records: AttachmentRecords;
-  readonly #work = new KeyedWork();
+  readonly #work = new KeyedQueue();
   /** Bringing under way, by volume, claim and mount. */
   readonly #bringing = new Map<string, Promise<MountOutcome>>();
   /** Releasing under way, by claim. */
@@ -121,7 +131,10 @@ export class VolumeManager {
       this.#bringing.set(id, bringing);
     }
     const outcome = await this.#patiently(bringing, claim);
-    return outcome ?? waiting('Attaching', `${label} is being attached and mounted`);
+    // A driver that copies an image does not let it be written meanwhile.
+    const copied = (volume.snapshotsInFlight?.length ?? 0) > 0;
+    const also = copied ? ', which may wait for the snapshot that is being made' : '';
+    return outcome ?? waiting('Attaching', `${label} is being attached and mounted${also}`);
   }
 
   /** Why a volume can't be brought to a claim now. */
@@ -280,7 +293,13 @@ export class VolumeManager {
   /** After a restart: what is mounted is kept where it is wanted, else taken away. */
   async adopt(): Promise<void> {
     const wanted = new Set(this.heldHere().map((volume) => volume.metadata.uid));
-    const kept = await this.#limited((signal) => this.#node.adopt(wanted, signal));
+    const { journal = memoryJournal(), logger, run } = this.#options;
+    const kept = await this.#limited(async (signal) => {
+      const mounted = await this.#node.adopt(wanted, signal);
+      const ports = { journal, logger, ...(run ? { run } : {}) };
+      await detachLeftovers(ports, wanted, signal);
+      return mounted;
+    });
     if (kept.length > 0) this.#options.logger.info('volumes adopted', { count: kept.length });
   }
 

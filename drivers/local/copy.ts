@@ -39,25 +39,48 @@ export async function copyImage(
   await demandCommand(run, 'sync', ['-f', to], signal);
 }
 
-// The shell thaws, not the daemon: a daemon that dies in between must not leave the workload frozen.
+/*
+ * Freezes a file system by an open descriptor, copies, and thaws by the same descriptor: it stays valid
+ * when the file system is unmounted here while other mount namespaces have it. The shell thaws when the
+ * copy ends or takes too long, when it is told to end, and when the daemon dies, which closes its standard
+ * input. Exit code 0 says that the file system was frozen throughout the copy, and is thawed.
+ */
 const frozenCopy = `
-target=$1 from=$2 to=$3 seconds=$4
-thaw() { fsfreeze -u "$target"; }
-fsfreeze -f "$target" || exit 1
-trap thaw EXIT
+from=$2 to=$3 seconds=$4 frozen= watcher=
+exec 8<&0 9<"$1" || exit 1
+finish() {
+  status=$?
+  trap '' TERM INT HUP
+  [ -z "$watcher" ] || kill "$watcher" 2>/dev/null
+  [ -z "$frozen" ] || fsfreeze --unfreeze /proc/self/fd/9 || exit 97
+  exit "$status"
+}
+trap finish EXIT
 trap 'exit 143' TERM INT HUP
-timeout -k 5 "$seconds" cp --reflink=auto --sparse=always -- "$from" "$to"
+# The shell may have something to say when nobody listens any more: that must not end it.
+trap '' PIPE
+fsfreeze --freeze /proc/self/fd/9 || exit 1
+frozen=yes
+setpriv --pdeathsig KILL -- timeout -k 5 "$seconds" \\
+  setpriv --pdeathsig KILL -- cp --reflink=auto --sparse=always -- "$from" "$to" 8<&- 9<&- &
+copy=$!
+(read -r _ <&8; kill "$copy") >/dev/null 2>&1 9<&- &
+watcher=$!
+wait "$copy"
+status=$?
+[ "$status" -ne 124 ] || echo "the copy took more than $seconds s, while nothing could be written" >&2
+exit "$status"
 `;
 
-/** As {@link copyImage}, while the file system in the image is mounted at `target` and frozen. */
+/** As {@link copyImage}, while the file system in the image, whose opened root is at `opened`, is frozen. */
 export async function copyFrozenImage(
   run: RunCommand,
-  target: string,
+  opened: string,
   from: string,
   to: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const args = ['-c', frozenCopy, 'frozen-copy', target, from, to, String(frozenSecondsMax)];
+  const args = ['-c', frozenCopy, 'frozen-copy', opened, from, to, String(frozenSecondsMax)];
   await copying(demandCommand(run, 'sh', args, signal));
   await demandCommand(run, 'sync', ['-f', to], signal);
 }

@@ -1,14 +1,18 @@
 import { mkdir } from 'node:fs/promises';
 import {
+  type CallContext,
   type Capabilities,
   demandParameters,
   type Driver,
   DriverError,
   fsTypeRule,
   type HandleRequest,
+  KeyedQueue,
+  memoryJournal,
   type Parameters,
   type RunCommand,
   runCommand,
+  type SnapshotResult,
   type StorageSettings,
   uncheckedStorageRoot,
   validateByRules,
@@ -38,6 +42,12 @@ const capabilities: Capabilities = {
   ownsData: true,
 };
 
+/**
+ * Calls by volume, of all drivers of this process: a copy of an image and its attachment exclude each
+ * other, as do freezing and unmounting.
+ */
+const volumeWork = new KeyedQueue();
+
 const rules = [{ key: 'backing', values: ['directory', 'image'] }, fsTypeRule];
 
 const validate: Driver['validateParameters'] = (parameters, context) => [
@@ -58,15 +68,21 @@ function isImage(parameters: Parameters): boolean {
  * copies; those of an image are of one point in time, those of a directory are copied file by file.
  */
 export function createLocalDriver(
-  settings: Pick<StorageSettings, 'localVolumeRoot' | 'storageRoot'>,
+  settings: Pick<StorageSettings, 'localVolumeRoot' | 'storageRoot' | 'journal'>,
   run: RunCommand = runCommand,
 ): Driver {
   const root = settings.storageRoot ?? uncheckedStorageRoot(settings.localVolumeRoot);
-  const images = new ImageVolumes(run);
+  const images = new ImageVolumes(run, settings.journal ?? memoryJournal());
 
   /** Runs a call in the root, and tells what the file system refuses as the driver's error. */
   const inRoot = <T>(what: string, call: (paths: LocalPaths) => Promise<T>): Promise<T> =>
     attempt(what, () => root.use((directory) => call(new LocalPaths(directory))));
+  /** As `inRoot`, when no other such call for the volume is under way, of any driver of this process. */
+  const alone = <T>(
+    what: string,
+    request: CallContext,
+    call: (paths: LocalPaths) => Promise<T>,
+  ): Promise<T> => volumeWork.run(request.volume.uid, () => inRoot(what, call), request.signal);
   /** The volume's place, the handle found to be of it. */
   const owned = (paths: LocalPaths, request: HandleRequest): Place => {
     const place = paths.volume(request.volume.uid);
@@ -83,7 +99,7 @@ export function createLocalDriver(
     capabilities: () => capabilities,
     validateParameters: validate,
     provision: (request) =>
-      inRoot('make the volume', async (paths) => {
+      alone('make the volume', request, async (paths) => {
         demandParameters(validate(request.parameters, { level: 'resolved' }));
         const { directory, image, folder } = paths.volume(request.volume.uid);
         const { sizeBytes, parameters, signal } = request;
@@ -106,58 +122,65 @@ export function createLocalDriver(
         return { handle: place.directory, sizeBytes: undefined };
       }),
     delete: (request) =>
-      inRoot('delete the volume', async (paths) => {
+      alone('delete the volume', request, async (paths) => {
         const place = paths.volume(request.volume.uid);
         demandOwn(place, request.handle);
-        if ((await kindAt(place.image)) === 'file')
-          await images.detach(place.image, request.signal);
+        if ((await kindAt(place.image)) === 'file' || (await images.isAttached(place)))
+          await images.detach(place, request.signal);
         await removeWhole(place);
       }),
     attach: (request) =>
-      inRoot('attach the volume', async (paths) => {
-        const { directory, image } = owned(paths, request);
+      alone('attach the volume', request, async (paths) => {
+        const place = owned(paths, request);
         if (isImage(request.parameters))
-          return { devicePath: await images.attach(image, request.signal) };
-        await demandThere(directory);
+          return { devicePath: await images.attach(place, request.signal) };
+        await demandThere(place.directory);
         return { devicePath: '' };
       }),
     detach: (request) =>
-      inRoot('detach the volume', async (paths) => {
-        const { image } = owned(paths, request);
-        if ((await kindAt(image)) === 'file') await images.detach(image, request.signal);
+      alone('detach the volume', request, async (paths) => {
+        const place = owned(paths, request);
+        if (isImage(request.parameters)) await images.detach(place, request.signal);
       }),
     mount: (request) =>
-      inRoot('mount the volume', async (paths) => {
-        const { directory } = owned(paths, request);
-        return isImage(request.parameters) ? images.mount(request) : { path: directory };
+      alone('mount the volume', request, async (paths) => {
+        const place = owned(paths, request);
+        return isImage(request.parameters)
+          ? images.mount(place, request)
+          : { path: place.directory };
       }),
     unmount: (request) =>
-      inRoot('unmount the volume', async (paths) => {
-        const { image } = owned(paths, request);
+      alone('unmount the volume', request, async (paths) => {
+        const place = owned(paths, request);
         if (isImage(request.parameters))
-          await images.unmount(image, request.target, request.signal);
+          await images.unmount(place, request.target, request.signal);
       }),
     expand: (request) =>
-      inRoot('grow the volume', async (paths) => {
+      alone('grow the volume', request, async (paths) => {
         const { directory, image } = owned(paths, request);
         const { sizeBytes, parameters, signal } = request;
         if (isImage(parameters)) return images.grow(image, sizeBytes, parameters, signal);
         await demandThere(directory);
         return { sizeBytes, fileSystemPending: false };
       }),
-    createSnapshot: (request) =>
-      inRoot('make the snapshot', async (paths) => {
-        const { directory, image } = owned(paths, request);
+    createSnapshot: (request) => {
+      // A directory is copied while it is used, however long that takes; an image is not.
+      const copy = async (paths: LocalPaths): Promise<SnapshotResult> => {
+        const place = owned(paths, request);
+        const { directory } = place;
         const to = await paths.snapshot(request.snapshot.uid);
         const { signal } = request;
         if (isImage(request.parameters)) {
-          const restoreSizeBytes = await images.snapshot(image, to.image, signal);
+          const restoreSizeBytes = await images.snapshot(place, to.image, signal);
           return { handle: to.image, restoreSizeBytes, ready: true };
         }
         await demandThere(directory);
         await makeWhole(to.directory, (draft) => copyDirectory(run, directory, draft, signal));
         return { handle: to.directory, restoreSizeBytes: 0n, ready: true };
-      }),
+      };
+      const what = 'make the snapshot';
+      return isImage(request.parameters) ? alone(what, request, copy) : inRoot(what, copy);
+    },
     observeSnapshot: (request) =>
       inRoot('look at the snapshot', async (paths) => {
         const place = await paths.snapshot(request.snapshot.uid);
@@ -178,7 +201,7 @@ export function createLocalDriver(
         await removeWhole(place);
       }),
     restore: (request) =>
-      inRoot('restore the snapshot', async (paths) => {
+      alone('restore the snapshot', request, async (paths) => {
         demandParameters(validate(request.parameters, { level: 'resolved' }));
         const from = await paths.snapshot(request.snapshot.uid);
         demandOwn(from, request.snapshot.handle);

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { DriverError } from '@kedge/driver-sdk';
+import { DriverError, memoryJournal } from '@kedge/driver-sdk';
 import { ImageVolumes } from './image-volume.js';
 
 describe('image volumes', () => {
@@ -15,9 +15,10 @@ describe('image volumes', () => {
       const images = new ImageVolumes((command) => {
         ran.push(command);
         return Promise.resolve({ exitCode: 1, stdout: '', stderr: 'losetup: cannot read /sys' });
-      });
+      }, memoryJournal());
+      const place = { uid: 'v', folder, directory: join(folder, 'v'), image };
       const { signal } = new AbortController();
-      const refused = await images.snapshot(image, join(folder, 's.img'), signal).then(
+      const refused = await images.snapshot(place, join(folder, 's.img'), signal).then(
         () => undefined,
         (error: unknown) => error,
       );

@@ -1,21 +1,28 @@
 import { open } from 'node:fs/promises';
 import {
+  attachLoop,
   demandCommand,
   demandUnused,
+  detachLoops,
   DriverError,
   type FsType,
   growMounted,
+  loopOf,
+  loopsOf,
   makeFileSystem,
   mountBlockDevice,
+  mountOfLoop,
   type MountRequest,
   type MountResult,
+  type NodeJournal,
+  type NodeState,
   type Parameters,
   type RunCommand,
   unmountTarget,
 } from '@kedge/driver-sdk';
-import { copyFrozenImage, copyImage } from './copy.js';
-import { attachLoop, loopOf, mountOfLoop } from './loop-device.js';
-import { kindAt, makeWhole } from './paths.js';
+import { copyImage } from './copy.js';
+import { copyMountedImage } from './mounted-copy.js';
+import { kindAt, makeWhole, type Place } from './paths.js';
 
 /** Smallest images that hold a file system (mkfs refuses less). */
 const bytesMin: Readonly<Record<FsType, bigint>> = {
@@ -59,12 +66,21 @@ export async function sizeOfImage(path: string): Promise<bigint> {
   }
 }
 
-/** Volumes that are file systems in image files on loop devices: sizes are enforced. */
+function loopState({ uid, image }: Place): NodeState {
+  return { type: 'loop', uid, file: image };
+}
+
+/**
+ * Volumes that are file systems in image files on loop devices: sizes are enforced. Of one volume one call
+ * is made at a time; the caller sees to that.
+ */
 export class ImageVolumes {
   readonly #run: RunCommand;
+  readonly #journal: NodeJournal;
 
-  constructor(run: RunCommand) {
+  constructor(run: RunCommand, journal: NodeJournal) {
     this.#run = run;
+    this.#journal = journal;
   }
 
   /** A sparse image with a file system. Formatted under another name: an image at `path` never is. */
@@ -92,25 +108,36 @@ export class ImageVolumes {
     return sizeOfImage(path);
   }
 
-  async attach(path: string, signal: AbortSignal): Promise<string> {
-    await sizeOfImage(path);
-    return attachLoop(this.#run, path, signal);
+  async attach(place: Place, signal: AbortSignal): Promise<string> {
+    await sizeOfImage(place.image);
+    const attach = (): Promise<string> => attachLoop(this.#run, place.image, signal);
+    return this.#journal.make(loopState(place), attach);
   }
 
   /** Its file system was made with the image, so none is ever made here. */
-  mount(request: MountRequest): Promise<MountResult> {
-    return mountBlockDevice({ ...request, mayFormat: false }, { run: this.#run });
+  mount({ uid }: Place, request: MountRequest): Promise<MountResult> {
+    return this.#journal.make({ type: 'mount', uid, target: request.target }, () =>
+      mountBlockDevice({ ...request, mayFormat: false }, { run: this.#run }),
+    );
   }
 
-  async unmount(path: string, target: string, signal: AbortSignal): Promise<void> {
-    await unmountTarget(target, signal, this.#run, await loopOf(this.#run, path, signal));
+  /** Also of an image that somebody removed while it was mounted. */
+  async unmount({ uid, image }: Place, target: string, signal: AbortSignal): Promise<void> {
+    const [device] = await loopsOf(this.#run, image, signal);
+    await this.#journal.undo({ type: 'mount', uid, target }, () =>
+      unmountTarget(target, signal, this.#run, device),
+    );
   }
 
-  async detach(path: string, signal: AbortSignal): Promise<void> {
-    const device = await loopOf(this.#run, path, signal);
-    if (device === undefined) return;
-    await demandUnused(device);
-    await demandCommand(this.#run, 'losetup', ['--detach', device], signal);
+  /** Whether a loop device may have been left for an image. */
+  isAttached(place: Place): Promise<boolean> {
+    return this.#journal.has(loopState(place));
+  }
+
+  /** Also of an image that somebody removed while it was attached. */
+  async detach(place: Place, signal: AbortSignal): Promise<void> {
+    const detach = (): Promise<void> => detachLoops(this.#run, place.image, signal);
+    await this.#journal.undo(loopState(place), detach);
   }
 
   /** Grows the image, and the file system where it is mounted and can grow there. */
@@ -133,16 +160,24 @@ export class ImageVolumes {
     return { sizeBytes: await sizeOfImage(path), fileSystemPending: !grown };
   }
 
-  /** A copy at one point in time: while it is mounted its file system is frozen. */
-  async snapshot(path: string, to: string, signal: AbortSignal): Promise<bigint> {
-    await sizeOfImage(path);
-    const device = await loopOf(this.#run, path, signal);
-    const mounted = device === undefined ? undefined : await mountOfLoop(device);
-    await makeWhole(to, (draft) =>
-      mounted
-        ? copyFrozenImage(this.#run, mounted.target, path, draft, signal)
-        : copyImage(this.#run, path, draft, signal),
-    );
+  /**
+   * A copy at one point in time. While it is mounted its file system is frozen; mounted only where this
+   * process does not see it, it is not copied.
+   */
+  async snapshot({ uid, image }: Place, to: string, signal: AbortSignal): Promise<bigint> {
+    await sizeOfImage(image);
+    const run = this.#run;
+    await makeWhole(to, async (draft) => {
+      const device = await loopOf(run, image, signal);
+      const mounted = device === undefined ? undefined : await mountOfLoop(device);
+      if (device !== undefined && mounted) {
+        const source = { uid, image, device, target: mounted.target };
+        await copyMountedImage({ run, journal: this.#journal, source, draft, signal });
+        return;
+      }
+      if (device !== undefined) await demandUnused(device);
+      await copyImage(run, image, draft, signal);
+    });
     return sizeOfImage(to);
   }
 }

@@ -1,3 +1,4 @@
+import type { NodeJournal } from './node-journal.js';
 import type { StorageRoot } from './storage-root.js';
 
 /** How a volume may be used (specification section 2.2). */
@@ -214,6 +215,8 @@ export interface StorageSettings {
    * and made where it is missing.
    */
   readonly storageRoot?: StorageRoot;
+  /** Where drivers record what they make of this node's kernel. Absent: in memory only. */
+  readonly journal?: NodeJournal;
   /** Allowed path prefixes for local-host; empty allows nothing. */
   readonly hostPathAllowlist: readonly string[];
   /** Whether createIfMissing is honoured. */

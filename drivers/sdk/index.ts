@@ -7,6 +7,17 @@ export * from './errors.js';
 export * from './parameters.js';
 export { declaredDriver, type DriverDeclaration } from './declared-driver.js';
 export { inTurn } from './in-turn.js';
+export { KeyedQueue } from './keyed-queue.js';
+export { attachLoop, loopOf, loopsOf, mountOfLoop } from './loop-device.js';
+export {
+  directoryJournal,
+  type JournalFiles,
+  memoryJournal,
+  NodeJournal,
+  type NodeState,
+} from './node-journal.js';
+export { type NodeUndo, type Recovery, recoverNode } from './node-recovery.js';
+export { detachLoops, nodeUndo, thawDevice } from './node-undo.js';
 export { type StorageRoot, uncheckedStorageRoot } from './storage-root.js';
 export { noSnapshots } from './no-snapshots.js';
 export {
@@ -17,6 +28,7 @@ export {
 } from './run-command.js';
 export {
   deviceNumber,
+  formatDeviceNumber,
   holdersOf,
   mountAt,
   type MountEntry,

@@ -64,7 +64,11 @@ export async function mountAt(target: string): Promise<MountEntry | undefined> {
 
 /** `major:minor` of a device, as mountinfo names it. */
 export async function deviceNumber(device: string): Promise<string> {
-  const { rdev } = await stat(device);
+  return formatDeviceNumber((await stat(device)).rdev);
+}
+
+/** A number of stat(2), of a device or of the device that a file is on, as `major:minor`. */
+export function formatDeviceNumber(rdev: number): string {
   // Linux' encoding of device numbers (makedev(3)).
   const major = ((rdev >> 8) & 0xfff) | ((rdev / 2 ** 32) & ~0xfff);
   const minor = (rdev & 0xff) | ((rdev >> 12) & 0xfff00);

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
 import { DriverError } from './errors.js';
 
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -18,29 +19,42 @@ export type RunCommand = (
   signal: AbortSignal,
 ) => Promise<CommandResult>;
 
+/** An aborted program has this long to clean up before it is killed, milliseconds. */
+const abortGraceMs = 5_000;
+
 /**
- * Runs a program without a shell, in the C locale. Any exit code resolves.
+ * Runs a program without a shell, in the C locale. Any exit code resolves. Its standard input is a pipe
+ * that stays open as long as this process lives. An aborted program is asked to end, and killed five
+ * seconds later; the promise settles when it is gone, or then.
  * @throws DriverError Unavailable naming a program that is not installed, Timeout when aborted.
  */
 export const runCommand: RunCommand = (command, args, signal) =>
   new Promise((resolve, reject) => {
+    const aborted = (cause?: unknown): DriverError =>
+      new DriverError('Timeout', `${command} did not end in time`, { cause });
+    if (signal.aborted) return reject(aborted());
     const options = {
-      signal,
       env: { PATH: path, LC_ALL: 'C' },
       maxBuffer: outputBytesMax,
     };
-    execFile(command, args, options, (error, stdout, stderr) => {
+    const child = execFile(command, args, options, (error, stdout, stderr) => {
+      signal.removeEventListener('abort', abort);
       if (!error) return resolve({ exitCode: 0, stdout, stderr });
       const { code } = error as { readonly code?: unknown };
       if (typeof code === 'number') return resolve({ exitCode: code, stdout, stderr });
-      if (signal.aborted)
-        return reject(
-          new DriverError('Timeout', `${command} did not end in time`, { cause: error }),
-        );
+      if (signal.aborted) return reject(aborted(error));
       const detail =
         code === 'ENOENT' ? 'is not installed on this node; install it' : error.message;
       reject(new DriverError('Unavailable', `${command} ${detail}`, { cause: error }));
     });
+    const abort = (): void => {
+      child.kill('SIGTERM');
+      void pause(abortGraceMs, undefined, { ref: false }).then(() => {
+        child.kill('SIGKILL');
+        reject(aborted());
+      });
+    };
+    signal.addEventListener('abort', abort, { once: true });
   });
 
 /** As {@link runCommand}, and any exit code but 0 is an error with the program's own words. */

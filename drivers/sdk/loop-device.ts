@@ -1,0 +1,81 @@
+import { stat } from 'node:fs/promises';
+import { DriverError } from './errors.js';
+import { inTurn } from './in-turn.js';
+import { deviceNumber, type MountEntry, readMountTable } from './mount-table.js';
+import { demandCommand, type RunCommand } from './run-command.js';
+
+/** The loop device of an image file, if it has one. @throws DriverError when that can't be found out */
+export async function loopOf(
+  run: RunCommand,
+  image: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const list = ['--associated', image, '--noheadings', '--output', 'NAME'];
+  const text = await demandCommand(run, 'losetup', list, signal);
+  return text.split('\n')[0]?.trim() || undefined;
+}
+
+/** Every loop device over a path: over the file that is there, and over those removed from there. */
+export async function loopsOf(
+  run: RunCommand,
+  image: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const isThere = await stat(image).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return false;
+      throw error;
+    },
+  );
+  const first = isThere ? await loopOf(run, image, signal) : undefined;
+  const columns = ['--list', '--noheadings', '--raw', '--output', 'NAME,BACK-FILE'];
+  const table = await demandCommand(run, 'losetup', columns, signal);
+  const removed = `${image} (deleted)`;
+  const devices = table.split('\n').flatMap((line) => {
+    const end = line.indexOf(' ');
+    const file = unescapeRaw(line.slice(end + 1));
+    return end > 0 && file === removed ? [line.slice(0, end)] : [];
+  });
+  return first === undefined ? devices : [first, ...devices];
+}
+
+/** losetup writes bytes that are not plain text as `\x20` in its raw table. */
+function unescapeRaw(text: string): string {
+  const bytes = text.replaceAll(/\\x([0-9a-f]{2})/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return Buffer.from(bytes, 'latin1').toString();
+}
+
+/** Gives an image file a loop device; the one it has already, if any. @throws DriverError */
+export function attachLoop(run: RunCommand, image: string, signal: AbortSignal): Promise<string> {
+  // Two at once would find no device each, and make two.
+  return inTurn(`loop ${image}`, () => attachInTurn(run, image, signal));
+}
+
+async function attachInTurn(run: RunCommand, image: string, signal: AbortSignal): Promise<string> {
+  const known = await loopOf(run, image, signal);
+  if (known !== undefined) return known;
+  try {
+    const device = await demandCommand(run, 'losetup', ['--find', '--show', image], signal);
+    return device.trim();
+  } catch (error) {
+    const { kind, message } = DriverError.from(error);
+    const hint =
+      process.getuid?.() === 0
+        ? 'allow loop devices on this node (/dev/loop-control)'
+        : 'backing "image" needs kedged to run as root; use backing "directory" otherwise';
+    throw new DriverError(
+      kind === 'Unavailable' ? 'PermissionDenied' : kind,
+      `${message}; ${hint}`,
+      { cause: error },
+    );
+  }
+}
+
+/** Where a loop device is mounted in this mount namespace. */
+export async function mountOfLoop(device: string): Promise<MountEntry | undefined> {
+  const number = await deviceNumber(device);
+  return (await readMountTable()).find((entry) => entry.device === number);
+}

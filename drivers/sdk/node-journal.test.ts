@@ -1,0 +1,186 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  directoryJournal,
+  type JournalFiles,
+  NodeJournal,
+  type NodeState,
+} from './node-journal.js';
+import { type NodeUndo, recoverNode } from './node-recovery.js';
+
+/** The end of a process: nothing that it calls afterwards has an effect. */
+class Killed extends Error {}
+
+/** What outlives a process: the kernel's states, the disk, and what the store says is attached. */
+class World {
+  readonly states = new Set<string>();
+  readonly disk = new Map<string, string>();
+  readonly attached = new Set<string>();
+}
+
+/** One life of a process over a world; every step may be its last, before or after its effect. */
+class Life {
+  readonly #world: World;
+  #left: number;
+
+  constructor(world: World, steps: number) {
+    this.#world = world;
+    this.#left = steps;
+  }
+
+  async step<T>(effect: () => T): Promise<T> {
+    await Promise.resolve();
+    if (this.#left <= 0) throw new Killed();
+    this.#left -= 1;
+    if (this.#left === 0) throw new Killed();
+    const result = effect();
+    this.#left -= 1;
+    if (this.#left <= 0) throw new Killed();
+    return result;
+  }
+
+  get journal(): NodeJournal {
+    const { disk } = this.#world;
+    const files: JournalFiles = {
+      list: () => this.step(() => [...disk.keys()]),
+      read: (name) => this.step(() => disk.get(name)),
+      write: (name, text) => this.step(() => void disk.set(name, text)),
+      remove: (name) => this.step(() => void disk.delete(name)),
+    };
+    return new NodeJournal(files);
+  }
+
+  make(state: NodeState): Promise<void> {
+    return this.step(() => void this.#world.states.add(keyOf(state)));
+  }
+
+  unmake(state: NodeState): Promise<void> {
+    return this.step(() => void this.#world.states.delete(keyOf(state)));
+  }
+}
+
+function keyOf(state: NodeState): string {
+  return JSON.stringify(state);
+}
+const loop = (uid: string): NodeState => ({ type: 'loop', uid, file: `/root/${uid}.img` });
+const mount = (uid: string): NodeState => ({ type: 'mount', uid, target: `/mounts/${uid}` });
+const freeze = (uid: string): NodeState => ({ type: 'freeze', uid, device: `/dev/loop-${uid}` });
+
+/** What the node does with a volume, as the driver and its callers do it. */
+const acts = {
+  async attach(life: Life, { attached, states }: World, uid: string) {
+    await life.step(() => attached.add(uid));
+    if (!states.has(keyOf(loop(uid))))
+      await life.journal.make(loop(uid), () => life.make(loop(uid)));
+    await life.journal.make(mount(uid), () => life.make(mount(uid)));
+  },
+  async detach(life: Life, { attached }: World, uid: string) {
+    await life.journal.undo(mount(uid), () => life.unmake(mount(uid)));
+    await life.journal.undo(loop(uid), () => life.unmake(loop(uid)));
+    await life.step(() => attached.delete(uid));
+  },
+  async snapshot(life: Life, { states }: World, uid: string) {
+    if (!states.has(keyOf(mount(uid)))) return;
+    const thaw = (): Promise<void> => life.unmake(freeze(uid));
+    const work = async (): Promise<void> => {
+      expect(states.has(keyOf(freeze(uid))), 'frozen by nobody else').to.equal(false);
+      await life.make(freeze(uid));
+      await thaw();
+    };
+    await life.journal.hold(freeze(uid), work, thaw);
+  },
+  async failedSnapshot(life: Life, _world: World, uid: string) {
+    const work = async (): Promise<void> => {
+      await life.make(freeze(uid));
+      throw new Error('the copy failed');
+    };
+    const failed = await life.journal
+      .hold(freeze(uid), work, () => life.unmake(freeze(uid)))
+      .catch((error: unknown) => error);
+    if (failed instanceof Killed) throw failed;
+  },
+  async restart(life: Life, { attached }: World) {
+    const undo: NodeUndo = {
+      thaw: (state) => life.unmake(state),
+      unmount: (state) => life.unmake(state),
+      detach: (state) => life.unmake(state),
+    };
+    const died = (
+      await recoverNode(life.journal, undo, ({ type }) => type !== 'freeze')
+    ).failed.concat(
+      (
+        await recoverNode(
+          life.journal,
+          undo,
+          ({ type, uid }) => type === 'freeze' || attached.has(uid),
+        )
+      ).failed,
+    );
+    if (died.length > 0) throw new Killed();
+  },
+};
+
+const act = fc.record({
+  name: fc.constantFrom('attach', 'detach', 'snapshot', 'failedSnapshot', 'restart' as const),
+  uid: fc.constantFrom('a', 'b'),
+});
+
+describe('the journal of a node', () => {
+  it('names everything that a process left, killed at any step; the next start undoes what nobody wants', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ acts: fc.array(act, { maxLength: 6 }), steps: fc.nat(40) }), {
+          minLength: 1,
+          maxLength: 5,
+        }),
+        async (lives) => {
+          const world = new World();
+          for (const { acts: list, steps } of lives) {
+            const life = new Life(world, steps);
+            try {
+              await acts.restart(life, world);
+              for (const { name, uid } of list) await acts[name](life, world, uid);
+            } catch (error) {
+              if (!(error instanceof Killed)) throw error;
+            }
+            const named = [...world.disk.values()];
+            for (const state of world.states) expect(named).to.include(state);
+          }
+          await acts.restart(new Life(world, Infinity), world);
+          for (const text of world.states) {
+            const state = JSON.parse(text) as NodeState;
+            expect(state.type).to.not.equal('freeze');
+            expect(world.attached.has(state.uid), text).to.equal(true);
+          }
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('in a directory survives its process, and a write that was interrupted', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'kedge-journal-'));
+    try {
+      const directory = join(folder, 'journal');
+      const journal = directoryJournal(directory);
+      expect(await journal.states()).to.deep.equal([]);
+      for (const state of [loop('a'), mount('a'), freeze('a')])
+        await journal.make(state, () => Promise.resolve());
+      await writeFile(join(directory, 'mount-b-0123456789abcdef.new'), '{"type"');
+      const next = directoryJournal(directory);
+      expect(await next.states()).to.deep.equal([freeze('a'), mount('a'), loop('a')]);
+      await next.undo(mount('a'), () => Promise.resolve());
+      await next.forget(mount('a'));
+      expect(await next.states()).to.deep.equal([freeze('a'), loop('a')]);
+      await writeFile(join(directory, 'mount-b-0123456789abcdef'), '{"type"');
+      const error: unknown = await next.states().catch((thrown: unknown) => thrown);
+      expect(String(error)).to.contain('mount-b-0123456789abcdef').and.contain('damaged');
+      expect((await readdir(directory)).length).to.equal(4);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,237 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { access, mkdtemp, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import {
+  directoryJournal,
+  type Driver,
+  loopsOf,
+  nodeUndo,
+  recoverNode,
+  runCommand,
+  thawDevice,
+  type VolumeIdentity,
+} from '@kedge/driver-sdk';
+import { builtinDrivers } from '@kedge/drivers';
+import { eventually } from 'kedge/testing';
+import { cleanUp, demandDevices } from './devices.js';
+
+const mebibyte = 1024n * 1024n;
+const { signal } = new AbortController();
+const parameters = { backing: 'image' };
+
+describe('copies of images', function () {
+  this.timeout(120_000);
+  let folder: string;
+  let root: string;
+  let driver: Driver;
+  let device: string;
+  const children: ChildProcess[] = [];
+
+  before(function () {
+    demandDevices(this);
+  });
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'kedge-copies-'));
+    root = join(folder, 'root');
+    driver = await newDriver();
+  });
+  afterEach(async () => {
+    // A test that fails must not leave writers that hang.
+    if (device) await thawDevice(runCommand, device, signal);
+    for (const child of children.splice(0)) child.kill('SIGKILL');
+    await cleanUp(folder);
+  });
+
+  async function newDriver(): Promise<Driver> {
+    const journal = directoryJournal(join(folder, 'journal'));
+    const settings = { hostPathAllowlist: [], allowCreateMissing: false, journal };
+    return (await builtinDrivers({ ...settings, localVolumeRoot: root }).get('local'))!;
+  }
+  const call = (volume: VolumeIdentity) => ({ volume, parameters, node: 'n', signal });
+  const target = (volume: VolumeIdentity): string => join(folder, 'mounts', volume.uid);
+
+  async function made() {
+    const volume = { uid: randomUUID(), name: 'v', namespace: 'default' };
+    const wanted = { sizeBytes: 256n * mebibyte, accessMode: 'ReadWriteOnce', topology: {} };
+    const { handle } = await driver.provision({ ...call(volume), ...wanted } as never);
+    return { ...call(volume), handle };
+  }
+  async function mounted(context: Awaited<ReturnType<typeof made>>): Promise<string> {
+    const { devicePath } = await driver.attach(context);
+    device = devicePath;
+    const at = target(context.volume);
+    const request = { ...context, devicePath, target: at, readOnly: false, mayFormat: false };
+    return (await driver.mount(request)).path;
+  }
+  /** A process of somebody else that starts at the wrong moment has the mount for as long as it lives. */
+  const unmounted = (context: Awaited<ReturnType<typeof made>>, path: string, by = driver) =>
+    eventually('the volume to be unmounted', () =>
+      by.unmount({ ...context, target: path }).then(
+        () => true,
+        () => false,
+      ),
+    );
+  /** Content that takes a while to copy. */
+  const fill = async (path: string): Promise<void> => {
+    await writeFile(join(path, 'big'), randomBytes(150 * 1024 * 1024));
+    execFileSync('sync', ['-f', path]);
+  };
+  const snapshot = () => ({ uid: randomUUID(), name: 's', namespace: 'default' });
+  const begun = (uid: string) =>
+    eventually('the copy to begin', () =>
+      access(join(root, 'snapshots', `.making-${uid}.img`)).then(
+        () => true,
+        () => false,
+      ),
+    );
+  const isFrozen = (path: string): boolean => {
+    const tried = spawnSync('fsfreeze', ['--freeze', path], { encoding: 'utf8' });
+    if (tried.status === 0) execFileSync('fsfreeze', ['--unfreeze', path]);
+    return /busy/.test(tried.stderr);
+  };
+  const check = (image: string): Buffer =>
+    execFileSync('e2fsck', ['-fn', image], { stdio: 'pipe' });
+
+  it('an idle image is not attached while it is copied', async () => {
+    const volume = await made();
+    const path = await mounted(volume);
+    await fill(path);
+    await unmounted(volume, path);
+    await driver.detach(volume);
+    const copy = snapshot();
+    const other = await newDriver();
+    let copied = false;
+    const making = driver.createSnapshot({ ...volume, snapshot: copy }).then((result) => {
+      copied = true;
+      return result;
+    });
+    await begun(copy.uid);
+    const { devicePath } = await other.attach(volume);
+    device = devicePath;
+    expect(copied, 'the copy was complete before it was attached').to.equal(true);
+    check((await making).handle);
+    await other.detach(volume);
+  });
+
+  it('a file system that is unmounted here while it is copied is thawed where it is still mounted', async () => {
+    const volume = await made();
+    const path = await mounted(volume);
+    await fill(path);
+    const workload = spawn('unshare', ['-m', '--propagation', 'private', 'sleep', '1000']);
+    children.push(workload);
+    const seen = join('/proc', String(workload.pid), 'root', path);
+    await eventually('the workload to have a namespace of its own', () => {
+      const [mine, its] = ['self', String(workload.pid)].map(
+        (pid) => spawnSync('readlink', [`/proc/${pid}/ns/mnt`], { encoding: 'utf8' }).stdout,
+      );
+      return mine !== its;
+    });
+    const copy = snapshot();
+    const making = driver.createSnapshot({ ...volume, snapshot: copy });
+    await begun(copy.uid);
+    const unmounting = driver.unmount({ ...volume, target: path }).catch(() => undefined);
+    execFileSync('umount', ['-l', path]);
+    check((await making).handle);
+    expect(isFrozen(seen)).to.equal(false);
+    await writeFile(join(seen, 'after'), 'written');
+    workload.kill('SIGKILL');
+    await unmounting;
+    await unmounted(volume, path);
+    await driver.detach(volume);
+  });
+
+  it('a file system is not unmounted before it is thawed', async () => {
+    const volume = await made();
+    const path = await mounted(volume);
+    await fill(path);
+    const copy = snapshot();
+    const order: string[] = [];
+    const making = driver
+      .createSnapshot({ ...volume, snapshot: copy })
+      .then(({ handle }) => order.push(`copied ${handle}`));
+    await begun(copy.uid);
+    const other = await newDriver();
+    await unmounted(volume, path, other).then(() => order.push('unmounted'));
+    await making;
+    expect(order[1]).to.equal('unmounted');
+    check(order[0]!.slice('copied '.length));
+    await other.detach(volume);
+  });
+
+  it('killed together, daemon and copier leave it frozen until the next start, and no longer', async () => {
+    const volume = await made();
+    const path = await mounted(volume);
+    await fill(path);
+    const copy = snapshot();
+    const script = fileURLToPath(new URL('./snapshotting.js', import.meta.url));
+    const journal = join(folder, 'journal');
+    const { uid } = volume.volume;
+    const args = [script, root, journal, uid, volume.handle, copy.uid];
+    const daemon = spawn(process.execPath, args, { detached: true, stdio: 'inherit' });
+    const ended = new Promise((resolve) => daemon.once('exit', resolve));
+    await begun(copy.uid);
+    process.kill(-daemon.pid!, 'SIGKILL');
+    await ended;
+    expect(isFrozen(path), 'the kill came while it was frozen').to.equal(true);
+    const next = directoryJournal(journal);
+    const undo = nodeUndo(runCommand, signal);
+    const thawed = await recoverNode(next, undo, ({ type }) => type !== 'freeze');
+    expect(thawed.undone.map(({ type }) => type)).to.deep.equal(['freeze']);
+    await writeFile(join(path, 'after'), 'written');
+    // Nobody wants the volume: the rest goes, too.
+    const rest = await recoverNode(next, undo, () => false);
+    expect(rest.undone.map(({ type }) => type)).to.deep.equal(['mount', 'loop']);
+    expect(await loopsOf(runCommand, volume.handle, signal)).to.deep.equal([]);
+    expect(await next.states()).to.deep.equal([]);
+  });
+
+  it('killed alone, the daemon leaves nothing frozen', async () => {
+    const volume = await made();
+    const path = await mounted(volume);
+    await fill(path);
+    const copy = snapshot();
+    const script = fileURLToPath(new URL('./snapshotting.js', import.meta.url));
+    const args = [
+      script,
+      root,
+      join(folder, 'journal'),
+      volume.volume.uid,
+      volume.handle,
+      copy.uid,
+    ];
+    const daemon = spawn(process.execPath, args, { stdio: 'inherit' });
+    await begun(copy.uid);
+    daemon.kill('SIGKILL');
+    await eventually('the copier to thaw', () => !isFrozen(path));
+    await writeFile(join(path, 'after'), 'written');
+    await unmounted(volume, path);
+    await driver.detach(volume);
+  });
+
+  it('a frozen file system that is mounted nowhere any more is thawed', async () => {
+    const volume = await made();
+    const path = await mounted(volume);
+    execFileSync('fsfreeze', ['--freeze', path]);
+    execFileSync('umount', ['-l', path]);
+    await thawDevice(runCommand, device, signal);
+    const again = await mounted(volume);
+    expect(isFrozen(again)).to.equal(false);
+    await unmounted(volume, again);
+    await driver.detach(volume);
+  });
+
+  it('an image that somebody removed is unmounted, detached and deleted', async () => {
+    const volume = await made();
+    const path = await mounted(volume);
+    await unlink(volume.handle);
+    await unmounted(volume, path);
+    await driver.detach(volume);
+    await driver.delete(volume);
+    expect(await loopsOf(runCommand, volume.handle, signal)).to.deep.equal([]);
+    expect(await directoryJournal(join(folder, 'journal')).states()).to.deep.equal([]);
+  });
+});
