@@ -38,3 +38,4 @@ export * from './predicates.js';
 export { reconcileObject } from './reconcile-object.js';
 export { done, fail, pending, requeueAfter, retry, type Result } from './result.js';
 export type { Transaction } from './transaction.js';
+export type { ReadSelection, StatusPath, Watching } from './transaction-reads.js';

@@ -1,8 +1,15 @@
 import { expect } from 'chai';
 import { hasCode } from '../base/index.js';
-import { type ApiObject, defineKind, parseLabelSelector } from '../object/index.js';
-import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
+import { type ApiObject, defineKind, kindOf, parseLabelSelector } from '../object/index.js';
+import {
+  MemoryEngine,
+  modify,
+  type ObjectStore,
+  openStore,
+  removeFinalizer,
+} from '../store/index.js';
 import { runTransaction, type Transaction } from './transaction.js';
+import type { Watching } from './transaction-reads.js';
 
 interface Lamp extends ApiObject {
   readonly on?: boolean;
@@ -15,6 +22,24 @@ const lamps = defineKind<Lamp>({
   statusFields: ['lit'],
 });
 const hall = { name: 'hall' };
+interface Node extends ApiObject {
+  readonly load?: number;
+  readonly ready?: boolean;
+}
+const nodes = kindOf<Node>()({
+  kind: 'Node',
+  plural: 'nodes',
+  scope: 'Namespaced',
+  statusFields: ['load', 'ready'],
+  indexes: { zone: ({ labels }) => (labels?.zone === undefined ? [] : [labels.zone]) },
+});
+const tiers = kindOf<ApiObject>()({
+  kind: 'Tier',
+  plural: 'tiers',
+  scope: 'Cluster',
+  statusFields: [],
+  rarelyWritten: true,
+});
 
 describe('transaction of a reconcile', () => {
   let store: ObjectStore;
@@ -147,5 +172,108 @@ describe('transaction of a reconcile', () => {
     await store.update(lamps, { ...stale, on: false });
     expect(await errorOf((txn) => txn.overwrite(lamps, { ...hall, on: true }))).to.equal(undefined);
     expect((await store.get(lamps, hall))?.on).to.equal(true);
+  });
+
+  describe('watches of what it read no more than it was asked to', () => {
+    /** Tries that a transaction needs when `meanwhile` happens during the first one. */
+    async function triesOf(
+      read: (txn: Transaction) => Promise<unknown>,
+      meanwhile: () => Promise<unknown>,
+    ): Promise<number> {
+      let tries = 0;
+      const error = await errorOf(async (txn) => {
+        tries += 1;
+        await read(txn);
+        if (tries === 1) await meanwhile();
+        txn.create(lamps, { name: `made ${store.revision}` });
+      });
+      expect(error).to.equal(undefined);
+      return tries;
+    }
+    const key = { namespace: 'rack', name: 'n1' };
+    const beat = (load: number) => () => store.updateStatus(nodes, key, { load });
+    const relabel = (zone: string) => () =>
+      modify(store, nodes, key, (node) => ({ ...node, labels: { zone } }));
+
+    beforeEach(async () => {
+      await store.create(nodes, { ...key, metadata: { finalizers: ['x/one'] } });
+    });
+
+    it('a heartbeat does not conflict with a reader of the labels of a node', async () => {
+      const byGeneration = (txn: Transaction) => txn.get(nodes, key, { watching: 'generation' });
+      expect(await triesOf(byGeneration, beat(1))).to.equal(1);
+      expect(await triesOf((txn) => txn.get(nodes, key), beat(2))).to.equal(2);
+      expect(await triesOf(byGeneration, relabel('b'))).to.equal(2);
+      expect(await triesOf(byGeneration, () => store.deleteByName(nodes, key))).to.equal(2);
+    });
+
+    it('a change of the spec does not conflict with a reader of a status field, a change of the field does', async () => {
+      const byLoad = (txn: Transaction) => txn.get(nodes, key, { watching: ['load'] });
+      expect(await triesOf(byLoad, relabel('b'))).to.equal(1);
+      const ready = () => store.updateStatus(nodes, key, { ready: true });
+      expect(await triesOf(byLoad, ready)).to.equal(1);
+      expect(await triesOf(byLoad, beat(7))).to.equal(2);
+      const recreate = async () => {
+        await removeFinalizer(store, nodes, (await store.get(nodes, key)) as Node, 'x/one');
+        await store.deleteByName(nodes, key);
+        await store.create(nodes, key);
+        await store.updateStatus(nodes, key, { load: 7 });
+      };
+      expect(await triesOf(byLoad, recreate)).to.equal(2);
+    });
+
+    it('reading an object twice watches what both reads asked for', async () => {
+      const both = async (txn: Transaction) => {
+        await txn.get(nodes, key, { watching: 'generation' });
+        await txn.get(nodes, key, { watching: ['load'] });
+      };
+      expect(await triesOf(both, () => store.updateStatus(nodes, key, { ready: true }))).to.equal(
+        1,
+      );
+      expect(await triesOf(both, beat(3))).to.equal(2);
+      expect(await triesOf(both, relabel('c'))).to.equal(2);
+    });
+
+    it('notices what is created where it listed: in a namespace, under a value of an index, in a kind that is rarely written', async () => {
+      let made = 0;
+      const create = (namespace: string, zone: string) => () =>
+        store.create(nodes, { namespace, name: `new${(made += 1)}`, labels: { zone } });
+      const inRack = (txn: Transaction) => txn.list(nodes, { namespace: 'rack' });
+      expect(await triesOf(inRack, create('rack', 'a'))).to.equal(2);
+      expect(await triesOf(inRack, create('attic', 'a'))).to.equal(1);
+      const inZone = (txn: Transaction) =>
+        txn.list(nodes, { index: 'zone', value: 'z', watching: 'generation' });
+      expect(await triesOf(inZone, create('attic', 'z'))).to.equal(2);
+      expect(await triesOf(inZone, create('attic', 'y'))).to.equal(1);
+      const tiered = (txn: Transaction) => txn.list(tiers, { labels: parseLabelSelector('x=y') });
+      const tier = () => store.create(tiers, { name: `t${(made += 1)}`, labels: { x: 'y' } });
+      expect(await triesOf(tiered, tier)).to.equal(2);
+      // A whole kind that is written often is watched object by object.
+      expect(await triesOf((txn) => txn.list(nodes), create('rack', 'a'))).to.equal(1);
+    });
+
+    it('a heartbeat conflicts with a list of versions, not with one of generations or other status fields', async () => {
+      const list = (watching: Watching<'load' | 'ready'>) => (txn: Transaction) =>
+        txn.list(nodes, { namespace: 'rack', watching });
+      expect(await triesOf(list('version'), beat(1))).to.equal(2);
+      expect(await triesOf(list('generation'), beat(2))).to.equal(1);
+      expect(await triesOf(list(['ready']), beat(3))).to.equal(1);
+      expect(await triesOf(list(['load']), beat(4))).to.equal(2);
+      expect(await triesOf(list('generation'), relabel('q'))).to.equal(2);
+    });
+
+    it('a write of what was read by its generation is guarded by its own version', async () => {
+      let tries = 0;
+      const error = await errorOf(async (txn) => {
+        tries += 1;
+        const node = await txn.get(nodes, key, { watching: 'generation' });
+        if (tries === 1) await beat(5)();
+        // The second write to an object is guarded by what was read of it.
+        txn.updateStatus(nodes, key, { ready: true });
+        if (node) txn.update(nodes, { ...node, labels: { zone: 'x' } });
+      });
+      expect([error, tries]).to.deep.equal([undefined, 2]);
+      expect((await store.get(nodes, key))?.load).to.equal(5);
+    });
   });
 });

@@ -1,6 +1,5 @@
 import { hasCode } from '../base/index.js';
 import {
-  type AnyKind,
   type ApiObject,
   asObject,
   keyFor,
@@ -10,13 +9,11 @@ import {
   type ObjectKey,
   type Scope,
   type StatusUpdate,
-  type ObjectVersion,
   requiredUid,
   requiredVersion,
 } from '../object/index.js';
 import {
   keyOfOperation,
-  type ListOptions,
   type ObjectOperation,
   type ObjectStore,
   type Operation,
@@ -24,23 +21,42 @@ import {
   type Precondition,
 } from '../store/index.js';
 import { type EffectObject, effectObject, wasRecordOvertaken } from './effect-records.js';
+import { type ReadSelection, TransactionReads, type Watching } from './transaction-reads.js';
 
 /** Times that conflicting work is done again before the conflict is given back. */
 const triesMax = 16;
 
 /** Gathers reads and writes of one attempt; nothing is written before it is committed. */
 export interface Transaction {
-  /** The object as the store has it; committing fails when it is another by then. */
-  get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined>;
   /**
-   * The objects of a kind as the store has them, all of one revision; committing fails when one of them
-   * is another by then, or is gone. An object that comes to match meanwhile is not noticed: where that
-   * matters, let whoever creates such objects also write an object that you read with `get`. Each
-   * listed object counts as an operation of the transaction (`limits.transactionOperationsMax`).
+   * The object as the store has it. Committing fails when by then it is another object, or what is
+   * watched of it changed; of one that is not there, when there is one. Reading an object again gives
+   * what was read first, and adds to what is watched.
+   *
+   * @example
+   * // A heartbeat of the node does not make the work run again.
+   * const node = await txn.get(nodes, key, { watching: 'generation' });
    */
-  list<T extends ApiObject>(
-    kind: Kind<T>,
-    selection?: Pick<ListOptions, 'namespace' | 'labels' | 'fields'>,
+  get<T extends ApiObject, S extends string = string>(
+    kind: Kind<T, S>,
+    key: ObjectKey,
+    options?: { readonly watching?: Watching<NoInfer<S>> },
+  ): Promise<T | undefined>;
+  /**
+   * The objects of a kind as the store has them, all of one revision. Committing fails when by then one
+   * of them is gone, or what is watched of it changed.
+   *
+   * In a namespace, under a value of an index, and for kinds with `rarelyWritten`, it also fails when an
+   * object was created, deleted or changed outside of its status there: what comes to match the
+   * selectors is noticed. A list of all other objects of a kind does not notice those. Where a list by
+   * labels or fields is watched by its `generation`, changes of objects that do not match count too.
+   *
+   * Each watched object is a check of the transaction (`limits.transactionChecksMax`); a list that is
+   * noticed whole and watches the `generation` is one.
+   */
+  list<T extends ApiObject, S extends string = string, I extends string = string>(
+    kind: Kind<T, S, I>,
+    selection?: ReadSelection<NoInfer<I> | 'namespace', NoInfer<S>>,
   ): Promise<readonly T[]>;
   create<T extends ApiObject, N extends Scope, C>(
     kind: Kind<T, string, string, N, C>,
@@ -96,16 +112,9 @@ export interface Written {
   readonly after: string;
 }
 
-interface Read {
-  readonly kind: AnyKind;
-  readonly key: ObjectKey;
-  /** Undefined: it was not there. */
-  readonly object: ApiObject | undefined;
-}
-
 class Attempt implements Transaction, Gathered {
   readonly #store: ObjectStore;
-  readonly #reads = new Map<string, Read>();
+  readonly #reads = new TransactionReads();
   readonly #writes: ObjectOperation[] = [];
   readonly #forgotten: ForgottenEffect[] = [];
 
@@ -113,30 +122,25 @@ class Attempt implements Transaction, Gathered {
     this.#store = store;
   }
 
-  async get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
-    const id = `${kind.kind} ${keyString(key)}`;
-    const known = this.#reads.get(id);
+  async get<T extends ApiObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    { watching = 'version' }: { readonly watching?: Watching } = {},
+  ): Promise<T | undefined> {
+    const known = this.#reads.find(kind, key, watching);
     if (known) return known.object as T | undefined;
     const object = await this.#store.get(kind, key);
-    this.#reads.set(id, { kind, key, object });
+    this.#reads.note(kind, key, object, watching);
     return object;
   }
 
   async list<T extends ApiObject>(
     kind: Kind<T>,
-    { namespace, labels, fields }: Pick<ListOptions, 'namespace' | 'labels' | 'fields'> = {},
+    selection: ReadSelection = {},
   ): Promise<readonly T[]> {
-    const { items } = await this.#store.list(kind, {
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(labels ? { labels } : {}),
-      ...(fields ? { fields } : {}),
-    });
-    for (const object of items) {
-      const key = keyFor(kind, object.namespace, object.name);
-      const id = `${kind.kind} ${keyString(key)}`;
-      // What an earlier read saw is what the commit is judged by.
-      if (!this.#reads.has(id)) this.#reads.set(id, { kind, key, object });
-    }
+    const { watching: _watching, ...options } = selection;
+    const { items, revision } = await this.#store.list<T>(kind, options);
+    this.#reads.noteList(kind, selection, revision, items);
     return items;
   }
 
@@ -190,8 +194,10 @@ class Attempt implements Transaction, Gathered {
   }
 
   async before(write: ObjectOperation): Promise<ApiObject | undefined> {
-    const read = this.#reads.get(this.#id(write));
-    return read ? read.object : this.#store.get<ApiObject>(write.kind, keyOfOperation(write));
+    const key = keyOfOperation(write);
+    // What is judged by the object must be judged by the one that the commit replaces.
+    const read = this.#reads.find(write.kind, key, 'version');
+    return read ? read.object : this.#store.get<ApiObject>(write.kind, key);
   }
 
   /**
@@ -202,13 +208,9 @@ class Attempt implements Transaction, Gathered {
     more: readonly Operation[],
     onWritten: (written: readonly Written[]) => void,
   ): Promise<void> {
-    const reads = [...this.#reads.values()].map(({ kind, key, object }): Operation => {
-      const precondition: Precondition = object ? versionOf(object) : { exists: false };
-      return { op: 'check', kind, key, precondition };
-    });
     const { checks, writes } = this.#guarded();
     if (writes.length + more.length === 0) return;
-    const before = [...reads, ...checks];
+    const before = [...this.#reads.checks(), ...checks];
     const results = await this.#store.transact([...before, ...writes, ...more]);
     onWritten(this.#writes.flatMap((write, i) => this.#written(write, results[before.length + i])));
   }
@@ -220,7 +222,7 @@ class Attempt implements Transaction, Gathered {
     const { kind, ...key } = refusal.resource;
     const id = `${kind} ${keyString(key)}`;
     // Gone since it was read here, or by whoever gave the object of an update or deletion.
-    if (this.#reads.get(id)?.object) return true;
+    if (this.#reads.has(id)) return true;
     const isGuarded = ({ op }: ObjectOperation): boolean => op === 'update' || op === 'delete';
     return this.#writes.some((write) => isGuarded(write) && this.#id(write) === id);
   }
@@ -241,7 +243,7 @@ class Attempt implements Transaction, Gathered {
       written.add(id);
       if (isFirst || (write.op !== 'update' && write.op !== 'delete')) return write;
       const { kind, precondition } = write;
-      const read = this.#reads.get(id)?.object;
+      const read = this.#reads.versioned(kind, keyOfOperation(write));
       if (!read || !isAt(read, precondition))
         checks.push({ op: 'check', kind, key: keyOfOperation(write), precondition });
       return unguarded(write);
@@ -257,14 +259,11 @@ class Attempt implements Transaction, Gathered {
     if (!result?.changed) return [];
     const id = this.#id(write);
     const given = 'precondition' in write ? write.precondition?.resourceVersion : undefined;
-    const before = this.#reads.get(id)?.object?.metadata.resourceVersion ?? given;
+    const read = this.#reads.versioned(write.kind, keyOfOperation(write));
+    const before = read?.metadata.resourceVersion ?? given;
     const key = id.slice(write.kind.kind.length + 1);
     return [{ kind: write.kind.kind, key, before, after: result.object.metadata.resourceVersion }];
   }
-}
-
-function versionOf({ metadata }: ApiObject): ObjectVersion {
-  return { uid: metadata.uid, resourceVersion: metadata.resourceVersion };
 }
 
 function isAt({ metadata }: ApiObject, { uid, resourceVersion }: Precondition): boolean {

@@ -19,7 +19,7 @@ const thing = (name: string, value: number) => ({ ...key(name), value });
 
 describe('store against a model', () => {
   const step = fc.record({
-    op: fc.constantFrom('create', 'update', 'delete', 'reopen', 'pair'),
+    op: fc.constantFrom('create', 'update', 'delete', 'reopen', 'pair', 'guarded', 'unseen'),
     name: fc.constantFrom('a', 'b', 'c', 'd'),
     value: fc.nat(9),
   });
@@ -45,6 +45,45 @@ describe('store against a model', () => {
           } else if (op === 'update') {
             await modify(store, things, key(name), (o) => ({ ...o, value }));
             if (model.has(name)) model.set(name, value);
+          } else if (op === 'guarded') {
+            // Values alternate with generations, so that a stale guard is found out by either.
+            const seen = await store.get(things, key(name));
+            if (value % 2 === 0) {
+              await modify(store, things, key(name), (o) => ({ ...o, value: (o.value ?? 0) + 1 }));
+              if (seen) model.set(name, (seen.value ?? 0) + 1);
+            }
+            const guard = seen && { uid: seen.metadata.uid, generation: seen.metadata.generation };
+            const done = await store
+              .transact([
+                {
+                  op: 'check',
+                  kind: anyThing,
+                  key: key(name),
+                  precondition: guard ?? { exists: false },
+                },
+                { op: 'create', kind: anyThing, object: thing(`${name}-${store.revision}`, value) },
+              ])
+              .then(
+                (results) => model.set(results[1]?.object.name ?? '', value).size > 0,
+                () => false,
+              );
+            expect(done).to.equal(!seen || value % 2 === 1);
+          } else if (op === 'unseen') {
+            const { revision } = await store.list(things);
+            const check = { op: 'checkKind', kind: anyThing, revision } as const;
+            const inDefault = { ...check, index: 'namespace', value: 'default' } as const;
+            const made = `${name}-${revision}`;
+            // Two that did not see each other: the first one gets through.
+            const outcomes = await Promise.allSettled(
+              [1, 2].map((n) =>
+                store.transact([
+                  inDefault,
+                  { op: 'create', kind: anyThing, object: thing(`${made}-${n}`, value) },
+                ]),
+              ),
+            );
+            expect(outcomes.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected']);
+            model.set(`${made}-1`, value);
           } else if (op === 'delete') {
             const done = await store.deleteByName(things, key(name)).then(
               () => true,
