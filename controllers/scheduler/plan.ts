@@ -1,5 +1,5 @@
 import type { Instance, Node, StorageClass, Volume } from '../kinds/index.js';
-import { topologyAllows } from '../storage-class/index.js';
+import { labelsOf, topologyAllows } from '../storage-class/index.js';
 
 /** Where an instance goes, or why nowhere. */
 export type Placement =
@@ -13,13 +13,14 @@ export interface VolumeConstraint {
 }
 
 function matches(node: Node, selector: Readonly<Record<string, string>>): boolean {
-  return Object.entries(selector).every(([key, value]) => node.labels?.[key] === value);
+  const labels = labelsOf(node);
+  return Object.entries(selector).every(([key, value]) => labels[key] === value);
 }
 
 /** One that is there binds its instance to where it was made; one that is not, to where its class allows it. */
 function reaches(node: Node, { volume, storageClass }: VolumeConstraint): boolean {
   if (volume.handle) return matches(node, volume.topology ?? {});
-  return topologyAllows(storageClass?.allowedTopologies, node.labels);
+  return topologyAllows(storageClass?.allowedTopologies, labelsOf(node));
 }
 
 function none(message: string): Placement {

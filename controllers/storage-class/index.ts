@@ -2,5 +2,5 @@
 export { storageClassRules, type StorageClassRuleOptions } from './admission.js';
 export { classNamed, defaultClassName } from './resolution.js';
 export { seedClasses } from './seed.js';
-export { chooseTopology, topologyAllows, type TopologyChoice } from './topology.js';
+export { chooseTopology, labelsOf, topologyAllows, type TopologyChoice } from './topology.js';
 export { storageClassVerbs } from './verbs.js';

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { nodeTopologyKey } from '@kedge/driver-sdk';
 import type { Instance, Node, StorageClass } from '../kinds/index.js';
 import { placeInstance } from '../scheduler/index.js';
 import { chooseTopology, topologyAllows } from './index.js';
@@ -90,5 +91,21 @@ describe('allowedTopologies', () => {
     expect(nowhere.type === 'none' && nowhere.message).to.contain('class "c-d"');
     const apart = place(made('a'), wanted('b'));
     expect(apart.type === 'none' && apart.message).to.contain('no one of them reaches all');
+  });
+
+  it('data of one node is placed by the name of the node, whatever labels it has', () => {
+    const storageClass: StorageClass = { name: 'local', driver: 'local', metadata };
+    const nodes = [node('n1', {}), node('n2', { [nodeTopologyKey]: 'n1' })];
+    const { topology } = chooseTopology(storageClass, nodes, [nodeTopologyKey], 'n2') as {
+      topology: Record<string, string>;
+    };
+    expect(topology).to.deep.equal({ [nodeTopologyKey]: 'n2' });
+    const instance = { template: {} } as Instance;
+    const volume = { namespace: 'default', name: 'v', handle: '/x', topology };
+    const placed = placeInstance(instance, nodes, [{ volume, storageClass }]);
+    expect(placed).to.deep.equal({ type: 'node', node: 'n2' });
+    const unplaced = { ...volume, topology: {} };
+    const anywhere = placeInstance(instance, nodes, [{ volume: unplaced, storageClass }]);
+    expect(anywhere).to.deep.equal({ type: 'node', node: 'n1' });
   });
 });

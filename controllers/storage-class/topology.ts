@@ -1,3 +1,4 @@
+import { nodeTopologyKey } from '@kedge/driver-sdk';
 import type { Node, StorageClass, TopologyExpression, TopologySelector } from '../kinds/index.js';
 
 type Labels = Readonly<Record<string, string>>;
@@ -35,6 +36,11 @@ export function topologyAllows(
   return selectors.some((selector) => selectorHolds(selector, labels ?? {}));
 }
 
+/** A node's labels, its name among them: nobody has to set that label, and nobody can take it away. */
+export function labelsOf(node: Node): Labels {
+  return { ...node.labels, [nodeTopologyKey]: node.name };
+}
+
 /** Where a volume of a class can be made. */
 export type TopologyChoice =
   | { readonly type: 'node'; readonly node: string; readonly topology: Labels }
@@ -51,11 +57,11 @@ export function chooseTopology(
   preferred: string,
 ): TopologyChoice {
   const selectors = storageClass.allowedTopologies;
-  const allowed = nodes.filter((node) => topologyAllows(selectors, node.labels));
+  const allowed = nodes.filter((node) => topologyAllows(selectors, labelsOf(node)));
   const sorted = [...allowed].sort((a, b) => (a.name < b.name ? -1 : 1));
   const chosen = sorted.find((node) => node.name === preferred) ?? sorted[0];
   if (chosen) {
-    const labels = chosen.labels ?? {};
+    const labels = labelsOf(chosen);
     const topology = Object.fromEntries(
       keys.filter((key) => labels[key] !== undefined).map((key) => [key, labels[key] ?? '']),
     );

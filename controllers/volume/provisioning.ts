@@ -78,6 +78,7 @@ export class Provisioning {
       status: nextPhase(volume.status ?? 'Pending', event),
       driver: storageClass.driver,
       topology: choice.topology,
+      effectiveReclaimPolicy: volume.reclaimPolicy ?? storageClass.reclaimPolicy ?? 'retain',
       reason: 'Provisioning',
       failureMessage: '',
       attempts: 0,

@@ -7,6 +7,7 @@ import {
   type Result,
   setCondition,
 } from 'kedge';
+import { nodeTopologyKey } from '@kedge/driver-sdk';
 import { secrets, services, type Volume, volumes } from '../kinds/index.js';
 import { referencedSecrets } from '../secret/index.js';
 import { rootCondition } from '../storage-root/index.js';
@@ -29,6 +30,13 @@ const callsDriver: readonly VolumeAction['type'][] = [
 const lookMs = 60 * 60_000;
 /** A lost volume is looked for again this often. */
 const lostLookMs = 15 * 60_000;
+
+/** Drivers whose data is of one node. */
+const nodeDrivers: readonly string[] = ['local', 'local-host'];
+
+function isUnplaced({ driver = '', handle = '', topology }: Volume): boolean {
+  return nodeDrivers.includes(driver) && handle !== '' && topology?.[nodeTopologyKey] === undefined;
+}
 
 /** Effects of the volume state machine; what to do is decided in plan.ts. */
 export class VolumeReconciler {
@@ -121,8 +129,12 @@ export class VolumeReconciler {
     ].join(' ');
     const ownerAlive = owner !== undefined && !isDeleting(owner);
     const lookAt = this.#looks.get(volume.metadata.uid);
+    // The first look of a process also finds out which node has what an earlier release made.
+    const unplaced = lookAt === undefined && isUnplaced(volume);
     const lookDue =
-      Boolean(volume.missingSince) || (lookAt !== undefined && lookAt <= clock.monotonic());
+      unplaced ||
+      Boolean(volume.missingSince) ||
+      (lookAt !== undefined && lookAt <= clock.monotonic());
     return { volume, storageClass, ownerAlive, inputs, lookDue };
   }
 

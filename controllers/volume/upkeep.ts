@@ -10,7 +10,7 @@ import {
   StatusError,
   type StatusUpdate,
 } from 'kedge';
-import { DriverError } from '@kedge/driver-sdk';
+import { type Driver, DriverError, nodeTopologyKey } from '@kedge/driver-sdk';
 import type { Attachment, Volume } from '../kinds/index.js';
 import type { VolumeEffects } from './effects.js';
 import { nextPhase } from './phases.js';
@@ -80,9 +80,11 @@ export class Upkeep {
   async look(situation: VolumeSituation, request: Request): Promise<Result> {
     const { volume } = situation;
     const startedAt = this.#effects.now;
+    let adopted: StatusUpdate<Volume> = {};
     try {
       const { driver, context } = await this.#effects.prepare(situation, request.signal);
       await driver.observe({ ...context, handle: volume.handle || undefined });
+      adopted = adoption(volume, driver, context.node);
     } catch (thrown) {
       if (thrown instanceof StatusError) return retry(thrown);
       const error = DriverError.from(thrown);
@@ -97,9 +99,11 @@ export class Upkeep {
         reason: 'Found',
         failureMessage: '',
         missingSince: '',
+        ...adopted,
         ...this.#effects.succeeded('observe', startedAt),
       });
-    else if (volume.missingSince) await this.#effects.write(volume, { missingSince: '' });
+    else if (volume.missingSince || adopted.topology)
+      await this.#effects.write(volume, { missingSince: '', ...adopted });
     return done();
   }
 
@@ -163,6 +167,13 @@ export class Upkeep {
     });
     return done();
   }
+}
+
+/** The place of a volume of before places were written down: the node that was seen to have it. */
+function adoption(volume: Volume, driver: Driver, node: string): StatusUpdate<Volume> {
+  const placedByNode = driver.capabilities().topologyKeys.includes(nodeTopologyKey);
+  if (!placedByNode || volume.topology?.[nodeTopologyKey] !== undefined) return {};
+  return { topology: { ...volume.topology, [nodeTopologyKey]: node } };
 }
 
 /** Status of a volume that lost a user: V15 when it was the last. */

@@ -62,7 +62,11 @@ describe('local-host driver', () => {
       { hostPath: path, createIfMissing: 'true' },
       { level: 'volume' },
     );
-    expect(rules.map((v) => v.key)).to.deep.equal(['createIfMissing']);
+    expect(rules, 'it is ignored there').to.deep.equal([]);
+    const there = await strict.provision({ ...context(path, 'true'), ...wanted });
+    expect(there.handle).to.equal(path);
+    const missing = strict.provision({ ...context(join(allowed, 'c'), 'true'), ...wanted });
+    expect(await kindOf(missing)).to.equal('InvalidParameters');
   });
 
   it('refuses a link that leads out of the allow-list, also as a parent of what is created', async () => {

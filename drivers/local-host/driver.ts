@@ -5,6 +5,7 @@ import {
   type Driver,
   DriverError,
   isSecretReference,
+  nodeTopologyKey,
   noSnapshots,
   type StorageSettings,
   validateByRules,
@@ -18,7 +19,7 @@ const capabilities: Capabilities = {
   expand: false,
   onlineExpand: false,
   blockDevice: false,
-  topologyKeys: [],
+  topologyKeys: [nodeTopologyKey],
   sensitiveParameters: [],
   ownsData: false,
 };
@@ -40,16 +41,11 @@ export function createLocalHostDriver(settings: StorageSettings): Driver {
     capabilities: () => capabilities,
     validateParameters(parameters, context) {
       const violations = [...validateByRules(rules, parameters, context)];
-      const { hostPath, createIfMissing } = parameters;
+      const { hostPath } = parameters;
       if (hostPath !== undefined && hostPath !== '' && !isSecretReference(hostPath)) {
         const problem = hostPathProblem(hostPath, settings.hostPathAllowlist);
         if (problem !== undefined) violations.push({ key: 'hostPath', description: problem });
       }
-      if (createIfMissing === 'true' && !settings.allowCreateMissing)
-        violations.push({
-          key: 'createIfMissing',
-          description: '"true" is honoured only where [storage].allowCreateMissing is true',
-        });
       return violations;
     },
     provision: async (request) => {

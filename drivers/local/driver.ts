@@ -9,6 +9,7 @@ import {
   type HandleRequest,
   KeyedQueue,
   memoryJournal,
+  nodeTopologyKey,
   type Parameters,
   type RunCommand,
   runCommand,
@@ -19,6 +20,7 @@ import {
 } from '@kedge/driver-sdk';
 import { copyDirectory } from './copy.js';
 import { ImageVolumes, sizeOfImage } from './image-volume.js';
+import { tellFullDisk } from './full-disk.js';
 import {
   attempt,
   demandOwn,
@@ -37,7 +39,7 @@ const capabilities: Capabilities = {
   expand: true,
   onlineExpand: true,
   blockDevice: false,
-  topologyKeys: [],
+  topologyKeys: [nodeTopologyKey],
   sensitiveParameters: [],
   ownsData: true,
 };
@@ -76,7 +78,9 @@ export function createLocalDriver(
 
   /** Runs a call in the root, and tells what the file system refuses as the driver's error. */
   const inRoot = <T>(what: string, call: (paths: LocalPaths) => Promise<T>): Promise<T> =>
-    attempt(what, () => root.use((directory) => call(new LocalPaths(directory))));
+    attempt(what, () =>
+      root.use((directory) => tellFullDisk(directory, () => call(new LocalPaths(directory)))),
+    );
   /** As `inRoot`, when no other such call for the volume is under way, of any driver of this process. */
   const alone = <T>(
     what: string,

@@ -30,4 +30,26 @@ describe('image volumes', () => {
       await rm(folder, { recursive: true });
     }
   });
+
+  it('are not made where a program is missing that they need later; the package is told', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'kedge-image-'));
+    try {
+      const ran: string[] = [];
+      const images = new ImageVolumes((command) => {
+        ran.push(command);
+        return Promise.resolve({ exitCode: 0, stdout: 'mkfs.ext4\nlosetup\n', stderr: '' });
+      }, memoryJournal());
+      const { signal } = new AbortController();
+      const made = images.make(join(folder, 'v.img'), 1n, {}, signal);
+      const refused: unknown = await made.catch((error: unknown) => error);
+      expect(refused).to.be.instanceOf(DriverError);
+      expect((refused as DriverError).message)
+        .to.contain('mkfs.ext4, losetup is not installed')
+        .and.contain('package e2fsprogs, mount');
+      expect(ran).to.deep.equal(['sh']);
+      expect(await readdir(folder)).to.deep.equal([]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
 });

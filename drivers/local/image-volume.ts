@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises';
 import {
   attachLoop,
   demandCommand,
+  demandPrograms,
   demandUnused,
   detachLoops,
   DriverError,
@@ -66,6 +67,13 @@ export async function sizeOfImage(path: string): Promise<bigint> {
   }
 }
 
+/** What a volume needs from its making to its last snapshot. */
+const programs = {
+  all: ['losetup', 'mount', 'umount', 'blkid', 'blockdev', 'fsfreeze', 'setpriv'],
+  ext4: ['mkfs.ext4', 'e2fsck', 'resize2fs', 'dumpe2fs'],
+  xfs: ['mkfs.xfs', 'xfs_growfs'],
+} as const;
+
 function loopState({ uid, image }: Place): NodeState {
   return { type: 'loop', uid, file: image };
 }
@@ -90,9 +98,11 @@ export class ImageVolumes {
     parameters: Parameters,
     signal: AbortSignal,
   ): Promise<bigint> {
+    const fsType = fsTypeOf(parameters);
     await makeWhole(path, async (draft) => {
+      await demandPrograms(this.#run, [...programs.all, ...programs[fsType]], signal);
       await setSize(draft, imageBytes(asked, parameters));
-      await makeFileSystem(this.#run, draft, fsTypeOf(parameters), signal);
+      await makeFileSystem(this.#run, draft, fsType, signal);
       await demandCommand(this.#run, 'sync', [draft], signal);
     });
     return sizeOfImage(path);

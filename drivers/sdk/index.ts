@@ -23,6 +23,7 @@ export { noSnapshots } from './no-snapshots.js';
 export {
   type CommandResult,
   demandCommand,
+  demandPrograms,
   type RunCommand,
   runCommand,
 } from './run-command.js';

@@ -44,7 +44,9 @@ export const runCommand: RunCommand = (command, args, signal) =>
       if (typeof code === 'number') return resolve({ exitCode: code, stdout, stderr });
       if (signal.aborted) return reject(aborted(error));
       const detail =
-        code === 'ENOENT' ? 'is not installed on this node; install it' : error.message;
+        code === 'ENOENT'
+          ? `is not installed on this node; ${installation([command])}`
+          : error.message;
       reject(new DriverError('Unavailable', `${command} ${detail}`, { cause: error }));
     });
     const abort = (): void => {
@@ -71,5 +73,47 @@ export async function demandCommand(
   throw new DriverError(
     denied ? 'PermissionDenied' : 'Unavailable',
     `${command} ended with exit code ${exitCode}: ${words}`,
+  );
+}
+
+/** Debian packages of the programs that drivers run. */
+const packages: Readonly<Record<string, string>> = {
+  'mkfs.ext4': 'e2fsprogs',
+  e2fsck: 'e2fsprogs',
+  resize2fs: 'e2fsprogs',
+  dumpe2fs: 'e2fsprogs',
+  'mkfs.xfs': 'xfsprogs',
+  xfs_growfs: 'xfsprogs',
+  losetup: 'mount',
+  mount: 'mount',
+  umount: 'mount',
+  blkid: 'util-linux',
+  blockdev: 'util-linux',
+  fsfreeze: 'util-linux',
+  setpriv: 'util-linux',
+};
+
+function installation(programs: readonly string[]): string {
+  const names = [...new Set(programs.map((program) => packages[program] ?? program))];
+  return `install it (package ${names.join(', ')} on Debian and Ubuntu)`;
+}
+
+const tellMissing = 'for p; do command -v "$p" >/dev/null || echo "$p"; done';
+
+/**
+ * Makes sure that programs are installed, before something is made that needs them later.
+ * @throws DriverError Unavailable naming the missing ones and their packages
+ */
+export async function demandPrograms(
+  run: RunCommand,
+  programs: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { stdout } = await run('sh', ['-c', tellMissing, 'sh', ...programs], signal);
+  const missing = stdout.split('\n').filter((name) => name !== '');
+  if (missing.length === 0) return;
+  throw new DriverError(
+    'Unavailable',
+    `${missing.join(', ')} is not installed on this node; ${installation(missing)}`,
   );
 }

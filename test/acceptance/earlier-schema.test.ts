@@ -68,6 +68,14 @@ describe('a data directory that a daemon with schema version 2 left', function (
     expect(await readFile(file, 'utf8')).to.equal(local.content);
   });
 
+  it('has its volumes on the node that was seen to hold them', async () => {
+    for (const { name } of [manifest.bound, manifest.local])
+      await eventually(`volume ${name} to have its node`, async () => {
+        const { topology } = await daemon.ok('GET', `${base}/volumes/${name}`);
+        return (topology as Record<string, string> | undefined)?.['svc.io/node'] === 'node-1';
+      });
+  });
+
   it('was told where the copy is, with the key, and how to go back', async () => {
     const copy = join(daemon.data, 'schema-2-copy');
     const told = daemon.log.split('\n').find((line) => line.startsWith('kedged: the database was'));

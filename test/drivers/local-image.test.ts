@@ -127,4 +127,37 @@ describe('driver local on real file systems', function () {
     await writeFile(join(handle, 'data'), 'changed');
     expect((await readFile(join(made.handle, 'data'))).length).to.equal(100 * 1024 * 1024);
   });
+
+  for (const backing of ['directory', 'image'])
+    it(`a full disk is told as such, with the remedy: backing ${backing}`, async () => {
+      const image = join(folder, 'small.img');
+      await writeFile(image, '');
+      execFileSync('truncate', ['-s', '8M', image]);
+      execFileSync('mkfs.ext4', ['-q', '-N', '16', image]);
+      const root = join(folder, 'small');
+      await mkdir(root);
+      execFileSync('mount', ['-o', 'loop', image, root]);
+      const driver = await driverIn(root);
+      const fill = async (): Promise<void> => {
+        const file = await open(join(root, 'full'), 'w');
+        try {
+          for (;;) await file.write(Buffer.alloc(64 * 1024, 1));
+        } catch {
+          await file.close();
+        }
+      };
+      await fill();
+      // A directory needs an inode, an image needs blocks.
+      for (let n = 0; n < 16; n += 1)
+        await writeFile(join(root, String(n)), '').catch(() => undefined);
+      const wanted = {
+        sizeBytes: 4n * mebibyte,
+        accessMode: 'ReadWriteOnce',
+        topology: {},
+      } as const;
+      const request = { ...call(identity(), { backing }), ...wanted };
+      const error: unknown = await driver.provision(request).catch((thrown: unknown) => thrown);
+      expect(error).to.have.property('kind', 'QuotaExceeded');
+      expect(error).to.have.property('message').that.contains(root).and.contains('make room on it');
+    });
 });

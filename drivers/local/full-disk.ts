@@ -1,0 +1,37 @@
+import { statfs } from 'node:fs/promises';
+import { DriverError } from '@kedge/driver-sdk';
+
+/** Nothing that holds a volume can be made with less. */
+const leastBytes = 1024 * 1024;
+
+/** Programs and calls tell a full disk in many words; what the disk says of itself counts. */
+async function isFull(directory: string): Promise<boolean> {
+  const { bavail, bsize, files, ffree } = await statfs(directory);
+  return bavail * bsize < leastBytes || (files > 0 && ffree === 0);
+}
+
+function saysFull(error: unknown): boolean {
+  const { code } = error as { readonly code?: unknown };
+  if (code === 'ENOSPC' || code === 'EDQUOT') return true;
+  return error instanceof DriverError && error.kind === 'QuotaExceeded';
+}
+
+/**
+ * Runs work on a disk; what fails because the disk is full is told so, with the remedy, whatever the
+ * failing program said.
+ * @throws DriverError QuotaExceeded; else what `work` throws
+ */
+export async function tellFullDisk<T>(directory: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const told = error instanceof DriverError && !['Unavailable', 'Internal'].includes(error.kind);
+    const full = saysFull(error) || (!told && (await isFull(directory)));
+    if (!full) throw error;
+    throw new DriverError(
+      'QuotaExceeded',
+      `the disk of storage root ${directory} is full: make room on it, or delete volumes and snapshots (${DriverError.from(error).message})`,
+      { cause: error },
+    );
+  }
+}
