@@ -64,6 +64,13 @@ export const transitions = [
   },
   {
     id: 'S8',
+    from: 'Failed',
+    event: 'forgotten',
+    to: 'None',
+    then: 'no driver was called: a secret or the class was missing',
+  },
+  {
+    id: 'S8',
     from: 'Pending',
     event: 'deleting',
     to: 'Deleting',

@@ -89,7 +89,16 @@ describe('snapshot plan', () => {
       situation({ status: 'Creating', deleting: true }),
       'create',
     ],
-    ['S10 deletes a Ready one', situation({ status: 'Ready', deleting: true }), 'startDeleting'],
+    [
+      'S8 a Failed one that no driver was asked to make is forgotten',
+      situation({ status: 'Failed', deleting: true }),
+      'forget',
+    ],
+    [
+      'S10 deletes a Ready one',
+      situation({ status: 'Ready', handle: 'h', deleting: true }),
+      'startDeleting',
+    ],
     [
       'S10 not while a volume is made from it',
       situation({ status: 'Ready', deleting: true, restoresInFlight: ['x'] }),

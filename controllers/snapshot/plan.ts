@@ -28,17 +28,18 @@ export type SnapshotAction =
   | { readonly type: 'forget' };
 
 function planDeletion(snapshot: Snapshot): SnapshotAction {
+  // Driver and parameters are captured before the first call: without them no driver knows it.
+  const begun = (snapshot.driver ?? '') !== '' || (snapshot.handle ?? '') !== '';
   switch (snapshot.status ?? 'Pending') {
     case 'Pending':
       // Before a retry a driver was called: what that left behind is looked up by identity.
-      return snapshot.driver ? { type: 'startDeleting' } : { type: 'forget' };
+      return begun ? { type: 'startDeleting' } : { type: 'forget' };
     case 'Creating':
       return { type: 'create' };
     case 'Ready':
     case 'Failed':
-      return (snapshot.restoresInFlight?.length ?? 0) > 0
-        ? { type: 'waitForRestores' }
-        : { type: 'startDeleting' };
+      if ((snapshot.restoresInFlight?.length ?? 0) > 0) return { type: 'waitForRestores' };
+      return begun ? { type: 'startDeleting' } : { type: 'forget' };
     case 'Deleting':
       return { type: 'delete' };
   }

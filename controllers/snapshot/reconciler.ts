@@ -71,7 +71,7 @@ export class SnapshotReconciler {
           `${snapshot.restoresInFlight?.length ?? 0} volumes are being made from it; it is deleted after that`,
         );
       case 'start':
-        return this.#start(snapshot, action.source);
+        return this.#start(situation, action.source, request);
       case 'create':
         return this.#create(situation, request);
       case 'retry':
@@ -110,7 +110,8 @@ export class SnapshotReconciler {
       .informer(storageClasses)
       .lister.get(snapshot.storageClassName ?? named?.storageClassName ?? '');
     const references = referencedSecrets(
-      { ...storageClass?.parameters, ...snapshot.driverParameters },
+      // Before it was begun it depends on what its source captured.
+      { ...storageClass?.parameters, ...(snapshot.driverParameters ?? source?.driverParameters) },
       snapshot.namespace,
     );
     const versions = references.map((secret) => {
@@ -137,10 +138,24 @@ export class SnapshotReconciler {
     return done();
   }
 
-  /** S3: snapshot and source in one transaction, so that the source is not deleted under the copy. */
-  async #start(snapshot: Snapshot, source: Volume): Promise<Result> {
-    const { store } = this.#options;
+  /**
+   * S3: snapshot and source in one transaction, so that the source is not deleted under the copy; and
+   * after the secrets were found, so that a snapshot without a driver is one that no driver knows.
+   */
+  async #start(situation: SnapshotSituation, source: Volume, request: Request): Promise<Result> {
+    const { snapshot } = situation;
+    const { store, clock } = this.#options;
     const { uid } = snapshot.metadata;
+    const { driver = '', driverParameters = {}, storageClassName } = source;
+    try {
+      const captured = { ...snapshot, driver, driverParameters, storageClassName };
+      await this.#effects.prepare(captured, request.signal);
+    } catch (thrown) {
+      // Anything else is nobody's failure yet: tried again with the controller's backoff.
+      if (thrown instanceof DriverError && errorClasses[thrown.kind] === 'final')
+        return this.#failed(situation, thrown, timestamp(clock));
+      throw thrown;
+    }
     const inFlight = [...(source.snapshotsInFlight ?? []).filter((u) => u !== uid), uid];
     await store.transact([
       {
@@ -149,19 +164,14 @@ export class SnapshotReconciler {
         key: keyOfSnapshot(snapshot),
         status: {
           status: nextPhase('Pending', 'started'),
-          driver: source.driver ?? '',
-          driverParameters: source.driverParameters ?? {},
-          storageClassName: source.storageClassName,
+          driver,
+          driverParameters,
+          storageClassName,
           sizeBytes: source.sizeBytes ?? '0',
           sourceUid: source.metadata.uid,
           reason: 'Creating',
           failureMessage: '',
-          ...this.#effects.condition(
-            snapshot,
-            'False',
-            'Creating',
-            `driver ${source.driver ?? ''} is asked`,
-          ),
+          ...this.#effects.condition(snapshot, 'False', 'Creating', `driver ${driver} is asked`),
         },
         precondition: { uid, resourceVersion: snapshot.metadata.resourceVersion },
       },
@@ -259,7 +269,7 @@ export class SnapshotReconciler {
     }
     await this.#effects.settle(snapshot, source, {
       ...told,
-      status: nextPhase('Creating', 'failedForGood'),
+      status: nextPhase(snapshot.status === 'Creating' ? 'Creating' : 'Pending', 'failedForGood'),
       failureMessage: message,
       failedWith: inputs,
     });

@@ -3,7 +3,6 @@ import {
   DriverError,
   type DriverErrorKind,
   type DriverRegistry,
-  noSnapshots,
 } from '@kedge/driver-sdk';
 
 /** A driver that does as the test says, and counts. */
@@ -33,7 +32,7 @@ export class PlayedDriver {
       name: 'played',
       capabilities: () => ({
         accessModes: ['ReadWriteOnce'],
-        snapshots: false,
+        snapshots: true,
         clone: false,
         expand: true,
         onlineExpand: true,
@@ -63,7 +62,22 @@ export class PlayedDriver {
       unmount: ({ parameters }) => call('unmount', parameters['token']),
       expand: ({ sizeBytes }) =>
         call('expand').then(() => ({ sizeBytes, fileSystemPending: false })),
-      ...noSnapshots('played'),
+      createSnapshot: async ({ snapshot, parameters }) => {
+        await call('createSnapshot', parameters['token']);
+        this.made.add(snapshot.uid);
+        return { handle: 's', restoreSizeBytes: 1n, ready: true };
+      },
+      observeSnapshot: () =>
+        call('observeSnapshot').then(() => ({ handle: 's', restoreSizeBytes: 1n, ready: true })),
+      deleteSnapshot: async ({ snapshot, parameters }) => {
+        await call('deleteSnapshot', parameters['token']);
+        this.made.delete(snapshot.uid);
+      },
+      restore: async ({ sizeBytes, volume, parameters }) => {
+        await call('restore', parameters['token']);
+        this.made.add(volume.uid);
+        return { handle: 'h', sizeBytes };
+      },
     };
     return { names: ['played'], get: () => Promise.resolve(driver) };
   }

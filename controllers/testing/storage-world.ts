@@ -19,6 +19,7 @@ import {
   volumes,
 } from '../kinds/index.js';
 import { parameterResolver, placeOf, Sealer } from '../secret/index.js';
+import { snapshotController } from '../snapshot/index.js';
 import { volumeController, volumeFinalizer } from '../volume/index.js';
 import { PlayedDriver } from './played-driver.js';
 
@@ -30,7 +31,7 @@ export interface StorageWorldOptions {
   readonly used?: () => UsedParameters;
 }
 
-/** The volume controller and a node's volume manager over a real store, a played driver and a fake clock. */
+/** The controllers of volumes and snapshots and a node's volume manager over a real store, a played driver and a fake clock. */
 export class StorageWorld {
   readonly clock = new FakeClock();
   readonly driver = new PlayedDriver();
@@ -80,7 +81,7 @@ export class StorageWorld {
       drivers: driver.registry(),
       resolver: parameterResolver(manager.informer(secrets).lister, sealer),
     };
-    manager.addController(volumeController(common));
+    manager.addController(volumeController(common)).addController(snapshotController(common));
     this.#volumeManager = new VolumeManager({
       ...common,
       mountRoot: '/mounts',

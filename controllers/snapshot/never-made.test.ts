@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import { settle } from 'kedge/testing';
+import { type Snapshot, snapshots } from '../kinds/index.js';
+import { StorageWorld } from '../testing/storage-world.js';
+import { snapshotFinalizer } from './admission.js';
+
+const key = { namespace: 'default', name: 's' };
+
+describe('a snapshot that was never made', () => {
+  let world: StorageWorld;
+  beforeEach(async () => {
+    world = await StorageWorld.start();
+    await world.writeSecret('token', 'value');
+    await world.createVolume({ parameters: { token: 'secret:token/key' } });
+    await world.deleteSecret('token');
+    await world.store.create(snapshots, {
+      ...key,
+      source: { volume: 'v' },
+      metadata: { finalizers: [snapshotFinalizer] },
+    });
+    await settle();
+  });
+  afterEach(() => world.stop());
+
+  const snapshot = async (): Promise<Snapshot | undefined> => world.store.get(snapshots, key);
+  const remove = async (): Promise<void> => {
+    await world.store.deleteByName(snapshots, key);
+    await settle();
+  };
+
+  it('says which secret is missing, and holds nothing of its source', async () => {
+    expect(await snapshot()).to.include({ status: 'Failed', reason: 'InvalidParameters' });
+    expect((await snapshot())?.failureMessage).to.contain('secret default/token does not exist');
+    expect((await world.volume())?.snapshotsInFlight ?? []).to.deep.equal([]);
+  });
+
+  it('is deleted without the secret', async () => {
+    await remove();
+    expect(await snapshot()).to.equal(undefined);
+    expect(world.driver.calls).to.deep.equal(['provision']);
+  });
+
+  it('is made when the secret appears', async () => {
+    await world.writeSecret('token', 'again');
+    expect(await snapshot()).to.include({ status: 'Ready', handle: 's' });
+    expect(world.driver.tokenOf('createSnapshot')).to.equal('again');
+  });
+
+  it('may have been made once a driver was called: that driver is asked when it can be', async () => {
+    world.driver.failsOn = { createSnapshot: 'PermissionDenied' };
+    await world.writeSecret('token', 'again');
+    expect(await snapshot()).to.include({ status: 'Failed', driver: 'played' });
+    await world.deleteSecret('token');
+    await remove();
+    await world.clock.advance(5_000);
+    expect(await snapshot()).to.not.equal(undefined);
+    await world.writeSecret('token', 'last');
+    await world.clock.advance(5_000);
+    expect(await snapshot()).to.equal(undefined);
+    expect(world.driver.tokenOf('deleteSnapshot')).to.equal('last');
+  });
+});
