@@ -15,6 +15,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/soak/findings.test.js'],
     environment: { KEDGE_FINDINGS: 'all' },
   },
+  conformance: {
+    summary: 'every faulty driver on every backing, and the whole suite against each',
+    specs: ['test/dist/drivers/conformance-mutants.test.js'],
+    environment: { KEDGE_MUTANTS: 'all' },
+  },
   'hostile-disk': {
     summary: 'a disk that loses, tears and refuses whatever it may; what was acknowledged is there',
     specs: ['test/dist/store/hostile-disk.test.js'],

@@ -10,6 +10,7 @@ export type CheckTopic =
   | 'mounts'
   | 'nodes'
   | 'concurrency'
+  | 'cancellation'
   | 'errors';
 
 /** What a check can't do without. */

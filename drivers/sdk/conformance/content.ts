@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   chmod,
+  chown,
   mkdir,
   readdir,
   readFile,
@@ -21,11 +22,11 @@ const blockBytes = 4096;
 const bulkBytes = 75 * blockBytes + 123;
 
 /** Bytes that differ by label and by position. */
-function bulkOf(label: string): Buffer {
-  const blocks = Array.from({ length: Math.ceil(bulkBytes / blockBytes) }, (_, n) =>
+function bulkOf(label: string, length = bulkBytes): Buffer {
+  const blocks = Array.from({ length: Math.ceil(length / blockBytes) }, (_, n) =>
     Buffer.alloc(blockBytes, createHash('sha256').update(`${label} ${n}`).digest()),
   );
-  return Buffer.concat(blocks).subarray(0, bulkBytes);
+  return Buffer.concat(blocks).subarray(0, length);
 }
 
 /** Writes files that say whose they are and which version: nested, large, empty, closed, linked. */
@@ -39,6 +40,40 @@ export async function writeContent(path: string, label: string): Promise<void> {
   await chmod(join(folder, 'closed'), 0o600);
   await rm(join(folder, 'link'), { force: true });
   await symlink(`to-${label}`, join(folder, 'link'));
+}
+
+/** Larger than what is copied in one piece. */
+const largeBytes = 5 * 1024 * 1024 + 1;
+/** Neither root nor anybody of the machine. */
+const owner = { uid: 41_234, gid: 45_678 } as const;
+
+/** Writes a large file. */
+export function writeLarge(path: string, label: string): Promise<void> {
+  return writeFile(join(path, 'large'), bulkOf(label, largeBytes));
+}
+
+/** @throws ConformanceError unless what {@link writeLarge} wrote is there. */
+export async function demandLarge(path: string, label: string, when: string): Promise<void> {
+  const large = await readFile(join(path, 'large')).catch(() => Buffer.alloc(0));
+  demand(
+    large.equals(bulkOf(label, largeBytes)),
+    `${when}, a file of ${largeBytes} bytes has ${large.length}, or others`,
+  );
+}
+
+/** Writes a file that belongs to nobody of the machine. Needs root. */
+export async function writeOwned(path: string): Promise<void> {
+  await writeFile(join(path, 'owned'), '');
+  await chown(join(path, 'owned'), owner.uid, owner.gid);
+}
+
+/** @throws ConformanceError unless what {@link writeOwned} wrote is its owner's. */
+export async function demandOwned(path: string, when: string): Promise<void> {
+  const { uid, gid } = await stat(join(path, 'owned'));
+  demand(
+    uid === owner.uid && gid === owner.gid,
+    `${when}, a file of ${owner.uid}:${owner.gid} belongs to ${uid}:${gid}`,
+  );
 }
 
 /** Makes what was written durable: a snapshot of a mounted device need not have what is in memory. */

@@ -16,3 +16,6 @@ export {
   driverConformance,
   runConformance,
 } from './suite.js';
+export { type MutantOutcome, failuresOf, tryMutant } from './try-mutant.js';
+export type { Mutant, MutantMemory } from './mutants/mutant.js';
+export { mutants } from './mutants/index.js';

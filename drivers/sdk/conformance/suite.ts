@@ -1,6 +1,7 @@
 import type { Capabilities } from '../driver.js';
 import type { Check, CheckNeed, CheckTopic } from './check.js';
 import { ConformanceError, demand, LeftOut } from './failure.js';
+import { cancellation } from './checks/cancellation.js';
 import { concurrency } from './checks/concurrency.js';
 import { data } from './checks/data.js';
 import { errors } from './checks/errors.js';
@@ -22,6 +23,7 @@ const topics: Readonly<Record<CheckTopic, readonly Check[]>> = {
   mounts,
   nodes,
   concurrency,
+  cancellation,
   errors,
 };
 

@@ -109,9 +109,11 @@ export class Trial {
     return volume;
   }
 
-  snapshotIdentity(): SnapshotIdentity {
-    const uid = randomUUID();
-    const snapshot = { uid, name: `conformance-${uid.slice(0, 8)}`, namespace: 'default' };
+  snapshotIdentity(
+    uid: string = randomUUID(),
+    name = `conformance-${uid.slice(0, 8)}`,
+  ): SnapshotIdentity {
+    const snapshot = { uid, name, namespace: 'default' };
     this.#snapshots.push(snapshot);
     return snapshot;
   }

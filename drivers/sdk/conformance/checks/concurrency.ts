@@ -2,8 +2,7 @@ import { readMountTable } from '../../mount-table.js';
 import type { Check } from '../check.js';
 import { demand } from '../failure.js';
 import { demandContent, demandEmpty, writeContent } from '../content.js';
-import { kindOf, type Made, type Trial } from '../trial.js';
-import { withinTime } from '../watched-driver.js';
+import { kindOf } from '../trial.js';
 
 const timesAtOnce = 4;
 
@@ -17,21 +16,7 @@ function demandOne(what: string, values: readonly string[]): void {
   demand(different.size === 1, `${what} at once gave ${[...different].join(', ')}`);
 }
 
-/** Calls with a signal that is aborted before, and while they run, end in time. */
-async function cancelled(
-  trial: Trial,
-  what: string,
-  call: (signal: AbortSignal) => Promise<unknown>,
-): Promise<void> {
-  const { cancelTimeoutMs = 10_000 } = trial.options;
-  await withinTime(`a cancelled ${what}`, cancelTimeoutMs, kindOf(call(AbortSignal.abort())));
-  const later = new AbortController();
-  const running = kindOf(call(later.signal));
-  later.abort();
-  await withinTime(`a ${what} cancelled while it runs`, cancelTimeoutMs, running);
-}
-
-/** Calls at once, and calls that are given up. */
+/** Calls at once. */
 export const concurrency: readonly Check[] = [
   {
     name: 'provisions-at-once-make-one',
@@ -57,23 +42,23 @@ export const concurrency: readonly Check[] = [
   },
   {
     name: 'volumes-at-once-are-separate',
-    behaviour: 'volumes that are made, mounted and written at once share nothing',
+    behaviour: 'volumes that are made at once share nothing, and are mounted at once',
     needs: ['ownsData', 'content'],
     body: async (trial) => {
       const made = await atOnce(() => trial.provision());
       demand(new Set(made.map(({ handle }) => handle)).size === made.length, 'they share a handle');
+      for (const one of made)
+        await trial.mounted(one, async (path) => {
+          await demandEmpty(path, 'made at the same time as others');
+          await writeContent(path, one.volume.uid);
+        });
       await Promise.all(
         made.map((one) =>
-          trial.mounted(one, async (path) => {
-            await demandEmpty(path, 'made at the same time as others');
-            await writeContent(path, one.volume.uid);
-          }),
+          trial.mounted(one, (path) =>
+            demandContent(path, one.volume.uid, 'mounted at the same time as others'),
+          ),
         ),
       );
-      for (const one of made)
-        await trial.mounted(one, (path) =>
-          demandContent(path, one.volume.uid, 'after others were written at the same time'),
-        );
     },
   },
   {
@@ -154,34 +139,6 @@ export const concurrency: readonly Check[] = [
       await trial.mounted({ volume, handle }, (path) =>
         demandContent(path, 'source', 'restored several times at once'),
       );
-    },
-  },
-  {
-    name: 'cancelled-calls-end',
-    behaviour: 'a call whose signal is aborted ends in time, and can be made again',
-    needs: [],
-    body: async (trial) => {
-      const driver = await trial.driver();
-      const volume = trial.identity();
-      const request = trial.request(volume);
-      await cancelled(trial, 'provision', (signal) => driver.provision({ ...request, signal }));
-      const made: Made = { volume, ...(await driver.provision(request)) };
-      demand(made.handle !== '', 'the handle is empty');
-      const call = trial.call(made);
-      const context = { ...trial.context(volume), handle: made.handle };
-      await cancelled(trial, 'observe', (signal) => driver.observe({ ...context, signal }));
-      await cancelled(trial, 'attach', (signal) => driver.attach({ ...call, signal }));
-      await cancelled(trial, 'detach', (signal) => driver.detach({ ...call, signal }));
-      await driver.detach(call);
-      if (trial.capabilities.snapshots) {
-        const snapshot = trial.snapshotRequest(made, trial.snapshotIdentity());
-        await cancelled(trial, 'createSnapshot', (signal) =>
-          driver.createSnapshot({ ...snapshot, signal }),
-        );
-        await driver.createSnapshot(snapshot);
-      }
-      await cancelled(trial, 'delete', (signal) => driver.delete({ ...context, signal }));
-      await trial.delete(made);
     },
   },
 ];

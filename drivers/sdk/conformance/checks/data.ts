@@ -44,4 +44,40 @@ export const data: readonly Check[] = [
       demand(label === undefined, `the removed content "${label ?? ''}" is there again`);
     },
   },
+  {
+    name: 'calls-spare-neighbours',
+    behaviour: 'no call about one volume touches the content of another, mounted or not',
+    needs: ['content', 'ownsData'],
+    body: async (trial) => {
+      const idle = await trial.provision();
+      await trial.mounted(idle, (path) => writeContent(path, 'idle'));
+      const used = await trial.mount(await trial.provision());
+      await writeContent(used.path, 'used');
+      const spared = async (call: string): Promise<void> => {
+        await demandContent(used.path, 'used', `in a mounted volume after ${call} of another`);
+        await trial.mounted(idle, (path) =>
+          demandContent(path, 'idle', `in an idle volume after ${call} of another`),
+        );
+      };
+      const driver = await trial.driver();
+      const made = await trial.provision();
+      await trial.mounted(made, (path) => writeContent(path, 'made'));
+      await spared('provision and mount');
+      if (trial.capabilities.expand) {
+        await driver.expand({ ...trial.call(made), sizeBytes: trial.sizeBytes * 2n });
+        await spared('expand');
+      }
+      if (trial.capabilities.snapshots) {
+        const snapshot = await trial.snapshot(made);
+        const restored = await trial.restore(snapshot, undefined, trial.sizeBytes * 2n);
+        await spared('snapshot and restore');
+        await trial.delete(restored);
+        await driver.deleteSnapshot({ ...trial.call(made), ...snapshot });
+        await spared('deleteSnapshot');
+      }
+      await trial.delete(made);
+      await spared('delete');
+      await trial.release(used);
+    },
+  },
 ];

@@ -144,4 +144,24 @@ export const errors: readonly Check[] = [
       await demandRefusal('attach with the handle of a deleted volume', attached);
     },
   },
+  {
+    name: 'teardown-judges-nothing',
+    behaviour: 'detach and delete of what was made are not refused for the sake of parameters',
+    needs: ['ownsData', 'invalidParameters'],
+    body: async (trial) => {
+      for (const invalid of trial.options.invalidParameters ?? []) {
+        const made = await trial.provision();
+        const driver = await trial.driver();
+        await driver.attach(trial.call(made));
+        await driver.detach(trial.call(made));
+        const parameters = { ...trial.parameters, ...invalid };
+        const request = { ...trial.call(made), parameters };
+        const what = `with ${JSON.stringify(invalid)}`;
+        const detached = await kindOf(driver.detach(request));
+        demand(detached !== 'InvalidParameters', `detach ${what} is refused`);
+        const deleted = await kindOf(driver.delete(request));
+        demand(deleted !== 'InvalidParameters', `delete ${what} is refused`);
+      }
+    },
+  },
 ];

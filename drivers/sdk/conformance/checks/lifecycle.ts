@@ -1,16 +1,9 @@
-import { randomUUID } from 'node:crypto';
+import { uidsAlike } from '../uids-alike.js';
 import type { Check } from '../check.js';
 import { demand } from '../failure.js';
 import { demandContent, demandEmpty, writeContent } from '../content.js';
 import { deviceBytes } from '../device-bytes.js';
 import { demandKind, demandRefusal, kindOf, type Made } from '../trial.js';
-
-/** Uids that a driver confuses when it shortens them: alike in all but the first, or the last, digits. */
-function uidsAlike(): readonly string[] {
-  const uid = randomUUID();
-  const flip = (digit: string): string => (digit === '0' ? '1' : '0');
-  return [uid, `${flip(uid[0] ?? '')}${uid.slice(1)}`, `${uid.slice(0, -1)}${flip(uid.slice(-1))}`];
-}
 
 /** What is made is there, what is deleted is gone, and no volume is another one. */
 export const lifecycle: readonly Check[] = [
@@ -216,6 +209,29 @@ export const lifecycle: readonly Check[] = [
       await trial.mounted(fresh, (path) =>
         demandContent(path, 'fresh', 'after calls about the deleted volume'),
       );
+    },
+  },
+  {
+    name: 'instances-agree',
+    behaviour: 'an instance sees at once what another one made, deleted and made again',
+    needs: ['ownsData'],
+    body: async (trial) => {
+      const [one, other] = [await trial.driver(), await trial.driver()];
+      const volume = trial.identity();
+      const request = { ...trial.context(volume), handle: undefined };
+      for (const round of ['first', 'second']) {
+        await demandKind(`observe before the ${round} provision`, one.observe(request), 'NotFound');
+        const { handle } = await other.provision(trial.request(volume));
+        const found = await one.observe(request);
+        demand(found.handle === handle, `observe answers handle ${found.handle}, not ${handle}`);
+        await one.attach({ ...request, handle });
+        await one.detach({ ...request, handle });
+        await other.delete({ ...request, handle });
+        const observed = one.observe({ ...request, handle });
+        await demandKind('observe of what another instance deleted', observed, 'NotFound');
+        const attached = one.attach({ ...request, handle });
+        await demandKind('attach of what another instance deleted', attached, 'NotFound');
+      }
     },
   },
 ];

@@ -1,7 +1,16 @@
 import type { Check } from '../check.js';
 import { demand } from '../failure.js';
-import { demandContent, syncContent, writeContent } from '../content.js';
+import {
+  demandContent,
+  demandLarge,
+  demandOwned,
+  syncContent,
+  writeContent,
+  writeLarge,
+  writeOwned,
+} from '../content.js';
 import { deviceBytes } from '../device-bytes.js';
+import { uidsAlike } from '../uids-alike.js';
 import { demandKind, type Made, type MadeSnapshot, type Trial } from '../trial.js';
 
 async function written(trial: Trial, label: string): Promise<Made> {
@@ -108,6 +117,73 @@ export const snapshots: readonly Check[] = [
       );
       await trial.delete(first);
       await demandRestored(trial, snapshot, 'source', 'restored after a sibling was deleted');
+    },
+  },
+  {
+    name: 'snapshots-are-separate',
+    behaviour: 'snapshots of different uids share neither handle nor content, whatever their names',
+    needs,
+    body: async (trial) => {
+      const labels = ['one', 'two', 'three'];
+      const identities = uidsAlike().map((uid) => trial.snapshotIdentity(uid, 'conformance-alike'));
+      const taken: MadeSnapshot[] = [];
+      for (const [n, identity] of identities.entries()) {
+        const source = await written(trial, labels[n] ?? '');
+        const namespace = n === 1 ? 'another' : 'default';
+        taken.push(await trial.snapshot(source, { ...identity, namespace }));
+      }
+      const handles = new Set(taken.map(({ handle }) => handle));
+      demand(handles.size === taken.length, `they have the handles ${[...handles].join(', ')}`);
+      for (const [n, snapshot] of taken.entries())
+        await demandRestored(
+          trial,
+          snapshot,
+          labels[n] ?? '',
+          'restored beside others of its name',
+        );
+    },
+  },
+  {
+    name: 'restored-volumes-outlive-their-source',
+    behaviour: 'a restored volume keeps its content when source and snapshot are deleted',
+    needs,
+    body: async (trial) => {
+      const source = await written(trial, 'source');
+      const snapshot = await trial.snapshot(source);
+      const restored = await demandRestored(trial, snapshot, 'source', 'restored');
+      await trial.delete(source);
+      await trial.mounted(restored, (path) =>
+        demandContent(path, 'source', 'after the source was deleted'),
+      );
+      await (await trial.driver()).deleteSnapshot({ ...trial.call(source), ...snapshot });
+      await trial.mounted(restored, (path) =>
+        demandContent(path, 'source', 'after the snapshot was deleted'),
+      );
+    },
+  },
+  {
+    name: 'large-files-survive',
+    behaviour: 'a restored volume has a file of several mebibytes to the last byte',
+    needs,
+    body: async (trial) => {
+      const source = await trial.provision();
+      await trial.mounted(source, (path) => writeLarge(path, source.volume.uid));
+      const restored = await trial.restore(await trial.snapshot(source));
+      for (const made of [source, restored])
+        await trial.mounted(made, (path) => demandLarge(path, source.volume.uid, 'restored'));
+    },
+  },
+  {
+    name: 'owners-survive',
+    behaviour: 'files of a restored volume belong to those who owned them',
+    needs,
+    body: async (trial) => {
+      if (process.getuid?.() !== 0) trial.leaveOut('files of others need root');
+      const source = await trial.provision();
+      await trial.mounted(source, writeOwned);
+      const restored = await trial.restore(await trial.snapshot(source));
+      for (const made of [source, restored])
+        await trial.mounted(made, (path) => demandOwned(path, 'restored'));
     },
   },
   {

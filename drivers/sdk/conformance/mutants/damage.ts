@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, realpath, rm, rmdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type {
+  CallContext,
+  DeleteRequest,
+  Driver,
+  HandleRequest,
+  ProvisionRequest,
+  SnapshotIdentity,
+  SnapshotRequest,
+  VolumeIdentity,
+} from '../../driver.js';
+import { DriverError } from '../../errors.js';
+import type { KnownVolume, MutantMemory } from './mutant.js';
+
+/** Outlives the calls: what a mutant does of itself is not cancelled with them. */
+const { signal } = new AbortController();
+
+/** Whether a driver has the volume. */
+export async function exists(driver: Driver, context: CallContext): Promise<boolean> {
+  return driver.observe({ ...context, signal, handle: undefined }).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof DriverError && error.kind === 'NotFound') return false;
+      throw error;
+    },
+  );
+}
+
+/** The oldest living volume that fits. */
+export function findVolume(
+  memory: MutantMemory,
+  fits: (volume: VolumeIdentity) => boolean,
+): KnownVolume | undefined {
+  return [...memory.volumes.values()].find(({ volume }) => fits(volume));
+}
+
+/** What is mounted of a volume. */
+export function mountOf(
+  memory: MutantMemory,
+  { uid }: VolumeIdentity,
+): ReturnType<MutantMemory['mounted']['get']> {
+  return [...memory.mounted.values()].find(({ volume }) => volume.uid === uid);
+}
+
+/** Works with the content of a volume, where it is mounted, or mounted for this. */
+export async function withContent(
+  driver: Driver,
+  memory: MutantMemory,
+  known: HandleRequest,
+  work: (path: string) => Promise<unknown>,
+): Promise<void> {
+  const there = mountOf(memory, known.volume);
+  if (there) {
+    await work(there.path);
+    return;
+  }
+  const { volume, parameters, node, handle } = known;
+  const call = { volume, parameters, node, handle, signal };
+  const before = memory.attached.has(volume.uid);
+  const { devicePath } = await driver.attach(call);
+  const folder = await mkdtemp(join(await realpath(tmpdir()), 'kedge-mutant-'));
+  const mount = { ...call, devicePath, target: join(folder, 'target'), readOnly: false };
+  const { path } = await driver.mount({ ...mount, mayFormat: true });
+  try {
+    await work(path);
+  } finally {
+    await driver.unmount(mount);
+    if (!before) await driver.detach(call);
+    await rmdir(folder);
+  }
+}
+
+/** Empties a volume. */
+export function erase(driver: Driver, memory: MutantMemory, known: HandleRequest): Promise<void> {
+  return withContent(driver, memory, known, async (path) => {
+    for (const name of await readdir(path))
+      if (name !== 'lost+found') await rm(join(path, name), { recursive: true });
+  });
+}
+
+/** Makes a second resource beside the volume that was asked for. Gives its handle. */
+export async function makeStray(
+  driver: Driver,
+  memory: MutantMemory,
+  request: ProvisionRequest,
+): Promise<string> {
+  const uid = randomUUID();
+  const stray = { ...request, signal, volume: { ...request.volume, uid } };
+  memory.strays.set(uid, stray);
+  return (await driver.provision(stray)).handle;
+}
+
+/** An identity for a snapshot that the mutant makes on its own. */
+export function straySnapshot(memory: MutantMemory, source: HandleRequest): SnapshotRequest {
+  const { volume, parameters, node, handle } = source;
+  const snapshot: SnapshotIdentity = { uid: randomUUID(), name: 'stray', namespace: 'default' };
+  const request = { volume, parameters, node, handle, signal, snapshot };
+  memory.straySnapshots.set(snapshot.uid, request);
+  return request;
+}
+
+/** The handle that a volume shows which has another one's storage. */
+function shownHandle(real: KnownVolume, volume: VolumeIdentity): string {
+  const { handle } = real;
+  return handle.includes(real.volume.uid)
+    ? handle.replaceAll(real.volume.uid, volume.uid)
+    : `${handle}-${volume.uid}`;
+}
+
+/**
+ * Calls about some volumes reach another volume's storage, under a handle of their own.
+ * @param realOf the volume that has the storage; undefined for a volume that has its own.
+ */
+export function aliasing(
+  driver: Driver,
+  realOf: (volume: VolumeIdentity) => KnownVolume | undefined,
+): Partial<Driver> {
+  const to = <R extends HandleRequest | DeleteRequest>(request: R): R => {
+    const real = realOf(request.volume);
+    if (!real) return request;
+    const handle = request.handle === undefined ? undefined : real.handle;
+    return { ...request, volume: real.volume, handle };
+  };
+  return {
+    provision: async (request) => {
+      const real = realOf(request.volume);
+      if (!real) return driver.provision(request);
+      const { sizeBytes } = await driver.provision({ ...request, volume: real.volume });
+      return { sizeBytes, handle: shownHandle(real, request.volume) };
+    },
+    observe: async (request) => {
+      const real = realOf(request.volume);
+      if (!real) return driver.observe(request);
+      const found = await driver.observe(to(request));
+      return { ...found, handle: shownHandle(real, request.volume) };
+    },
+    delete: (request) => driver.delete(to(request)),
+    attach: (request) => driver.attach(to(request)),
+    detach: (request) => driver.detach(to(request)),
+    mount: (request) => driver.mount(to(request)),
+    unmount: (request) => driver.unmount(to(request)),
+    expand: (request) => driver.expand(to(request)),
+    createSnapshot: (request) => driver.createSnapshot(to(request)),
+  };
+}

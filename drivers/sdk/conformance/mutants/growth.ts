@@ -1,0 +1,104 @@
+import { mkdir } from 'node:fs/promises';
+import { demandCommand, runCommand } from '../../run-command.js';
+import { erase, mountOf } from './damage.js';
+import type { Mutant } from './mutant.js';
+
+/** Faults in growing. */
+export const growthMutants: readonly Mutant[] = [
+  {
+    name: 'expand-erases',
+    breaks: 'Expand of a volume that is not mounted makes it anew, empty.',
+    silent: true,
+    killedBy: 'expand-keeps-data',
+    change: (driver, memory) => ({
+      expand: async (request) => {
+        const result = await driver.expand(request);
+        if (!mountOf(memory, request.volume)) await erase(driver, memory, request);
+        return result;
+      },
+    }),
+  },
+  {
+    name: 'expand-in-use-erases',
+    breaks: 'Expand of a mounted volume loses its content.',
+    silent: true,
+    killedBy: 'expand-keeps-data-in-use',
+    change: (driver, memory) => ({
+      expand: async (request) => {
+        const result = await driver.expand(request);
+        if (mountOf(memory, request.volume)) await erase(driver, memory, request);
+        return result;
+      },
+    }),
+  },
+  {
+    name: 'expand-shrinks',
+    breaks: 'Expand to a smaller size makes the volume smaller.',
+    silent: true,
+    killedBy: 'expand-never-shrinks',
+    change: (driver, memory) => ({
+      expand: async (request) => {
+        const { uid } = request.volume;
+        const known = memory.volumes.get(uid);
+        const reached = BigInt(memory.notes.get(uid) ?? 0);
+        if (known && request.sizeBytes < reached) {
+          await driver.delete(request);
+          const { sizeBytes } = await driver.provision({ ...known, sizeBytes: request.sizeBytes });
+          return { sizeBytes, fileSystemPending: false };
+        }
+        const result = await driver.expand(request);
+        memory.notes.set(uid, String(result.sizeBytes));
+        return result;
+      },
+    }),
+  },
+  {
+    name: 'expand-only-tells',
+    breaks: 'Expand does nothing and answers the size asked for; observe repeats it.',
+    silent: false,
+    killedBy: 'expanded-sizes-are-real',
+    change: (driver, memory) => ({
+      expand: ({ volume, sizeBytes }) => {
+        memory.notes.set(volume.uid, String(sizeBytes));
+        return Promise.resolve({ sizeBytes, fileSystemPending: false });
+      },
+      observe: async (request) => {
+        const found = await driver.observe(request);
+        const told = memory.notes.get(request.volume.uid);
+        return told === undefined ? found : { ...found, sizeBytes: BigInt(told) };
+      },
+    }),
+  },
+  {
+    name: 'expand-reaches-less',
+    breaks: 'Expand answers less than what was asked for.',
+    silent: false,
+    killedBy: 'expand-reaches-its-size',
+    change: (driver) => ({
+      expand: async (request) => ({
+        ...(await driver.expand(request)),
+        sizeBytes: request.sizeBytes - 1n,
+      }),
+    }),
+  },
+  {
+    name: 'file-systems-stay-small',
+    breaks: 'The device grows, and no mount ever grows the file system.',
+    silent: false,
+    killedBy: 'file-systems-grow',
+    change: (driver, memory) => ({
+      expand: async (request) => {
+        const result = await driver.expand(request);
+        memory.notes.set(request.volume.uid, 'grown');
+        return result;
+      },
+      mount: async (request) => {
+        const { devicePath, target, volume, signal } = request;
+        if (!memory.notes.has(volume.uid) || devicePath === '') return driver.mount(request);
+        await mkdir(target);
+        await demandCommand(runCommand, 'mount', [devicePath, target], signal);
+        return { path: target, formatted: true };
+      },
+    }),
+  },
+];

@@ -1,0 +1,236 @@
+import { DriverError } from '../../errors.js';
+import { demandCommand, runCommand } from '../../run-command.js';
+import { aliasing, findVolume, mountOf } from './damage.js';
+import type { KnownVolume, Mutant, MutantMemory } from './mutant.js';
+
+/** The volume whose storage another one was given; chosen once, when it is made. */
+function chosen(
+  memory: MutantMemory,
+  uid: string,
+  choose: () => KnownVolume | undefined,
+): KnownVolume | undefined {
+  if (memory.volumes.has(uid)) return undefined;
+  const known = memory.notes.get(uid) ?? choose()?.volume.uid;
+  if (known === undefined || known === uid) return undefined;
+  memory.notes.set(uid, known);
+  return memory.volumes.get(known) ?? memory.deleted.get(known);
+}
+
+const gone = (uid: string): never => {
+  throw new DriverError('NotFound', `volume ${uid} does not exist`);
+};
+
+/** Faults in making, finding and deleting volumes. */
+export const lifecycleMutants: readonly Mutant[] = [
+  {
+    name: 'volumes-share-storage',
+    breaks: 'Every volume made while another one is there gets its storage, under its own handle.',
+    silent: true,
+    killedBy: 'volumes-are-separate',
+    change: (driver, memory) =>
+      aliasing(driver, ({ uid }) => chosen(memory, uid, () => findVolume(memory, () => true))),
+  },
+  {
+    name: 'volumes-keyed-by-name',
+    breaks: 'Volumes of one name have one storage, whatever their namespaces and uids.',
+    silent: true,
+    killedBy: 'volumes-are-separate',
+    change: (driver, memory) =>
+      aliasing(driver, ({ uid, name }) =>
+        chosen(memory, uid, () => findVolume(memory, (other) => other.name === name)),
+      ),
+  },
+  {
+    name: 'uids-cut-at-the-end',
+    breaks: 'Provider-side names have all but the last digit of the uid.',
+    silent: true,
+    killedBy: 'volumes-are-separate',
+    change: (driver, memory) =>
+      aliasing(driver, ({ uid }) =>
+        chosen(memory, uid, () =>
+          findVolume(memory, (other) => other.uid.slice(0, -1) === uid.slice(0, -1)),
+        ),
+      ),
+  },
+  {
+    name: 'uids-cut-at-the-start',
+    breaks: 'Provider-side names have all but the first digit of the uid.',
+    silent: true,
+    killedBy: 'volumes-are-separate',
+    change: (driver, memory) =>
+      aliasing(driver, ({ uid }) =>
+        chosen(memory, uid, () =>
+          findVolume(memory, (other) => other.uid.slice(1) === uid.slice(1)),
+        ),
+      ),
+  },
+  {
+    name: 'deleted-storage-is-recycled',
+    breaks: 'A new volume gets the storage of a deleted one, with its content.',
+    silent: true,
+    killedBy: 'new-volumes-are-empty',
+    change: (driver, memory) => {
+      const pooled = [...memory.volumes.values()].filter(({ volume }) =>
+        memory.notes.has(`deleted ${volume.uid}`),
+      );
+      const isDeleted = (uid: string): boolean => memory.notes.has(`deleted ${uid}`);
+      const alias = aliasing(driver, ({ uid }) => chosen(memory, uid, () => pooled[0]));
+      return {
+        ...alias,
+        delete: (request) => {
+          memory.notes.set(`deleted ${request.volume.uid}`, '');
+          return Promise.resolve();
+        },
+        observe: async (request) =>
+          isDeleted(request.volume.uid)
+            ? gone(request.volume.uid)
+            : (alias.observe ?? driver.observe)(request),
+        attach: async (request) =>
+          isDeleted(request.volume.uid)
+            ? gone(request.volume.uid)
+            : (alias.attach ?? driver.attach)(request),
+      };
+    },
+  },
+  {
+    name: 'delete-does-nothing',
+    breaks: 'Delete answers success and leaves the volume.',
+    silent: false,
+    killedBy: 'delete-is-final',
+    change: () => ({ delete: () => Promise.resolve() }),
+  },
+  {
+    name: 'delete-hides',
+    breaks: 'Delete hides the volume; made again under its identity it has the old content.',
+    silent: true,
+    killedBy: 'delete-forgets-content',
+    change: (driver, memory) => ({
+      provision: (request) => {
+        memory.notes.delete(request.volume.uid);
+        return driver.provision(request);
+      },
+      delete: ({ volume }) => {
+        memory.notes.set(volume.uid, 'hidden');
+        return Promise.resolve();
+      },
+      observe: async (request) =>
+        memory.notes.has(request.volume.uid) ? gone(request.volume.uid) : driver.observe(request),
+      attach: async (request) =>
+        memory.notes.has(request.volume.uid) ? gone(request.volume.uid) : driver.attach(request),
+    }),
+  },
+  {
+    name: 'delete-takes-another',
+    breaks: 'Deleting a volume also deletes the oldest one that is not attached.',
+    silent: true,
+    killedBy: 'delete-spares-others',
+    change: (driver, memory) => ({
+      delete: async (request) => {
+        const other = findVolume(
+          memory,
+          ({ uid }) => uid !== request.volume.uid && !memory.attached.has(uid),
+        );
+        if (other) await driver.delete(other);
+        await driver.delete(request);
+      },
+    }),
+  },
+  {
+    name: 'delete-by-name',
+    breaks: 'Deleting a volume that is gone deletes the one that has its name now.',
+    silent: true,
+    killedBy: 'deleted-identities-stay-deleted',
+    change: (driver, memory) => ({
+      delete: async (request) => {
+        const { uid, name } = request.volume;
+        const namesake = findVolume(memory, (other) => other.name === name);
+        if (namesake && memory.deleted.has(uid)) await driver.delete(namesake);
+        await driver.delete(request);
+      },
+    }),
+  },
+  {
+    name: 'stale-identity-opens-its-namesake',
+    breaks: 'Attaching a deleted volume attaches the one that has its name now.',
+    silent: true,
+    killedBy: 'deleted-identities-stay-deleted',
+    change: (driver, memory) =>
+      aliasing(driver, ({ uid, name }) =>
+        memory.deleted.has(uid) ? findVolume(memory, (other) => other.name === name) : undefined,
+      ),
+  },
+  {
+    name: 'delete-while-mounted',
+    breaks: 'Delete takes a mounted volume from under its user.',
+    silent: true,
+    killedBy: 'delete-refuses-mounted',
+    change: (driver, memory) => ({
+      delete: async (request) => {
+        const mounted = mountOf(memory, request.volume);
+        if (mounted) {
+          await demandCommand(runCommand, 'umount', ['-l', mounted.target], request.signal);
+          await driver.detach(mounted);
+        }
+        await driver.delete(request);
+      },
+    }),
+  },
+  {
+    name: 'delete-needs-its-handle',
+    breaks: 'Delete without a handle answers success and deletes nothing.',
+    silent: false,
+    killedBy: 'delete-needs-no-handle',
+    change: (driver) => ({
+      delete: (request) =>
+        request.handle === undefined ? Promise.resolve() : driver.delete(request),
+    }),
+  },
+  {
+    name: 'observe-invents',
+    breaks: 'Observe says of a deleted volume that it is there.',
+    silent: false,
+    killedBy: 'delete-is-final',
+    change: (driver, memory) => ({
+      observe: (request) => {
+        const known = memory.deleted.get(request.volume.uid);
+        if (!known) return driver.observe(request);
+        return Promise.resolve({ handle: known.handle, sizeBytes: known.sizeBytes });
+      },
+    }),
+  },
+  {
+    name: 'attach-invents',
+    breaks: 'Attaching a volume whose storage is lost makes an empty one in its place.',
+    silent: true,
+    killedBy: 'absent-volumes-are-not-found',
+    change: (driver, memory) => ({
+      attach: async (request) => {
+        const known = memory.deleted.get(request.volume.uid);
+        if (known) await driver.provision({ ...known, signal: request.signal });
+        return driver.attach(request);
+      },
+    }),
+  },
+  {
+    name: 'sizes-are-only-told',
+    breaks: 'Provision makes half of the size and answers what was asked for.',
+    silent: false,
+    killedBy: 'sizes-are-real',
+    change: (driver) => ({
+      provision: async (request) => {
+        const half = { ...request, sizeBytes: request.sizeBytes / 2n };
+        return { ...(await driver.provision(half)), sizeBytes: request.sizeBytes };
+      },
+      observe: async (request) => ({ ...(await driver.observe(request)), sizeBytes: undefined }),
+    }),
+  },
+  {
+    name: 'sizes-are-rounded-down',
+    breaks: 'Provision makes, and tells, half of the size.',
+    silent: false,
+    killedBy: 'observe-what-was-made',
+    change: (driver) => ({
+      provision: (request) => driver.provision({ ...request, sizeBytes: request.sizeBytes / 2n }),
+    }),
+  },
+];

@@ -1,0 +1,190 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Driver, SnapshotRequest } from '../../driver.js';
+import { DriverError } from '../../errors.js';
+import { erase, exists, straySnapshot, withContent } from './damage.js';
+import type { Mutant } from './mutant.js';
+
+/** Takes the snapshot again: its point in time is now. */
+async function retake(driver: Driver, request: SnapshotRequest): Promise<void> {
+  if (!(await exists(driver, request))) return;
+  const { signal } = new AbortController();
+  const call = { ...request, signal };
+  await driver.deleteSnapshot({ ...call, handle: undefined });
+  await driver.createSnapshot(call);
+}
+
+/** Faults in snapshots and what is restored from them. */
+export const snapshotMutants: readonly Mutant[] = [
+  {
+    name: 'snapshots-share-blocks',
+    breaks: 'A snapshot shares its blocks with the source: what is written later shows in it.',
+    silent: true,
+    killedBy: 'snapshots-are-of-their-time',
+    change: (driver, memory) => ({
+      restore: async (request) => {
+        const taken = memory.snapshots.get(request.snapshot.uid);
+        if (taken) await retake(driver, taken);
+        return driver.restore(request);
+      },
+    }),
+  },
+  {
+    name: 'snapshots-are-redone',
+    breaks: 'A snapshot asked for again is taken again: its point in time moves.',
+    silent: true,
+    killedBy: 'snapshots-are-made-once',
+    change: (driver, memory) => ({
+      createSnapshot: async (request) => {
+        if (memory.snapshots.has(request.snapshot.uid)) await retake(driver, request);
+        return driver.createSnapshot(request);
+      },
+    }),
+  },
+  {
+    name: 'snapshots-wait-for-the-unmount',
+    breaks: 'A snapshot of a mounted volume is taken when it is unmounted.',
+    silent: true,
+    killedBy: 'snapshots-of-mounted-volumes',
+    change: (driver, memory) => ({
+      unmount: async (request) => {
+        await driver.unmount(request);
+        for (const taken of [...memory.snapshots.values()])
+          if (taken.volume.uid === request.volume.uid) await retake(driver, taken);
+      },
+    }),
+  },
+  {
+    name: 'snapshots-go-with-their-source',
+    breaks: 'Deleting a volume deletes its snapshots.',
+    silent: true,
+    killedBy: 'snapshots-outlive-their-source',
+    change: (driver, memory) => ({
+      delete: async (request) => {
+        for (const taken of [...memory.snapshots.values()])
+          if (taken.volume.uid === request.volume.uid)
+            await driver.deleteSnapshot({ ...taken, handle: taken.made });
+        await driver.delete(request);
+      },
+    }),
+  },
+  {
+    name: 'restore-gives-the-latest',
+    breaks: 'Restore gives the content of the latest snapshot, whichever was asked for.',
+    silent: true,
+    killedBy: 'restore-gives-its-snapshot',
+    change: (driver, memory) => ({
+      restore: (request) => {
+        const latest = [...memory.snapshots.values()].at(-1);
+        if (!latest) return driver.restore(request);
+        return driver.restore({
+          ...request,
+          snapshot: { ...latest.snapshot, handle: latest.made },
+        });
+      },
+    }),
+  },
+  {
+    name: 'restored-volumes-share',
+    breaks: 'What is written into a restored volume is in the next one from the same snapshot.',
+    silent: true,
+    killedBy: 'restored-volumes-are-separate',
+    change: (driver, memory) => ({
+      restore: async (request) => {
+        const { uid } = request.snapshot;
+        const sibling = [...memory.volumes.values()].find((known) => known.restoredFrom === uid);
+        if (!sibling || sibling.volume.uid === request.volume.uid) return driver.restore(request);
+        const stray = straySnapshot(memory, sibling);
+        const { handle } = await driver.createSnapshot(stray);
+        const result = await driver.restore({
+          ...request,
+          snapshot: { ...stray.snapshot, handle },
+        });
+        await driver.deleteSnapshot({ ...stray, handle });
+        return result;
+      },
+    }),
+  },
+  {
+    name: 'restored-sizes-are-only-told',
+    breaks: 'Restore makes a volume as large as the snapshot and answers what was asked for.',
+    silent: false,
+    killedBy: 'restored-sizes-are-real',
+    change: (driver) => ({
+      restore: async (request) => {
+        const { sizeBytes } = request;
+        const result = await driver.restore({ ...request, sizeBytes: sizeBytes / 2n });
+        return { ...result, sizeBytes };
+      },
+    }),
+  },
+  {
+    name: 'restore-invents',
+    breaks: 'Restore of a snapshot that is gone makes an empty volume.',
+    silent: true,
+    killedBy: 'absent-snapshots-are-not-restored',
+    change: (driver) => ({
+      restore: async (request) => {
+        try {
+          return await driver.restore(request);
+        } catch (error) {
+          if (error instanceof DriverError && error.kind === 'NotFound')
+            return driver.provision(request);
+          throw error;
+        }
+      },
+    }),
+  },
+  {
+    name: 'restore-copies-the-top-only',
+    breaks: 'Restore leaves out what is in nested directories.',
+    silent: true,
+    killedBy: 'snapshots-are-of-their-time',
+    change: (driver, memory) => ({
+      restore: async (request) => {
+        const before = await exists(driver, request);
+        const result = await driver.restore(request);
+        if (!before)
+          await withContent(driver, memory, { ...request, handle: result.handle }, (path) =>
+            rm(join(path, 'kedge-conformance', 'deep'), { recursive: true, force: true }),
+          );
+        return result;
+      },
+    }),
+  },
+  {
+    name: 'delete-snapshot-takes-siblings',
+    breaks: 'Deleting a snapshot deletes all snapshots of its source.',
+    silent: true,
+    killedBy: 'deleting-snapshots-spares-others',
+    change: (driver, memory) => ({
+      deleteSnapshot: async (request) => {
+        const source = memory.snapshots.get(request.snapshot.uid)?.volume.uid;
+        for (const taken of [...memory.snapshots.values()])
+          if (taken.volume.uid === source)
+            await driver.deleteSnapshot({ ...taken, handle: taken.made });
+        await driver.deleteSnapshot(request);
+      },
+    }),
+  },
+  {
+    name: 'delete-snapshot-empties-the-restored',
+    breaks: 'Deleting a snapshot takes the blocks away from what was restored from it.',
+    silent: true,
+    killedBy: 'deleting-snapshots-spares-others',
+    change: (driver, memory) => ({
+      deleteSnapshot: async (request) => {
+        for (const known of memory.volumes.values())
+          if (known.restoredFrom === request.snapshot.uid) await erase(driver, memory, known);
+        await driver.deleteSnapshot(request);
+      },
+    }),
+  },
+  {
+    name: 'delete-snapshot-does-nothing',
+    breaks: 'DeleteSnapshot answers success and leaves the snapshot.',
+    silent: false,
+    killedBy: 'deleted-snapshots-are-gone',
+    change: () => ({ deleteSnapshot: () => Promise.resolve() }),
+  },
+];

@@ -1,0 +1,103 @@
+import type { Driver } from '../driver.js';
+import type { Check } from './check.js';
+import { delegate } from './delegate.js';
+import { emptyMemory, type Mutant, type MutantMemory, remembering } from './mutants/mutant.js';
+import type { ConformanceOptions } from './options.js';
+import { type ConformanceCase, checks, conformanceCase } from './suite.js';
+
+/** What became of a mutant. */
+export type MutantOutcome =
+  /** The check of its name noticed it, and says how. */
+  | { readonly type: 'killed'; readonly by: string; readonly message: string }
+  /** The check that should notice it passed: the check does not bite. */
+  | { readonly type: 'survived' }
+  /** The check can't be made with this driver on this host, or the mutant changes nothing in it. */
+  | { readonly type: 'leftOut'; readonly reason: string };
+
+/** Left out for drivers that attach no device. */
+const attachesDevice: Check = {
+  name: 'attaches-a-device',
+  behaviour: 'attach gives a device',
+  needs: [],
+  body: async (trial) => {
+    await trial.device(await trial.provision());
+  },
+};
+
+/** Deletes what the mutant made beside the volumes of the checks. */
+async function sweep(driver: Driver, { strays, straySnapshots }: MutantMemory): Promise<void> {
+  const { signal } = new AbortController();
+  for (const stray of strays.values()) await driver.delete({ ...stray, signal, handle: undefined });
+  for (const stray of straySnapshots.values())
+    await driver.deleteSnapshot({ ...stray, signal, handle: undefined });
+}
+
+/** The case of a check, run with the faulty driver; the correct one cleans up behind it. */
+function faultyCase(name: string, options: ConformanceOptions, mutant: Mutant): ConformanceCase {
+  const entry = checks.find(({ check }) => check.name === name);
+  if (!entry) throw new TypeError(`mutant ${mutant.name} names no check: ${name}`);
+  const memory = emptyMemory();
+  const faulty = async (): Promise<Driver> => {
+    const correct = remembering(await options.driver(), memory);
+    return delegate(correct, mutant.change(correct, memory));
+  };
+  const found = conformanceCase(
+    entry.topic,
+    entry.check,
+    { ...options, driver: faulty },
+    options.driver,
+  );
+  return {
+    ...found,
+    run: async () => {
+      try {
+        return await found.run();
+      } finally {
+        await sweep(await options.driver(), memory);
+      }
+    },
+  };
+}
+
+/**
+ * Breaks a correct driver in one way and shows that the check which should notice it does. The check is
+ * run with the correct driver first: what it leaves out on this host is left out of the proof, too.
+ * @throws Error when the correct driver fails the check.
+ */
+export async function tryMutant(
+  options: ConformanceOptions,
+  mutant: Mutant,
+): Promise<MutantOutcome> {
+  const by = mutant.killedBy;
+  const entry = checks.find(({ check }) => check.name === by);
+  if (!entry) throw new TypeError(`mutant ${mutant.name} names no check: ${by}`);
+  if (mutant.needsDevice) {
+    const probed = await conformanceCase('mounts', attachesDevice, options).run();
+    if (probed.type === 'leftOut') return probed;
+  }
+  const outcome = await conformanceCase(entry.topic, entry.check, options).run();
+  if (outcome.type === 'leftOut') return outcome;
+  try {
+    await faultyCase(by, options, mutant).run();
+    return { type: 'survived' };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { type: 'killed', by, message };
+  }
+}
+
+/**
+ * Runs the whole suite with the faulty driver.
+ * @returns names of all checks that fail, in the order in which they run.
+ */
+export async function failuresOf(
+  options: ConformanceOptions,
+  mutant: Mutant,
+): Promise<readonly string[]> {
+  const failed: string[] = [];
+  for (const { check } of checks)
+    await faultyCase(check.name, options, mutant)
+      .run()
+      .catch(() => failed.push(check.name));
+  return failed;
+}

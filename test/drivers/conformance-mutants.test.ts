@@ -1,0 +1,180 @@
+import { execFileSync } from 'node:child_process';
+import { readFile, rmdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { seededRandom } from 'kedge';
+import { DriverError, mountAt } from '@kedge/driver-sdk';
+import {
+  type ConformanceOptions,
+  driverConformance,
+  failuresOf,
+  type Mutant,
+  type MutantOutcome,
+  mutants,
+  tryMutant,
+} from '@kedge/driver-sdk/conformance';
+import { type Subject, subjectFolder, subjects } from './conformance-subjects.js';
+import { cleanUp, demandDevices } from './devices.js';
+
+/** "all" tries every mutant on every subject, and runs the whole suite against each on directories. */
+const whole = process.env['KEDGE_MUTANTS'] === 'all';
+const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
+const sampled = 6;
+
+const named = (name: string): Subject => {
+  const found = subjects.find((subject) => subject.name === name);
+  if (!found) throw new Error(`no subject ${name}`);
+  return found;
+};
+const directories = named('local, backing directory');
+const devices = named('loop-block, ext4');
+const others = subjects.filter(
+  ({ name }) => name !== directories.name && name !== devices.name && name !== 'local-host',
+);
+
+/** A mutant must be noticed by what it breaks, not by an accident of its own. */
+function demandKilled({ name, breaks }: Mutant, outcome: MutantOutcome): void {
+  expect(outcome.type, `${name}: ${breaks}`).to.equal('killed');
+  const { message } = outcome as MutantOutcome & { type: 'killed' };
+  if (name !== 'errors-are-raw') expect(message, name).to.not.contain('no DriverError');
+  const hangs = name === 'cancelled-calls-hang' || name === 'aborts-are-not-heard';
+  expect(message.includes('did not end'), `${name}: ${message}`).to.equal(hangs);
+}
+
+/** Names of mutants that were killed, and what was said of those left out. */
+interface Tally {
+  readonly killed: Set<string>;
+  readonly leftOut: Map<string, string>;
+}
+
+async function tryAll(
+  options: ConformanceOptions,
+  chosen: readonly Mutant[],
+  tally: Tally,
+): Promise<void> {
+  for (const mutant of chosen) {
+    const outcome = await tryMutant(options, mutant);
+    if (outcome.type === 'leftOut') {
+      tally.leftOut.set(mutant.name, outcome.reason);
+      continue;
+    }
+    demandKilled(mutant, outcome);
+    tally.killed.add(mutant.name);
+  }
+}
+
+describe('mutants of the driver conformance suite', function () {
+  this.timeout(whole ? 0 : 120_000);
+  const onDirectories: Tally = { killed: new Set(), leftOut: new Map() };
+  let folder: string;
+
+  beforeEach(async () => {
+    folder = await subjectFolder();
+  });
+  afterEach(() => cleanUp(folder));
+
+  it('are at least 25 of different names, fifteen of them silent, and each names its check', () => {
+    expect(mutants.length).to.be.at.least(25);
+    expect(new Set(mutants.map(({ name }) => name)).size).to.equal(mutants.length);
+    expect(mutants.filter(({ silent }) => silent).length).to.be.at.least(15);
+    const names = driverConformance(directories.options('')).map(({ name }) => name);
+    expect(new Set(names).size).to.equal(names.length);
+    for (const { name, killedBy } of mutants) expect(names, name).to.include(killedBy);
+  });
+
+  it('on directories each is killed by the check it names, or left out with a reason', async () => {
+    await tryAll(directories.options(folder), mutants, onDirectories);
+    for (const [name, reason] of onDirectories.leftOut)
+      console.log(`      left out on directories: ${name}: ${reason}`);
+    expect(await directories.options(folder).inventory?.()).to.deep.equal([]);
+  });
+
+  it('on block devices those are killed that directories leave out', async function () {
+    demandDevices(this);
+    const rest = mutants.filter(({ name }) => whole || !onDirectories.killed.has(name));
+    const tally: Tally = { killed: new Set(), leftOut: new Map() };
+    await tryAll(devices.options(folder), rest, tally);
+    expect([...tally.leftOut], 'left out everywhere').to.deep.equal([]);
+    expect(await devices.options(folder).inventory?.()).to.deep.equal([]);
+  });
+
+  for (const { name, options } of others)
+    it(`on ${name}, ${whole ? 'all' : 'a sample'} of them, seed ${seed}`, async function () {
+      demandDevices(this);
+      const random = seededRandom(seed);
+      const drawn = mutants
+        .map((mutant) => ({ mutant, at: random.next() }))
+        .sort((a, b) => a.at - b.at)
+        .map(({ mutant }) => mutant)
+        .slice(0, whole ? mutants.length : sampled);
+      const tally: Tally = { killed: new Set(), leftOut: new Map() };
+      await tryAll(options(folder), drawn, tally);
+      for (const [mutant, reason] of tally.leftOut)
+        console.log(`      left out on ${name}: ${mutant}: ${reason}`);
+      expect(await options(folder).inventory?.()).to.deep.equal([]);
+    });
+
+  it('an unmount that only says so is told, and the content below the mount is not removed', async function () {
+    demandDevices(this);
+    const honest = devices.options(folder);
+    const targets: string[] = [];
+    const faulty: ConformanceOptions = {
+      ...honest,
+      driver: async () => {
+        const driver = await honest.driver();
+        return {
+          ...driver,
+          mount: (request) => {
+            targets.push(request.target);
+            return driver.mount(request);
+          },
+          unmount: () => Promise.resolve(),
+        };
+      },
+    };
+    const unmounts = driverConformance(faulty).find(({ name }) => name === 'unmount-unmounts');
+    const failed = await unmounts!.run().then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(String(failed)).to.contain('is still mounted');
+    expect(targets).to.have.length(1);
+    const target = targets[0]!;
+    expect(await mountAt(target), 'still mounted').to.not.equal(undefined);
+    try {
+      const label = await readFile(join(target, 'kedge-conformance', 'label'), 'utf8');
+      expect(label).to.equal('untouched');
+    } finally {
+      execFileSync('umount', [target]);
+      await rmdir(target);
+      await rmdir(dirname(target));
+    }
+  });
+
+  it('a driver that is broken itself is not taken for a killed mutant', async () => {
+    const honest = directories.options(folder);
+    const broken: ConformanceOptions = {
+      ...honest,
+      driver: async () => ({
+        ...(await honest.driver()),
+        provision: () => Promise.reject(new DriverError('Unavailable', 'out of order')),
+      }),
+    };
+    const tried = await tryMutant(broken, mutants[0]!).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(String(tried)).to.contain('out of order');
+  });
+
+  if (whole)
+    it('the whole suite against each, on directories, notices it and leaves nothing', async () => {
+      for (const mutant of mutants) {
+        const options = directories.options(folder);
+        const failed = await failuresOf(options, mutant);
+        console.log(`      ${mutant.name}: ${failed.join(', ') || 'nothing to break here'}`);
+        if (onDirectories.killed.has(mutant.name)) expect(failed).to.include(mutant.killedBy);
+        expect(await options.inventory?.(), mutant.name).to.deep.equal([]);
+      }
+    });
+});
