@@ -7,6 +7,12 @@ export const limits = {
   transactionChecksMax: 10_000,
   /** Characters of all objects that a transaction of another process is answered with. */
   transactionAnswerCharactersMax: 33_554_432,
+  /**
+   * UTF-16 code units of a name and of a namespace, and of a name that holds the key of another object, such as
+   * that of a reconciler's record.
+   */
+  nameCharactersMax: 511,
+  keyNameCharactersMax: 2_048,
   /** Values of one object in one index, and UTF-16 code units of a value: two names and a slash fit. */
   indexValuesMax: 256,
   indexValueCharactersMax: 1_024,

@@ -2,6 +2,8 @@ import type { ResourceInfo } from '../base/index.js';
 import {
   type ApiObject,
   deepFreeze,
+  demandSendable,
+  keyOf,
   type ObjectKey,
   type ObjectVersion,
   requiredUid,
@@ -74,6 +76,7 @@ export function wireOperation(operation: Operation, at: number): JsonObject {
   if (operation.op === 'checkKind') return wireKindCheck(operation);
   const { op, kind } = operation;
   const key = keyOfOperation(operation);
+  demandSendable(kind, op === 'create' ? keyOf(operation.object) : key);
   demandGuard(operation, key);
   const content =
     op === 'updateStatus' ? operation.status : 'object' in operation ? operation.object : undefined;

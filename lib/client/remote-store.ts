@@ -14,6 +14,7 @@ import {
 import {
   type AnyKind,
   type ApiObject,
+  demandSendable,
   formatCursor,
   type Kind,
   type ListWatch,
@@ -136,6 +137,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
   }
 
   async get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
+    demandSendable(kind, key);
     const reveal = this.#options.reveal?.some((one) => one.kind === kind.kind) === true;
     const where = { kind: kind.kind, namespace: key.namespace ?? '', name: key.name, reveal };
     const text = textOf(await this.#read('ObjectService.Get', where), 'object');

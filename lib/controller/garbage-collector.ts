@@ -40,12 +40,12 @@ export function collected<T extends ApiObject>(
   return { kind: kind, informer: informer };
 }
 
-// A key of this controller names an object of any kind: `Kind/namespace name` or `Kind/name`.
+// A key of this controller names an object of any kind: `Kind/namespace/name` or `Kind/name`.
 function encodeKey(kind: string, key: ObjectKey): ObjectKey {
-  return { namespace: kind, name: keyString(key).replace('/', ' ') };
+  return { namespace: kind, name: keyString(key) };
 }
-function decodeKey(key: ObjectKey): { readonly kind: string; readonly key: ObjectKey } {
-  return { kind: key.namespace ?? '', key: parseKey(key.name.replace(' ', '/')) };
+function decodeKey({ scope }: AnyKind, { name }: ObjectKey): ObjectKey {
+  return scope === 'Cluster' ? { name } : parseKey(name);
 }
 
 /**
@@ -64,16 +64,21 @@ export function newGarbageCollector(options: GarbageCollectorOptions): Controlle
     // A cluster-scoped object can't say in which namespace its owner is: it is never collected.
     if (!kind || (kind.scope === 'Namespaced' && dependent.namespace === undefined)) return true;
     const key = keyFor(kind, dependent.namespace, owner.name);
-    const found = await store.get(kind, key);
-    return found?.metadata.uid === owner.uid;
+    try {
+      const found = await store.get(kind, key);
+      return found?.metadata.uid === owner.uid;
+    } catch (error) {
+      // No object can have such a name.
+      if (hasCode(error, 'InvalidArgument')) return false;
+      throw error;
+    }
   };
 
   const reconcile = async (request: { readonly key: ObjectKey }): Promise<Result> => {
-    const { kind: name, key } = decodeKey(request.key);
-    const entry = byKind.get(name);
+    const entry = byKind.get(request.key.namespace ?? '');
     if (!entry) return done();
     const kind = entry.kind;
-    const object = await store.get(kind, key);
+    const object = await store.get(kind, decodeKey(kind, request.key));
     const owners = object?.metadata.ownerReferences ?? [];
     if (!object || owners.length === 0) return done();
     for (const owner of owners) if (await ownerLives(object, owner)) return done();

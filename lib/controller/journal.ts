@@ -31,6 +31,8 @@ export const reconcileRecords = defineKind<ReconcileRecord>({
   scope: 'Cluster',
   statusFields: [],
   takenWhenFull: true,
+  // Of a controller and a key.
+  namesHoldKeys: true,
 });
 
 /** Times closer than this are one time. */

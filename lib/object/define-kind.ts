@@ -32,6 +32,7 @@ export function freezeKind<
     columns: [],
     takenWhenFull: false,
     rarelyWritten: false,
+    namesHoldKeys: false,
     indexes: {},
     states: undefined,
     ...init,

@@ -5,6 +5,7 @@
 export * from './object.js';
 export * from './object-version.js';
 export * from './kind.js';
+export { demandKey, demandLookup, demandNamespace, demandSendable } from './key-checks.js';
 export { defineKind, kindOf, namespaceIndex } from './define-kind.js';
 export * from './fields.js';
 export * from './declare-kind.js';

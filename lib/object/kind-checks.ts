@@ -135,7 +135,7 @@ class KindChecks {
       if (typeof value !== 'function')
         this.fail(`columns[${at}].value`, value, 'give a function of the object');
     }
-    for (const property of ['takenWhenFull', 'rarelyWritten']) {
+    for (const property of ['takenWhenFull', 'rarelyWritten', 'namesHoldKeys']) {
       const value = this.#given[property];
       if (value !== undefined && typeof value !== 'boolean')
         this.fail(property, value, 'give true or false');

@@ -58,6 +58,11 @@ export interface KindInit<
    * that none of the kind changed at all. Default false.
    */
   readonly rarelyWritten?: boolean;
+  /**
+   * Records about other objects, named by their keys: names may hold slashes, also of a cluster-scoped kind, and
+   * up to `limits.keyNameCharactersMax` characters. Default false.
+   */
+  readonly namesHoldKeys?: boolean;
 }
 
 /** The fields of a declared kind, and how objects are filled in where they are left out. */
@@ -106,6 +111,8 @@ export interface Kind<
   readonly takenWhenFull: boolean;
   /** See {@link KindInit.rarelyWritten}. */
   readonly rarelyWritten: boolean;
+  /** See {@link KindInit.namesHoldKeys}. */
+  readonly namesHoldKeys: boolean;
   /** Its fields, where they are declared: see `declareKind`. */
   readonly declaration: KindDeclaration | undefined;
   /** Carries the object's type; never set. */

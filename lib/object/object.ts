@@ -90,8 +90,9 @@ export function namespaceOf({ namespace, name }: ObjectKey): string {
 }
 
 /**
- * `namespace/name`, or `name` for a cluster-scoped object. A namespace never contains a slash. The name
- * of a cluster-scoped object should not either: {@link parseKey} takes what is before it for a namespace.
+ * `namespace/name`, or `name` for a cluster-scoped object. A namespace never contains a slash, the name of a
+ * cluster-scoped object only where its kind has `namesHoldKeys`: {@link parseKey} takes what is before it for a
+ * namespace.
  */
 export function keyString(key: ObjectKey): string {
   return key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`;

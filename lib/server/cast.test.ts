@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { StatusError } from '../base/index.js';
 import { declareKind, string } from '../object/index.js';
-import { baseDescriptors, SchemaRegistry } from '../rpc/index.js';
-import { MemoryEngine, openStore } from '../store/index.js';
+import { baseDescriptors, type JsonObject, SchemaRegistry } from '../rpc/index.js';
+import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
 import { accessControl, type Identity } from './auth/index.js';
 import type { CallContext } from './call.js';
 import { castMethod } from './cast.js';
@@ -15,37 +15,45 @@ const lamps = declareKind({
   kind: 'Lamp',
   plural: 'lamps',
   scope: 'Namespaced',
-  fields: { room: string() },
+  fields: { room: string({ maxLength: 9 }) },
 });
+
+/** Casts by a caller with rights to these verbs. */
+function castOver(
+  store: ObjectStore,
+  verbs: ReadonlySet<string>,
+): (objects: readonly JsonObject[]) => Promise<unknown> {
+  const api = describeKinds('cast.v1', [mount(lamps)]);
+  const served = new Map(api.kinds.map((kind) => [kind.kind.kind, kind]));
+  const authorizer = accessControl((_identity, { verb }) => verbs.has(verb));
+  const admission = new Admission({
+    store,
+    authorizer,
+    objectAccess: undefined,
+    schemas: api.schemas,
+    inputs: new InputSchemas(api.schemas),
+    served,
+    base: new SchemaRegistry(baseDescriptors),
+    namespaceKind: 'Namespace',
+  });
+  const demandUnnarrowed = (): void => undefined;
+  const { handler } = castMethod({ store, admission, authorizer, served, demandUnnarrowed });
+  if (handler.type !== 'unary') throw new TypeError('a cast has one answer');
+  const context = { identity: {} as Identity } as CallContext;
+  return (objects) =>
+    handler.call(context, { objects: objects.map((object) => ({ kind: 'Lamp', object })) });
+}
 
 describe('a cast', () => {
   it('that comes after the creation of its object needs the right to update it', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
-    const api = describeKinds('cast.v1', [mount(lamps)]);
-    const served = new Map(api.kinds.map((kind) => [kind.kind.kind, kind]));
     const verbs = new Set(['create']);
-    const authorizer = accessControl((_identity, { verb }) => verbs.has(verb));
-    const admission = new Admission({
-      store,
-      authorizer,
-      objectAccess: undefined,
-      schemas: api.schemas,
-      inputs: new InputSchemas(api.schemas),
-      served,
-      base: new SchemaRegistry(baseDescriptors),
-      namespaceKind: 'Namespace',
-    });
-    const demandUnnarrowed = (): void => undefined;
-    const { handler } = castMethod({ store, admission, authorizer, served, demandUnnarrowed });
-    const cast = async (room: string): Promise<string> => {
-      const object = { name: 'a', namespace: 'home', room };
-      if (handler.type !== 'unary') throw new TypeError('a cast has one answer');
-      const context = { identity: {} as Identity } as CallContext;
-      return handler.call(context, { objects: [{ kind: 'Lamp', object }] }).then(
+    const castObjects = castOver(store, verbs);
+    const cast = async (room: string): Promise<string> =>
+      castObjects([{ name: 'a', namespace: 'home', room }]).then(
         () => 'OK',
         (error: unknown) => StatusError.from(error).reason,
       );
-    };
     const stored = () => store.get(lamps, { namespace: 'home', name: 'a' });
     const transact = store.transact.bind(store);
     // Somebody else is faster, between the judgement and the commit.
@@ -59,5 +67,20 @@ describe('a cast', () => {
     verbs.add('update');
     expect(await cast('attic')).to.equal('OK');
     expect((await stored())?.room).to.equal('attic');
+  });
+
+  it('of an object without a name is told where that stands, with all else that is wrong', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    const cast = castOver(store, new Set(['create', 'update']));
+    const objects = [
+      { name: 'a', namespace: 'home', room: 'hall' },
+      { name: '', namespace: 'home', room: 'much too long' },
+    ];
+    const error = await cast(objects).then(
+      () => expect.fail('it went through'),
+      (thrown: unknown) => StatusError.from(thrown),
+    );
+    const told = error.violations.map(({ field }) => field.replace(/^.*\./, ''));
+    expect(told).to.include.members(['name', 'room']);
   });
 });

@@ -1,5 +1,11 @@
 import { hasCode, invalid, limits } from '../base/index.js';
-import { formatCursor, keyFor } from '../object/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  formatCursor,
+  keyFor,
+  type ObjectKey,
+} from '../object/index.js';
 import type { JsonObject } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { ServedKind } from './admission.js';
@@ -88,9 +94,23 @@ async function demandRights(
     const { kind } = served;
     const namespace = namespaceIn(request);
     const key = keyFor(kind, namespace, String(object.name));
-    const exists = (await options.store.get(kind, key)) !== undefined;
+    const exists = (await found(options.store, kind, key)) !== undefined;
     const verb = exists ? 'update' : 'create';
     await options.authorizer.demand(identity, { resource: kind.plural, verb, namespace });
+  }
+}
+
+/** No object has a key that none may have; what is wrong with it is told with all that is wrong. */
+async function found(
+  store: ObjectStore,
+  kind: AnyKind,
+  key: ObjectKey,
+): Promise<ApiObject | undefined> {
+  try {
+    return await store.get(kind, key);
+  } catch (error) {
+    if (hasCode(error, 'InvalidArgument')) return undefined;
+    throw error;
   }
 }
 

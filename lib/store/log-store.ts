@@ -12,7 +12,7 @@ import {
 import {
   type AnyKind,
   type ApiObject,
-  keyString,
+  demandNamespace,
   type Kind,
   type ListWatch,
   namespaceIndex,
@@ -30,7 +30,6 @@ import type { LazyObject } from './lazy-object.js';
 import { KeptIndexes } from './kept-indexes.js';
 import { demandIndexSelection } from './kind-checks.js';
 import { LogHistory } from './log-history.js';
-import { typed } from './object-index.js';
 import { PagedLists } from './paged-lists.js';
 import { RecentChanges } from './recent-changes.js';
 import { type Expiry, type Restored, restoreIndex } from './restore.js';
@@ -145,8 +144,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
   }
 
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
-    const entry = this.#index.get(kind.kind, keyString(key));
-    return Promise.resolve(entry && typed<T>(entry).object);
+    return new Promise((resolve) => resolve(this.#index.lookup(kind, key)));
   }
 
   async list<T extends ApiObject>(
@@ -154,6 +152,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     options: ListOptions = {},
   ): Promise<ListResult<T>> {
     demandIndexSelection(kind, options);
+    demandNamespace(options.namespace);
     this.#kept.learn(kind, this.#assigned);
     const { pageToken, namespace, index, value } = options;
     if (pageToken) return this.#pages.next<T>(pageToken, kind.kind, options, options);
@@ -171,6 +170,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     kind: Kind<T>,
     options: WatchOptions,
   ): AsyncIterable<WatchBatch<T>> {
+    demandNamespace(options.namespace);
     using link = linkSignals(options.signal, this.#closing.signal);
     const { signal } = link;
     let fromRevision: number;

@@ -1,5 +1,11 @@
-import type { ApiObject } from '../object/index.js';
-import { type LazyObject } from './lazy-object.js';
+import {
+  type ApiObject,
+  demandLookup,
+  keyString,
+  type Kind,
+  type ObjectKey,
+} from '../object/index.js';
+import type { LazyObject } from './lazy-object.js';
 import { SortedEntries } from './sorted-entries.js';
 
 /** A write on its way to the disk. */
@@ -46,6 +52,14 @@ export class ObjectIndex {
     return this.#tables.get(kind)?.get(key);
   }
 
+  /** @throws StatusError InvalidArgument for a key that no object of the kind may have */
+  lookup<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): T | undefined {
+    const entry = this.get(kind.kind, keyString(key));
+    const object = entry && (entry as LazyObject<T>).object;
+    demandLookup(kind, key, object);
+    return object;
+  }
+
   /** Forgets what was on its way: its outcome was read back. */
   clearPending(): void {
     for (const table of this.#tables.values()) table.pending.clear();
@@ -62,9 +76,4 @@ export class ObjectIndex {
   snapshotAll(): ReadonlyMap<string, readonly (readonly LazyObject[])[]> {
     return new Map([...this.#tables].map(([kind, { sorted }]) => [kind, sorted.snapshot()]));
   }
-}
-
-/** Any entry as one of the type that the caller knows its kind to have. */
-export function typed<T extends ApiObject>(entry: LazyObject): LazyObject<T> {
-  return entry as LazyObject<T>;
 }

@@ -3,7 +3,6 @@ import {
   conflict,
   differs,
   failedPrecondition,
-  type FieldViolation,
   invalid,
   limits,
   notFound,
@@ -16,6 +15,8 @@ import {
   isDeleting,
   type AnyKind,
   type ApiObject,
+  demandKey,
+  demandLookup,
   demandObjectVersion,
   jsonEqual,
   keyFor,
@@ -217,29 +218,6 @@ function demandTime(
   );
 }
 
-/** @throws StatusError InvalidArgument for an object whose key would be none, or that of another object. */
-function demandPlace({ kind, object }: ObjectOperation & { op: 'create' }): void {
-  const { name, namespace } = object;
-  const violations: FieldViolation[] = [];
-  if (typeof name !== 'string' || name === '')
-    violations.push({ field: 'name', description: 'must not be empty' });
-  if (kind.scope === 'Cluster') {
-    if (namespace !== undefined)
-      violations.push({
-        field: 'namespace',
-        description: `must be left out: ${kind.kind} is a cluster-scoped kind`,
-      });
-  } else if (typeof namespace !== 'string' || namespace === '') {
-    const wayOut = 'give it, for example the namespace of the object that this one belongs to';
-    const description = `must not be empty, ${kind.kind} is a namespaced kind; ${wayOut}`;
-    violations.push({ field: 'namespace', description });
-  } else if (namespace.includes('/')) {
-    const description = `${JSON.stringify(namespace)} must not hold a slash, which ends it in keys`;
-    violations.push({ field: 'namespace', description });
-  }
-  if (violations.length > 0) throw invalid(violations, { kind: kind.kind, name: String(name) });
-}
-
 function create(operation: ObjectOperation & { op: 'create' }, stamp: Stamp): Applied {
   const { kind, object } = operation;
   const given = object.metadata;
@@ -361,9 +339,11 @@ export function applyOperation(
   current: ApiObject | undefined,
   stamp: Stamp,
 ): Applied {
+  if (operation.op !== 'create')
+    demandLookup(operation.kind, keyOfOperation(operation), current && keyOf(current));
   switch (operation.op) {
     case 'create':
-      demandPlace(operation);
+      demandKey(operation.kind, keyOf(operation.object));
       if (current !== undefined)
         throw alreadyExists(info(operation.kind, keyOfOperation(operation)));
       return create(operation, stamp);

@@ -1,5 +1,6 @@
 import { guardedWriteTests } from './guarded-writes.js';
 import { kindCheckTests } from './kind-checks.js';
+import { keyTests } from './keys.js';
 import { readAndWriteTests } from './read-and-write.js';
 import type { StoreConformanceOptions } from './subject.js';
 import { watchTests } from './watch.js';
@@ -22,7 +23,13 @@ import { watchTests } from './watch.js';
 export function storeConformance(options: StoreConformanceOptions): void {
   const { name, capabilities, subject, runner } = options;
   runner.describe(`store conformance: ${name}`, () => {
-    const tests = [...readAndWriteTests, ...guardedWriteTests, ...kindCheckTests, ...watchTests];
+    const tests = [
+      ...readAndWriteTests,
+      ...keyTests,
+      ...guardedWriteTests,
+      ...kindCheckTests,
+      ...watchTests,
+    ];
     for (const test of tests) {
       const claimed = { embedded: true, kindChecks: true, ...capabilities };
       if (test.needs?.some((capability) => !claimed[capability])) continue;

@@ -1,0 +1,96 @@
+import { type FieldViolation, invalid, limits } from '../base/index.js';
+import type { AnyKind } from './kind.js';
+import type { ObjectKey } from './object.js';
+
+/** Control characters, and halves of surrogate pairs, which UTF-8 does not have. */
+const unprintable = /[\p{Cc}\p{Cs}]/u;
+const shownMax = 60;
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > shownMax ? `${text.slice(0, shownMax)}...` : text);
+}
+
+/** What is wrong with a text that is one part of a key; undefined when nothing is. */
+function textProblem(text: unknown, charactersMax: number): string | undefined {
+  if (typeof text !== 'string') return `is of type ${typeof text}; give text`;
+  if (text === '') return 'must not be empty';
+  if (text.length > charactersMax)
+    return `has ${text.length} characters, at most ${charactersMax} are allowed`;
+  if (unprintable.test(text))
+    return `${shown(text)} must not hold control characters or half a surrogate pair; use printable characters`;
+  return undefined;
+}
+
+function namespaceProblem(namespace: unknown): string | undefined {
+  const problem = textProblem(namespace, limits.nameCharactersMax);
+  if (problem !== undefined || typeof namespace !== 'string') return problem;
+  if (namespace.includes('/'))
+    return `${shown(namespace)} must not hold a slash, which ends it in keys`;
+  return undefined;
+}
+
+function placeProblem({ kind, scope }: AnyKind, namespace: unknown): string | undefined {
+  if (scope === 'Cluster')
+    return namespace === undefined
+      ? undefined
+      : `must be left out: ${kind} is a cluster-scoped kind`;
+  if (namespace === undefined || namespace === '')
+    return `must not be empty, ${kind} is a namespaced kind; give it, for example the namespace of the object that this one belongs to`;
+  return namespaceProblem(namespace);
+}
+
+function nameProblem({ kind, scope, namesHoldKeys }: AnyKind, name: unknown): string | undefined {
+  const charactersMax = namesHoldKeys ? limits.keyNameCharactersMax : limits.nameCharactersMax;
+  const problem = textProblem(name, charactersMax);
+  if (problem !== undefined || typeof name !== 'string') return problem;
+  if (scope === 'Cluster' && !namesHoldKeys && name.includes('/'))
+    return `${shown(name)} must not hold a slash: ${kind} is a cluster-scoped kind, and what is before it would be taken for a namespace`;
+  return undefined;
+}
+
+/**
+ * The one judge of keys: of reads and writes, in process and of what callers of an API give.
+ * @throws StatusError InvalidArgument, with all that is wrong, for a key that no object of the kind may have: a
+ * namespace that does not fit its scope, and a part that is empty, longer than `limits.nameCharactersMax`, or holds
+ * a control character, half a surrogate pair, or a slash where that separates
+ */
+export function demandKey(kind: AnyKind, key: ObjectKey): void {
+  const violations: FieldViolation[] = [];
+  const name = nameProblem(kind, key.name);
+  if (name !== undefined) violations.push({ field: 'name', description: name });
+  const namespace = placeProblem(kind, key.namespace);
+  if (namespace !== undefined) violations.push({ field: 'namespace', description: namespace });
+  if (violations.length > 0)
+    throw invalid(violations, { kind: kind.kind, name: shown(String(key.name)) });
+}
+
+/**
+ * As {@link demandKey}, of a key by which an object is looked up. What an earlier release took stays readable,
+ * writable and deletable under the key that it has.
+ * @param found what is stored under the key's text
+ */
+export function demandLookup(kind: AnyKind, key: ObjectKey, found: ObjectKey | undefined): void {
+  if (found && found.name === key.name && found.namespace === key.namespace) return;
+  demandKey(kind, key);
+}
+
+/**
+ * What of a key has to be judged before it is sent to a store in another process, which judges the rest: a message
+ * has an empty namespace for none, and other text for half a surrogate pair.
+ * @throws StatusError InvalidArgument
+ */
+export function demandSendable(kind: AnyKind, { name, namespace }: ObjectKey): void {
+  const place = placeProblem(kind, namespace);
+  if (place !== undefined) throw invalid([{ field: 'namespace', description: place }]);
+  if (/\p{Cs}/u.test(name))
+    demandKey(kind, namespace === undefined ? { name } : { namespace, name });
+}
+
+/**
+ * The namespace that a list or watch is of.
+ * @throws StatusError InvalidArgument for one that no object may be in
+ */
+export function demandNamespace(namespace: string | undefined): void {
+  const description = namespace === undefined ? undefined : namespaceProblem(namespace);
+  if (description !== undefined) throw invalid([{ field: 'namespace', description }]);
+}

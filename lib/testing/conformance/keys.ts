@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { limits } from '../../base/index.js';
+import type { ObjectKey } from '../../object/index.js';
+import { type ConformanceTest, refused, things } from './subject.js';
+
+const half = '\ud800';
+const overlong = 'x'.repeat(limits.nameCharactersMax + 1);
+
+/** Keys that no thing may have. */
+const impossible: readonly ObjectKey[] = [
+  { name: 'a' },
+  { namespace: '', name: 'a' },
+  { namespace: 'a/b', name: 'c' },
+  { namespace: 'a\n', name: 'c' },
+  { namespace: overlong, name: 'c' },
+  { namespace: 'a', name: '' },
+  { namespace: 'a', name: overlong },
+  { namespace: 'a', name: 'b\0' },
+  { namespace: 'a', name: `b${half}` },
+];
+
+/** What is no key is refused by reads and writes alike. */
+export const keyTests: readonly ConformanceTest[] = [
+  {
+    name: 'a key that no object may have is refused by every read and write',
+    body: async (store) => {
+      for (const key of impossible) {
+        const object = { value: 1, ...key } as { name: string; namespace: string; value: number };
+        await refused('InvalidArgument', store.get(things, key));
+        await refused('InvalidArgument', store.create(things, object));
+        await refused('InvalidArgument', store.overwrite(things, object));
+        await refused('InvalidArgument', store.updateStatus(things, key, { seen: 1 }));
+        await refused('InvalidArgument', store.deleteByName(things, key));
+        const absent = { op: 'check', kind: things, key, precondition: { exists: false } } as const;
+        await refused('InvalidArgument', store.transact([absent]));
+      }
+      await refused('InvalidArgument', store.list(things, { namespace: 'a/b' }));
+      assert.equal((await store.list(things)).items.length, 0);
+    },
+  },
+];
