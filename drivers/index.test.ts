@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type DriverError } from '@kedge/driver-sdk';
+import { type DriverError, memoryOperations } from '@kedge/driver-sdk';
 import { builtinDrivers } from './index.js';
 
 const registry = builtinDrivers({
@@ -62,6 +62,7 @@ describe('built-in drivers', () => {
         parameters: {},
         node: 'n',
         signal: new AbortController().signal,
+        operations: memoryOperations(),
         sizeBytes: 1n,
         accessMode: 'ReadWriteOnce',
         topology: {},

@@ -1,4 +1,4 @@
-import { jsonEqual, type Manager } from 'kedge';
+import { type Clock, jsonEqual, type Manager, type ObjectStore } from 'kedge';
 import {
   type CallContext,
   type Driver,
@@ -8,11 +8,13 @@ import {
 } from '@kedge/driver-sdk';
 import { storageClasses, type Volume } from '../kinds/index.js';
 import type { ParameterResolver, Redaction } from '../secret/index.js';
-import { driverCall, identityOf } from '../volume/index.js';
+import { driverCall, identityOf, operationsOfVolume } from '../volume/index.js';
 import type { UsedParameters } from './used-parameters.js';
 
 /** What {@link NodeCalls} works with. */
 export interface NodeCallsOptions {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
   readonly manager: Manager;
   readonly drivers: DriverRegistry;
   readonly resolver: ParameterResolver;
@@ -121,6 +123,8 @@ export class NodeCalls {
   ): NodeCall {
     const { node, resolver } = this.#options;
     const { driver, redaction } = resolver.confidential(named, wanted, parameters);
-    return { driver, redaction, call: { volume: identityOf(volume), parameters, node, signal } };
+    const operations = operationsOfVolume({ ...this.#options, controller: 'agent' }, volume);
+    const call = { volume: identityOf(volume), parameters, node, signal, operations };
+    return { driver, redaction, call };
   }
 }

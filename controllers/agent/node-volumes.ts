@@ -1,6 +1,6 @@
 import { readdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from 'kedge';
+import { type Clock, type Logger, sleep } from 'kedge';
 import {
   type CallContext,
   type Driver,
@@ -8,6 +8,7 @@ import {
   readMountTable,
   type RunCommand,
   unmountTarget,
+  untilOver,
 } from '@kedge/driver-sdk';
 import type { Volume, VolumeMount } from '../kinds/index.js';
 import { bindDirectory } from './bind-mount.js';
@@ -20,6 +21,7 @@ export interface NodeVolumesOptions {
   readonly run: RunCommand;
   /** Whether this process may mount. Without it directories are used where they are. */
   readonly mayMount: boolean;
+  readonly clock: Clock;
   readonly logger: Logger;
 }
 
@@ -65,7 +67,10 @@ export class NodeVolumes {
     call: CallContext,
   ): Promise<PreparedMount> {
     const handle = volume.handle ?? '';
-    const { devicePath } = await driver.attach({ ...call, handle });
+    const { devicePath } = await untilOver(
+      () => driver.attach({ ...call, handle }),
+      (ms) => this.#wait(ms, call.signal),
+    );
     const target = this.staging(volume);
     const mounted = await driver.mount({
       ...call,
@@ -139,7 +144,17 @@ export class NodeVolumes {
   async takeAway(volume: Volume, driver: Driver, call: CallContext): Promise<void> {
     const handle = volume.handle ?? '';
     await driver.unmount({ ...call, handle, target: this.staging(volume) });
-    await driver.detach({ ...call, handle });
+    await untilOver(
+      () => driver.detach({ ...call, handle }),
+      (ms) => this.#wait(ms, call.signal),
+    );
+  }
+
+  /** @throws DriverError Timeout at the deadline: what the provider makes of its operation is unknown. */
+  async #wait(ms: number, signal: AbortSignal): Promise<void> {
+    await sleep(this.#options.clock, ms, signal);
+    if (signal.aborted)
+      throw new DriverError('Timeout', 'the provider has not finished the operation in time');
   }
 
   /**

@@ -100,9 +100,10 @@ export class VolumeManager {
     this.#used = options.used ?? new UsedParameters();
     this.#calls = new NodeCalls({ ...options, used: this.#used });
     this.#records = new AttachmentRecords(options);
-    const { mountRoot, logger } = options;
+    const { mountRoot, clock, logger } = options;
     const mayMount = options.mayMount ?? process.getuid?.() === 0;
-    this.#node = new NodeVolumes({ mountRoot, run: options.run ?? runCommand, mayMount, logger });
+    const run = options.run ?? runCommand;
+    this.#node = new NodeVolumes({ mountRoot, run, mayMount, clock, logger });
     const informer = options.manager.informer(volumes);
     informer.addIndex('claim', (volume) => (volume.attachments ?? []).map((a) => a.claim));
     informer.addIndex('storage', (volume) => [this.#storageOf(volume)]);

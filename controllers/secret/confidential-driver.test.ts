@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { StatusError } from 'kedge';
-import { type Driver, DriverError } from '@kedge/driver-sdk';
+import {
+  type Driver,
+  DriverError,
+  memoryOperations,
+  type SynchronousDriver,
+  synchronousDriver,
+} from '@kedge/driver-sdk';
 import { PlayedDriver } from '../testing/played-driver.js';
 import { confidentialDriver, shownHandle } from './confidential-driver.js';
 import { Redaction } from './redaction.js';
@@ -50,12 +56,13 @@ describe('redaction', () => {
 describe('a driver as controllers call it', () => {
   const sealer = new Sealer(randomBytes(32));
   const handles: (string | undefined)[] = [];
-  let driver: Driver;
+  let driver: SynchronousDriver;
   const context = {
     volume: { uid: 'u', name: 'v', namespace: 'default' },
     parameters: resolved,
     node: 'n',
     signal: new AbortController().signal,
+    operations: memoryOperations(),
   };
   beforeEach(async () => {
     const played = (await new PlayedDriver().registry().get('played'))!;
@@ -67,7 +74,9 @@ describe('a driver as controllers call it', () => {
         return Promise.reject(new DriverError('NotFound', `${handle ?? ''} is gone`));
       },
     };
-    driver = confidentialDriver(named, redaction, sealer);
+    driver = synchronousDriver(confidentialDriver(named, redaction, sealer), () =>
+      Promise.resolve(),
+    );
   });
 
   it('gives handles that tell nothing, and gets them back as they were', async () => {

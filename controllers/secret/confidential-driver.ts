@@ -1,4 +1,4 @@
-import type { Driver } from '@kedge/driver-sdk';
+import type { Driver, Pending } from '@kedge/driver-sdk';
 import type { Redaction } from './redaction.js';
 import { isSealed, literalPlace, mask, type Sealer } from './sealer.js';
 
@@ -25,8 +25,8 @@ export function confidentialDriver(driver: Driver, redaction: Redaction, sealer:
     request.handle === undefined
       ? request
       : { ...request, handle: openHandle(sealer, request.handle) };
-  const sealed = <R extends { readonly handle: string }>(result: R): R =>
-    redaction.holds(result.handle)
+  const sealed = <R extends { readonly handle: string } | Pending>(result: R): R =>
+    'handle' in result && redaction.holds(result.handle)
       ? { ...result, handle: sealer.seal(result.handle, handlePlace) }
       : result;
   const guard = redaction.guard.bind(redaction);

@@ -1,6 +1,6 @@
 import { type Controller, keyString, newController } from 'kedge';
 import { secrets, snapshots, storageClasses, volumes } from '../kinds/index.js';
-import { keyOfSnapshot, type SnapshotControllerOptions } from './effects.js';
+import { controllerName, keyOfSnapshot, type SnapshotControllerOptions } from './effects.js';
 import { backoff, SnapshotReconciler } from './reconciler.js';
 
 /** The snapshot controller: making, retrying and deleting; woken by snapshots, their sources and secrets. */
@@ -15,8 +15,9 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
   manager.informer(storageClasses);
   return newController({
     ...manager.ports,
-    name: 'snapshot',
-    reconcile: (request) => reconciler.reconcile(request),
+    name: controllerName,
+    store: options.store,
+    reconcile: (context) => reconciler.reconcile(context),
     concurrency: 8,
     // A copy takes its time.
     timeoutMs: 15 * 60_000,

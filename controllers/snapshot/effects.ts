@@ -1,5 +1,19 @@
-import { type ConditionStatus, setCondition, timestamp, type StatusUpdate } from 'kedge';
-import type { Driver, DriverError, Parameters, SnapshotHandleRequest } from '@kedge/driver-sdk';
+import {
+  type ConditionStatus,
+  pending,
+  type ReconcileContext,
+  type Result,
+  setCondition,
+  timestamp,
+  type StatusUpdate,
+} from 'kedge';
+import type {
+  Driver,
+  DriverError,
+  Parameters,
+  Pending,
+  SnapshotHandleRequest,
+} from '@kedge/driver-sdk';
 import {
   type DriverOperation,
   type Snapshot,
@@ -8,10 +22,18 @@ import {
   type Volume,
   volumes,
 } from '../kinds/index.js';
-import { driverCall, keyOfVolume, type VolumeControllerOptions } from '../volume/index.js';
+import {
+  driverCall,
+  keyOfVolume,
+  operationsOfSnapshot,
+  type VolumeControllerOptions,
+} from '../volume/index.js';
 
 /** Ports of the snapshot controller: those of the volume controller. */
 export type SnapshotControllerOptions = VolumeControllerOptions;
+
+/** Name of the controller: operations are recorded under it. */
+export const controllerName = 'snapshot';
 
 /** The key of a snapshot. */
 export function keyOfSnapshot(snapshot: Snapshot): { namespace: string; name: string } {
@@ -100,8 +122,28 @@ export class SnapshotEffects {
         parameters: resolved,
         node,
         signal,
+        operations: operationsOfSnapshot({ ...this.options, controller: controllerName }, snapshot),
       },
     };
+  }
+
+  /** The provider goes on with a call: shown once, and asked again without counting an attempt. */
+  async goesOn(
+    context: ReconcileContext,
+    snapshot: Snapshot,
+    call: string,
+    { pollAfterMs }: Pending,
+  ): Promise<Result> {
+    const key = keyOfSnapshot(snapshot);
+    const shown = { ...this.operation(call, timestamp(this.options.clock)), outcome: 'Pending' };
+    return context.txn(async (txn) => {
+      const current = await txn.get(snapshots, key);
+      const last = current?.lastOperation;
+      const isShown = last?.call === call && last.outcome === shown.outcome;
+      if (current?.metadata.uid === snapshot.metadata.uid && !isShown)
+        txn.updateStatus(snapshots, key, { lastOperation: shown });
+      return pending(pollAfterMs);
+    });
   }
 
   /** What is told of a call. */

@@ -2,15 +2,14 @@ import {
   done,
   fail,
   isDeleting,
-  removeFinalizer,
-  type Request,
+  type ReconcileContext,
   requeueAfter,
   type Result,
   retry,
   StatusError,
   timestamp,
 } from 'kedge';
-import { DriverError, errorClasses } from '@kedge/driver-sdk';
+import { DriverError, errorClasses, isPending } from '@kedge/driver-sdk';
 import {
   secrets,
   type Snapshot,
@@ -21,7 +20,13 @@ import {
 } from '../kinds/index.js';
 import { RetryGate } from '../retry-gate.js';
 import { referencedSecrets } from '../secret/index.js';
-import { identityOf, judgeFailure, keyOfVolume } from '../volume/index.js';
+import {
+  driverEffects,
+  identityOf,
+  judgeFailure,
+  keyOfVolume,
+  releaseObject,
+} from '../volume/index.js';
 import { snapshotFinalizer } from './admission.js';
 import { keyOfSnapshot, SnapshotEffects, type SnapshotControllerOptions } from './effects.js';
 import { nextPhase } from './phases.js';
@@ -50,7 +55,7 @@ export class SnapshotReconciler {
     this.#gate = new RetryGate(options.clock, options.random, backoff);
   }
 
-  async reconcile(request: Request): Promise<Result> {
+  async reconcile(request: ReconcileContext): Promise<Result> {
     const snapshot = await this.#options.store.get(snapshots, request.key);
     if (!snapshot) return done();
     const situation = this.#situation(snapshot);
@@ -95,7 +100,7 @@ export class SnapshotReconciler {
       case 'delete':
         return this.#delete(situation, request);
       case 'forget':
-        return this.#forget(snapshot);
+        return this.#forget(snapshot, request);
     }
   }
 
@@ -142,7 +147,11 @@ export class SnapshotReconciler {
    * S3: snapshot and source in one transaction, so that the source is not deleted under the copy; and
    * after the secrets were found, so that a snapshot without a driver is one that no driver knows.
    */
-  async #start(situation: SnapshotSituation, source: Volume, request: Request): Promise<Result> {
+  async #start(
+    situation: SnapshotSituation,
+    source: Volume,
+    request: ReconcileContext,
+  ): Promise<Result> {
     const { snapshot } = situation;
     const { store, clock } = this.#options;
     const { uid } = snapshot.metadata;
@@ -190,7 +199,7 @@ export class SnapshotReconciler {
   }
 
   /** S4 to S6, S9. */
-  async #create(situation: SnapshotSituation, request: Request): Promise<Result> {
+  async #create(situation: SnapshotSituation, request: ReconcileContext): Promise<Result> {
     const { snapshot, source, inputs } = situation;
     const startedAt = timestamp(this.#options.clock);
     let made;
@@ -203,7 +212,12 @@ export class SnapshotReconciler {
           throw new DriverError('InvalidParameters', 'its source is gone; make it anew');
         const { handle } = source;
         const context = { ...prepared.request, volume: identityOf(source), handle };
-        made = await driver.createSnapshot(context);
+        const answer = await driver.createSnapshot(context);
+        if (isPending(answer)) {
+          this.#gate.clear(snapshot.metadata.uid);
+          return await this.#effects.goesOn(request, snapshot, 'createSnapshot', answer);
+        }
+        made = answer;
       }
     } catch (thrown) {
       if (thrown instanceof StatusError) return retry(thrown);
@@ -277,13 +291,17 @@ export class SnapshotReconciler {
   }
 
   /** S11, S12. */
-  async #delete(situation: SnapshotSituation, request: Request): Promise<Result> {
+  async #delete(situation: SnapshotSituation, request: ReconcileContext): Promise<Result> {
     const { snapshot, inputs } = situation;
     if (!isDeleting(snapshot)) return done();
     const startedAt = timestamp(this.#options.clock);
     try {
       const prepared = await this.#effects.prepare(snapshot, request.signal);
-      await prepared.driver.deleteSnapshot(prepared.request);
+      const answer = await prepared.driver.deleteSnapshot(prepared.request);
+      if (isPending(answer)) {
+        this.#gate.clear(snapshot.metadata.uid);
+        return await this.#effects.goesOn(request, snapshot, 'deleteSnapshot', answer);
+      }
     } catch (thrown) {
       if (thrown instanceof StatusError) return retry(thrown);
       const error = DriverError.from(thrown);
@@ -298,16 +316,14 @@ export class SnapshotReconciler {
       });
       return requeueAfter(delayMs);
     }
-    return this.#forget(snapshot);
+    return this.#forget(snapshot, request);
   }
 
-  async #forget(snapshot: Snapshot): Promise<Result> {
+  #forget(snapshot: Snapshot, request: ReconcileContext): Promise<Result> {
     const { uid } = snapshot.metadata;
     this.#gate.clear(uid);
     this.#looks.delete(uid);
-    const { store } = this.#options;
-    await removeFinalizer(store, snapshots, snapshot, snapshotFinalizer);
-    return done();
+    return releaseObject(request, snapshots, snapshot, snapshotFinalizer, driverEffects);
   }
 
   #untilLook(snapshot: Snapshot): Result {
@@ -324,7 +340,7 @@ export class SnapshotReconciler {
   }
 
   /** S13: seen absent twice. */
-  async #look(situation: SnapshotSituation, request: Request): Promise<Result> {
+  async #look(situation: SnapshotSituation, request: ReconcileContext): Promise<Result> {
     const { snapshot } = situation;
     const { uid } = snapshot.metadata;
     const { clock } = this.#options;

@@ -1,8 +1,10 @@
 import {
+  type CallContext,
   type Driver,
   DriverError,
   type DriverErrorKind,
   type DriverRegistry,
+  type OperationKind,
 } from '@kedge/driver-sdk';
 
 /** A driver that does as the test says, and counts. */
@@ -12,6 +14,10 @@ export class PlayedDriver {
   fails: DriverErrorKind | undefined;
   /** Errors of single calls. */
   failsOn: Partial<Record<string, DriverErrorKind>> = {};
+  /** So many answers to the calls of a name say that the provider goes on, under one stored id. */
+  slow: Partial<Record<OperationKind, number>> = {};
+  /** Ids of operations that were begun. */
+  readonly begun: string[] = [];
   /** Attaching waits for it. */
   attaching: Promise<void> = Promise.resolve();
   /** Calls with the token they came with. */
@@ -28,6 +34,23 @@ export class PlayedDriver {
       if (fails) return Promise.reject(new DriverError(fails, `call ${this.calls.length}`));
       return Promise.resolve();
     };
+    const goesOn = async (
+      kind: OperationKind,
+      { operations }: Pick<CallContext, 'operations'>,
+    ): Promise<boolean> => {
+      const left = this.slow[kind] ?? 0;
+      const known = await operations.get(kind);
+      if (left === 0) {
+        await operations.clear(kind);
+        return false;
+      }
+      this.slow[kind] = left - 1;
+      if (known === undefined) {
+        this.begun.push(`${kind}-${this.begun.length}`);
+        await operations.set(kind, this.begun.at(-1) ?? '');
+      }
+      return true;
+    };
     const driver: Driver = {
       name: 'played',
       capabilities: () => ({
@@ -42,15 +65,20 @@ export class PlayedDriver {
         ownsData: true,
       }),
       validateParameters: () => [],
-      provision: async ({ sizeBytes, volume, parameters }) => {
+      provision: async (request) => {
+        const { sizeBytes, volume, parameters } = request;
         await call('provision', parameters['token']);
+        if (await goesOn('provision', request)) return { type: 'pending', pollAfterMs: 5_000 };
         this.made.add(volume.uid);
         return { handle: 'h', sizeBytes };
       },
       observe: () => call('observe').then(() => ({ handle: 'h', sizeBytes: undefined })),
-      delete: async ({ volume, parameters }) => {
+      delete: async (request) => {
+        const { volume, parameters } = request;
         await call('delete', parameters['token']);
+        if (await goesOn('delete', request)) return { type: 'pending', pollAfterMs: 5_000 };
         this.made.delete(volume.uid);
+        return undefined;
       },
       attach: async ({ parameters }) => {
         await call('attach', parameters['token']);

@@ -9,7 +9,7 @@ import {
   volumes,
   sourceSnapshot,
 } from '../kinds/index.js';
-import { backoff, keyOfVolume, type VolumeControllerOptions } from './effects.js';
+import { backoff, controllerName, keyOfVolume, type VolumeControllerOptions } from './effects.js';
 import { VolumeReconciler } from './reconciler.js';
 
 /** The volume controller: provisioning, retries, reclaim; woken by volumes, classes, services and secrets. */
@@ -28,8 +28,9 @@ export function volumeController(options: VolumeControllerOptions): Controller {
   const failed = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Failed');
   return newController({
     ...manager.ports,
-    name: 'volume',
-    reconcile: (request) => reconciler.reconcile(request),
+    name: controllerName,
+    store: options.store,
+    reconcile: (context) => reconciler.reconcile(context),
     concurrency: 16,
     backoff,
   })

@@ -6,7 +6,10 @@ import {
   type Logger,
   type Manager,
   type ObjectStore,
+  pending,
   type Random,
+  type ReconcileContext,
+  type Result,
   setCondition,
   timestamp,
   type StatusUpdate,
@@ -17,6 +20,7 @@ import {
   type DriverError,
   type DriverRegistry,
   type Parameters,
+  type Pending,
 } from '@kedge/driver-sdk';
 import {
   type DriverOperation,
@@ -28,6 +32,7 @@ import {
 import { RetryGate } from '../retry-gate.js';
 import type { ParameterResolver } from '../secret/index.js';
 import { driverCall, identityOf } from './driver-call.js';
+import { operationsOfVolume } from './operations.js';
 import type { VolumeSituation } from './plan.js';
 
 /** Ports of the volume controller. */
@@ -41,6 +46,9 @@ export interface VolumeControllerOptions {
   readonly random: Random;
   readonly logger: Logger;
 }
+
+/** Name of the controller: operations are recorded under it. */
+export const controllerName = 'volume';
 
 /** Backoff of driver calls. */
 export const backoff = { baseMs: 1_000, maxMs: 300_000, jitter: 0.2 };
@@ -113,8 +121,31 @@ export class VolumeEffects {
       parameters: resolved,
       node: node ?? this.options.node,
       signal,
+      operations: operationsOfVolume({ ...this.options, controller: controllerName }, volume),
     };
     return { driver, parameters, context };
+  }
+
+  /**
+   * The provider goes on with a call: shown once, and asked again without counting an attempt. What is
+   * shown wakes nobody, and nothing reads it back: the id is in the records of the volume.
+   */
+  async goesOn(
+    context: ReconcileContext,
+    volume: Volume,
+    call: string,
+    { pollAfterMs }: Pending,
+  ): Promise<Result> {
+    this.gate.clear(volume.metadata.uid);
+    const shown = { call, startedAt: this.now, outcome: 'Pending', message: '', nextTryAt: '' };
+    return context.txn(async (txn) => {
+      const current = await txn.get(volumes, keyOfVolume(volume));
+      const last = current?.lastOperation;
+      const isShown = last?.call === call && last.outcome === shown.outcome;
+      if (current?.metadata.uid === volume.metadata.uid && !isShown)
+        txn.updateStatus(volumes, keyOfVolume(volume), { lastOperation: shown });
+      return pending(pollAfterMs);
+    });
   }
 
   succeeded(call: string, startedAt: string): Pick<Volume, 'lastOperation'> {

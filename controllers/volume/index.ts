@@ -17,6 +17,12 @@ export { detached, fileSystemPending } from './upkeep.js';
 export { deletionObstacle } from './in-use.js';
 export { attemptsMax, judgeFailure } from './failure.js';
 export { driverCall, identityOf } from './driver-call.js';
+export {
+  driverEffects,
+  operationsOfSnapshot,
+  operationsOfVolume,
+  releaseObject,
+} from './operations.js';
 export { nextPhase, transitions, type VolumeEvent } from './phases.js';
 export { effectivePolicy, planVolume, type VolumeAction, type VolumeSituation } from './plan.js';
 export { volumeVerbs } from './verbs.js';

@@ -4,7 +4,7 @@ import {
   isDeleting,
   keyString,
   parseQuantity,
-  type Request,
+  type ReconcileContext,
   requeueAfter,
   type Result,
   retry,
@@ -14,6 +14,7 @@ import {
 import {
   DriverError,
   errorClasses,
+  isPending,
   type ProvisionResult,
   type SnapshotIdentity,
 } from '@kedge/driver-sdk';
@@ -53,7 +54,7 @@ export class Provisioning {
   async start(
     situation: VolumeSituation,
     event: 'resolved' | 'rearmed',
-    request: Request,
+    request: ReconcileContext,
   ): Promise<Result> {
     const { volume, storageClass } = situation;
     const { options } = this.#effects;
@@ -147,7 +148,7 @@ export class Provisioning {
     return done();
   }
 
-  async provision(situation: VolumeSituation, request: Request): Promise<Result> {
+  async provision(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume, storageClass } = situation;
     const startedAt = this.#effects.now;
     const call = volume.source ? 'restore' : 'provision';
@@ -159,13 +160,16 @@ export class Provisioning {
       const sizeBytes = parseQuantity(volume.size) ?? 0n;
       const asked = { ...context, sizeBytes, accessMode: volume.accessMode };
       const wanted = { ...asked, topology: volume.topology ?? {} };
-      made = volume.source
+      const answer = volume.source
         ? await driver.restore({ ...wanted, snapshot: this.#restored(volume) })
         : await driver.provision(wanted);
+      if (isPending(answer)) return await this.#effects.goesOn(request, volume, call, answer);
+      made = answer;
       const { ownsData, expand } = driver.capabilities();
       // An earlier try made it before the size was raised: it grows next, or is made anew.
       if (made.sizeBytes < sizeBytes && ownsData && !expand) {
-        await driver.delete({ ...context, handle: made.handle });
+        const gone = await driver.delete({ ...context, handle: made.handle });
+        if (isPending(gone)) return await this.#effects.goesOn(request, volume, call, gone);
         throw new DriverError(
           'Internal',
           `driver ${driver.name} made ${made.sizeBytes} bytes, ${sizeBytes} were asked for; it is made anew`,
@@ -251,7 +255,7 @@ export class Provisioning {
   }
 
   /** V20, V21: only what the provider shows leads out of Stalled. */
-  async observe(situation: VolumeSituation, request: Request): Promise<Result> {
+  async observe(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     const startedAt = this.#effects.now;
     try {

@@ -1,17 +1,17 @@
 import {
   done,
   isDeleting,
-  type Request,
-  removeFinalizer,
+  type ReconcileContext,
   requeueAfter,
   type Result,
   retry,
   StatusError,
 } from 'kedge';
-import { DriverError, errorClasses } from '@kedge/driver-sdk';
+import { DriverError, errorClasses, isPending } from '@kedge/driver-sdk';
 import { type Snapshot, snapshots, sourceSnapshot, type Volume, volumes } from '../kinds/index.js';
 import { volumeFinalizer } from './admission.js';
 import type { VolumeEffects } from './effects.js';
+import { driverEffects, effectOf, releaseObject } from './operations.js';
 import { nextPhase } from './phases.js';
 import type { VolumeSituation } from './plan.js';
 
@@ -27,18 +27,19 @@ export class Reclaim {
    * V23, V24: until the driver says it is gone; the finalizer goes last. No snapshot begins meanwhile:
    * it would have to write a version of the volume from before its deletion was asked for.
    */
-  async reclaim(situation: VolumeSituation, request: Request): Promise<Result> {
+  async reclaim(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     // V23 for an owned volume whose service is gone: the object goes with its data.
     if (!isDeleting(volume)) return this.requestDeletion(volume);
     const startedAt = this.#effects.now;
     try {
       const { driver, context } = await this.#effects.prepare(situation, request.signal);
-      await driver.delete({ ...context, handle: volume.handle || undefined });
+      const answer = await driver.delete({ ...context, handle: volume.handle || undefined });
+      if (isPending(answer)) return await this.#effects.goesOn(request, volume, 'delete', answer);
     } catch (thrown) {
       return this.#failed(situation, thrown, startedAt);
     }
-    return this.forget(volume);
+    return this.#release(volume, request);
   }
 
   /** Asks for the deletion of a volume as it was looked at. @throws StatusError Aborted when it changed. */
@@ -69,14 +70,23 @@ export class Reclaim {
     return requeueAfter(delayMs);
   }
 
-  /** The object goes; what held a snapshot for it lets go in the same breath. */
-  async forget(volume: Volume): Promise<Result> {
-    const { uid } = volume.metadata;
-    const { store } = this.#effects.options;
-    this.#effects.gate.clear(uid);
+  /** V25: the object goes, its data stays. A deletion that was begun is followed to its end first. */
+  async forget(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
+    const { volume } = situation;
+    const operations = request.operations(volumes, volume);
+    if (await operations.get(effectOf('delete'))) return this.reclaim(situation, request);
+    return this.#release(volume, request);
+  }
+
+  /**
+   * The finalizer goes, and with it the object and its records; what held a snapshot for it lets go
+   * before. Other operations of the driver are moot: nobody holds the volume, and what it is at the
+   * provider is known.
+   */
+  async #release(volume: Volume, request: ReconcileContext): Promise<Result> {
+    this.#effects.gate.clear(volume.metadata.uid);
     await this.letGoOfSource(volume);
-    await removeFinalizer(store, volumes, volume, volumeFinalizer);
-    return done();
+    return releaseObject(request, volumes, volume, volumeFinalizer, driverEffects);
   }
 
   /** The snapshot a volume was made from may be deleted again. Idempotent. */

@@ -2,7 +2,7 @@ import {
   done,
   findCondition,
   isDeleting,
-  type Request,
+  type ReconcileContext,
   requeueAfter,
   type Result,
   setCondition,
@@ -56,7 +56,7 @@ export class VolumeReconciler {
     this.#reclaim = new Reclaim(this.#effects);
   }
 
-  async reconcile(request: Request): Promise<Result> {
+  async reconcile(request: ReconcileContext): Promise<Result> {
     const volume = await this.#options.store.get(volumes, request.key);
     if (!volume) return done();
     const situation = this.#situation(volume);
@@ -100,7 +100,7 @@ export class VolumeReconciler {
         return this.#reclaim.reclaim(situation, request);
       case 'forget':
         this.#looks.delete(uid);
-        return this.#reclaim.forget(volume);
+        return this.#reclaim.forget(situation, request);
     }
   }
 
@@ -152,7 +152,7 @@ export class VolumeReconciler {
     return requeueAfter(lookAt - now);
   }
 
-  async #look(situation: VolumeSituation, request: Request): Promise<Result> {
+  async #look(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     this.#looks.delete(volume.metadata.uid);
     const result = await this.#upkeep.look(situation, request);

@@ -2,7 +2,7 @@ import {
   done,
   findCondition,
   parseQuantity,
-  type Request,
+  type ReconcileContext,
   requeueAfter,
   type Result,
   retry,
@@ -10,7 +10,7 @@ import {
   StatusError,
   type StatusUpdate,
 } from 'kedge';
-import { type Driver, DriverError, nodeTopologyKey } from '@kedge/driver-sdk';
+import { type Driver, DriverError, isPending, nodeTopologyKey } from '@kedge/driver-sdk';
 import type { Attachment, Volume } from '../kinds/index.js';
 import type { VolumeEffects } from './effects.js';
 import { nextPhase } from './phases.js';
@@ -28,13 +28,18 @@ export class Upkeep {
   }
 
   /** V30 */
-  async expand(situation: VolumeSituation, sizeBytes: bigint, request: Request): Promise<Result> {
+  async expand(
+    situation: VolumeSituation,
+    sizeBytes: bigint,
+    request: ReconcileContext,
+  ): Promise<Result> {
     const { volume } = situation;
     const startedAt = this.#effects.now;
     try {
       const { driver, context } = await this.#effects.prepare(situation, request.signal);
       if (!driver.capabilities().expand) return done();
       const reached = await driver.expand({ ...context, handle: volume.handle ?? '', sizeBytes });
+      if (isPending(reached)) return await this.#effects.goesOn(request, volume, 'expand', reached);
       this.#effects.gate.clear(volume.metadata.uid);
       const pending = reached.fileSystemPending;
       const now = this.#effects.now;
@@ -77,7 +82,7 @@ export class Upkeep {
   }
 
   /** V27: a volume seen absent twice is lost; one that is there again is itself again. */
-  async look(situation: VolumeSituation, request: Request): Promise<Result> {
+  async look(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     const startedAt = this.#effects.now;
     let adopted: StatusUpdate<Volume> = {};
@@ -127,7 +132,7 @@ export class Upkeep {
   }
 
   /** V19, V15: takes it from the node by the provider's means; the node itself is not asked. */
-  async detach(situation: VolumeSituation, request: Request): Promise<Result> {
+  async detach(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     const all = volume.attachments ?? [];
     const leaving = all.find((attachment) => attachment.state === 'Detaching');
@@ -142,7 +147,8 @@ export class Upkeep {
           request.signal,
           leaving.node,
         );
-        await driver.detach({ ...context, handle: volume.handle ?? '' });
+        const gone = await driver.detach({ ...context, handle: volume.handle ?? '' });
+        if (isPending(gone)) return await this.#effects.goesOn(request, volume, 'detach', gone);
       }
     } catch (thrown) {
       if (thrown instanceof StatusError) return retry(thrown);

@@ -2,27 +2,37 @@ import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type CallContext, type Driver, type DriverError } from '@kedge/driver-sdk';
+import {
+  type CallContext,
+  type DriverError,
+  memoryOperations,
+  type SynchronousDriver,
+  synchronousDriver,
+} from '@kedge/driver-sdk';
 import { createLocalHostDriver } from './driver.js';
 import { hostPathProblem, isWithin } from './host-path.js';
 
 describe('local-host driver', () => {
   let base: string;
   let allowed: string;
-  let driver: Driver;
+  let driver: SynchronousDriver;
   const context = (hostPath: string, createIfMissing = 'false'): CallContext => ({
     volume: { uid: 'u', name: 'data', namespace: 'default' },
     parameters: { hostPath, createIfMissing },
     node: 'n',
     signal: new AbortController().signal,
+    operations: memoryOperations(),
   });
   const wanted = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
   const make = (allowCreateMissing: boolean) =>
-    createLocalHostDriver({
-      localVolumeRoot: '',
-      hostPathAllowlist: [allowed],
-      allowCreateMissing,
-    });
+    synchronousDriver(
+      createLocalHostDriver({
+        localVolumeRoot: '',
+        hostPathAllowlist: [allowed],
+        allowCreateMissing,
+      }),
+      () => Promise.resolve(),
+    );
 
   beforeEach(async () => {
     base = await mkdtemp(join(tmpdir(), 'kedge-host-'));

@@ -2,28 +2,35 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type CallContext, type Driver, DriverError } from '@kedge/driver-sdk';
+import {
+  type CallContext,
+  DriverError,
+  memoryOperations,
+  type SynchronousDriver,
+  synchronousDriver,
+} from '@kedge/driver-sdk';
 import { createLocalDriver } from './driver.js';
 
 describe('local driver', () => {
   let base: string;
   let root: string;
-  let driver: Driver;
+  let driver: SynchronousDriver;
   const uid = '0f6cbd92-1c31-4a3a-9c0e-111111111111';
   const context = (id = uid): CallContext => ({
     volume: { uid: id, name: 'data', namespace: 'default' },
     parameters: {},
     node: 'n',
     signal: new AbortController().signal,
+    operations: memoryOperations(),
   });
   const wanted = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
 
   beforeEach(async () => {
     base = await mkdtemp(join(tmpdir(), 'kedge-local-'));
     root = join(base, 'volumes');
-    driver = createLocalDriver({
-      localVolumeRoot: root,
-    });
+    driver = synchronousDriver(createLocalDriver({ localVolumeRoot: root }), () =>
+      Promise.resolve(),
+    );
   });
   afterEach(() => rm(base, { recursive: true }));
 

@@ -21,6 +21,7 @@ import type {
 import { DriverError } from './errors.js';
 import { demandInstance, findInstance, type NodeInstances } from './node-instance.js';
 import { noSnapshots } from './no-snapshots.js';
+import type { Pending } from './operations.js';
 import {
   demandParameters,
   fsTypeRule,
@@ -32,11 +33,11 @@ import { type RunCommand, runCommand } from './run-command.js';
 
 /** The snapshot calls of a provider that has them. */
 export interface BlockSnapshots {
-  create(request: SnapshotRequest): Promise<SnapshotResult>;
+  create(request: SnapshotRequest): Promise<SnapshotResult | Pending>;
   observe(request: SnapshotHandleRequest): Promise<SnapshotResult>;
-  delete(request: SnapshotHandleRequest): Promise<void>;
+  delete(request: SnapshotHandleRequest): Promise<void | Pending>;
   /** A new volume with the snapshot's content, at least as large as asked for. */
-  restore(request: RestoreRequest): Promise<ProvisionResult>;
+  restore(request: RestoreRequest): Promise<ProvisionResult | Pending>;
 }
 
 /** How a provider grows volumes. */
@@ -44,7 +45,7 @@ export interface BlockExpansion {
   /** Also while a volume is attached. */
   readonly online: boolean;
   /** Gives the size reached, in bytes. */
-  grow(request: ExpandRequest): Promise<bigint>;
+  grow(request: ExpandRequest): Promise<bigint | Pending>;
 }
 
 /** What a provider attaches to. */
@@ -73,16 +74,16 @@ export interface BlockProvider {
     parameters: Parameters,
     context: ParameterContext,
   ) => readonly ParameterViolation[];
-  create(request: ProvisionRequest): Promise<ProvisionResult>;
+  create(request: ProvisionRequest): Promise<ProvisionResult | Pending>;
   /** @throws DriverError NotFound. */
   observe(request: DeleteRequest): Promise<Observation>;
-  delete(request: DeleteRequest): Promise<void>;
+  delete(request: DeleteRequest): Promise<void | Pending>;
   /** How nodes are found among the provider's instances; one rule for all drivers (rule 11). */
   readonly instances?: NodeInstances;
   /** Attaches to `request.instance`; gives the by-id link where the device appears. */
-  attach(request: BlockAttachRequest): Promise<AttachResult>;
+  attach(request: BlockAttachRequest): Promise<AttachResult | Pending>;
   /** Called only when nothing of the device is mounted on this node. */
-  detach(request: BlockDetachRequest): Promise<void>;
+  detach(request: BlockDetachRequest): Promise<void | Pending>;
   /** Where the device is on this node, without a provider call; undefined when it is not attached here. */
   devicePath(request: HandleRequest): Promise<string | undefined>;
   /** Whether a device is the volume's, by its serial; absent: the provider sets none. */
@@ -148,7 +149,7 @@ export function createBlockDriver(
         await demandUnused(device);
       }
       const instance = instances ? await findInstance(request, instances) : request.node;
-      await provider.detach({ ...request, instance });
+      return provider.detach({ ...request, instance });
     },
     mount: (request) => {
       const { identify } = provider;
@@ -164,7 +165,8 @@ export function createBlockDriver(
     },
     async expand(request) {
       if (!expansion) throw new DriverError('Unsupported', `driver ${name} can't grow volumes`);
-      return { sizeBytes: await expansion.grow(request), fileSystemPending: true };
+      const grown = await expansion.grow(request);
+      return typeof grown === 'bigint' ? { sizeBytes: grown, fileSystemPending: true } : grown;
     },
     ...(snapshots
       ? {

@@ -1,4 +1,5 @@
 import type { NodeJournal } from './node-journal.js';
+import type { Operations, Pending } from './operations.js';
 import type { StorageRoot } from './storage-root.js';
 
 /** How a volume may be used (specification section 2.2). */
@@ -58,6 +59,7 @@ export interface CallContext {
   /** Node the call is for. */
   readonly node: string;
   readonly signal: AbortSignal;
+  readonly operations: Operations;
 }
 
 /** What {@link Driver.provision} is asked for. */
@@ -70,6 +72,7 @@ export interface ProvisionRequest extends CallContext {
 
 /** What was provisioned; at least as large as asked where the driver enforces sizes. */
 export interface ProvisionResult {
+  readonly type?: never;
   readonly handle: string;
   readonly sizeBytes: bigint;
 }
@@ -92,6 +95,7 @@ export interface Observation {
 
 /** What {@link Driver.attach} gave. */
 export interface AttachResult {
+  readonly type?: never;
   /** Device path for block devices, else empty. */
   readonly devicePath: string;
 }
@@ -131,6 +135,7 @@ export interface ExpandRequest extends HandleRequest {
 
 /** What {@link Driver.expand} gave. */
 export interface ExpandResult {
+  readonly type?: never;
   /** The size reached. */
   readonly sizeBytes: bigint;
   /** The file system has still to grow: the next {@link Driver.mount}, also of a mounted volume, does it. */
@@ -156,10 +161,12 @@ export interface SnapshotHandleRequest {
   readonly parameters: Parameters;
   readonly node: string;
   readonly signal: AbortSignal;
+  readonly operations: Operations;
 }
 
 /** A snapshot at the provider. */
 export interface SnapshotResult {
+  readonly type?: never;
   readonly handle: string;
   /** What a volume made from it needs at least. */
   readonly restoreSizeBytes: bigint;
@@ -177,7 +184,8 @@ export interface RestoreRequest extends ProvisionRequest {
  *
  * Every call is idempotent: repeated after success, after a lost reply or a crash it gives the same
  * result and one resource. Deleting, unmounting or detaching what is absent succeeds. Every call
- * throws {@link DriverError} only.
+ * throws {@link DriverError} only. A call that would wait longer than {@link answerWithinMs} for its
+ * provider answers {@link Pending} and goes on when it is made again.
  */
 export interface Driver {
   readonly name: string;
@@ -187,23 +195,23 @@ export interface Driver {
     parameters: Parameters,
     context: ParameterContext,
   ): readonly ParameterViolation[];
-  provision(request: ProvisionRequest): Promise<ProvisionResult>;
+  provision(request: ProvisionRequest): Promise<ProvisionResult | Pending>;
   /** What was made for this identity. @throws DriverError NotFound. */
   observe(request: DeleteRequest): Promise<Observation>;
-  delete(request: DeleteRequest): Promise<void>;
-  attach(request: HandleRequest): Promise<AttachResult>;
-  detach(request: HandleRequest): Promise<void>;
+  delete(request: DeleteRequest): Promise<void | Pending>;
+  attach(request: HandleRequest): Promise<AttachResult | Pending>;
+  detach(request: HandleRequest): Promise<void | Pending>;
   mount(request: MountRequest): Promise<MountResult>;
   unmount(request: UnmountRequest): Promise<void>;
   /** Grows to at least the size asked for. */
-  expand(request: ExpandRequest): Promise<ExpandResult>;
+  expand(request: ExpandRequest): Promise<ExpandResult | Pending>;
   /** Begins a snapshot; the same identity gives the same one. Drivers without snapshots throw Unsupported. */
-  createSnapshot(request: SnapshotRequest): Promise<SnapshotResult>;
+  createSnapshot(request: SnapshotRequest): Promise<SnapshotResult | Pending>;
   /** @throws DriverError NotFound. */
   observeSnapshot(request: SnapshotHandleRequest): Promise<SnapshotResult>;
-  deleteSnapshot(request: SnapshotHandleRequest): Promise<void>;
+  deleteSnapshot(request: SnapshotHandleRequest): Promise<void | Pending>;
   /** As {@link provision}, with the snapshot's content. */
-  restore(request: RestoreRequest): Promise<ProvisionResult>;
+  restore(request: RestoreRequest): Promise<ProvisionResult | Pending>;
 }
 
 /** What the node's configuration says about storage (specification section 2.4). */

@@ -4,7 +4,9 @@
  */
 export * from './driver.js';
 export * from './errors.js';
+export * from './operations.js';
 export * from './parameters.js';
+export { type SynchronousDriver, synchronousDriver } from './synchronous-driver.js';
 export { declaredDriver, type DriverDeclaration } from './declared-driver.js';
 export { inTurn } from './in-turn.js';
 export { KeyedQueue } from './keyed-queue.js';

@@ -20,9 +20,9 @@ import {
   objectOfRecord,
   readRecord,
   recordWrite,
-  stateIn,
 } from './effect-records.js';
 import type { Journal } from './journal.js';
+import { idsOf } from './operation-ids.js';
 
 /** Parts of the effects of one controller. */
 export interface EffectsOptions {
@@ -157,24 +157,9 @@ export class Effects {
   /** The ids of operations that a run sets and clears itself; see ReconcileContext.operations. */
   ids(key: string, kind: AnyKind, object: ApiObject): OperationIds {
     const about = this.#track(key, effectObject(kind, object)).object;
-    const { store, random } = this.#options;
-    return {
-      get: async (name) => {
-        const state = stateIn(await readRecord(store, about.uid), name);
-        return state?.phase === 'pending' ? state.operationId : undefined;
-      },
-      set: async (name, operationId) => {
-        if (operationId === '') throw new TypeError(`the id of operation "${name}" is empty`);
-        const fresh = { ...this.#owner(key), idempotencyKey: random.uuid() };
-        await this.#write(about, name, (current) => {
-          if (current?.phase === 'pending' && current.operationId === operationId) return current;
-          return { ...fresh, phase: 'pending', operationId };
-        });
-      },
-      clear: async (name) => {
-        await this.#write(about, name, () => undefined);
-      },
-    };
+    return idsOf({ ...this.#options, key }, about, (name, change) =>
+      this.#write(about, name, change),
+    );
   }
 
   /** The state to go on from: the stored one, that of an earlier release, or a new intent. */

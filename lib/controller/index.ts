@@ -34,6 +34,7 @@ export type {
 } from './effect.js';
 export { type EffectRecord, effectRecords, type EffectState } from './effect-records.js';
 export { type ReconcileRecord, reconcileRecords } from './journal.js';
+export { operationIds, type OperationIdsOptions } from './operation-ids.js';
 export * from './predicates.js';
 export { reconcileObject } from './reconcile-object.js';
 export { done, fail, pending, requeueAfter, retry, type Result } from './result.js';

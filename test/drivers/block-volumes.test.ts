@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { LevelEngine, MemoryEngine, modify, openStore } from 'kedge';
 import { eventually } from 'kedge/testing';
-import { readMountTable, type RunCommand, runCommand } from '@kedge/driver-sdk';
+import { isPending, readMountTable, type RunCommand, runCommand } from '@kedge/driver-sdk';
 import { snapshots, volumes } from '@kedge/controllers';
 import { cleanUp, demandDevices } from './devices.js';
 import { LoopBlock } from './loop-block.js';
@@ -170,6 +170,7 @@ describe('block volumes on real devices', function () {
     Object.assign(driver, {
       attach: async (request: Parameters<typeof attach>[0]) => {
         const result = await attach(request);
+        if (isPending(result)) return result;
         // udev's link is stale: it still names the device of the volume before.
         await rm(result.devicePath);
         await symlink(device.trim(), result.devicePath);

@@ -7,11 +7,13 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import {
   directoryJournal,
-  type Driver,
+  memoryOperations,
   loopsOf,
   nodeUndo,
   recoverNode,
   runCommand,
+  type SynchronousDriver,
+  synchronousDriver,
   thawDevice,
   type VolumeIdentity,
 } from '@kedge/driver-sdk';
@@ -27,7 +29,7 @@ describe('copies of images', function () {
   this.timeout(120_000);
   let folder: string;
   let root: string;
-  let driver: Driver;
+  let driver: SynchronousDriver;
   let device: string;
   const children: ChildProcess[] = [];
 
@@ -46,12 +48,14 @@ describe('copies of images', function () {
     await cleanUp(folder);
   });
 
-  async function newDriver(): Promise<Driver> {
+  async function newDriver(): Promise<SynchronousDriver> {
     const journal = directoryJournal(join(folder, 'journal'));
     const settings = { hostPathAllowlist: [], allowCreateMissing: false, journal };
-    return (await builtinDrivers({ ...settings, localVolumeRoot: root }).get('local'))!;
+    const local = await builtinDrivers({ ...settings, localVolumeRoot: root }).get('local');
+    return synchronousDriver(local!, () => Promise.resolve());
   }
-  const call = (volume: VolumeIdentity) => ({ volume, parameters, node: 'n', signal });
+  const operations = memoryOperations();
+  const call = (volume: VolumeIdentity) => ({ volume, parameters, node: 'n', signal, operations });
   const target = (volume: VolumeIdentity): string => join(folder, 'mounts', volume.uid);
 
   async function made() {

@@ -5,7 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import type { Driver, VolumeIdentity } from '@kedge/driver-sdk';
+import {
+  memoryOperations,
+  type SynchronousDriver,
+  synchronousDriver,
+  type VolumeIdentity,
+} from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { cleanUp, demandDevices } from './devices.js';
 
@@ -24,9 +29,10 @@ describe('driver local on real file systems', function () {
   });
   afterEach(() => cleanUp(folder));
 
-  async function driverIn(root: string): Promise<Driver> {
+  async function driverIn(root: string): Promise<SynchronousDriver> {
     const settings = { localVolumeRoot: root, hostPathAllowlist: [], allowCreateMissing: false };
-    return (await builtinDrivers(settings).get('local'))!;
+    const driver = (await builtinDrivers(settings).get('local'))!;
+    return synchronousDriver(driver, () => Promise.resolve());
   }
   const identity = (): VolumeIdentity => ({ uid: randomUUID(), name: 'v', namespace: 'default' });
   const call = (volume: VolumeIdentity, parameters: Record<string, string>) => ({
@@ -34,10 +40,11 @@ describe('driver local on real file systems', function () {
     parameters,
     node: 'n',
     signal,
+    operations: memoryOperations(),
   });
 
   async function mounted(
-    driver: Driver,
+    driver: SynchronousDriver,
     volume: VolumeIdentity,
     parameters: Record<string, string>,
   ) {
@@ -53,7 +60,10 @@ describe('driver local on real file systems', function () {
     await driver.mount({ ...context, devicePath, target, readOnly: false, mayFormat: false });
     return { context, target, handle };
   }
-  async function away(driver: Driver, { context, target }: Awaited<ReturnType<typeof mounted>>) {
+  async function away(
+    driver: SynchronousDriver,
+    { context, target }: Awaited<ReturnType<typeof mounted>>,
+  ) {
     await driver.unmount({ ...context, target });
     await driver.detach(context);
   }

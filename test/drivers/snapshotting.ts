@@ -1,6 +1,6 @@
 // Makes one snapshot of an image volume, for a test that kills it. Arguments: root, journal, volume, handle,
 // snapshot.
-import { directoryJournal } from '@kedge/driver-sdk';
+import { directoryJournal, memoryOperations } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 
 const [localVolumeRoot = '', journal = '', uid = '', handle = '', copy = ''] =
@@ -19,4 +19,5 @@ await driver.createSnapshot({
   parameters: { backing: 'image' },
   node: 'n',
   signal: new AbortController().signal,
+  operations: memoryOperations(),
 });

@@ -1,5 +1,12 @@
 import { expect } from 'chai';
-import { MemoryEngine, openStore, type ObjectStore, type Random, seededRandom } from 'kedge';
+import {
+  effectRecords,
+  MemoryEngine,
+  openStore,
+  type ObjectStore,
+  type Random,
+  seededRandom,
+} from 'kedge';
 import { FakeClock, settle } from 'kedge/testing';
 import {
   claimOf,
@@ -66,7 +73,10 @@ class World {
   async #boot(): Promise<void> {
     const { clock, provider } = this;
     this.#process = new ModelProcess(this.#store, provider, clock, seededRandom(this.#seed + 7));
-    await this.#process.manager.start();
+    const process = this.#process;
+    const killed = new Promise<void>((resolve) => process.onDeath(resolve));
+    // One that is killed while it starts never says that it has.
+    await Promise.race([process.manager.start(), killed]);
   }
 
   #pick<T>(items: readonly T[]): T | undefined {
@@ -281,9 +291,10 @@ class World {
   async #releaseAll(name: string): Promise<void> {
     const claim = claimOf(instanceOf(name));
     for (let tries = 0; tries < 10; tries += 1) {
-      const releasing = this.#process.volumeManager.releaseAll(claim).catch(() => undefined);
-      await this.clock.advance(30_000);
-      await releasing;
+      let isOver = false;
+      const end = (): void => void (isOver = true);
+      this.#process.volumeManager.releaseAll(claim).then(end, end);
+      while (!isOver) await this.clock.advance(30_000);
       if (this.#process.volumeManager.held(claim).length === 0) return;
     }
     throw new Error(`${claim} still holds volumes`);
@@ -302,6 +313,10 @@ class World {
       left.map((o) => `${o.name} ${o.status ?? ''}`),
       'objects',
     ).to.deep.equal([]);
+    const records = (await this.#store.list(effectRecords)).items.map(
+      ({ of, key }) => `${of} ${key}`,
+    );
+    expect(records, 'records of operations').to.deep.equal([]);
     const disks = [...this.provider.disks.keys()].filter((uid) => !this.#retained.has(uid));
     expect(disks, 'disks without an owner').to.deep.equal([]);
     expect([...this.provider.snapshots.keys()], 'snapshots without an owner').to.deep.equal([]);

@@ -7,6 +7,7 @@ import {
   volumeController,
   VolumeManager,
 } from '@kedge/controllers';
+import { slowDriver } from './slow-driver.js';
 import type { Caller, UnreliableProvider } from './unreliable-provider.js';
 
 /** Seals the secrets of the model. */
@@ -37,9 +38,10 @@ export class ModelProcess implements Caller {
     this.#random = random;
     const mine = this.#mortal(store);
     this.manager = new Manager({ store: mine, clock, random });
+    const driver = slowDriver(provider.driver(this), random);
     const drivers = {
       names: ['unreliable'],
-      get: () => Promise.resolve(provider.driver(this)),
+      get: () => Promise.resolve(driver),
     };
     const lister = this.manager.informer(secrets).lister;
     const parts = {

@@ -1,6 +1,12 @@
 import type { Driver } from '../driver.js';
+import type { SynchronousDriver } from '../synchronous-driver.js';
 
 /** A driver that passes every call on, except those that `changes` replaces. */
+export function delegate(
+  driver: SynchronousDriver,
+  changes?: Partial<SynchronousDriver>,
+): SynchronousDriver;
+export function delegate(driver: Driver, changes?: Partial<Driver>): Driver;
 export function delegate(driver: Driver, changes: Partial<Driver> = {}): Driver {
   return {
     name: driver.name,

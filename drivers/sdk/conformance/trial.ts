@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, realpath, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type {
   AccessMode,
   CallContext,
@@ -20,6 +21,8 @@ import type {
 } from '../driver.js';
 import { DriverError, type DriverErrorKind } from '../errors.js';
 import { mountAt } from '../mount-table.js';
+import { memoryOperations, type Operations } from '../operations.js';
+import { type SynchronousDriver, synchronousDriver } from '../synchronous-driver.js';
 import { ConformanceError, demand, LeftOut } from './failure.js';
 import type { ConformanceOptions } from './options.js';
 import { watchedDriver } from './watched-driver.js';
@@ -62,6 +65,7 @@ export class Trial {
   readonly #snapshots: SnapshotIdentity[] = [];
   readonly #mounted = new Map<string, Mounted>();
   readonly #folders: string[] = [];
+  readonly #operations = new Map<string, Operations>();
 
   constructor(options: ConformanceOptions, capabilities: Capabilities) {
     this.options = options;
@@ -69,8 +73,16 @@ export class Trial {
   }
 
   /** A new instance of the driver, its calls watched. */
-  async driver(): Promise<Driver> {
-    return watchedDriver(await this.options.driver(), this.options.callTimeoutMs ?? 60_000);
+  async driver(): Promise<SynchronousDriver> {
+    const timeoutMs = this.options.callTimeoutMs ?? 60_000;
+    return synchronousDriver(watchedDriver(await this.options.driver(), timeoutMs), pause);
+  }
+
+  /** Ids of the operations of a volume or snapshot: every instance of the driver finds them. */
+  operationsOf(uid: string): Operations {
+    const operations = this.#operations.get(uid) ?? memoryOperations();
+    this.#operations.set(uid, operations);
+    return operations;
   }
 
   get sizeBytes(): bigint {
@@ -95,7 +107,8 @@ export class Trial {
   }
 
   context(volume: VolumeIdentity, node = this.node): CallContext {
-    return { volume, parameters: this.parameters, node, signal: this.signal };
+    const { parameters, signal } = this;
+    return { volume, parameters, node, signal, operations: this.operationsOf(volume.uid) };
   }
 
   call({ volume, handle }: Made, node = this.node): HandleRequest {
@@ -132,7 +145,7 @@ export class Trial {
   }
 
   snapshotRequest(source: Made, snapshot: SnapshotIdentity): SnapshotRequest {
-    return { ...this.call(source), snapshot };
+    return { ...this.call(source), operations: this.operationsOf(snapshot.uid), snapshot };
   }
 
   /** Makes a snapshot and waits until it is ready. */
@@ -242,7 +255,8 @@ export class Trial {
   }
 
   /** Takes away all that is left, by a driver of its own choice. Gives what went wrong. */
-  async end(driver: Driver): Promise<readonly Error[]> {
+  async end(given: Driver): Promise<readonly Error[]> {
+    const driver = synchronousDriver(given, pause);
     const problems: Error[] = [];
     const step = async (work: () => Promise<unknown>): Promise<void> => {
       await work().catch((error: unknown) => {
@@ -270,7 +284,14 @@ export class Trial {
     const { parameters, node, signal } = this;
     for (const snapshot of this.#snapshots)
       await step(() =>
-        driver.deleteSnapshot({ snapshot, handle: undefined, parameters, node, signal }),
+        driver.deleteSnapshot({
+          snapshot,
+          handle: undefined,
+          parameters,
+          node,
+          signal,
+          operations: this.operationsOf(snapshot.uid),
+        }),
       );
     for (const folder of this.#folders) await step(() => this.#removeFolder(folder));
     return problems;

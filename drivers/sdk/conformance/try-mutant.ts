@@ -1,4 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Driver } from '../driver.js';
+import { synchronousDriver } from '../synchronous-driver.js';
 import type { Check } from './check.js';
 import { delegate } from './delegate.js';
 import { emptyMemory, type Mutant, type MutantMemory, remembering } from './mutants/mutant.js';
@@ -38,7 +40,7 @@ function faultyCase(name: string, options: ConformanceOptions, mutant: Mutant): 
   if (!entry) throw new TypeError(`mutant ${mutant.name} names no check: ${name}`);
   const memory = emptyMemory();
   const faulty = async (): Promise<Driver> => {
-    const correct = remembering(await options.driver(), memory);
+    const correct = remembering(synchronousDriver(await options.driver(), pause), memory);
     return delegate(correct, mutant.change(correct, memory));
   };
   const found = conformanceCase(

@@ -87,7 +87,9 @@ export const idempotency: readonly Check[] = [
       await driver.delete({ ...context, handle: undefined });
       const { parameters, node, signal } = trial;
       const snapshot = trial.snapshotIdentity();
-      await driver.deleteSnapshot({ snapshot, handle: undefined, parameters, node, signal });
+      const operations = trial.operationsOf(snapshot.uid);
+      const gone = { snapshot, handle: undefined, parameters, node, signal, operations };
+      await driver.deleteSnapshot(gone);
     },
   },
   {

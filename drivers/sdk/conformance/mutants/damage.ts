@@ -5,21 +5,22 @@ import { join } from 'node:path';
 import type {
   CallContext,
   DeleteRequest,
-  Driver,
   HandleRequest,
   ProvisionRequest,
   SnapshotIdentity,
   SnapshotRequest,
   VolumeIdentity,
 } from '../../driver.js';
+import type { SynchronousDriver } from '../../synchronous-driver.js';
 import { DriverError } from '../../errors.js';
+import { memoryOperations } from '../../operations.js';
 import type { KnownVolume, MutantMemory } from './mutant.js';
 
 /** Outlives the calls: what a mutant does of itself is not cancelled with them. */
 const { signal } = new AbortController();
 
 /** Whether a driver has the volume. */
-export async function exists(driver: Driver, context: CallContext): Promise<boolean> {
+export async function exists(driver: SynchronousDriver, context: CallContext): Promise<boolean> {
   return driver.observe({ ...context, signal, handle: undefined }).then(
     () => true,
     (error: unknown) => {
@@ -47,7 +48,7 @@ export function mountOf(
 
 /** Works with the content of a volume, where it is mounted, or mounted for this. */
 export async function withContent(
-  driver: Driver,
+  driver: SynchronousDriver,
   memory: MutantMemory,
   known: HandleRequest,
   work: (path: string) => Promise<unknown>,
@@ -57,8 +58,8 @@ export async function withContent(
     await work(there.path);
     return;
   }
-  const { volume, parameters, node, handle } = known;
-  const call = { volume, parameters, node, handle, signal };
+  const { volume, parameters, node, handle, operations } = known;
+  const call = { volume, parameters, node, handle, signal, operations };
   const before = memory.attached.has(volume.uid);
   const { devicePath } = await driver.attach(call);
   const folder = await mkdtemp(join(await realpath(tmpdir()), 'kedge-mutant-'));
@@ -74,7 +75,11 @@ export async function withContent(
 }
 
 /** Empties a volume. */
-export function erase(driver: Driver, memory: MutantMemory, known: HandleRequest): Promise<void> {
+export function erase(
+  driver: SynchronousDriver,
+  memory: MutantMemory,
+  known: HandleRequest,
+): Promise<void> {
   return withContent(driver, memory, known, async (path) => {
     for (const name of await readdir(path))
       if (name !== 'lost+found') await rm(join(path, name), { recursive: true });
@@ -83,12 +88,13 @@ export function erase(driver: Driver, memory: MutantMemory, known: HandleRequest
 
 /** Makes a second resource beside the volume that was asked for. Gives its handle. */
 export async function makeStray(
-  driver: Driver,
+  driver: SynchronousDriver,
   memory: MutantMemory,
   request: ProvisionRequest,
 ): Promise<string> {
   const uid = randomUUID();
-  const stray = { ...request, signal, volume: { ...request.volume, uid } };
+  const operations = memoryOperations();
+  const stray = { ...request, signal, operations, volume: { ...request.volume, uid } };
   memory.strays.set(uid, stray);
   return (await driver.provision(stray)).handle;
 }
@@ -96,8 +102,9 @@ export async function makeStray(
 /** An identity for a snapshot that the mutant makes on its own. */
 export function straySnapshot(memory: MutantMemory, source: HandleRequest): SnapshotRequest {
   const { volume, parameters, node, handle } = source;
+  const operations = memoryOperations();
   const snapshot: SnapshotIdentity = { uid: randomUUID(), name: 'stray', namespace: 'default' };
-  const request = { volume, parameters, node, handle, signal, snapshot };
+  const request = { volume, parameters, node, handle, signal, operations, snapshot };
   memory.straySnapshots.set(snapshot.uid, request);
   return request;
 }
@@ -115,9 +122,9 @@ function shownHandle(real: KnownVolume, volume: VolumeIdentity): string {
  * @param realOf the volume that has the storage; undefined for a volume that has its own.
  */
 export function aliasing(
-  driver: Driver,
+  driver: SynchronousDriver,
   realOf: (volume: VolumeIdentity) => KnownVolume | undefined,
-): Partial<Driver> {
+): Partial<SynchronousDriver> {
   const to = <R extends HandleRequest | DeleteRequest>(request: R): R => {
     const real = realOf(request.volume);
     if (!real) return request;

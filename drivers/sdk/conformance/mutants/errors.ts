@@ -1,20 +1,20 @@
 import type {
   CallContext,
   DeleteRequest,
-  Driver,
   HandleRequest,
   Parameters,
   ProvisionRequest,
   SnapshotRequest,
 } from '../../driver.js';
+import type { SynchronousDriver } from '../../synchronous-driver.js';
 import { DriverError } from '../../errors.js';
 import type { Mutant } from './mutant.js';
 
 /** Replaces what some calls throw. */
 function rethrowing(
-  driver: Driver,
+  driver: SynchronousDriver,
   change: (error: unknown, request: { readonly parameters: Parameters }) => unknown,
-): Partial<Driver> {
+): Partial<SynchronousDriver> {
   const changed =
     <R extends { readonly parameters: Parameters }, T>(call: (request: R) => Promise<T>) =>
     async (request: R): Promise<T> => {
@@ -33,13 +33,16 @@ function rethrowing(
 }
 
 /** The credentials of a call, as a careless message shows them. */
-function credentials(driver: Driver, { parameters }: { readonly parameters: Parameters }): string {
+function credentials(
+  driver: SynchronousDriver,
+  { parameters }: { readonly parameters: Parameters },
+): string {
   const { sensitiveParameters } = driver.capabilities();
   return sensitiveParameters.map((key) => parameters[key] ?? '').join(' ');
 }
 
 /** Parameters without those that a driver refuses. */
-function passable(driver: Driver, { parameters }: CallContext): Parameters {
+function passable(driver: SynchronousDriver, { parameters }: CallContext): Parameters {
   const judged = driver.validateParameters(parameters, { level: 'resolved' });
   const refused = new Set(judged.map(({ key }) => key));
   return Object.fromEntries(Object.entries(parameters).filter(([key]) => !refused.has(key)));

@@ -1,11 +1,11 @@
 import type {
-  Driver,
   HandleRequest,
   MountRequest,
   ProvisionRequest,
   SnapshotIdentity,
   SnapshotRequest,
 } from '../../driver.js';
+import type { SynchronousDriver } from '../../synchronous-driver.js';
 import { delegate } from '../delegate.js';
 
 /** A volume that a driver made. */
@@ -68,11 +68,11 @@ export interface Mutant {
    * The methods that it replaces. `driver` is correct, and what its calls did is in `memory`. Called for
    * every instance that a check asks for, with the same memory.
    */
-  readonly change: (driver: Driver, memory: MutantMemory) => Partial<Driver>;
+  readonly change: (driver: SynchronousDriver, memory: MutantMemory) => Partial<SynchronousDriver>;
 }
 
 /** The correct driver, its successful calls recorded. */
-export function remembering(driver: Driver, memory: MutantMemory): Driver {
+export function remembering(driver: SynchronousDriver, memory: MutantMemory): SynchronousDriver {
   const { volumes, deleted, attached, mounted, snapshots } = memory;
   const made = (request: ProvisionRequest, handle: string, snapshot?: SnapshotIdentity): void => {
     const { uid } = request.volume;

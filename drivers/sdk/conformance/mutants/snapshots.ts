@@ -1,12 +1,13 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Driver, SnapshotRequest } from '../../driver.js';
+import type { SnapshotRequest } from '../../driver.js';
+import type { SynchronousDriver } from '../../synchronous-driver.js';
 import { DriverError } from '../../errors.js';
 import { erase, exists, straySnapshot, withContent } from './damage.js';
 import type { Mutant } from './mutant.js';
 
 /** Takes the snapshot again: its point in time is now. */
-async function retake(driver: Driver, request: SnapshotRequest): Promise<void> {
+async function retake(driver: SynchronousDriver, request: SnapshotRequest): Promise<void> {
   if (!(await exists(driver, request))) return;
   const { signal } = new AbortController();
   const call = { ...request, signal };

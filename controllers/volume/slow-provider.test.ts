@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import { effectRecords } from 'kedge';
+import { StorageWorld } from '../testing/storage-world.js';
+
+describe('volumes of a provider that goes on after it has answered', () => {
+  let world: StorageWorld;
+
+  beforeEach(async () => {
+    world = await StorageWorld.start();
+  });
+  afterEach(() => world.stop());
+
+  const count = (call: string): number => world.driver.calls.filter((one) => one === call).length;
+  const records = async () => (await world.store.list(effectRecords)).items;
+
+  it('a pending call counts no attempt, is shown, and is made again after the wait that it names', async () => {
+    world.driver.slow = { provision: 3 };
+    await world.createVolume();
+    expect(count('provision')).to.equal(1);
+    expect(await world.volume()).to.include({ status: 'Provisioning', attempts: 0 });
+    expect((await world.volume())?.lastOperation).to.include({
+      call: 'provision',
+      outcome: 'Pending',
+    });
+    const { resourceVersion } = (await world.volume())!.metadata;
+    await world.clock.advance(10_500);
+    expect(count('provision')).to.equal(3);
+    expect((await world.volume())?.metadata.resourceVersion, 'polls write nothing').to.equal(
+      resourceVersion,
+    );
+    await world.clock.advance(5_000);
+    expect(await world.volume()).to.include({ status: 'Available', attempts: 0 });
+    expect(world.driver.begun).to.have.length(1);
+    expect(await records()).to.deep.equal([]);
+  });
+
+  it('a restart finds the operation by its id and begins no other', async () => {
+    world.driver.slow = { provision: 4 };
+    await world.createVolume();
+    expect((await records()).map(({ effects }) => Object.keys(effects))).to.deep.equal([
+      ['driver provision'],
+    ]);
+    await world.restart();
+    await world.clock.advance(30_000);
+    expect(world.driver.begun).to.have.length(1);
+    expect((await world.volume())?.status).to.equal('Available');
+  });
+
+  it('V9: a volume that is deleted meanwhile is followed to a known outcome, then deleted, and leaves no record', async () => {
+    world.driver.slow = { provision: 2, delete: 2 };
+    await world.createVolume();
+    await world.deleteVolume();
+    expect(count('delete')).to.equal(0);
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.equal(undefined);
+    expect(world.driver.made.size).to.equal(0);
+    expect(world.driver.begun).to.have.length(2);
+    expect(await records()).to.deep.equal([]);
+  });
+});
