@@ -110,6 +110,15 @@ export class KeptIndexes {
     return changes;
   }
 
+  /**
+   * Some writes that indexes were told of did not happen, and their revisions are given again: changes are
+   * known from `revision` on.
+   */
+  reset(revision: number): void {
+    for (const { indexes } of this.#kinds.values())
+      for (const index of indexes.values()) index.floor = revision;
+  }
+
   /** A change became visible; `entry` is absent for a deletion. `changes` may be absent, or lack an index that was learnt meanwhile. */
   publish(
     kind: string,

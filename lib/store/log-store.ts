@@ -306,6 +306,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     this.#publish(changesOf(revived.survived, this.#index));
     this.#assigned = this.revision;
     this.#recent.reset(this.revision);
+    this.#kept.reset(this.revision);
     this.#pipeline.revive();
     this.#health = { state: 'serving' };
     this.#logger.info('store reopened: writes are taken again', { revision: this.revision });
