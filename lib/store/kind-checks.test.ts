@@ -299,6 +299,22 @@ describe('checks of a kind', () => {
     await store.close();
   });
 
+  it('count a change beside status as one, also behind a write of status in the same transaction', async () => {
+    const store = await openStore({ engine: new MemoryEngine() });
+    const key = { namespace: 'here', name: 'a' };
+    const disk = await store.create(disks, { ...key, tags: ['red'] });
+    const changed: Disk = { ...disk, tags: ['red', 'blue'] };
+    const { revision } = await store.list(disks);
+    await store.transact([
+      { op: 'updateStatus', kind: disks, key, status: { node: 'n1' } },
+      { op: 'overwrite', kind: disks, object: changed },
+    ]);
+    const check = { op: 'checkKind', kind: disks, revision } as const;
+    for (const one of [check, { ...check, index: 'tag', value: 'red' } as const])
+      expect(await refusal(store.transact([one]))).to.not.equal(undefined);
+    await store.close();
+  });
+
   it('objects that an index function can not take are found out by lists, and can be mended and deleted', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     const broken = { namespace: 'here', name: 'a', metadata: { finalizers: ['x/one'] } };

@@ -5,12 +5,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import {
+  backupToFile,
   type FileSystem,
   hasCode,
   LevelEngine,
   type LevelEngineOptions,
+  MemoryEngine,
   nodeFileSystem,
   openStore,
+  restoreBackup,
   silentLogger,
 } from 'kedge';
 import { unpackFixture } from '../fixtures/unpack.js';
@@ -64,6 +67,18 @@ describe('what a migration tells, and its copies', () => {
     expect(await told()).to.equal('[null]');
   });
 
+  it('is not told of the store that was restored over the one of the migration', async () => {
+    const fails = engine();
+    fails.confirm = () => Promise.reject(new Error('the disk is full'));
+    await openStore({ engine: fails }).catch(() => undefined);
+    const path = join(directory, 'backup');
+    const other = await openStore({ engine: new MemoryEngine() });
+    await backupToFile(other, path);
+    await other.close();
+    await restoreBackup(path, engine(), { replace: true });
+    expect(await told()).to.equal('[null]');
+  });
+
   it('keeps the copy of before until the new one is whole, and says that it is there when there is no room', async () => {
     await (await openStore({ engine: engine() })).close();
     await rm(join(directory, 'db'), { recursive: true });
@@ -98,7 +113,8 @@ describe('what a migration tells, and its copies', () => {
     ]);
   });
 
-  it('has a whole copy by some name at every call of the file system that replaces one', async () => {
+  it('has a whole copy by some name at every call of the file system that replaces one', async function () {
+    this.timeout(60_000);
     await (await openStore({ engine: engine() })).close();
     for (let failAt = 1, done = false; !done; failAt += 1) {
       await rm(join(directory, 'db'), { recursive: true });

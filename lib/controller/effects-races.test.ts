@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import { hasCode, seededRandom, silentLogger, systemClock } from '../base/index.js';
+import { type ApiObject, defineKind } from '../object/index.js';
+import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
+import type { EffectOperation, EffectStart } from './effect.js';
+import { effectOperations } from './effect-guard.js';
+import { effectRecords, type EffectState } from './effect-records.js';
+import { Effects } from './effects.js';
+import { Journal } from './journal.js';
+import { runTransaction } from './transaction.js';
+
+const disks = defineKind<ApiObject>({
+  kind: 'Disk',
+  plural: 'disks',
+  scope: 'Cluster',
+  statusFields: [],
+});
+
+describe('effects of one object that several controllers ask for', () => {
+  let store: ObjectStore;
+  let disk: ApiObject;
+
+  beforeEach(async () => {
+    store = await openStore({ engine: new MemoryEngine() });
+    disk = await store.create(disks, { name: 'a', metadata: { finalizers: ['kedge/disk'] } });
+  });
+  afterEach(() => store.close());
+
+  const effectsOf = (controller: string, over: ObjectStore = store): Effects =>
+    new Effects({
+      ...{ store: over, controller, clock: systemClock, logger: silentLogger },
+      random: seededRandom(controller.length),
+      journal: new Journal(over, controller),
+    });
+  const operate = (effects: Effects, name: string, operation: EffectOperation<string>) =>
+    effects.operate('a', disks, disk, name, operation);
+  const states = async (): Promise<Readonly<Record<string, EffectState>>> =>
+    (await store.get(effectRecords, { name: disk.metadata.uid }))?.effects ?? {};
+  const starts = (id: string): EffectOperation<string> => ({
+    start: () => Promise.resolve({ type: 'started', operationId: id, pollAfterMs: 1_000 }),
+    poll: () => Promise.resolve({ type: 'pending', pollAfterMs: 1_000 }),
+  });
+
+  it('a late answer does not touch the operation that was begun after the effect had ended', async () => {
+    let answer: (start: EffectStart<string>) => void = () => undefined;
+    const late = operate(effectsOf('late'), 'make', {
+      ...starts(''),
+      start: () => new Promise((resolve) => (answer = resolve)),
+    }).catch((error: unknown) => error);
+    const quick = effectsOf('quick');
+    while (!(await states())['make']) await store.transact([]);
+    await operate(quick, 'make', {
+      ...starts(''),
+      start: () => Promise.resolve({ type: 'done', result: 'vol-1' }),
+    });
+    await quick.ids('a', disks, disk).clear('make');
+    await operate(quick, 'make', starts('second'));
+    answer({ type: 'started', operationId: 'first', pollAfterMs: 1_000 });
+    const refused = await late;
+    expect(hasCode(refused, 'Aborted') && refused.reason).to.equal('EffectTakenOver');
+    expect((await states())['make']).to.include({ phase: 'pending', operationId: 'second' });
+  });
+
+  it('each keeps its own, also where their writes of the record cross', async () => {
+    await operate(effectsOf('first'), 'make', starts('1'));
+    const grow = effectsOf('other');
+    let crossed = false;
+    const crossing: ObjectStore = new Proxy(store, {
+      get: (target, name) => {
+        if (name === 'transact')
+          return async (...args: Parameters<ObjectStore['transact']>) => {
+            if (!crossed) await operate(grow, 'grow', starts('2'));
+            crossed = true;
+            return target.transact(...args);
+          };
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    });
+    await operate(effectsOf('first', crossing), 'check', starts('3'));
+    expect(crossed).to.equal(true);
+    const ids = Object.entries(await states()).map(([name, state]) => [
+      name,
+      state.phase === 'pending' ? state.operationId : state.phase,
+    ]);
+    expect(Object.fromEntries(ids)).to.deep.equal({ make: '1', grow: '2', check: '3' });
+  });
+
+  it('the commit that lets the object go takes outcomes along that no run was given', async () => {
+    await effectsOf('first').call('a', disks, disk, 'make', () => Promise.resolve('vol-1'));
+    await store.deleteByName(disks, { name: 'a' });
+    const before = store.revision;
+    await runTransaction(
+      store,
+      async (transaction) => {
+        const held = await transaction.get(disks, { name: 'a' });
+        if (held)
+          transaction.update(disks, { ...held, metadata: { ...held.metadata, finalizers: [] } });
+      },
+      (_made, attempt) => effectOperations(store, attempt, []),
+      () => undefined,
+    );
+    expect(store.revision, 'one commit').to.equal(before + 1);
+    expect(await store.get(disks, { name: 'a' })).to.equal(undefined);
+    expect(await states()).to.deep.equal({});
+  });
+});
