@@ -2,6 +2,8 @@ import { type FieldViolation, type StatusCode, statusCodes, StatusError } from '
 import { BadRequest, ErrorInfo, ResourceInfo, RetryInfo } from './gen/google/rpc/error_details.js';
 import { Status } from './gen/google/rpc/status.js';
 
+type AboutObject = NonNullable<StatusError['resource']>;
+
 const domain = 'kedge.dev';
 const typeUrl = (name: string): string => `type.googleapis.com/google.rpc.${name}`;
 
@@ -93,6 +95,13 @@ export function encodeStatus(error: StatusError): Uint8Array {
   }).finish();
 }
 
+/** The object that an error is about, from its name as {@link encodeStatus} writes it. */
+function resourceOf({ resourceType: kind, resourceName }: ResourceInfo): AboutObject {
+  const slash = resourceName.indexOf('/');
+  if (slash < 0) return { kind, name: resourceName };
+  return { kind, namespace: resourceName.slice(0, slash), name: resourceName.slice(slash + 1) };
+}
+
 const codeNames = Object.fromEntries(
   Object.entries(statusCodes).map(([name, code]) => [code, name]),
 ) as Readonly<Record<number, StatusCode>>;
@@ -111,9 +120,11 @@ export function decodeStatus(
   let reason = statusCodeName(code) as string;
   let violations: readonly FieldViolation[] = [];
   let retryAfterMs: number | undefined;
+  let resource: AboutObject | undefined;
   for (const { typeUrl: url, value } of bytes ? Status.decode(bytes).details : []) {
     if (url === typeUrl('ErrorInfo')) reason = ErrorInfo.decode(value).reason;
     if (url === typeUrl('BadRequest')) violations = BadRequest.decode(value).fieldViolations;
+    if (url === typeUrl('ResourceInfo')) resource = resourceOf(ResourceInfo.decode(value));
     if (url === typeUrl('RetryInfo')) {
       const delay = RetryInfo.decode(value).retryDelay;
       if (delay) retryAfterMs = Number(delay.seconds) * 1_000 + delay.nanos / 1_000_000;
@@ -124,6 +135,7 @@ export function decodeStatus(
     reason,
     message,
     violations,
+    ...(resource ? { resource } : {}),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
 }

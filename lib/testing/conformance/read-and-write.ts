@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { hasCode } from '../../base/index.js';
+import { hasCode, StatusError } from '../../base/index.js';
 import { parseFieldSelector, parseLabelSelector } from '../../object/index.js';
 import { isEmbedded, modify } from '../../store/index.js';
 import {
@@ -62,6 +62,28 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
       await refused('AlreadyExists', store.transact([creation('c'), creation('a')]));
       assert.equal(await store.get(things, key('c')), undefined);
       assert.equal(store.revision, at);
+    },
+  },
+  {
+    name: 'a refusal names the object that it is about',
+    body: async (store) => {
+      const made = await store.create(things, thing('a'));
+      const current = await store.update(things, { ...made, value: 2 });
+      const gone = { ...current, name: 'b' };
+      const precondition = { exists: false } as const;
+      const refusals = [
+        store.transact([creation('c'), creation('a')]),
+        store.transact([{ op: 'check', kind: things, key: key('a'), precondition }]),
+        store.update(things, made),
+        store.update(things, gone),
+        store.delete(things, gone),
+      ];
+      for (const [at, refusal] of refusals.entries()) {
+        const error: unknown = await refusal.catch((e: unknown) => e);
+        assert.ok(error instanceof StatusError, `refusal ${at}`);
+        const about = { kind: things.kind, ...key(at < 3 ? 'a' : 'b') };
+        assert.deepEqual({ ...error.resource }, about, `refusal ${at}`);
+      }
     },
   },
   {
