@@ -41,6 +41,19 @@ describe('effects of one object that several controllers ask for', () => {
     poll: () => Promise.resolve({ type: 'pending', pollAfterMs: 1_000 }),
   });
 
+  /** Takes the finalizer off, in a transaction of a run that was given no outcome. */
+  const letGo = () =>
+    runTransaction(
+      store,
+      async (transaction) => {
+        const held = await transaction.get(disks, { name: 'a' });
+        if (!held) return;
+        transaction.update(disks, { ...held, metadata: { ...held.metadata, finalizers: [] } });
+      },
+      (_made, attempt) => effectOperations(store, attempt, []),
+      () => undefined,
+    );
+
   it('a late answer does not touch the operation that was begun after the effect had ended', async () => {
     let answer: (start: EffectStart<string>) => void = () => undefined;
     const late = operate(effectsOf('late'), 'make', {
@@ -86,20 +99,31 @@ describe('effects of one object that several controllers ask for', () => {
     expect(Object.fromEntries(ids)).to.deep.equal({ make: '1', grow: '2', check: '3' });
   });
 
+  it('belong to the key that asked last: its restart wakes that one', async () => {
+    const first = effectsOf('disk');
+    await operate(first, 'make', starts('1'));
+    await first.operate('b', disks, disk, 'make', starts('1'));
+    expect(await effectsOf('disk').load()).to.deep.equal(['b']);
+    await effectsOf('other').operate('c', disks, disk, 'make', starts('1'));
+    expect(await effectsOf('disk').load()).to.deep.equal([]);
+    expect(await effectsOf('other').load()).to.deep.equal(['c']);
+  });
+
+  it('hold the finalizer also while nobody knows whether a call has happened', async () => {
+    const lost = effectsOf('first').call('a', disks, disk, 'make', () =>
+      Promise.reject(new Error('no answer')),
+    );
+    expect(String(await lost.catch((error: unknown) => error))).to.contain('no answer');
+    const refused: unknown = await letGo().catch((error: unknown) => error);
+    expect(hasCode(refused, 'FailedPrecondition') && refused.reason).to.equal('EffectPending');
+    expect(await store.get(disks, { name: 'a' })).to.not.equal(undefined);
+  });
+
   it('the commit that lets the object go takes outcomes along that no run was given', async () => {
     await effectsOf('first').call('a', disks, disk, 'make', () => Promise.resolve('vol-1'));
     await store.deleteByName(disks, { name: 'a' });
     const before = store.revision;
-    await runTransaction(
-      store,
-      async (transaction) => {
-        const held = await transaction.get(disks, { name: 'a' });
-        if (held)
-          transaction.update(disks, { ...held, metadata: { ...held.metadata, finalizers: [] } });
-      },
-      (_made, attempt) => effectOperations(store, attempt, []),
-      () => undefined,
-    );
+    await letGo();
     expect(store.revision, 'one commit').to.equal(before + 1);
     expect(await store.get(disks, { name: 'a' })).to.equal(undefined);
     expect(await states()).to.deep.equal({});
