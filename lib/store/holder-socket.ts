@@ -1,4 +1,4 @@
-import { type FileHandle, open, rm } from 'node:fs/promises';
+import { type FileHandle, open, rm, stat } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 
@@ -6,9 +6,23 @@ const socketName = 'holder';
 const askMs = 1_000;
 const textMax = 100;
 
-/** A path that fits a socket's address, however long that of the folder is; while `folder` is open. */
-function shortPath(folder: FileHandle): string {
-  return `/proc/self/fd/${folder.fd}/${socketName}`;
+/** Bytes of a socket's address, without the zero behind it; longer ones are cut without a word. */
+const addressBytesMax = 107;
+
+/**
+ * A path of the socket that fits an address, while `folder` is open. With a `/proc` there is one, however
+ * long the path of the folder is. Undefined where none fits.
+ */
+async function fittingPath(path: string, folder: FileHandle): Promise<string | undefined> {
+  const opened = `/proc/self/fd/${folder.fd}`;
+  try {
+    await stat(opened);
+    return `${opened}/${socketName}`;
+  } catch {
+    // No /proc, as in a bare chroot.
+    const whole = join(path, socketName);
+    return Buffer.byteLength(whole) <= addressBytesMax ? whole : undefined;
+  }
 }
 
 /**
@@ -44,7 +58,8 @@ export async function askHolder(folder: string): Promise<string | undefined> {
   if (process.platform !== 'linux') return undefined;
   const handle = await open(folder, 'r');
   try {
-    return await ask(shortPath(handle));
+    const path = await fittingPath(folder, handle);
+    return path === undefined ? undefined : await ask(path);
   } finally {
     await handle.close();
   }
@@ -63,7 +78,7 @@ const noSockets = new Set(['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EINVAL']
 /**
  * Listens in the folder and gives `text`, at most 100 characters, to each process that connects. Only for
  * the holder of the kernel's lock: what a killed process left is removed. Linux only.
- * @returns undefined where there are no such sockets
+ * @returns undefined where there are no such sockets, or no path of theirs fits an address
  */
 export async function holdSocket(folder: string, text: string): Promise<HolderSocket | undefined> {
   if (process.platform !== 'linux') return undefined;
@@ -75,8 +90,13 @@ export async function holdSocket(folder: string, text: string): Promise<HolderSo
   await rm(join(folder, socketName), { force: true });
   // Open as long as the server: closing it removes the socket by this path.
   const handle = await open(folder, 'r');
+  const path = await fittingPath(folder, handle);
+  if (path === undefined) {
+    await handle.close();
+    return undefined;
+  }
   try {
-    await listen(server, shortPath(handle));
+    await listen(server, path);
   } catch (error) {
     await handle.close();
     if (noSockets.has((error as NodeJS.ErrnoException).code ?? '')) return undefined;

@@ -135,6 +135,19 @@ describe('lock of a data directory', function () {
       this.skip();
     });
 
+    it('holds without /proc, as in a bare chroot, whichever side holds it', async () => {
+      const bare = ['unshare', '--mount', 'sh', '-c', 'umount -l /proc && exec "$@"', 'sh'];
+      const inside = await start(bare, directory);
+      expect(inside.line).to.equal('holds');
+      await refusedBy([], directory);
+      await killOwner(inside.process);
+      expect((await start([], directory)).line).to.equal('holds');
+      await refusedBy(bare, directory);
+      const long = join(folder, 'd'.repeat(120), 'data');
+      await mkdir(long, { recursive: true });
+      expect((await start(bare, long)).line).to.equal('holds');
+    });
+
     it('refuses a process in a pid and network namespace of its own, whichever side holds it', async () => {
       const inside = await start(container, directory);
       expect(inside.line).to.equal('holds');
