@@ -92,7 +92,11 @@ async function writer(
     } catch (error) {
       if (hasCode(error, 'Unavailable')) {
         // Its write failed, and whether it happened the watchers tell.
-        await eventually('the store to be reopened', () => store.health().state === 'serving');
+        await eventually(
+          'the store to be reopened',
+          () => store.health().state === 'serving',
+          60_000,
+        );
         continue;
       }
       // Lost a race: nothing was written.

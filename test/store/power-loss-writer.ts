@@ -17,7 +17,7 @@ async function unlessRefused(write: Promise<unknown>): Promise<boolean> {
     return true;
   } catch (error) {
     if (!hasCode(error, 'Unavailable')) throw error;
-    await eventually('the store to be reopened', () => store.health().state === 'serving');
+    await eventually('the store to be reopened', () => store.health().state === 'serving', 60_000);
     return false;
   }
 }
