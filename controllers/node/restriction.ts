@@ -1,7 +1,7 @@
 import { type ApiObject, keyString, type Lister, type Manager } from 'kedge';
 import type { Identity, ObjectAccess, ObjectFilter } from 'kedge/server';
 import { type Instance, instances, type Volume, volumes } from '../kinds/index.js';
-import { parseReference } from '../secret/index.js';
+import { referencedSecrets } from '../secret/index.js';
 import { mountedVolumes, type UsedData, usedData } from '../service/index.js';
 
 /** Whether an instance takes variables or files from a secret or configmap. */
@@ -13,12 +13,7 @@ function uses({ namespace, template }: Instance, kind: UsedData['kind'], key: st
 
 /** Secrets that the parameters of a volume refer to. */
 function referred({ namespace, driverParameters, parameters }: Volume): readonly string[] {
-  return Object.values({ ...parameters, ...driverParameters }).flatMap((value) => {
-    const parsed = parseReference(value, namespace);
-    return parsed.type === 'reference'
-      ? [`${parsed.reference.namespace}/${parsed.reference.name}`]
-      : [];
-  });
+  return referencedSecrets({ ...parameters, ...driverParameters }, namespace);
 }
 
 /** What an agent's token may touch: its node, what is bound to it, and what that needs. */

@@ -3,7 +3,7 @@ import type { AdmissionContext } from 'kedge/server';
 import { type Driver, DriverError, type Parameters } from '@kedge/driver-sdk';
 import type { Secret } from '../kinds/index.js';
 import { openSecret } from './admission.js';
-import { parseReference, referenceRule } from './reference.js';
+import { parameterReference, parseReference, referenceRule } from './reference.js';
 import { confidentialDriver, openHandle } from './confidential-driver.js';
 import { Redaction } from './redaction.js';
 import { isSealed, literalPlace, mask, type Sealer } from './sealer.js';
@@ -141,11 +141,11 @@ export async function referenceViolations(
   const violations: FieldViolation[] = [];
   for (const [key, value] of Object.entries(parameters ?? {})) {
     const field = `parameters.${key}`;
-    const parsed = parseReference(value, namespace ?? '');
+    const parsed = parameterReference(key, value, namespace ?? '');
     if (parsed.type === 'malformed')
       violations.push({
         field,
-        description: `${JSON.stringify(value)} is malformed: ${referenceRule}`,
+        description: `${JSON.stringify(value)} is malformed: ${parsed.rule}`,
       });
     if (parsed.type !== 'reference') continue;
     const target = parsed.reference.namespace;

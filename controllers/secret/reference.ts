@@ -14,20 +14,42 @@ const form = new RegExp(`^secret:(${label})(?:\\.(${label})\\.svc)?/([-._a-zA-Z0
 export const referenceRule =
   'a secret reference has the form secret:<name>/<key> or secret:<name>.<namespace>.svc/<key>';
 
+const legacyForm = new RegExp(`^(${label})/(${label})$`);
+const legacyKey = 'apiTokenSecretRef';
+
+/** How the legacy parameter must look, for error messages. */
+const legacyReferenceRule =
+  'apiTokenSecretRef has the form <namespace>/<secret-name>; better: apiToken: secret:<name>.<namespace>.svc/<key>';
+
+/** What a value of a parameter says about a secret. */
+export type ParsedReference =
+  | { readonly type: 'literal' }
+  | { readonly type: 'malformed'; readonly rule: string }
+  | { readonly type: 'reference'; readonly reference: SecretReference };
+
+/**
+ * Reads a parameter as a reference: any value that begins with `secret:`, and the legacy parameter
+ * `apiTokenSecretRef`, whose key is `token`.
+ */
+export function parameterReference(
+  key: string,
+  value: string,
+  consumerNamespace: string,
+): ParsedReference {
+  if (key !== legacyKey) return parseReference(value, consumerNamespace);
+  const [, namespace = '', name = ''] = legacyForm.exec(value) ?? [];
+  if (name === '') return { type: 'malformed', rule: legacyReferenceRule };
+  return { type: 'reference', reference: { namespace, name, key: 'token' } };
+}
+
 /**
  * Reads a parameter value as a reference; the short form means the consuming volume's namespace.
  * `literal` for a value without the prefix, `malformed` for one that has it and is none.
  */
-export function parseReference(
-  value: string,
-  consumerNamespace: string,
-):
-  | { readonly type: 'literal' }
-  | { readonly type: 'malformed' }
-  | { readonly type: 'reference'; readonly reference: SecretReference } {
+export function parseReference(value: string, consumerNamespace: string): ParsedReference {
   if (!isSecretReference(value)) return { type: 'literal' };
   const match = form.exec(value);
-  if (!match) return { type: 'malformed' };
+  if (!match) return { type: 'malformed', rule: referenceRule };
   const [, name = '', namespace = consumerNamespace, key = ''] = match;
   return { type: 'reference', reference: { namespace, name, key } };
 }
@@ -37,8 +59,8 @@ export function referencedSecrets(
   parameters: Readonly<Record<string, string>> | undefined,
   namespace: string,
 ): readonly string[] {
-  return Object.values(parameters ?? {}).flatMap((value) => {
-    const parsed = parseReference(value, namespace);
+  return Object.entries(parameters ?? {}).flatMap(([key, value]) => {
+    const parsed = parameterReference(key, value, namespace);
     return parsed.type === 'reference'
       ? [`${parsed.reference.namespace}/${parsed.reference.name}`]
       : [];

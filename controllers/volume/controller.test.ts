@@ -65,8 +65,9 @@ describe('volume controller', () => {
     await store.close();
   });
 
-  async function create(): Promise<void> {
+  async function create(fields: Partial<Volume> = {}): Promise<void> {
     await store.create(volumes, {
+      ...fields,
       ...key,
       storageClassName: 'c',
       size: '1Gi',
@@ -102,6 +103,19 @@ describe('volume controller', () => {
     driver.fails = undefined;
     const cls = await store.get(storageClasses, { name: 'c' });
     await store.update(storageClasses, { ...cls!, labels: { touched: 'yes' } });
+    await settle();
+    expect(driver.calls.length).to.equal(before + 1);
+    expect((await volume())?.status).to.equal('Available');
+  });
+
+  it('tries at once when the secret that apiTokenSecretRef names changes', async () => {
+    driver.fails = 'CredentialsRejected';
+    await create({ parameters: { apiTokenSecretRef: 'default/legacy' } });
+    await clock.advance(20_000);
+    expect((await volume())?.status).to.equal('Failed');
+    const before = driver.calls.length;
+    driver.fails = undefined;
+    await store.create(secrets, { namespace: 'default', name: 'legacy', data: {}, version: 1 });
     await settle();
     expect(driver.calls.length).to.equal(before + 1);
     expect((await volume())?.status).to.equal('Available');
