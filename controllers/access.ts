@@ -1,4 +1,4 @@
-import { failedPrecondition, type FieldViolation, invalid, modify, notFound } from 'kedge';
+import { failedPrecondition, type FieldViolation, invalid } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import {
   type AdmissionContext,
@@ -114,27 +114,10 @@ async function changePolicies(
   const name = textOf(request, 'name');
   const policy = textOf(request, 'policy');
   if (policy === '') throw invalid([{ field: 'policy', description: 'is required' }]);
-  const user = await parts.store.get(users, { name });
-  if (!user) throw notFound({ kind: 'User', name });
-  const before = user.policies ?? [];
-  const next = change(before, policy);
-  if (next === before) return parts.resources.show(served, user);
-  const [write] = await parts.admission.prepare(context.identity, [
-    {
-      served,
-      namespace: undefined,
-      name,
-      object: { ...parts.resources.show(served, user), policies: next, metadata: {} },
-      mode: 'update',
-    },
-  ]);
-  if (!write) throw new TypeError('admission lost a write');
-  // Of others' changes made meanwhile none is lost: only this policy comes or goes.
-  const stored = await modify(parts.store, users, { name }, (current) => ({
-    ...current,
-    policies: change(current.policies ?? [], policy),
-  }));
-  return parts.resources.show(served, stored ?? user);
+  return parts.resources.change<User>(served, context, { name }, ({ policies: held = [] }) => {
+    const next = change(held, policy);
+    return next === held ? undefined : { policies: next };
+  });
 }
 
 /** `AdminService.AttachPolicy` and `DetachPolicy`. */

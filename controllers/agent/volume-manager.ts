@@ -1,4 +1,4 @@
-import { type Clock, type Logger, type Manager, type ObjectStore } from 'kedge';
+import type { Clock, Logger, Manager, ObjectStore, SharedInformer } from 'kedge';
 import {
   DriverError,
   type DriverRegistry,
@@ -162,7 +162,7 @@ export class VolumeManager {
    * it is done one after the other, so that this look is not overtaken.
    */
   #sharedStorage(volume: Volume, claim: string, label: string): MountOutcome | undefined {
-    const { lister } = this.#options.manager.informer(volumes);
+    const { lister }: SharedInformer<Volume> = this.#options.manager.informer(volumes);
     for (const twin of volume.handle ? lister.byIndex('storage', this.#storageOf(volume)) : []) {
       if (twin.metadata.uid === volume.metadata.uid) continue;
       const writes = [twin, volume].some((v) => v.accessMode === 'ReadWriteOnce');
@@ -265,13 +265,14 @@ export class VolumeManager {
 
   /** Volumes on the storage of a volume, itself included: who waits for one waits for all of them. */
   onStorageOf(volume: Volume): readonly Volume[] {
-    const { lister } = this.#options.manager.informer(volumes);
+    const { lister }: SharedInformer<Volume> = this.#options.manager.informer(volumes);
     return lister.byIndex('storage', this.#storageOf(volume));
   }
 
   /** Volumes that a claim holds. */
   held(claim: string): readonly Volume[] {
-    return this.#options.manager.informer(volumes).lister.byIndex('claim', claim);
+    const { lister }: SharedInformer<Volume> = this.#options.manager.informer(volumes);
+    return lister.byIndex('claim', claim);
   }
 
   /** Whether a claim holds a volume on this node. */

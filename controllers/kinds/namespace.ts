@@ -1,4 +1,4 @@
-import { type ApiObject, type Condition, defineKind } from 'kedge';
+import { type ApiObject, type Condition, kindOf } from 'kedge';
 
 /** A room for objects; names are unique within one. */
 export interface Namespace extends ApiObject {
@@ -8,11 +8,12 @@ export interface Namespace extends ApiObject {
   readonly conditions?: readonly Condition[];
 }
 
-export const namespaces = defineKind<Namespace>({
+export const namespaces = kindOf<Namespace>()({
   kind: 'Namespace',
   plural: 'namespaces',
   shortNames: ['ns', 'namespace'],
   scope: 'Cluster',
+  rarelyWritten: true,
   statusFields: ['status', 'conditions'],
   initialStatus: { status: 'Active' },
   columns: [

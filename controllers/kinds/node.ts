@@ -1,4 +1,4 @@
-import { type ApiObject, type Condition, defineKind } from 'kedge';
+import { type ApiObject, type Condition, kindOf } from 'kedge';
 
 /** A machine that runs instances. */
 export interface Node extends ApiObject {
@@ -13,7 +13,7 @@ export interface Node extends ApiObject {
   readonly conditions?: readonly Condition[];
 }
 
-export const nodes = defineKind<Node>({
+export const nodes = kindOf<Node>()({
   kind: 'Node',
   plural: 'nodes',
   shortNames: ['node'],

@@ -1,5 +1,5 @@
-import { type ApiObject, type Condition, defineKind } from 'kedge';
-import type { AccessMode, ReclaimPolicy } from './volume.js';
+import { type ApiObject, type Condition, keyString, kindOf } from 'kedge';
+import { type AccessMode, type ReclaimPolicy, referredKey } from './volume.js';
 
 /** How workloads run. */
 export type RuntimeName = 'container' | 'process';
@@ -119,7 +119,12 @@ export function templateVolumeName(mount: string, service: string, ordinal: numb
   return `${mount}-${service}-${ordinal}`;
 }
 
-export const services = defineKind<Service>({
+/** What precedes the ordinal in the names of the volumes of a claimTemplate, with the namespace. */
+export function templateStem(namespace: string, mount: string, service: string): string {
+  return `${namespace}/${mount}-${service}`;
+}
+
+export const services = kindOf<Service>()({
   kind: 'Service',
   plural: 'services',
   shortNames: ['svc', 'service'],
@@ -132,6 +137,24 @@ export const services = defineKind<Service>({
     'conditions',
   ],
   initialStatus: { status: 'Pending', readyInstances: 0, currentInstances: 0 },
+  indexes: {
+    /** `<namespace>/<volume>` of each claim. */
+    claimedVolume: ({ namespace, volumes = [] }) =>
+      volumes.flatMap(({ claim }) => {
+        const key = claim && referredKey(claim.name, namespace);
+        return key ? [keyString(key)] : [];
+      }),
+    /** Class of each claimTemplate. */
+    storageClass: ({ volumes = [] }) =>
+      volumes.flatMap(({ claimTemplate }) =>
+        claimTemplate?.storageClassName ? [claimTemplate.storageClassName] : [],
+      ),
+    /** See {@link templateStem}. */
+    templateStem: ({ namespace, name, volumes = [] }) =>
+      volumes.flatMap((mount) =>
+        mount.claimTemplate ? [templateStem(namespace, mount.name, name)] : [],
+      ),
+  },
   columns: [
     { header: 'NAME', value: (o) => o.name },
     { header: 'RUNTIME', value: (o) => o.runtime },

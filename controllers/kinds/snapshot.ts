@@ -1,4 +1,5 @@
-import { type ApiObject, type Condition, defineKind } from 'kedge';
+import { type ApiObject, type Condition, isDeleting, kindOf, type StatusUpdate } from 'kedge';
+import { referencedSecrets } from '../secret/reference.js';
 import type { DriverOperation } from './volume.js';
 
 /** Status values of a snapshot (specification section 3). */
@@ -33,7 +34,7 @@ export interface Snapshot extends ApiObject {
   readonly failedWith?: string;
 }
 
-export const snapshots = defineKind<Snapshot>({
+export const snapshots = kindOf<Snapshot>()({
   kind: 'Snapshot',
   plural: 'snapshots',
   shortNames: ['snap', 'snapshot'],
@@ -57,6 +58,14 @@ export const snapshots = defineKind<Snapshot>({
     'failedWith',
   ],
   initialStatus: { status: 'Pending', attempts: 0 },
+  indexes: {
+    /** Secrets that its parameters refer to while it is being deleted, `<namespace>/<name>`. */
+    neededSecret: (snapshot) =>
+      isDeleting(snapshot) ? referencedSecrets(snapshot.driverParameters, snapshot.namespace) : [],
+    storageClass: ({ storageClassName }) => (storageClassName ? [storageClassName] : []),
+    /** `<namespace>/<volume>` */
+    sourceVolume: ({ namespace, source }) => [`${namespace}/${source.volume}`],
+  },
   columns: [
     { header: 'NAME', value: (o) => o.name },
     { header: 'VOLUME', value: (o) => o.source.volume },
@@ -68,3 +77,6 @@ export const snapshots = defineKind<Snapshot>({
     { header: 'REASON', value: (o) => o.reason, wide: true },
   ],
 });
+
+/** A change of some status fields of a snapshot. */
+export type SnapshotStatus = StatusUpdate<Snapshot, (typeof snapshots)['statusFields'][number]>;

@@ -1,4 +1,4 @@
-import { type ApiObject, defineKind } from 'kedge';
+import { type ApiObject, kindOf } from 'kedge';
 import type { ReclaimPolicy } from './volume.js';
 
 /** One expression over a node label. */
@@ -23,12 +23,14 @@ export interface StorageClass extends ApiObject {
   readonly allowedTopologies?: readonly TopologySelector[];
 }
 
-export const storageClasses = defineKind<StorageClass>({
+export const storageClasses = kindOf<StorageClass>()({
   kind: 'StorageClass',
   plural: 'storageclasses',
   shortNames: ['sc', 'storageclass'],
   scope: 'Cluster',
+  rarelyWritten: true,
   statusFields: [],
+  immutableFields: ['driver'],
   columns: [
     { header: 'NAME', value: (o) => o.name },
     { header: 'DRIVER', value: (o) => o.driver },

@@ -1,5 +1,13 @@
-import { type ApiObject, type Condition, defineKind } from 'kedge';
+import {
+  type ApiObject,
+  type Condition,
+  isDeleting,
+  keyString,
+  kindOf,
+  type StatusUpdate,
+} from 'kedge';
 import type { AccessMode } from '@kedge/driver-sdk';
+import { referencedSecrets } from '../secret/reference.js';
 
 export type { AccessMode };
 
@@ -102,7 +110,22 @@ export function sourceSnapshot(
   return volume.source && referredKey(volume.source.snapshot, volume.namespace);
 }
 
-export const volumes = defineKind<Volume>({
+/**
+ * What precedes the ordinal in a name like those of replicas' volumes (`data-db-0`), with the namespace:
+ * `<namespace>/data-db`. Undefined for other names.
+ */
+export function replicaName({
+  namespace,
+  name,
+}: Pick<Volume, 'namespace' | 'name'>):
+  | { readonly stem: string; readonly ordinal: number }
+  | undefined {
+  const match = /^(.+)-(0|[1-9]\d{0,8})$/.exec(name);
+  if (!match) return undefined;
+  return { stem: `${namespace}/${match[1]}`, ordinal: Number(match[2]) };
+}
+
+export const volumes = kindOf<Volume>()({
   kind: 'Volume',
   plural: 'volumes',
   shortNames: ['vol', 'volume'],
@@ -131,6 +154,24 @@ export const volumes = defineKind<Volume>({
     'missingSince',
   ],
   initialStatus: { status: 'Pending', attempts: 0 },
+  indexes: {
+    storageClass: (volume) => [volume.storageClassName],
+    /** `<namespace>/<snapshot>` */
+    sourceSnapshot: (volume) => {
+      const key = sourceSnapshot(volume);
+      return key ? [keyString(key)] : [];
+    },
+    /** Secrets that its parameters refer to while it is being deleted, `<namespace>/<name>`. */
+    neededSecret: (volume) =>
+      isDeleting(volume)
+        ? referencedSecrets({ ...volume.driverParameters, ...volume.parameters }, volume.namespace)
+        : [],
+    /** See {@link replicaName}. */
+    replicaStem: (volume) => {
+      const replica = replicaName(volume);
+      return replica ? [replica.stem] : [];
+    },
+  },
   columns: [
     { header: 'NAME', value: (o) => o.name },
     { header: 'CLASS', value: (o) => o.storageClassName },
@@ -142,3 +183,6 @@ export const volumes = defineKind<Volume>({
     { header: 'REASON', value: (o) => o.reason, wide: true },
   ],
 });
+
+/** A change of some status fields of a volume. */
+export type VolumeStatus = StatusUpdate<Volume, (typeof volumes)['statusFields'][number]>;

@@ -1,4 +1,4 @@
-import { failedPrecondition } from 'kedge';
+import { type ApiObject, failedPrecondition } from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
 import {
   configmaps,
@@ -21,9 +21,8 @@ async function contentOf(
 ): Promise<readonly { readonly kind: string; readonly name: string }[]> {
   const found: { kind: string; name: string }[] = [];
   for (const kind of [services, instances, volumes, snapshots, secrets, configmaps] as const) {
-    const all = await context.lookupAll<Namespace>(kind as never);
-    for (const object of all)
-      if (object.namespace === namespace) found.push({ kind: kind.kind, name: object.name });
+    const inside = await context.lookupBy<ApiObject, string, string>(kind, 'namespace', namespace);
+    for (const { name } of inside) found.push({ kind: kind.kind, name });
   }
   return found;
 }

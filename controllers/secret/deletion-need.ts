@@ -8,23 +8,25 @@ export async function neededByDeletions(
   context: AdmissionContext,
   secret: Pick<Secret, 'namespace' | 'name'>,
 ): Promise<boolean> {
-  const classes = new Map((await context.lookupAll(storageClasses)).map((c) => [c.name, c]));
-  const refers = (
-    namespace: string,
-    className: string | undefined,
-    parameters: Readonly<Record<string, string>>,
-  ): boolean =>
-    referencedSecrets(
-      { ...classes.get(className ?? '')?.parameters, ...parameters },
-      namespace,
-    ).includes(keyString(secret));
-  const ofVolume = (await context.lookupAll(volumes))
-    .filter(isDeleting)
-    .some((v) =>
-      refers(v.namespace, v.storageClassName, { ...v.driverParameters, ...v.parameters }),
-    );
-  if (ofVolume) return true;
-  return (await context.lookupAll(snapshots))
-    .filter(isDeleting)
-    .some((s) => refers(s.namespace, s.storageClassName, { ...s.driverParameters }));
+  const key = keyString(secret);
+  if ((await context.lookupBy(volumes, 'neededSecret', key)).length > 0) return true;
+  if ((await context.lookupBy(snapshots, 'neededSecret', key)).length > 0) return true;
+  const status = ['driverParameters'] as const;
+  for (const { name, parameters } of await context.lookupAll(storageClasses)) {
+    // A short reference means a secret of the namespace that the volume is in.
+    if (!referencedSecrets(parameters, secret.namespace).includes(key)) continue;
+    const refers = (namespace: string, own: Readonly<Record<string, string>>): boolean =>
+      referencedSecrets({ ...parameters, ...own }, namespace).includes(key);
+    const ofClass = await context.lookupBy(volumes, 'storageClass', name, { status });
+    if (
+      ofClass
+        .filter(isDeleting)
+        .some((v) => refers(v.namespace, { ...v.driverParameters, ...v.parameters }))
+    )
+      return true;
+    const copies = await context.lookupBy(snapshots, 'storageClass', name, { status });
+    if (copies.filter(isDeleting).some((s) => refers(s.namespace, { ...s.driverParameters })))
+      return true;
+  }
+  return false;
 }

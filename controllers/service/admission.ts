@@ -3,8 +3,10 @@ import type { AdmissionContext, AdmissionRules } from 'kedge/server';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import {
   type ClaimTemplate,
+  replicaName,
   type Service,
   services,
+  templateStem,
   templateVolumeName,
   type Volume,
   type VolumeMount,
@@ -18,8 +20,14 @@ import {
   storedParameters,
   maskParameters,
 } from '../secret/index.js';
-import { classNamed } from '../storage-class/index.js';
-import { classNameOf, shapeViolations } from '../volume/index.js';
+import {
+  classBasis,
+  classNamed,
+  processDriver,
+  processViolations,
+  shapeViolations,
+} from '../storage-class/index.js';
+import { classNameOf } from '../volume/index.js';
 import { claimedVolume } from './claim.js';
 import { mountViolations } from './mount-rules.js';
 
@@ -27,8 +35,6 @@ import { mountViolations } from './mount-rules.js';
 export const serviceFinalizer = 'svc.io/service';
 /** Names become DNS labels and directory names. */
 const nameMax = 63;
-/** What process-runtime services may mount (rule 7). */
-const processDriver = 'local-host';
 
 /** What the rules of services look at. */
 export interface ServiceRuleOptions {
@@ -166,7 +172,7 @@ class ServiceRules {
     const driver = await this.#options.drivers.get(storageClass.driver);
     if (!driver) return [];
     const found = [
-      ...shapeViolations({ ...template, storageClassName }, storageClass, driver),
+      ...shapeViolations(template, classBasis(storageClass, driver)),
       ...(await referenceViolations(context, template.parameters, service.namespace)),
     ];
     const violations = found.map((v) => ({ ...v, field: `${field}.${v.field}` }));
@@ -216,7 +222,7 @@ class ServiceRules {
           description: `names a volume in namespace ${key.namespace}, which you may not read`,
         },
       ];
-    const volume = await context.lookup(volumes, key);
+    const volume = await context.lookup(volumes, key, { status: ['driver'] });
     // A volume that does not exist yet is fine: the instance waits for it.
     if (!volume) return [];
     const violations: FieldViolation[] = [];
@@ -235,12 +241,14 @@ class ServiceRules {
   /** `<volume>-<service>-<ordinal>` that somebody else has is never adopted. */
   async #demandFreeNames(context: AdmissionContext, service: Service): Promise<void> {
     const owner = `${service.namespace}/${service.name}`;
+    const status = ['ownerService'] as const;
     for (const mount of service.volumes ?? []) {
       if (!mount.claimTemplate) continue;
-      for (let ordinal = 0; ordinal < (service.scale ?? 1); ordinal += 1) {
-        const name = templateVolumeName(mount.name, service.name, ordinal);
-        const taken = await context.lookup(volumes, { namespace: service.namespace, name });
-        if (!taken) continue;
+      const stem = templateStem(service.namespace, mount.name, service.name);
+      for (const taken of await context.lookupBy(volumes, 'replicaStem', stem, { status })) {
+        const { name } = taken;
+        const { ordinal = 0 } = replicaName(taken) ?? {};
+        if (ordinal >= (service.scale ?? 1)) continue;
         if (taken.ownerService === owner) {
           demandFitting(owner, mount.claimTemplate, taken);
           continue;
@@ -260,7 +268,11 @@ class ServiceRules {
  * V26: a volume of an earlier life, or of an earlier template, is taken again only if it is what is asked
  * for: the same class and mode, and no smaller.
  */
-function demandFitting(owner: string, template: ClaimTemplate, volume: Volume): void {
+function demandFitting(
+  owner: string,
+  template: ClaimTemplate,
+  volume: Pick<Volume, 'name' | 'namespace' | 'storageClassName' | 'accessMode' | 'size'>,
+): void {
   const { name, namespace, storageClassName, accessMode, size } = volume;
   const smaller = (parseQuantity(size) ?? 0n) < (parseQuantity(template.size) ?? 0n);
   const differs =
@@ -278,17 +290,6 @@ function demandFitting(owner: string, template: ClaimTemplate, volume: Volume): 
     `volume "${namespace}/${name}" of service "${owner}" is there already and ${differs}, which is not what claimTemplate asks for; ${way}, or keep the template`,
     { kind: 'Volume', namespace, name },
   );
-}
-
-/** Rule 7. */
-function processViolations(service: Service, driver: string, field: string): FieldViolation[] {
-  if (service.runtime !== 'process' || driver === processDriver) return [];
-  return [
-    {
-      field,
-      description: `driver ${driver} can't be used by runtime process, which may use only ${processDriver}; use a class of that driver or runtime container`,
-    },
-  ];
 }
 
 /** Rules of services. */

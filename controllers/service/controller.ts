@@ -3,6 +3,7 @@ import {
   type Controller,
   done,
   hasCode,
+  type Lister,
   type Logger,
   type Manager,
   modify,
@@ -56,7 +57,7 @@ class ServiceReconciler {
     if (!service) return done();
     const owner = `${service.namespace}/${service.name}`;
     const all = manager.informer(instances).lister.byIndex('service', owner);
-    const volumeLister = manager.informer(volumes).lister;
+    const volumeLister: Lister<Volume> = manager.informer(volumes).lister;
     const plan = planService({
       service,
       nowMs: this.#options.clock.now(),

@@ -1,11 +1,15 @@
-import { invalid, notFound, timestamp } from 'kedge';
+import { invalid, notFound, type ObjectKey, timestamp } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field } from '../describe.js';
 import { instances, type Service, services, volumes } from '../kinds/index.js';
 
+function keyOf(request: JsonObject): ObjectKey {
+  return { namespace: String(request.namespace), name: String(request.name) };
+}
+
 async function required(parts: ApiParts, request: JsonObject): Promise<Service> {
-  const key = { namespace: String(request.namespace), name: String(request.name) };
+  const key = keyOf(request);
   const service = await parts.store.get(services, key);
   if (!service) throw notFound({ kind: 'Service', ...key });
   return service;
@@ -21,8 +25,7 @@ async function scale(
     throw invalid([{ field: 'scale', description: 'must be a whole number' }]);
   const served = parts.served.get('Service');
   if (!served) throw new TypeError('services are not served');
-  const service = await required(parts, request);
-  return parts.resources.change(served, context, service, { scale: wanted });
+  return parts.resources.change(served, context, keyOf(request), () => ({ scale: wanted }));
 }
 
 /** As if the template had changed: instances are replaced in the order of any update. */
@@ -33,9 +36,8 @@ async function restart(
 ): Promise<JsonObject> {
   const served = parts.served.get('Service');
   if (!served) throw new TypeError('services are not served');
-  const service = await required(parts, request);
   const restartedAt = timestamp(parts.clock);
-  return parts.resources.change(served, context, service, { restartedAt });
+  return parts.resources.change(served, context, keyOf(request), () => ({ restartedAt }));
 }
 
 async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {

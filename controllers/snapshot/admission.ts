@@ -1,4 +1,4 @@
-import { notFound } from 'kedge';
+import { failedPrecondition, isDeleting, notFound } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import { type Snapshot, volumes } from '../kinds/index.js';
@@ -21,8 +21,14 @@ export function snapshotRules(options: SnapshotRuleOptions): AdmissionRules<Snap
       // A snapshot outlives its source and its class; only a new one needs them.
       if (before) return [];
       const key = { namespace: snapshot.namespace, name: snapshot.source.volume };
-      const volume = await context.lookup(volumes, key);
+      const volume = await context.lookup(volumes, key, { status: ['driver'] });
       if (!volume) throw notFound({ kind: 'Volume', ...key });
+      if (isDeleting(volume))
+        throw failedPrecondition(
+          'SourceDeleting',
+          `volume "${key.namespace}/${key.name}" is being deleted: no snapshot of it can begin`,
+          { kind: 'Volume', ...key },
+        );
       const storageClass = await classNamed(context, volume.storageClassName);
       const name = volume.driver || storageClass?.driver;
       const driver = name === undefined ? undefined : await options.drivers.get(name);
@@ -32,6 +38,19 @@ export function snapshotRules(options: SnapshotRuleOptions): AdmissionRules<Snap
           ? `volume "${key.name}" has no class that exists, so no driver; create the class first`
           : `volume "${key.name}" is of driver ${name}, which has no snapshots; copy its data another way`;
       return [{ field: 'source.volume', description }];
+    },
+    async validateDelete(context, snapshot) {
+      const key = `${snapshot.namespace}/${snapshot.name}`;
+      const status = ['status'] as const;
+      const made = await context.lookupBy(volumes, 'sourceSnapshot', key, { status });
+      // Once the copy has begun the deletion waits for its end.
+      const waiting = made.find((v) => (v.status ?? 'Pending') === 'Pending' && !isDeleting(v));
+      if (!waiting) return;
+      throw failedPrecondition(
+        'InUse',
+        `snapshot "${key}" is the source of volume "${waiting.namespace}/${waiting.name}", which is not made yet; wait until it is, or delete that volume first`,
+        { kind: 'Snapshot', namespace: snapshot.namespace, name: snapshot.name },
+      );
     },
     present(snapshot) {
       const driverParameters = maskParameters(snapshot.driverParameters);

@@ -8,7 +8,6 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
   const { manager } = options;
   const reconciler = new SnapshotReconciler(options);
   const informer = manager.informer(snapshots);
-  informer.addIndex('source', (snapshot) => [`${snapshot.namespace}/${snapshot.source.volume}`]);
   const { lister } = informer;
   const failed = () => lister.list().filter((snapshot) => snapshot.status === 'Failed');
   // The caches that a run looks at must have synced before it.
@@ -26,7 +25,7 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
     .for(informer)
     .watches(
       manager.informer(volumes),
-      (volume) => lister.byIndex('source', keyString(volume)).map(keyOfSnapshot),
+      (volume) => lister.byIndex('sourceVolume', keyString(volume)).map(keyOfSnapshot),
       (before, volume) =>
         before.status !== volume.status ||
         before.handle !== volume.handle ||

@@ -5,7 +5,6 @@ import {
   type Result,
   setCondition,
   timestamp,
-  type StatusUpdate,
 } from 'kedge';
 import type {
   Driver,
@@ -17,6 +16,7 @@ import type {
 import {
   type DriverOperation,
   type Snapshot,
+  type SnapshotStatus,
   snapshots,
   storageClasses,
   type Volume,
@@ -55,7 +55,7 @@ export class SnapshotEffects {
   }
 
   /** Status fields, unless the snapshot changed meanwhile. @throws StatusError Aborted then: look again. */
-  async write(snapshot: Snapshot, status: StatusUpdate<Snapshot>): Promise<void> {
+  async write(snapshot: Snapshot, status: SnapshotStatus): Promise<void> {
     const { resourceVersion, uid } = snapshot.metadata;
     const guard = { resourceVersion, uid };
     await this.options.store.updateStatus(snapshots, keyOfSnapshot(snapshot), status, guard);
@@ -76,7 +76,7 @@ export class SnapshotEffects {
   async settle(
     snapshot: Snapshot,
     source: Volume | undefined,
-    status: StatusUpdate<Snapshot>,
+    status: SnapshotStatus,
   ): Promise<void> {
     const { uid } = snapshot.metadata;
     if (!source?.snapshotsInFlight?.includes(uid)) return this.write(snapshot, status);

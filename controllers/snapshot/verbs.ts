@@ -4,10 +4,11 @@ import {
   invalid,
   modifyStatus,
   notFound,
+  type ObjectKey,
   parseQuantity,
 } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
-import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
+import type { AdmissionContext, ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field, operationFields } from '../describe.js';
 import {
   type Snapshot,
@@ -38,25 +39,46 @@ async function restore(
   context: CallContext,
   request: JsonObject,
 ): Promise<JsonObject> {
-  const snapshot = await required(parts, request);
-  const { namespace, name } = snapshot;
   const served = parts.served.get('Volume');
   if (!served) throw new TypeError('volumes are not served');
   const target = isJsonObject(request.volume) ? request.volume : {};
+  const key = { namespace: String(request.namespace), name: String(request.name) };
+  const into = textOf(target, 'namespace') || key.namespace;
+  const compose = async (admission: AdmissionContext): Promise<JsonObject> => {
+    const volume = await restored(admission, key, target, into);
+    // The path speaks for the snapshot's namespace only.
+    const access = { resource: 'volumes', verb: 'create', namespace: into };
+    await parts.authorizer.demand(context.identity, access);
+    return volume;
+  };
+  const dryRun = request.dryRun === true;
+  return parts.resources.createFrom(served, context, { namespace: into, dryRun, compose });
+}
+
+/** The volume that a restore makes. */
+async function restored(
+  admission: AdmissionContext,
+  key: Required<ObjectKey>,
+  target: JsonObject,
+  into: string,
+): Promise<JsonObject> {
+  const { namespace, name } = key;
+  const status = ['status', 'storageClassName', 'restoreSize'] as const;
+  const snapshot = await admission.lookup(snapshots, key, { status });
+  if (!snapshot) throw notFound({ kind: 'Snapshot', ...key });
   const wanted = textOf(target, 'name');
   if (wanted === '')
     throw invalid([
       { field: 'volume.name', description: 'is required: the name of the new volume' },
     ]);
-  const into = textOf(target, 'namespace') || namespace;
   if (snapshot.status !== 'Ready')
     throw failedPrecondition(
       'SnapshotNotReady',
       `snapshot "${namespace}/${name}" is ${snapshot.status ?? 'Pending'}; only a Ready one can be restored`,
       { kind: 'Snapshot', namespace, name },
     );
-  const source = await parts.store.get(volumes, { namespace, name: snapshot.source.volume });
-  const volume = {
+  const source = await admission.lookup(volumes, { namespace, name: snapshot.source.volume });
+  return {
     name: wanted,
     source: { snapshot: into === namespace ? name : `${name}.${namespace}.svc` },
     storageClassName: textOf(target, 'storageClassName') || snapshot.storageClassName || '',
@@ -65,17 +87,6 @@ async function restore(
     ...(source?.parameters ? { parameters: source.parameters } : {}),
     ...(isJsonObject(target.labels) ? { labels: target.labels } : {}),
   };
-  // The path speaks for the snapshot's namespace only.
-  await parts.authorizer.demand(context.identity, {
-    resource: 'volumes',
-    verb: 'create',
-    namespace: into,
-  });
-  return parts.resources.unary('Create', served, context, {
-    namespace: into,
-    volume,
-    dryRun: request.dryRun === true,
-  });
 }
 
 async function retry(parts: ApiParts, request: JsonObject): Promise<JsonObject> {

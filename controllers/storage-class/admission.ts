@@ -1,7 +1,7 @@
-import { failedPrecondition, type FieldViolation } from 'kedge';
+import type { FieldViolation } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
 import type { DriverRegistry } from '@kedge/driver-sdk';
-import { type StorageClass, storageClasses, volumes } from '../kinds/index.js';
+import { type StorageClass, storageClasses } from '../kinds/index.js';
 import {
   maskParameters,
   referenceViolations,
@@ -9,6 +9,7 @@ import {
   sealParameters,
   storedParameters,
 } from '../secret/index.js';
+import { demandUnusedClass, dependentViolations } from './dependents.js';
 
 /** What the rules of classes look at. */
 export interface StorageClassRuleOptions {
@@ -60,7 +61,7 @@ export function storageClassRules(options: StorageClassRuleOptions): AdmissionRu
         default: object.default ?? false,
       };
     },
-    async validate(context, object) {
+    async validate(context, object, before) {
       const driver = await drivers.get(object.driver);
       if (!driver)
         return [
@@ -88,18 +89,11 @@ export function storageClassRules(options: StorageClassRuleOptions): AdmissionRu
             description: `class "${other.name}" is the default already and at most one may be; unset it there first`,
           });
       }
-      return violations;
+      if (violations.length > 0) return violations;
+      return dependentViolations(context, object, before, driver);
     },
     async validateDelete(context, object, request) {
-      if (request.force === true) return;
-      const users = await context.lookupAll(volumes);
-      const user = users.find((v) => v.storageClassName === object.name);
-      if (!user) return;
-      throw failedPrecondition(
-        'InUse',
-        `storage class "${object.name}" is used by volume "${user.namespace}/${user.name}"; delete its volumes first, or use force=true: they live on with their captured parameters`,
-        { kind: 'StorageClass', name: object.name },
-      );
+      if (request.force !== true) await demandUnusedClass(context, object);
     },
     present: (object) => {
       const parameters = maskParameters(object.parameters);

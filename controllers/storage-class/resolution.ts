@@ -1,4 +1,4 @@
-import type { AdmissionContext } from 'kedge/server';
+import type { AdmissionContext, Seen } from 'kedge/server';
 import { type StorageClass, storageClasses } from '../kinds/index.js';
 
 /**
@@ -17,6 +17,6 @@ export async function defaultClassName(
 export function classNamed(
   context: AdmissionContext,
   name: string,
-): Promise<StorageClass | undefined> {
+): Promise<Seen<StorageClass> | undefined> {
   return context.lookup(storageClasses, { name });
 }

@@ -1,46 +1,39 @@
-import { hasCode, notFound, type Operation } from 'kedge';
+import { notFound } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
-import type { ApiParts, CustomMethod } from 'kedge/server';
-import { type StorageClass, storageClasses } from '../kinds/index.js';
-
-const triesMax = 5;
-
-function withDefault(storageClass: StorageClass, value: boolean): Operation {
-  const { uid, resourceVersion, annotations } = storageClass.metadata;
-  const metadata = annotations ? { annotations } : {};
-  const object: Omit<StorageClass, 'metadata'> & { metadata: object } = {
-    ...storageClass,
-    default: value,
-    metadata,
-  };
-  return {
-    op: 'update',
-    kind: storageClasses,
-    object,
-    precondition: { uid, resourceVersion },
-  };
-}
+import type { ApiParts, CallContext, CustomMethod, Verdict, WriteRequest } from 'kedge/server';
+import { storageClasses } from '../kinds/index.js';
 
 /** Moves the flag in one transaction: at no time are there two defaults, or none. */
-async function setDefault(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
+async function setDefault(
+  parts: ApiParts,
+  context: CallContext,
+  request: JsonObject,
+): Promise<JsonObject> {
   const name = String(request.name);
-  for (let tries = 1; ; tries += 1) {
-    const { items } = await parts.store.list(storageClasses);
-    const wanted = items.find((item) => item.name === name);
+  const served = parts.served.get('StorageClass');
+  if (!served) throw new TypeError('storage classes are not served');
+  const { admission, resources } = parts;
+  return parts.writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
+    const classes = await judgement.lookupAll(storageClasses);
+    const wanted = await judgement.stored(storageClasses, { name });
     if (!wanted) throw notFound({ kind: 'StorageClass', name });
-    const operations = items
-      .filter((item) => (item.default === true) !== (item.name === name))
-      .map((item) => withDefault(item, item.name === name));
-    try {
-      if (operations.length > 0) await parts.store.transact(operations);
-      const served = parts.served.get('StorageClass');
-      const now = (await parts.store.get(storageClasses, { name })) ?? wanted;
-      return served ? parts.resources.show(served, now) : {};
-    } catch (error) {
-      // A class changed between reading and writing: look again.
-      if (!hasCode(error, 'Aborted') || tries >= triesMax) throw error;
+    const requests: WriteRequest[] = [];
+    for (const item of classes) {
+      const isWanted = item.name === name;
+      if ((item.default === true) === isWanted) continue;
+      const stored = await judgement.stored(storageClasses, { name: item.name });
+      if (!stored) continue;
+      const object = { ...resources.show(served, stored), default: isWanted, metadata: {} };
+      requests.push({ served, namespace: undefined, name: item.name, object, mode: 'update' });
     }
-  }
+    const writes = await admission.prepare(judgement, requests);
+    const at = writes.findIndex(({ key }) => key.name === name);
+    return {
+      type: 'commit',
+      operations: writes.map(({ operation }) => operation),
+      answer: (results) => resources.show(served, results[at]?.object ?? wanted),
+    };
+  });
 }
 
 /** Custom methods of storage classes. */
@@ -49,7 +42,7 @@ export function storageClassVerbs(parts: ApiParts): readonly CustomMethod[] {
     {
       id: 'StorageClassService.SetDefault',
       access: { type: 'policy', resource: 'storageclasses', verb: 'update', scope: 'Cluster' },
-      handler: { type: 'unary', call: (_context, request) => setDefault(parts, request) },
+      handler: { type: 'unary', call: (context, request) => setDefault(parts, context, request) },
     },
   ];
 }

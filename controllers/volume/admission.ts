@@ -1,13 +1,14 @@
-import { failedPrecondition, type FieldViolation, invalid, notFound, parseQuantity } from 'kedge';
+import {
+  failedPrecondition,
+  type FieldViolation,
+  invalid,
+  isDeleting,
+  notFound,
+  parseQuantity,
+} from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
 import type { Driver, DriverRegistry } from '@kedge/driver-sdk';
-import {
-  snapshots,
-  sourceSnapshot,
-  type StorageClass,
-  type Volume,
-  volumes,
-} from '../kinds/index.js';
+import { snapshots, sourceSnapshot, type Volume, volumes } from '../kinds/index.js';
 import {
   maskParameters,
   referenceViolations,
@@ -16,7 +17,14 @@ import {
   shownHandle,
   storedParameters,
 } from '../secret/index.js';
-import { classNamed, defaultClassName } from '../storage-class/index.js';
+import {
+  classBasis,
+  classNamed,
+  defaultClassName,
+  type ShapeBasis,
+  shapeViolations,
+} from '../storage-class/index.js';
+import { claimViolations, demandUnreservedName } from './claims.js';
 
 /** Held until nothing of the volume is left to take care of. */
 export const volumeFinalizer = 'svc.io/volume';
@@ -29,39 +37,6 @@ export interface VolumeRuleOptions {
   readonly defaultStorageClass: string | undefined;
 }
 
-/** What a class and a driver say about a volume's fields; shared with claimTemplates. */
-export interface VolumeShape {
-  readonly storageClassName: string;
-  readonly size: string;
-  readonly accessMode: Volume['accessMode'];
-  readonly reclaimPolicy?: Volume['reclaimPolicy'];
-  readonly parameters?: Readonly<Record<string, string>>;
-}
-
-/** Rules that hold for a volume and for a claimTemplate alike (rules 4, 6 and 8). */
-export function shapeViolations(
-  shape: VolumeShape,
-  storageClass: StorageClass,
-  driver: Driver,
-): readonly FieldViolation[] {
-  const violations: FieldViolation[] = [];
-  const { accessModes, ownsData } = driver.capabilities();
-  if (!accessModes.includes(shape.accessMode))
-    violations.push({
-      field: 'accessMode',
-      description: `"${shape.accessMode}" is not supported by driver ${driver.name} of class "${storageClass.name}"; use one of ${accessModes.join(', ')}`,
-    });
-  const parameters = { ...storageClass.parameters, ...shape.parameters };
-  for (const { key, description } of driver.validateParameters(parameters, { level: 'volume' }))
-    violations.push({ field: `parameters.${key}`, description });
-  if ((shape.reclaimPolicy ?? storageClass.reclaimPolicy) === 'delete' && !ownsData)
-    violations.push({
-      field: 'reclaimPolicy',
-      description: `"delete" is not allowed for driver ${driver.name}: its data belongs to the user and is never deleted; use retain`,
-    });
-  return violations;
-}
-
 function updateViolations(object: Volume, before: Volume, driver: Driver): FieldViolation[] {
   const violations: FieldViolation[] = [];
   const now = parseQuantity(object.size) ?? 0n;
@@ -70,11 +45,6 @@ function updateViolations(object: Volume, before: Volume, driver: Driver): Field
     violations.push({
       field: 'size',
       description: `${JSON.stringify(object.size)} is less than ${JSON.stringify(before.size)}: a volume can only grow`,
-    });
-  if (object.storageClassName !== before.storageClassName)
-    violations.push({
-      field: 'storageClassName',
-      description: `is immutable: it is "${before.storageClassName}"; make a new volume instead`,
     });
   if (before.handle) {
     const { sensitiveParameters } = driver.capabilities();
@@ -109,8 +79,15 @@ async function sourceViolations(
         description: `you may not read snapshots in namespace ${key.namespace}`,
       },
     ];
-  const snapshot = await context.lookup(snapshots, key);
+  const status = ['driver', 'restoreSize'] as const;
+  const snapshot = await context.lookup(snapshots, key, { status });
   if (!snapshot) throw notFound({ kind: 'Snapshot', ...key });
+  if (isDeleting(snapshot))
+    throw failedPrecondition(
+      'SourceDeleting',
+      `snapshot "${key.namespace}/${key.name}" is being deleted: no volume can be made from it`,
+      { kind: 'Snapshot', ...key },
+    );
   const violations: FieldViolation[] = [];
   if (snapshot.driver && snapshot.driver !== driver.name)
     violations.push({
@@ -162,6 +139,48 @@ export async function classNameOf(
   ]);
 }
 
+/**
+ * The class that a volume names, else the driver and the parameters that it captured of one that is
+ * gone. Undefined when there is neither.
+ */
+async function basisOf(
+  context: AdmissionContext,
+  drivers: DriverRegistry,
+  object: Volume,
+  before: Volume | undefined,
+): Promise<{ readonly driver: string; readonly basis: ShapeBasis | undefined } | undefined> {
+  const storageClass = await classNamed(context, object.storageClassName);
+  const captured = before?.driver;
+  // Another class may have got the name since: what was captured is what the data is on.
+  if (storageClass && (!captured || captured === storageClass.driver)) {
+    const driver = await drivers.get(storageClass.driver);
+    return { driver: storageClass.driver, basis: driver && classBasis(storageClass, driver) };
+  }
+  if (!captured || object.storageClassName !== before.storageClassName) return undefined;
+  const driver = await drivers.get(captured);
+  const label = `class "${object.storageClassName}", which is gone`;
+  const parameters = before.driverParameters ?? {};
+  const reclaimPolicy = before.effectiveReclaimPolicy;
+  return { driver: captured, basis: driver && { driver, label, parameters, reclaimPolicy } };
+}
+
+/** The class may change only where nothing was made of it, and it does not exist. */
+async function classViolations(
+  context: AdmissionContext,
+  object: Volume,
+  before: Volume | undefined,
+): Promise<readonly FieldViolation[]> {
+  if (!before || object.storageClassName === before.storageClassName) return [];
+  const untouched = !before.driver && !before.handle;
+  if (untouched && !(await classNamed(context, before.storageClassName))) return [];
+  return [
+    {
+      field: 'storageClassName',
+      description: `is immutable: it is "${before.storageClassName}" and can't become "${object.storageClassName}"; make a new volume instead`,
+    },
+  ];
+}
+
 /** Rules of volumes. */
 export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> {
   const { drivers, sealer } = options;
@@ -170,49 +189,57 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
     async prepare(context, object, before) {
       const named = object.storageClassName || before?.storageClassName;
       const storageClassName = await classNameOf(context, named, options.defaultStorageClass);
-      const storageClass = await classNamed(context, storageClassName);
-      const driver = storageClass && (await drivers.get(storageClass.driver));
-      const sensitive = driver?.capabilities().sensitiveParameters ?? [];
+      const found = await basisOf(context, drivers, { ...object, storageClassName }, before);
+      const sensitive = found?.basis?.driver.capabilities().sensitiveParameters ?? [];
       const stored = await storedParameters(context, volumes, before, (v) => v.parameters);
       const parameters = sealParameters(sealer, object.parameters, sensitive, stored);
       return { ...object, storageClassName, ...(parameters ? { parameters } : {}) };
     },
     async validate(context, object, before) {
-      const storageClass = await classNamed(context, object.storageClassName);
-      if (!storageClass) {
-        // A volume outlives its class; only a new one needs it.
-        if (before) return [];
+      const field = 'storageClassName';
+      const found = await basisOf(context, drivers, object, before);
+      const renamed = await classViolations(context, object, before);
+      if (!found) {
         const description = `storage class "${object.storageClassName}" does not exist; create it, or name another`;
-        return [{ field: 'storageClassName', description }];
+        return [...renamed, { field, description }];
       }
-      const driver = await drivers.get(storageClass.driver);
-      if (!driver)
-        return [
-          {
-            field: 'storageClassName',
-            description: `its driver ${storageClass.driver} is not registered`,
-          },
-        ];
+      const { basis } = found;
+      if (!basis) return [{ field, description: `its driver ${found.driver} is not registered` }];
+      const { driver } = basis;
       const violations = [
-        ...shapeViolations(object, storageClass, driver),
+        ...renamed,
+        ...shapeViolations(object, basis),
         ...(await referenceViolations(context, object.parameters, object.namespace)),
         ...(before
           ? updateViolations(object, before, driver)
           : await sourceViolations(context, object, driver)),
+        ...(await claimViolations(context, object, driver.name)),
       ];
-      if (violations.length === 0 && before) demandGrowable(object, before, driver);
-      return violations;
+      if (violations.length > 0) return violations;
+      if (before) demandGrowable(object, before, driver);
+      else await demandUnreservedName(context, object);
+      return [];
     },
-    validateDelete(_context, volume) {
-      if (volume.status !== 'Bound' && (volume.attachments?.length ?? 0) === 0)
-        return Promise.resolve();
-      const claim = volume.boundClaim || volume.attachments?.[0]?.claim || 'an instance';
-      return Promise.reject(
-        failedPrecondition(
+    async validateDelete(context, volume) {
+      const key = `${volume.namespace}/${volume.name}`;
+      const resource = { kind: 'Volume', namespace: volume.namespace, name: volume.name };
+      if (volume.status === 'Bound' || (volume.attachments?.length ?? 0) > 0) {
+        const claim = volume.boundClaim || volume.attachments?.[0]?.claim || 'an instance';
+        throw failedPrecondition(
           'InUse',
-          `volume "${volume.namespace}/${volume.name}" is bound to ${claim}; delete the service or scale it down first`,
-          { kind: 'Volume', namespace: volume.namespace, name: volume.name },
-        ),
+          `volume "${key}" is bound to ${claim}; delete the service or scale it down first`,
+          resource,
+        );
+      }
+      const status = ['status'] as const;
+      const copies = await context.lookupBy(snapshots, 'sourceVolume', key, { status });
+      // Once the copy has begun the deletion waits for its end.
+      const waiting = copies.find((s) => (s.status ?? 'Pending') === 'Pending' && !isDeleting(s));
+      if (!waiting) return;
+      throw failedPrecondition(
+        'InUse',
+        `volume "${key}" is the source of snapshot "${waiting.namespace}/${waiting.name}", which is not made yet; wait until it is, or delete that snapshot first`,
+        resource,
       );
     },
     present(volume) {

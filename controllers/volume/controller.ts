@@ -1,4 +1,11 @@
-import { type Controller, keyString, modifyStatus, newController, type ObjectStore } from 'kedge';
+import {
+  type Controller,
+  type SharedInformer,
+  keyString,
+  modifyStatus,
+  newController,
+  type ObjectStore,
+} from 'kedge';
 import {
   nodes,
   secrets,
@@ -7,7 +14,6 @@ import {
   storageClasses,
   type Volume,
   volumes,
-  sourceSnapshot,
 } from '../kinds/index.js';
 import { backoff, controllerName, keyOfVolume, type VolumeControllerOptions } from './effects.js';
 import { VolumeReconciler } from './reconciler.js';
@@ -16,14 +22,9 @@ import { VolumeReconciler } from './reconciler.js';
 export function volumeController(options: VolumeControllerOptions): Controller {
   const { manager } = options;
   const reconciler = new VolumeReconciler(options);
-  const volumeInformer = manager.informer(volumes);
-  volumeInformer.addIndex('class', (volume) => [volume.storageClassName]);
+  const volumeInformer: SharedInformer<Volume> = manager.informer(volumes);
   volumeInformer.addIndex('owner', (volume) => (volume.ownerService ? [volume.ownerService] : []));
   const { lister } = volumeInformer;
-  volumeInformer.addIndex('source', (volume) => {
-    const key = sourceSnapshot(volume);
-    return key ? [keyString(key)] : [];
-  });
   const pending = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Pending');
   const failed = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Failed');
   return newController({
@@ -36,14 +37,14 @@ export function volumeController(options: VolumeControllerOptions): Controller {
   })
     .for(volumeInformer)
     .watches(manager.informer(storageClasses), (c) =>
-      lister.byIndex('class', c.name).map(keyOfVolume),
+      lister.byIndex('storageClass', c.name).map(keyOfVolume),
     )
     .watches(manager.informer(services), (s) =>
       lister.byIndex('owner', keyString(s)).map(keyOfVolume),
     )
     .watches(manager.informer(secrets), () => failed().map(keyOfVolume))
     .watches(manager.informer(snapshots), (snapshot) =>
-      lister.byIndex('source', keyString(snapshot)).map(keyOfVolume),
+      lister.byIndex('sourceSnapshot', keyString(snapshot)).map(keyOfVolume),
     )
     .watches(
       manager.informer(nodes),

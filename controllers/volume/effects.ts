@@ -12,7 +12,6 @@ import {
   type Result,
   setCondition,
   timestamp,
-  type StatusUpdate,
 } from 'kedge';
 import {
   type CallContext,
@@ -27,6 +26,7 @@ import {
   type StorageClass,
   storageClasses,
   type Volume,
+  type VolumeStatus,
   volumes,
 } from '../kinds/index.js';
 import { RetryGate } from '../retry-gate.js';
@@ -81,7 +81,7 @@ export class VolumeEffects {
   }
 
   /** Status fields, unless the volume changed meanwhile. @throws StatusError Aborted then: look again. */
-  async write(volume: Volume, status: StatusUpdate<Volume>): Promise<void> {
+  async write(volume: Volume, status: VolumeStatus): Promise<void> {
     const { resourceVersion, uid } = volume.metadata;
     const guard = { resourceVersion, uid };
     await this.options.store.updateStatus(volumes, keyOfVolume(volume), status, guard);

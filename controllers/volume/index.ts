@@ -5,11 +5,9 @@
  */
 export {
   classNameOf,
-  shapeViolations,
   volumeFinalizer,
   type VolumeRuleOptions,
   volumeRules,
-  type VolumeShape,
 } from './admission.js';
 export { rearm, volumeController } from './controller.js';
 export { keyOfVolume, type VolumeControllerOptions } from './effects.js';

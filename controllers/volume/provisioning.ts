@@ -9,7 +9,6 @@ import {
   type Result,
   retry,
   StatusError,
-  type StatusUpdate,
 } from 'kedge';
 import {
   DriverError,
@@ -25,6 +24,7 @@ import {
   sourceSnapshot,
   type StorageClass,
   type Volume,
+  type VolumeStatus,
   volumes,
 } from '../kinds/index.js';
 import { chooseTopology } from '../storage-class/topology.js';
@@ -75,7 +75,7 @@ export class Provisioning {
     if (choice.type === 'none') return this.#wait(volume, 'TopologyUnsatisfied', choice.message);
     const source = this.#sourceOf(volume);
     if (typeof source === 'string') return this.#wait(volume, 'SnapshotNotReady', source);
-    const status: StatusUpdate<Volume> = {
+    const status: VolumeStatus = {
       status: nextPhase(volume.status ?? 'Pending', event),
       driver: storageClass.driver,
       topology: choice.topology,
@@ -110,11 +110,7 @@ export class Provisioning {
   }
 
   /** The snapshot is told in the same transaction: it is not deleted under the copy. */
-  async #startRestore(
-    volume: Volume,
-    status: StatusUpdate<Volume>,
-    snapshot: Snapshot,
-  ): Promise<void> {
+  async #startRestore(volume: Volume, status: VolumeStatus, snapshot: Snapshot): Promise<void> {
     const { uid, resourceVersion } = volume.metadata;
     const inFlight = [...(snapshot.restoresInFlight ?? []).filter((u) => u !== uid), uid];
     await this.#effects.options.store.transact([
@@ -319,6 +315,6 @@ function requireSameDriver({ driver = '' }: Volume, storageClass: StorageClass):
 }
 
 /** V9: deleted before anybody could use it, so there is no data that a policy could retain. */
-function neverUsed(volume: Volume): StatusUpdate<Volume> {
+function neverUsed(volume: Volume): VolumeStatus {
   return isDeleting(volume) && !volume.handle ? { neverUsed: true } : {};
 }

@@ -8,10 +8,9 @@ import {
   retry,
   setCondition,
   StatusError,
-  type StatusUpdate,
 } from 'kedge';
 import { type Driver, DriverError, isPending, nodeTopologyKey } from '@kedge/driver-sdk';
-import type { Attachment, Volume } from '../kinds/index.js';
+import type { Attachment, Volume, VolumeStatus } from '../kinds/index.js';
 import type { VolumeEffects } from './effects.js';
 import { nextPhase } from './phases.js';
 import { lostReason, type VolumeSituation } from './plan.js';
@@ -85,7 +84,7 @@ export class Upkeep {
   async look(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     const startedAt = this.#effects.now;
-    let adopted: StatusUpdate<Volume> = {};
+    let adopted: VolumeStatus = {};
     try {
       const { driver, context } = await this.#effects.prepare(situation, request.signal);
       await driver.observe({ ...context, handle: volume.handle || undefined });
@@ -176,14 +175,14 @@ export class Upkeep {
 }
 
 /** The place of a volume of before places were written down: the node that was seen to have it. */
-function adoption(volume: Volume, driver: Driver, node: string): StatusUpdate<Volume> {
+function adoption(volume: Volume, driver: Driver, node: string): VolumeStatus {
   const placedByNode = driver.capabilities().topologyKeys.includes(nodeTopologyKey);
   if (!placedByNode || volume.topology?.[nodeTopologyKey] !== undefined) return {};
   return { topology: { ...volume.topology, [nodeTopologyKey]: node } };
 }
 
 /** Status of a volume that lost a user: V15 when it was the last. */
-export function detached(volume: Volume, left: readonly Attachment[]): StatusUpdate<Volume> {
+export function detached(volume: Volume, left: readonly Attachment[]): VolumeStatus {
   const [first] = left;
   if (first) return { attachments: left, boundClaim: first.claim, boundNode: first.node };
   const { status } = volume;

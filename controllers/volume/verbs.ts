@@ -1,14 +1,32 @@
-import { failedPrecondition, notFound } from 'kedge';
+import { type ApiObject, failedPrecondition, isDeleting, notFound, type ObjectKey } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
-import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import { instances, nodes, storageClasses, type Volume, volumes } from '../kinds/index.js';
+import type {
+  AdmissionContext,
+  ApiParts,
+  CallContext,
+  CustomMethod,
+  Seen,
+  Verdict,
+} from 'kedge/server';
+import {
+  instances,
+  nodes,
+  storageClasses,
+  type Volume,
+  type VolumeStatus,
+  volumes,
+} from '../kinds/index.js';
 import { describeMethod, field, operationFields } from '../describe.js';
 import { shownHandle } from '../secret/index.js';
 import { rearm } from './controller.js';
 import { nextPhase } from './phases.js';
 
+function keyOf(request: JsonObject): ObjectKey {
+  return { namespace: String(request.namespace), name: String(request.name) };
+}
+
 async function required(parts: ApiParts, request: JsonObject): Promise<Volume> {
-  const key = { namespace: String(request.namespace), name: String(request.name) };
+  const key = keyOf(request);
   const volume = await parts.store.get(volumes, key);
   if (!volume) throw notFound({ kind: 'Volume', ...key });
   return volume;
@@ -21,8 +39,7 @@ async function resize(
 ): Promise<JsonObject> {
   const served = parts.served.get('Volume');
   if (!served) throw new TypeError('volumes are not served');
-  const volume = await required(parts, request);
-  return parts.resources.change(served, context, volume, { size: request.size });
+  return parts.resources.change(served, context, keyOf(request), () => ({ size: request.size }));
 }
 
 async function retryProvision(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
@@ -42,36 +59,52 @@ async function retryProvision(parts: ApiParts, request: JsonObject): Promise<Jso
   return served ? parts.resources.show(served, armed) : {};
 }
 
+const reuseStatus = ['status', 'attachments', 'handle'] as const;
+
 /** V26 by hand: the data goes on to whoever claims it next. */
-async function reuse(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
-  const volume = await required(parts, request);
-  const label = `volume "${volume.namespace}/${volume.name}"`;
-  const released = volume.status === 'Released' && (volume.attachments?.length ?? 0) === 0;
-  if (!released || volume.metadata.deletionRequestedAt !== undefined)
-    throw failedPrecondition(
-      'NotReleased',
-      `${label} is ${volume.metadata.deletionRequestedAt ? 'being deleted' : (volume.status ?? 'Pending')}; only a Released one that nobody uses can be used again`,
-    );
-  if ((volume.handle ?? '') === '')
-    throw failedPrecondition(
-      'NotProvisioned',
-      `${label} was never provisioned, so it has no data to be used again; delete it and create it anew`,
-    );
-  const key = { namespace: volume.namespace, name: volume.name };
-  const { uid, resourceVersion } = volume.metadata;
-  const now = await parts.store.updateStatus(
-    volumes,
-    key,
-    { status: nextPhase('Released', 'ownerBack'), ownerService: '', reason: 'Reused' },
-    { uid, resourceVersion },
-  );
-  const served = parts.served.get('Volume');
-  return served ? parts.resources.show(served, now) : {};
+async function reuse(
+  parts: ApiParts,
+  context: CallContext,
+  request: JsonObject,
+): Promise<JsonObject> {
+  const key = keyOf(request);
+  return parts.writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
+    const volume = await judgement.lookup(volumes, key, { status: reuseStatus });
+    if (!volume) throw notFound({ kind: 'Volume', ...key });
+    const label = `volume "${volume.namespace}/${volume.name}"`;
+    const released = volume.status === 'Released' && (volume.attachments?.length ?? 0) === 0;
+    if (!released || isDeleting(volume))
+      throw failedPrecondition(
+        'NotReleased',
+        `${label} is ${isDeleting(volume) ? 'being deleted' : (volume.status ?? 'Pending')}; only a Released one that nobody uses can be used again`,
+      );
+    if ((volume.handle ?? '') === '')
+      throw failedPrecondition(
+        'NotProvisioned',
+        `${label} was never provisioned, so it has no data to be used again; delete it and create it anew`,
+      );
+    const status = nextPhase('Released', 'ownerBack');
+    return statusChange(parts, volume, { status, ownerService: '', reason: 'Reused' });
+  });
 }
 
-/** Whether a node still does its work; if so, its agent is the one who detaches. */
-async function answers(parts: ApiParts, node: string): Promise<boolean> {
-  return (await parts.store.get(nodes, { name: node }))?.status === 'Ready';
+/** The status fields of the volume that was judged, stored with what the judgement looked at. */
+function statusChange(
+  parts: ApiParts,
+  { namespace, name, metadata: { uid } }: Pick<Seen<Volume>, 'namespace' | 'name' | 'metadata'>,
+  status: VolumeStatus,
+): Verdict<JsonObject> {
+  const key = { namespace, name };
+  return {
+    type: 'commit',
+    operations: [{ op: 'updateStatus', kind: volumes, key, status, precondition: { uid } }],
+    answer: ([result]) => shown(parts, result?.object),
+  };
+}
+
+function shown(parts: ApiParts, volume: ApiObject | undefined): JsonObject {
+  const served = parts.served.get('Volume');
+  return served && volume ? parts.resources.show(served, volume) : {};
 }
 
 /**
@@ -79,34 +112,50 @@ async function answers(parts: ApiParts, node: string): Promise<boolean> {
  * instance uses any more; with force also from a node that does not answer. Never under a node that
  * does: its file system would be torn from it.
  */
-async function detach(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
-  const volume = await required(parts, request);
-  const served = parts.served.get('Volume');
-  const show = (shown: Volume): JsonObject => (served ? parts.resources.show(served, shown) : {});
-  const all = volume.attachments ?? [];
+async function detach(
+  parts: ApiParts,
+  context: CallContext,
+  request: JsonObject,
+): Promise<JsonObject> {
+  const key = keyOf(request);
+  return parts.writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
+    const volume = await judgement.lookup(volumes, key, { status: ['attachments'] });
+    if (!volume) throw notFound({ kind: 'Volume', ...key });
+    const all = volume.attachments ?? [];
+    if (all.length === 0) {
+      const answer = shown(parts, await judgement.stored(volumes, key));
+      return { type: 'answer', answer };
+    }
+    for (const { claim, node } of all)
+      await demandDetachable(judgement, volume, claim, node, request.force === true);
+    const attachments = all.map((attachment) => ({ ...attachment, state: 'Detaching' as const }));
+    return statusChange(parts, volume, { attachments });
+  });
+}
+
+/** @throws StatusError FailedPrecondition (InUse, NodeLost) */
+async function demandDetachable(
+  context: AdmissionContext,
+  volume: ObjectKey,
+  claim: string,
+  nodeName: string,
+  force: boolean,
+): Promise<void> {
+  const [namespace = '', name = ''] = claim.split('/');
+  if (!(await context.lookup(instances, { namespace, name }))) return;
   const label = `volume "${volume.namespace}/${volume.name}"`;
-  if (all.length === 0) return show(volume);
-  for (const { claim, node } of all) {
-    const [namespace = '', name = ''] = claim.split('/');
-    const instance = await parts.store.get(instances, { namespace, name });
-    if (!instance) continue;
-    if (await answers(parts, node))
-      throw failedPrecondition(
-        'InUse',
-        `${label} is used by instance "${claim}" on node ${node}, which answers; scale its service down or delete it, and the node lets go by itself`,
-      );
-    if (request.force !== true)
-      throw failedPrecondition(
-        'NodeLost',
-        `${label} is used by instance "${claim}" on node ${node}, which does not answer; make sure that the node is down, then use force: a node that still writes would destroy data`,
-      );
-  }
-  const key = { namespace: volume.namespace, name: volume.name };
-  const { uid, resourceVersion } = volume.metadata;
-  const attachments = all.map((attachment) => ({ ...attachment, state: 'Detaching' as const }));
-  return show(
-    await parts.store.updateStatus(volumes, key, { attachments }, { uid, resourceVersion }),
-  );
+  const node = await context.lookup(nodes, { name: nodeName }, { status: ['status'] });
+  // A node that does its work detaches by itself.
+  if (node?.status === 'Ready')
+    throw failedPrecondition(
+      'InUse',
+      `${label} is used by instance "${claim}" on node ${nodeName}, which answers; scale its service down or delete it, and the node lets go by itself`,
+    );
+  if (!force)
+    throw failedPrecondition(
+      'NodeLost',
+      `${label} is used by instance "${claim}" on node ${nodeName}, which does not answer; make sure that the node is down, then use force: a node that still writes would destroy data`,
+    );
 }
 
 async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
@@ -186,12 +235,12 @@ export function volumeVerbs(parts: ApiParts): readonly CustomMethod[] {
     {
       id: 'VolumeService.Detach',
       access,
-      handler: { type: 'unary', call: (_context, request) => detach(parts, request) },
+      handler: { type: 'unary', call: (context, request) => detach(parts, context, request) },
     },
     {
       id: 'VolumeService.Reuse',
       access,
-      handler: { type: 'unary', call: (_context, request) => reuse(parts, request) },
+      handler: { type: 'unary', call: (context, request) => reuse(parts, context, request) },
     },
     describeMethod(parts, volumes, (request) => describe(parts, request)),
   ];

@@ -107,6 +107,8 @@ export function parseKey(text: string): ObjectKey {
 }
 
 /** True once deletion was asked for. */
-export function isDeleting(object: ApiObject): boolean {
+export function isDeleting(object: {
+  readonly metadata: Pick<ObjectMeta, 'deletionRequestedAt'>;
+}): boolean {
   return object.metadata.deletionRequestedAt !== undefined;
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../base/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { ServedKind } from './admission.js';
 import type { AccessControl } from './auth/index.js';
+import type { JudgedWrites } from './judged-writes.js';
 import type { Resources } from './resources.js';
 import type { Admission } from './writes.js';
 
@@ -9,6 +10,7 @@ import type { Admission } from './writes.js';
 export interface ApiParts {
   readonly store: ObjectStore;
   readonly admission: Admission;
+  readonly writes: JudgedWrites;
   readonly authorizer: AccessControl;
   readonly resources: Resources;
   readonly served: ReadonlyMap<string, ServedKind>;

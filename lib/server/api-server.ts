@@ -39,6 +39,7 @@ import { GrpcServer } from './grpc-server.js';
 import { InputSchemas } from './input.js';
 import { methodTable } from '../rpc/index.js';
 import type { Comments } from './openapi.js';
+import { JudgedWrites, type PendingCommit } from './judged-writes.js';
 import type { ObjectAccess } from './object-access.js';
 import { ExposedKinds } from './exposed-kinds.js';
 import { objectMethods } from './object-service.js';
@@ -83,6 +84,8 @@ export interface ApiServerOptions {
   readonly comments?: () => Promise<Comments>;
   /** What the gRPC health service answers; default: always serving. */
   readonly serving?: () => boolean;
+  /** Awaited between the judgement of a write and its commit; for tests of what happens in between. */
+  readonly beforeCommit?: (pending: PendingCommit) => Promise<void>;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly logger?: Logger;
@@ -136,17 +139,20 @@ export class ApiServer {
       base,
       namespaceKind: 'Namespace',
     });
-    const planner = new WritePlanner({ store, admission, objectAccess });
+    const { beforeCommit } = options;
+    const writes = new JudgedWrites({ store, admission, clock, random, beforeCommit });
+    const planner = new WritePlanner({ admission, objectAccess });
     const resources = new Resources({
       store,
       admission,
       planner,
+      writes,
       authorizer,
       clock,
       objectAccess,
       namespaces: served.get('Namespace'),
     });
-    const parts: ApiParts = { store, admission, authorizer, resources, served, clock };
+    const parts: ApiParts = { store, admission, writes, authorizer, resources, served, clock };
     const authenticator: Authentication =
       options.authenticator ?? new Authenticator(store, clock, logger);
     this.#builtIn = authenticator instanceof Authenticator ? authenticator : undefined;

@@ -1,8 +1,17 @@
-import { invalid, StatusError } from '../base/index.js';
-import { isJsonObject, textOf } from '../rpc/index.js';
+import { invalid, notFound, StatusError } from '../base/index.js';
+import { isJsonObject, type JsonObject, textOf } from '../rpc/index.js';
 import type { ApiParts } from './api-parts.js';
-import { type Access, bootstrap, issueToken, makeToken, type Token, tokens } from './auth/index.js';
+import {
+  type Access,
+  bootstrap,
+  makeToken,
+  type Token,
+  tokenCreation,
+  tokens,
+  users,
+} from './auth/index.js';
 import type { CallContext, CustomMethod } from './call.js';
+import type { Verdict } from './judged-writes.js';
 
 async function canI(
   { authorizer }: ApiParts,
@@ -17,7 +26,7 @@ async function canI(
 
 /** Bootstrap, whoami, can-i, and tokens, whose text is answered once and never stored. */
 export function authMethods(parts: ApiParts): readonly CustomMethod[] {
-  const { store, clock, admission, served } = parts;
+  const { store, clock, admission, writes, served } = parts;
   return [
     {
       id: 'AdminService.Bootstrap',
@@ -69,18 +78,25 @@ export function authMethods(parts: ApiParts): readonly CustomMethod[] {
       access: { type: 'policy', resource: 'tokens', verb: 'create', scope: 'Cluster' },
       handler: {
         type: 'unary',
-        call: async ({ identity }, request) => {
+        call: (context, request) => {
           const kind = served.get(tokens.kind);
           if (!kind) throw new TypeError('tokens are not served');
           const material = makeToken();
           const object = isJsonObject(request.token) ? request.token : {};
-          const [write] = await admission.prepare(identity, [
-            { served: kind, namespace: undefined, name: material.id, object, mode: 'create' },
-          ]);
-          const asked = write?.object as Token;
-          if (request.dryRun === true) return { ...asked };
-          const made = await issueToken(store, asked, clock.now(), material);
-          return { ...made.object, token: made.text };
+          const asked = { served: kind, namespace: undefined, name: material.id, object } as const;
+          return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
+            const [write] = await admission.prepare(judgement, [{ ...asked, mode: 'create' }]);
+            const wanted = write?.object as Token;
+            if (request.dryRun === true) return { type: 'answer', answer: { ...wanted } };
+            const { subject } = wanted;
+            if (!(await judgement.lookup(users, { name: subject })))
+              throw notFound({ kind: users.kind, name: subject });
+            return {
+              type: 'commit',
+              operations: [tokenCreation(wanted, clock.now(), material)],
+              answer: ([made]) => ({ ...made?.object, token: material.text }),
+            };
+          });
         },
       },
     },

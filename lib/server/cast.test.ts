@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { StatusError } from '../base/index.js';
+import { seededRandom, StatusError, systemClock } from '../base/index.js';
 import { declareKind, string } from '../object/index.js';
 import { baseDescriptors, type JsonObject, SchemaRegistry } from '../rpc/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
@@ -9,7 +9,10 @@ import { castMethod } from './cast.js';
 import { describeKinds } from './describe-kinds.js';
 import { InputSchemas } from './input.js';
 import { mount } from './mounted-kinds.js';
+import { JudgedWrites } from './judged-writes.js';
 import { Admission } from './writes.js';
+
+const never = new AbortController().signal;
 
 const lamps = declareKind({
   kind: 'Lamp',
@@ -37,9 +40,12 @@ function castOver(
     namespaceKind: 'Namespace',
   });
   const demandUnnarrowed = (): void => undefined;
-  const { handler } = castMethod({ store, admission, authorizer, served, demandUnnarrowed });
+  const beside = { clock: systemClock, random: seededRandom(1) };
+  const writes = new JudgedWrites({ store, admission, ...beside });
+  const options = { store, admission, writes, authorizer, served, demandUnnarrowed };
+  const { handler } = castMethod(options);
   if (handler.type !== 'unary') throw new TypeError('a cast has one answer');
-  const context = { identity: {} as Identity } as CallContext;
+  const context = { identity: {} as Identity, signal: never } as CallContext;
   return (objects) =>
     handler.call(context, { objects: objects.map((object) => ({ kind: 'Lamp', object })) });
 }

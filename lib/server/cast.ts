@@ -12,6 +12,8 @@ import type { ServedKind } from './admission.js';
 import type { AccessControl, Identity } from './auth/index.js';
 import type { CallContext, CustomMethod } from './call.js';
 import { demandExpected } from './expected-object.js';
+import type { JudgedWrites, Verdict } from './judged-writes.js';
+import type { Judgement } from './judgement.js';
 import { recordedObjects } from './recorded-sets.js';
 import { type Admission, changedFields, type WriteRequest } from './writes.js';
 
@@ -19,13 +21,12 @@ import { type Admission, changedFields, type WriteRequest } from './writes.js';
 export interface CastOptions {
   readonly store: ObjectStore;
   readonly admission: Admission;
+  readonly writes: JudgedWrites;
   readonly authorizer: AccessControl;
   readonly served: ReadonlyMap<string, ServedKind>;
   /** @throws StatusError PermissionDenied for an identity that may touch certain objects only. */
   readonly demandUnnarrowed: (identity: Identity) => void;
 }
-
-const triesMax = 8;
 
 /** `CastService.Cast`: a set of objects judged together and stored in one transaction. */
 export function castMethod(options: CastOptions): CustomMethod {
@@ -80,6 +81,7 @@ async function demandRights(
   options: CastOptions,
   identity: Identity,
   requests: readonly WriteRequest[],
+  judgement: Judgement,
 ): Promise<void> {
   const { authorizer } = options;
   const namespaceIn = ({ served, namespace }: WriteRequest): string | undefined =>
@@ -94,7 +96,7 @@ async function demandRights(
     const { kind } = served;
     const namespace = namespaceIn(request);
     const key = keyFor(kind, namespace, String(object.name));
-    const exists = (await found(options.store, kind, key)) !== undefined;
+    const exists = (await found(judgement, kind, key)) !== undefined;
     const verb = exists ? 'update' : 'create';
     await options.authorizer.demand(identity, { resource: kind.plural, verb, namespace });
   }
@@ -102,12 +104,12 @@ async function demandRights(
 
 /** No object has a key that none may have; what is wrong with it is told with all that is wrong. */
 async function found(
-  store: ObjectStore,
+  judgement: Judgement,
   kind: AnyKind,
   key: ObjectKey,
 ): Promise<ApiObject | undefined> {
   try {
-    return await store.get(kind, key);
+    return await judgement.stored(kind, key);
   } catch (error) {
     if (hasCode(error, 'InvalidArgument')) return undefined;
     throw error;
@@ -119,39 +121,26 @@ async function cast(
   context: CallContext,
   request: JsonObject,
 ): Promise<JsonObject> {
-  const { store, admission } = options;
+  const { store, admission, writes } = options;
   options.demandUnnarrowed(context.identity);
   const requests = writeRequests(options, request);
-  await demandRights(options, context.identity, requests);
-  for (let tries = 1; ; tries += 1) {
-    const writes = await admission.prepare(context.identity, requests);
-    // Others may have created or deleted since the rights were judged: what is written needs its own.
-    for (const { kind, key, before } of writes)
-      await options.authorizer.demand(context.identity, {
-        resource: kind.plural,
-        verb: before ? 'update' : 'create',
-        namespace: key.namespace,
-      });
-    const results = writes.map((write) => ({
+  return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
+    await demandRights(options, context.identity, requests, judgement);
+    const prepared = await admission.prepare(judgement, requests);
+    const results = prepared.map((write) => ({
       kind: write.kind.kind,
       namespace: write.object.namespace ?? '',
       name: write.object.name,
       action: !write.before ? 'created' : write.changes ? 'updated' : 'unchanged',
       changes: write.before ? changedFields(write.kind, write.object, write.before) : [],
     }));
-    const changed = writes.filter((write) => write.changes);
-    const resourceVersion = formatCursor(store.revision, store.storeId);
-    if (request.dryRun === true) {
-      changed.forEach(demandExpected);
-      return { results, resourceVersion };
-    }
-    try {
-      await store.transact(changed.map((write) => write.operation));
-      return { results, resourceVersion };
-    } catch (error) {
-      const raced = hasCode(error, 'Aborted') || hasCode(error, 'AlreadyExists');
-      if (!raced || tries >= triesMax) throw error;
-      await store.transact([]);
-    }
-  }
+    const changed = prepared.filter((write) => write.changes);
+    const answer = { results, resourceVersion: formatCursor(store.revision, store.storeId) };
+    changed.forEach(demandExpected);
+    if (request.dryRun === true) return { type: 'answer', answer };
+    // The others of the set were judged beside what changes nothing, so that must stay as it is.
+    for (const { kind, key, changes } of prepared) if (!changes) await judgement.lookup(kind, key);
+    const operations = changed.map((write) => write.operation);
+    return { type: 'commit', operations, answer: () => answer };
+  });
 }

@@ -7,7 +7,13 @@
  *
  * Not promised: that a client that does not read gets anything but backpressure.
  */
-export { type AdmissionContext, type AdmissionRules, serve, type ServedKind } from './admission.js';
+export {
+  type AdmissionContext,
+  type AdmissionRules,
+  type LookupOptions,
+  serve,
+  type ServedKind,
+} from './admission.js';
 export type { ApiParts } from './api-parts.js';
 export {
   ApiServer,
@@ -18,6 +24,10 @@ export {
 export * from './auth/index.js';
 export { type DescribedKinds, describeKinds } from './describe-kinds.js';
 export { type FieldsOf, type FieldSpec, mount, type MountedKind } from './mounted-kinds.js';
+export type { JudgedWrites, PendingCommit, Verdict } from './judged-writes.js';
+export type { Judgement } from './judgement.js';
+export type { Seen, SeenMeta } from './seen-object.js';
+export type { PreparedWrite, WriteRequest } from './writes.js';
 export type { CallContext, CustomMethod, MethodAccess, Peer } from './call.js';
 export type { AuditEntry, AuditSink } from './audit.js';
 export type { ObjectAccess, ObjectFilter } from './object-access.js';

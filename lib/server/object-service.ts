@@ -5,6 +5,7 @@ import type { ObjectStore, StoreHealth } from '../store/index.js';
 import type { AccessControl } from './auth/index.js';
 import type { CallContext, CustomMethod, MethodAccess } from './call.js';
 import type { ExposedKinds } from './exposed-kinds.js';
+import type { JudgedWrites } from './judged-writes.js';
 import { parseOperations } from './object-operations.js';
 import { ObjectTransactions } from './object-transactions.js';
 import { recordedOperations } from './recorded-sets.js';
@@ -18,6 +19,7 @@ export interface ObjectServiceOptions {
   readonly authorizer: AccessControl;
   readonly resources: Resources;
   readonly planner: WritePlanner;
+  readonly writes: JudgedWrites;
   readonly clock: Clock;
 }
 

@@ -1,21 +1,29 @@
 import {
-  alreadyExists,
   type Clock,
   conflict,
-  hasCode,
   limits,
   StatusError,
   systemRandom,
   TimeSlice,
   timestamp,
 } from '../base/index.js';
-import { type ApiObject, formatCursor, jsonEqual, type NewObject } from '../object/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  formatCursor,
+  jsonEqual,
+  keyString,
+  type NewObject,
+  type ObjectKey,
+} from '../object/index.js';
 import type { JsonObject } from '../rpc/index.js';
 import type { ObjectOperation, ObjectStore, Operation, OperationResult } from '../store/index.js';
 // How the store applies an operation, to judge the next one of the same transaction by its outcome.
 import { applyOperation } from '../store/operations.js';
 import type { Access, AccessControl } from './auth/index.js';
 import type { CallContext } from './call.js';
+import type { JudgedWrites, Verdict } from './judged-writes.js';
+import type { Judgement } from './judgement.js';
 import {
   type GivenObjectOperation,
   type GivenOperation,
@@ -26,19 +34,17 @@ import { judgeGuard } from './object-guards.js';
 import { accessesByIndex } from './kind-check-operations.js';
 import type { Resources } from './resources.js';
 import type { WritePlanner } from './write-planner.js';
-import { stagedId } from './writes.js';
 
 /** What transactions are judged and committed with. */
 export interface ObjectTransactionOptions {
   readonly store: ObjectStore;
   readonly authorizer: AccessControl;
   readonly planner: WritePlanner;
+  readonly writes: JudgedWrites;
   readonly resources: Resources;
   readonly clock: Clock;
 }
 
-/** A transaction judged against a version that changed meanwhile is judged again, this often. */
-const triesMax = 8;
 /** The objects of so few operations may be as large as objects can be. */
 const unmeasuredOperationsMax = 16;
 
@@ -46,9 +52,6 @@ const unmeasuredOperationsMax = 16;
 type Planned =
   | { readonly type: 'store'; readonly operation: Operation; readonly object?: ApiObject }
   | { readonly type: 'known'; readonly result: OperationResult | undefined };
-
-/** Objects as the operations planned so far leave them. */
-type Staging = Map<string, ApiObject | undefined>;
 
 /** The right that an operation needs, before anything is judged. */
 export function accessOf({ type, served, namespace }: GivenObjectOperation): Access {
@@ -84,19 +87,20 @@ export class ObjectTransactions {
 
   /** @throws StatusError what the first operation that can't be done is refused with; then nothing happened. */
   async transact(context: CallContext, operations: readonly GivenOperation[]): Promise<JsonObject> {
-    const { store } = this.#options;
-    for (let tries = 1; ; tries += 1) {
-      const plan = await this.#plan(context, operations);
-      const writes = plan.flatMap((step) => (step.type === 'store' ? [step.operation] : []));
-      try {
-        return this.#answer(operations, plan, await store.transact(writes));
-      } catch (error) {
-        // What the caller demanded was judged with the plan: this is somebody else who was faster.
-        if (!hasCode(error, 'Aborted') || tries >= triesMax) throw error;
-        // A check of a kind does not come to hold again.
-        await store.transact(writes.filter(({ op }) => op === 'checkKind'));
-      }
-    }
+    const { store, writes } = this.#options;
+    let kindChecks: readonly Operation[] | undefined;
+    return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
+      // A check of a kind does not come to hold again, so a further attempt begins with it.
+      if (kindChecks) await store.transact(kindChecks);
+      const plan = await this.#plan(context, operations, judgement);
+      const planned = plan.flatMap((step) => (step.type === 'store' ? [step.operation] : []));
+      kindChecks = planned.filter(({ op }) => op === 'checkKind');
+      return {
+        type: 'commit',
+        operations: planned,
+        answer: (results) => this.#answer(operations, plan, results),
+      };
+    });
   }
 
   #answer(
@@ -120,20 +124,20 @@ export class ObjectTransactions {
   async #plan(
     context: CallContext,
     operations: readonly GivenOperation[],
+    judgement: Judgement,
   ): Promise<readonly Planned[]> {
     const slice = new TimeSlice(this.#options.clock, { everyStep: true });
-    const staging: Staging = new Map();
     const plan: Planned[] = [];
     let characters = 0;
     const touches = new Map<string, number>();
     for (const operation of operations) {
       if (operation.type === 'CHECK_KIND') continue;
-      const id = stagedId(operation.served.kind, operation.key);
+      const id = idOf(operation.served.kind, operation.key);
       touches.set(id, (touches.get(id) ?? 0) + 1);
     }
     for (const [at, operation] of operations.entries()) {
       if (slice.due()) await slice.pause();
-      const step = await this.#step(context, operation, staging, touches).catch(
+      const step = await this.#step(context, operation, judgement, touches).catch(
         (error: unknown) => {
           throw operations.length > 1 ? located(error, at) : error;
         },
@@ -155,7 +159,7 @@ export class ObjectTransactions {
   async #step(
     context: CallContext,
     given: GivenOperation,
-    staging: Staging,
+    judgement: Judgement,
     touches: ReadonlyMap<string, number>,
   ): Promise<Planned> {
     const { authorizer } = this.#options;
@@ -164,7 +168,7 @@ export class ObjectTransactions {
         await authorizer.demand(context.identity, access);
       return { type: 'store', operation: given.check };
     }
-    const again = (touches.get(stagedId(given.served.kind, given.key)) ?? 0) > 1;
+    const again = (touches.get(idOf(given.served.kind, given.key)) ?? 0) > 1;
     await authorizer.demand(context.identity, accessOf(given));
     // Whether values hold is told by the outcome, so it needs the right to read them.
     if (given.precondition.fields.size > 0 && given.type !== 'CHECK')
@@ -173,31 +177,28 @@ export class ObjectTransactions {
       case 'CREATE':
       case 'UPDATE':
       case 'OVERWRITE':
-        return this.#write(context, given, staging);
+        return this.#write(context, given, judgement);
       case 'UPDATE_STATUS':
-        return this.#status(context, given, staging, again);
+        return this.#status(context, given, judgement, again);
       case 'DELETE':
       case 'DELETE_BY_NAME':
-        return this.#deletion(context, given, staging);
+        return this.#deletion(context, given, judgement);
       case 'CHECK':
-        return this.#check(context, given, staging);
+        return this.#check(context, given, judgement, again);
     }
   }
 
   async #write(
     context: CallContext,
     given: GivenObjectOperation,
-    staging: Staging,
+    judgement: Judgement,
   ): Promise<Planned> {
     const { planner } = this.#options;
     const { served, namespace, key, object } = given;
     const mode = given.type === 'CREATE' ? 'create' : 'update';
-    const first = !staging.has(stagedId(served.kind, key));
-    const write = await planner.write(
-      context,
-      { served, namespace, name: key.name, object, mode },
-      staging,
-    );
+    const first = !judgement.staging.has(served.kind, key);
+    const asked = { served, namespace, name: key.name, object, mode } as const;
+    const write = await planner.write(context, asked, judgement);
     const { before, operation } = write;
     if (before) await judgeGuard(this.#options, context, given, before);
     const wanted = await this.#protected(context, given, before);
@@ -206,16 +207,14 @@ export class ObjectTransactions {
     const metadata = { ...operation.object.metadata, ...wanted };
     const stored: NewObject<ApiObject> = { ...operation.object, metadata };
     if (operation.op === 'create') {
-      if (!first && staging.get(stagedId(served.kind, key)))
-        throw alreadyExists({ kind: served.kind.kind, ...key });
       const creation: ObjectOperation = { op: 'create', kind: served.kind, object: stored };
-      return this.#stage(given, creation, undefined, staging);
+      return this.#stage(given, creation, undefined, judgement);
     }
     // An object that an operation before has touched is guarded by that one.
     const replacement: ObjectOperation = first
       ? { ...operation, object: stored }
       : { op: 'overwrite', kind: served.kind, object: stored };
-    return this.#stage(given, replacement, before, staging);
+    return this.#stage(given, replacement, before, judgement);
   }
 
   /** Finalizers, owner references and expiry to write: what differs needs the right to it. */
@@ -248,13 +247,13 @@ export class ObjectTransactions {
   async #status(
     context: CallContext,
     given: GivenObjectOperation,
-    staging: Staging,
+    judgement: Judgement,
     again: boolean,
   ): Promise<Planned> {
     const { served, key, object, precondition } = given;
     const { kind } = served;
-    const first = !staging.has(stagedId(kind, key));
-    const planned = await this.#options.planner.status(context, served, key, object, [], staging);
+    const first = !judgement.staging.has(kind, key);
+    const planned = await this.#options.planner.status(context, served, key, object, [], judgement);
     const { current, status } = planned;
     await judgeGuard(this.#options, context, given, current);
     const { uid, resourceVersion } = current.metadata;
@@ -264,58 +263,60 @@ export class ObjectTransactions {
     const guard = pinned ? { uid, resourceVersion } : { uid };
     const update = { op: 'updateStatus', kind, key, status } as const;
     const operation: ObjectOperation = first ? { ...update, precondition: guard } : update;
-    return this.#stage(given, operation, current, staging);
+    return this.#stage(given, operation, current, judgement);
   }
 
   async #deletion(
     context: CallContext,
     given: GivenObjectOperation,
-    staging: Staging,
+    judgement: Judgement,
   ): Promise<Planned> {
     const { served, key } = given;
     const { kind } = served;
-    const first = !staging.has(stagedId(kind, key));
+    const first = !judgement.staging.has(kind, key);
     const guard = async (object: ApiObject): Promise<void> => {
       await judgeGuard(this.#options, context, given, object);
     };
     const { planner } = this.#options;
-    const object = await planner.deletion(context, served, key, guard, {}, staging);
+    const object = await planner.deletion(context, served, key, guard, {}, judgement);
     const { uid, resourceVersion } = object.metadata;
     const operation: ObjectOperation = first
       ? { op: 'delete', kind, key, precondition: { uid, resourceVersion } }
       : { op: 'deleteByName', kind, key };
-    return this.#stage(given, operation, object, staging);
+    return this.#stage(given, operation, object, judgement);
   }
 
   async #check(
     context: CallContext,
     given: GivenObjectOperation,
-    staging: Staging,
+    judgement: Judgement,
+    again: boolean,
   ): Promise<Planned> {
     const { planner } = this.#options;
     const { served, key, precondition } = given;
     const { kind } = served;
-    const id = stagedId(kind, key);
-    const first = !staging.has(id);
+    const { staging } = judgement;
+    const first = !staging.has(kind, key);
     if (precondition.absent) {
-      const object = await planner.find(served, key, staging);
+      const object = await planner.find(served, key, judgement);
       if (object) {
         await planner.demand(context, kind.plural, 'get', object);
         throw conflict({ kind: kind.kind, ...key }, 'none', object.metadata.resourceVersion);
       }
       if (!first) return { type: 'known', result: undefined };
-      staging.set(id, undefined);
+      staging.set(kind, key, undefined);
       const operation: Operation = { op: 'check', kind, key, precondition: { exists: false } };
       return { type: 'store', operation };
     }
-    const object = await planner.require(served, key, staging);
+    const object = await planner.require(served, key, judgement);
     await planner.demand(context, kind.plural, 'get', object);
     const demanded = await judgeGuard(this.#options, context, given, object);
     if (!first) return { type: 'known', result: { object, exists: true, changed: false } };
-    staging.set(id, object);
+    staging.set(kind, key, object);
     const { uid, resourceVersion } = object.metadata;
-    // The commit compares what the caller demanded and no more, but for a right that goes by the object.
-    const pinned = precondition.resourceVersion !== '' || planner.narrows(context);
+    // The commit compares what the caller demanded and no more, but for a right that goes by the object,
+    // and for an object that a further operation is judged by.
+    const pinned = again || precondition.resourceVersion !== '' || planner.narrows(context);
     const guard = pinned ? { uid, resourceVersion } : { ...demanded, uid };
     const operation: Operation = { op: 'check', kind, key, precondition: guard };
     return { type: 'store', operation, object };
@@ -326,7 +327,7 @@ export class ObjectTransactions {
     { served, key }: GivenObjectOperation,
     operation: ObjectOperation,
     current: ApiObject | undefined,
-    staging: Staging,
+    { staging }: Judgement,
   ): Planned {
     const applied = applyOperation(operation, current, {
       // No version of any object: nothing can be guarded by a state that is not stored.
@@ -334,9 +335,13 @@ export class ObjectTransactions {
       now: timestamp(this.#options.clock),
       uid: () => systemRandom.uuid(),
     });
-    staging.set(stagedId(served.kind, key), applied.exists ? applied.object : undefined);
+    staging.set(served.kind, key, applied.exists ? applied.object : undefined);
     return { type: 'store', operation, object: applied.object };
   }
+}
+
+function idOf(kind: AnyKind, key: ObjectKey): string {
+  return `${kind.kind} ${keyString(key)}`;
 }
 
 function reading({ served }: GivenObjectOperation): Pick<Access, 'resource' | 'verb'> {

@@ -1,4 +1,4 @@
-import { type Clock, hasCode, invalid, limits } from '../base/index.js';
+import { type Clock, hasCode, invalid, limits, notFound } from '../base/index.js';
 import {
   asObject,
   fieldsOf,
@@ -23,11 +23,12 @@ import {
   textOf,
 } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
-import type { ServedKind } from './admission.js';
+import type { AdmissionContext, ServedKind } from './admission.js';
 import type { AccessControl } from './auth/index.js';
 import type { CallContext } from './call.js';
 import { demandExpected, demandStored } from './expected-object.js';
 import { demandKnownPaths } from './field-paths.js';
+import type { JudgedWrites, Verdict } from './judged-writes.js';
 import type { ObjectAccess } from './object-access.js';
 import { accessesByIndex, indexSelection } from './kind-check-operations.js';
 import { RecentCache } from './recent-cache.js';
@@ -42,16 +43,23 @@ export interface ResourceOptions {
   readonly admission: Admission;
   readonly authorizer: AccessControl;
   readonly planner: WritePlanner;
+  readonly writes: JudgedWrites;
   /** The kind that `ensureNamespace` makes objects of, if there is one. */
   readonly namespaces: ServedKind | undefined;
   readonly clock: Clock;
   readonly objectAccess?: ObjectAccess | undefined;
 }
 
+/** A creation whose object is made of others. */
+export interface ComposedCreation {
+  readonly namespace: string | undefined;
+  readonly dryRun: boolean;
+  /** The object as a client would send it. */
+  compose(context: AdmissionContext): Promise<JsonObject>;
+}
+
 /** Objects whose shown form is remembered. */
 const recentMax = 1_024;
-/** A write judged against a version that changed meanwhile is judged again, this often. */
-const triesMax = 8;
 
 /** Namespace of a request: `-` means all, empty means `default`. */
 export function requestNamespace(kind: AnyKind, request: JsonObject): string | undefined {
@@ -154,17 +162,57 @@ export class Resources {
       yield { events: answer.events, cursor: answer.resourceVersion };
   }
 
-  /** An update of some fields, through the same rules as a PUT of the whole object. */
-  change(
+  /**
+   * An update of some fields, through the same rules as a PUT of the whole object.
+   * @param fields of the object as it is stored; undefined for no change. Asked again when the object
+   * was changed meanwhile, so that no other change is lost.
+   * @throws StatusError NotFound
+   */
+  change<T extends ApiObject>(
     served: ServedKind,
     context: CallContext,
-    object: ApiObject,
-    fields: JsonObject,
+    key: ObjectKey,
+    fields: (object: T) => JsonObject | undefined,
   ): Promise<JsonObject> {
-    const { namespace, name } = object;
-    // Without a version: the change is wanted whatever a controller wrote meanwhile.
-    const body = { ...this.show(served, object), ...fields, metadata: {} };
-    return this.#update(served, context, { namespace, name, [bodyField(served.kind)]: body });
+    const { planner, writes } = this.#options;
+    return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
+      const stored = await planner.require(served, key, judgement);
+      const changed = fields(stored as T);
+      if (!changed) return { type: 'answer', answer: this.show(served, stored) };
+      const object = { ...this.show(served, stored), ...changed, metadata: {} };
+      const asked = { served, namespace: key.namespace, name: key.name, object };
+      const write = await planner.write(context, { ...asked, mode: 'update' }, judgement);
+      return this.#verdict(served, write, false);
+    });
+  }
+
+  /**
+   * A creation of what `compose` makes of what it looks at; asked again when that changed meanwhile.
+   * @throws StatusError what `compose` throws, and what any creation is refused with
+   */
+  createFrom(
+    served: ServedKind,
+    context: CallContext,
+    creation: ComposedCreation,
+  ): Promise<JsonObject> {
+    const { planner, writes } = this.#options;
+    const { namespace, dryRun } = creation;
+    return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
+      const object = await creation.compose(judgement);
+      const asked = { served, namespace, name: undefined, object, mode: 'create' } as const;
+      const write = await planner.write(context, asked, judgement);
+      return this.#verdict(served, write, dryRun);
+    });
+  }
+
+  #verdict(served: ServedKind, write: PreparedWrite, dryRun: boolean): Verdict<JsonObject> {
+    demandExpected(write);
+    if (dryRun) return { type: 'answer', answer: this.show(served, dryRunObject(write)) };
+    return {
+      type: 'commit',
+      operations: [write.operation],
+      answer: ([result]) => this.show(served, result?.object ?? write.object),
+    };
   }
 
   /**
@@ -192,7 +240,9 @@ export class Resources {
         verb: 'reveal',
         namespace: requestNamespace(served.kind, request),
       });
-    const object = await this.#options.planner.require(served, this.#key(served, request));
+    const key = this.#key(served, request);
+    const object = await this.#options.store.get(served.kind, key);
+    if (!object) throw notFound({ kind: served.kind.kind, ...key });
     const verb = reveal ? 'reveal' : 'get';
     await this.#options.planner.demand(context, served.kind.plural, verb, object);
     return reveal ? this.show(served, object, true) : this.#seen(served, object);
@@ -232,29 +282,16 @@ export class Resources {
     request: JsonObject,
     mode: 'create' | 'update',
   ): Promise<JsonObject> {
-    const { store } = this.#options;
+    const { planner, writes } = this.#options;
     const body = request[bodyField(served.kind)];
     const object = isJsonObject(body) ? body : {};
-    const given = isJsonObject(object.metadata) ? object.metadata.resourceVersion : undefined;
-    const versioned = mode === 'update' && typeof given === 'string' && given !== '';
     const name = mode === 'update' ? textOf(request, 'name') : undefined;
     const namespace = requestNamespace(served.kind, request);
-    for (let tries = 1; ; tries += 1) {
-      const asked = { served, namespace, name, object, mode };
-      const write = await this.#options.planner.write(context, asked);
-      if (request.dryRun === true) {
-        demandExpected(write);
-        return this.show(served, dryRunObject(write));
-      }
-      try {
-        const [result] = await store.transact([write.operation]);
-        return this.show(served, result?.object ?? write.object);
-      } catch (error) {
-        // Without a version the caller wants the last word: judge again against what is stored now.
-        if (versioned || !hasCode(error, 'Aborted') || tries >= triesMax) throw error;
-        await store.transact([]);
-      }
-    }
+    const asked = { served, namespace, name, object, mode };
+    return writes.run(context, async (judgement) => {
+      const write = await planner.write(context, asked, judgement);
+      return this.#verdict(served, write, request.dryRun === true);
+    });
   }
 
   async #create(
@@ -300,7 +337,9 @@ export class Resources {
     const mask = textOf(request, 'updateMask')
       .split(',')
       .filter((name) => name !== '');
-    const { status } = await this.#options.planner.status(context, served, key, given, mask);
+    const { planner, admission } = this.#options;
+    const judgement = admission.judgement(context.identity);
+    const { status } = await planner.status(context, served, key, given, mask, judgement);
     const metadata = isJsonObject(given.metadata) ? given.metadata : {};
     const resourceVersion = demandObjectVersion(textOf(metadata, 'resourceVersion'));
     const uid = textOf(metadata, 'uid');
@@ -318,27 +357,24 @@ export class Resources {
     context: CallContext,
     request: JsonObject,
   ): Promise<JsonObject> {
-    const { store } = this.#options;
+    const { planner, writes } = this.#options;
     const guard = (object: ApiObject): void =>
       demandStored(served.kind, object, {
         uid: textOf(request, 'uid'),
         resourceVersion: textOf(request, 'resourceVersion'),
       });
+    const { kind } = served;
     const key = this.#key(served, request);
-    for (let tries = 1; ; tries += 1) {
-      const object = await this.#options.planner.deletion(context, served, key, guard, request);
-      if (request.dryRun === true) return this.show(served, object);
-      const { resourceVersion } = object.metadata;
-      try {
-        const kind = served.kind;
-        const gone = await store.delete(kind, object, { resourceVersion });
-        return this.show(served, gone);
-      } catch (error) {
-        // The deletion was judged against a state that changed meanwhile: judge again.
-        if (!hasCode(error, 'Aborted') || tries >= triesMax) throw error;
-        await store.transact([]);
-      }
-    }
+    return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
+      const object = await planner.deletion(context, served, key, guard, request, judgement);
+      if (request.dryRun === true) return { type: 'answer', answer: this.show(served, object) };
+      const { uid, resourceVersion } = object.metadata;
+      return {
+        type: 'commit',
+        operations: [{ op: 'delete', kind, key, precondition: { uid, resourceVersion } }],
+        answer: ([result]) => this.show(served, result?.object ?? object),
+      };
+    });
   }
 }
 

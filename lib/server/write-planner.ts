@@ -1,26 +1,17 @@
 import { notFound } from '../base/index.js';
 import { type ApiObject, type ObjectKey } from '../object/index.js';
 import type { JsonObject } from '../rpc/index.js';
-import type { StoreReader } from '../store/index.js';
 import type { AdmissionRules, ServedKind } from './admission.js';
 import type { CallContext } from './call.js';
 import { demandObject, type ObjectAccess } from './object-access.js';
-import {
-  type Admission,
-  type PreparedWrite,
-  type Staged,
-  stagedId,
-  type WriteRequest,
-} from './writes.js';
+import type { Judgement } from './judgement.js';
+import type { Admission, PreparedWrite, WriteRequest } from './writes.js';
 
 /** What plans are made with. */
 export interface WritePlannerOptions {
-  readonly store: Pick<StoreReader, 'get'>;
   readonly admission: Admission;
   readonly objectAccess: ObjectAccess | undefined;
 }
-
-const nothing: Staged = new Map();
 
 /**
  * Judges writes by everything beyond the right to the method: which objects the caller may touch,
@@ -36,18 +27,17 @@ export class WritePlanner {
 
   /** The object as the operations planned so far leave it; undefined when there is none. */
   async find(
-    served: ServedKind,
+    { kind }: ServedKind,
     key: ObjectKey,
-    staged: Staged = nothing,
+    judgement: Judgement,
   ): Promise<ApiObject | undefined> {
-    const id = stagedId(served.kind, key);
-    if (staged.has(id)) return staged.get(id);
-    return this.#options.store.get(served.kind, key);
+    const { staging } = judgement;
+    return staging.has(kind, key) ? staging.get(kind, key) : judgement.stored(kind, key);
   }
 
   /** @throws StatusError NotFound */
-  async require(served: ServedKind, key: ObjectKey, staged: Staged = nothing): Promise<ApiObject> {
-    const object = await this.find(served, key, staged);
+  async require(served: ServedKind, key: ObjectKey, judgement: Judgement): Promise<ApiObject> {
+    const object = await this.find(served, key, judgement);
     if (!object) throw notFound({ kind: served.kind.kind, ...key });
     return object;
   }
@@ -72,10 +62,10 @@ export class WritePlanner {
   async write(
     context: CallContext,
     request: WriteRequest & { readonly mode: 'create' | 'update' },
-    staged: Staged = nothing,
+    judgement: Judgement,
   ): Promise<PreparedWrite> {
     const { served, mode } = request;
-    const write = await this.#options.admission.prepareNext(context.identity, request, staged);
+    const write = await this.#options.admission.prepareNext(judgement, request);
     await this.demand(context, served.kind.plural, mode, write.before ?? write.object);
     return write;
   }
@@ -86,10 +76,10 @@ export class WritePlanner {
     served: ServedKind,
     key: ObjectKey,
     given: JsonObject,
-    mask: readonly string[] = [],
-    staged: Staged = nothing,
+    mask: readonly string[],
+    judgement: Judgement,
   ): Promise<{ readonly current: ApiObject; readonly status: JsonObject }> {
-    const current = await this.require(served, key, staged);
+    const current = await this.require(served, key, judgement);
     await this.demand(context, `${served.kind.plural}/status`, 'update', current);
     return { current, status: this.#options.admission.statusOf(served, given, mask) };
   }
@@ -105,14 +95,13 @@ export class WritePlanner {
     key: ObjectKey,
     guard: (object: ApiObject) => void | Promise<void>,
     options: JsonObject,
-    staged: Staged = nothing,
+    judgement: Judgement,
   ): Promise<ApiObject> {
-    const object = await this.require(served, key, staged);
+    const object = await this.require(served, key, judgement);
     await this.demand(context, served.kind.plural, 'delete', object);
     await guard(object);
     const rules: AdmissionRules = served.rules;
-    const judged = this.#options.admission.context(context.identity, staged);
-    await rules.validateDelete?.(judged, object, options);
+    await rules.validateDelete?.(judgement, object, options);
     return object;
   }
 }

@@ -1,4 +1,10 @@
-import { type FieldViolation, invalid, notFound, StatusError } from '../base/index.js';
+import {
+  alreadyExists,
+  type FieldViolation,
+  invalid,
+  notFound,
+  StatusError,
+} from '../base/index.js';
 import {
   asObject,
   fieldsOf,
@@ -7,7 +13,6 @@ import {
   demandObjectVersion,
   jsonEqual,
   keyFor,
-  type Kind,
   keyString,
   type NewObject,
   type ObjectKey,
@@ -25,6 +30,7 @@ import type { ObjectStore, Operation } from '../store/index.js';
 import type { AdmissionContext, ServedKind } from './admission.js';
 import type { AccessControl, Identity } from './auth/index.js';
 import type { InputSchemas } from './input.js';
+import { Judgement } from './judgement.js';
 import type { ObjectAccess } from './object-access.js';
 
 /** A write that a client asks for. */
@@ -60,14 +66,6 @@ export interface AdmissionOptions {
   readonly base: SchemaRegistry;
   /** The kind that namespaced objects must find their namespace in. */
   readonly namespaceKind: string;
-}
-
-/** Objects as the operations before leave them, by {@link stagedId}; undefined for one that is gone. */
-export type Staged = ReadonlyMap<string, ApiObject | undefined>;
-
-/** The key of an object in {@link Staged}. */
-export function stagedId(kind: AnyKind, key: ObjectKey): string {
-  return `${kind.kind} ${keyString(key)}`;
 }
 
 /** The one admission chain: shape, defaults, rules; for one object or a set judged together. */
@@ -116,26 +114,27 @@ export class Admission {
     return status;
   }
 
-  /** For rules that run outside a write; `staged` is what operations before it leave. */
-  context(identity: Identity, staged: Staged = new Map()): AdmissionContext {
-    return this.#context(identity, staged);
+  /** A new judgement, for one attempt to store something. */
+  judgement(identity: Identity): Judgement {
+    return new Judgement(this.#options, identity);
   }
 
   /**
-   * Judges one write as it is when those before it are stored.
+   * Judges one write as it is when those that `judgement` has staged are stored, and stages it.
    * @throws StatusError InvalidArgument with every violation
    */
-  async prepareNext(
-    identity: Identity,
-    request: WriteRequest,
-    staged: Staged,
-  ): Promise<PreparedWrite> {
+  async prepareNext(judgement: Judgement, request: WriteRequest): Promise<PreparedWrite> {
     const { object, found: misshapen } = this.#shape(request);
     if (misshapen.length > 0) throw invalid(misshapen);
-    const id = stagedId(request.served.kind, this.#key(request, object));
-    const context = this.#context(identity, new Map([...staged, [id, object]]));
-    const { write, found } = await this.#admit(context, request, object, staged);
+    const { kind } = request.served;
+    const key = this.#key(request, object);
+    const { staging } = judgement;
+    const staged = staging.has(kind, key);
+    const current = staged ? staging.get(kind, key) : await judgement.stored(kind, key);
+    staging.set(kind, key, asStored(kind, object, current));
+    const { write, found } = await this.#admit(judgement, request, object, current);
     if (found.length > 0) throw invalid(found);
+    staging.set(kind, key, asStored(kind, write.object, current));
     return write;
   }
 
@@ -144,7 +143,7 @@ export class Admission {
    * @throws StatusError InvalidArgument with every violation of every object.
    */
   async prepare(
-    identity: Identity,
+    judgement: Judgement,
     requests: readonly WriteRequest[],
   ): Promise<readonly PreparedWrite[]> {
     const many = requests.length > 1;
@@ -155,18 +154,23 @@ export class Admission {
       return { request, object };
     });
     if (violations.length > 0) throw invalid(violations);
-    const staged = new Map<string, ApiObject>();
+    const { staging } = judgement;
+    const currents: (ApiObject | undefined)[] = [];
     for (const { request, object } of shaped) {
-      const id = `${request.served.kind.kind} ${keyString(this.#key(request, object))}`;
-      if (staged.has(id))
+      const { kind } = request.served;
+      const key = this.#key(request, object);
+      if (staging.has(kind, key)) {
+        const id = `${kind.kind} ${keyString(key)}`;
         throw invalid([{ field: 'objects', description: `${id} is given twice; keep one` }]);
-      staged.set(id, object);
+      }
+      const current = await judgement.stored(kind, key);
+      staging.set(kind, key, asStored(kind, object, current));
+      currents.push(current);
     }
-    const context = this.#context(identity, staged);
     const writes: PreparedWrite[] = [];
     for (const [index, { request, object }] of shaped.entries()) {
-      const { write, found } = await this.#admit(context, request, object);
-      staged.set(`${write.kind.kind} ${keyString(write.key)}`, write.object);
+      const { write, found } = await this.#admit(judgement, request, object, currents[index]);
+      staging.set(write.kind, write.key, asStored(write.kind, write.object, currents[index]));
       violations.push(...(many ? found.map((v) => prefixed(v, index, object)) : found));
       writes.push(write);
     }
@@ -207,20 +211,17 @@ export class Admission {
     return keyFor(request.served.kind, object.namespace, object.name);
   }
 
+  /** @param current the object of this name, as the writes before leave it */
   async #admit(
     context: AdmissionContext,
     request: WriteRequest,
     given: ApiObject,
-    staged: Staged = new Map(),
+    current: ApiObject | undefined,
   ): Promise<{ write: PreparedWrite; found: readonly FieldViolation[] }> {
     const { served, mode } = request;
     const { kind, rules } = served;
     const key = this.#key(request, given);
-    const { store } = this.#options;
-    const id = stagedId(kind, key);
-    const find = (): Promise<ApiObject | undefined> =>
-      staged.has(id) ? Promise.resolve(staged.get(id)) : store.get(kind, key);
-    const before = mode === 'create' ? undefined : await find();
+    const before = mode === 'create' ? undefined : current;
     if (mode === 'update' && !before) throw notFound({ kind: kind.kind, ...key });
     await this.#demandNamespace(context, served, given);
     const whole = withStatus(kind, given, before);
@@ -229,6 +230,8 @@ export class Admission {
       ...this.#immutable(served, object, before),
       ...((await rules.validate?.(context, object, before)) ?? []),
     ];
+    if (mode === 'create' && current && found.length === 0)
+      throw alreadyExists({ kind: kind.kind, ...key });
     const operation = this.#operation(request, object, before);
     const changes = !before || changedFields(kind, object, before).length > 0;
     return { write: { kind, key, object, before, operation, changes }, found };
@@ -312,37 +315,22 @@ export class Admission {
     const uid = sent === '' ? before.metadata.uid : sent;
     return { op: 'update', kind, object: next, precondition: { resourceVersion, uid } };
   }
-
-  #context(identity: Identity, staged: Staged): AdmissionContext {
-    const { store, authorizer, objectAccess } = this.#options;
-    return {
-      identity,
-      lookup: async <T extends ApiObject>(kind: Kind<T>, key: ObjectKey) => {
-        const id = stagedId(kind, key);
-        return staged.has(id) ? (staged.get(id) as T | undefined) : store.get(kind, key);
-      },
-      lookupAll: async <T extends ApiObject>(kind: Kind<T>) => {
-        const { items } = await store.list(kind);
-        const byKey = new Map(items.map((item) => [`${kind.kind} ${keyString(item)}`, item]));
-        for (const [id, object] of staged) {
-          if (!id.startsWith(`${kind.kind} `)) continue;
-          if (object) byKey.set(id, object as T);
-          else byKey.delete(id);
-        }
-        return [...byKey.values()];
-      },
-      can: (resource, verb, namespace) => authorizer.can(identity, { resource, verb, namespace }),
-      reveals: async ({ plural: resource }, object) => {
-        const { namespace } = object;
-        const access = { resource, verb: 'reveal', namespace };
-        if (!(await authorizer.can(identity, access))) return false;
-        return (
-          (await objectAccess?.filterFor(identity)?.allows(resource, 'reveal', object)) ?? true
-        );
-      },
-    };
-  }
 }
+
+/** A written object in the form in which the store would hold it, for the rules of other writes. */
+function asStored(kind: AnyKind, object: ApiObject, current: ApiObject | undefined): ApiObject {
+  const stored = Object.entries(current ?? {}).filter(([name]) => kind.statusFields.includes(name));
+  const status = current ? Object.fromEntries(stored) : kind.initialStatus;
+  return asObject({ ...status, ...object, metadata: current?.metadata ?? unstored });
+}
+
+const unstored: ObjectMeta = {
+  uid: '',
+  resourceVersion: '',
+  generation: 0,
+  createdAt: '',
+  updatedAt: '',
+};
 
 /** The object of a declared kind with its status, so that rules see it as its type says. */
 function withStatus(

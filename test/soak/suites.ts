@@ -20,6 +20,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/drivers/conformance-mutants.test.js'],
     environment: { KEDGE_MUTANTS: 'all' },
   },
+  admission: {
+    summary: 'fifty clients create 10,000 volumes; none of them is told Aborted',
+    specs: ['test/dist/admission/rules.test.js'],
+    environment: { KEDGE_ADMISSION_VOLUMES: '10000' },
+  },
   'hostile-disk': {
     summary: 'a disk that loses, tears and refuses whatever it may; what was acknowledged is there',
     specs: ['test/dist/store/hostile-disk.test.js'],

@@ -10,8 +10,9 @@ function creation<T extends ApiObject>(kind: Kind<T>, object: Omit<T, 'metadata'
   return { op: 'create', kind: kind, object: object as NewObject<ApiObject> };
 }
 
-function tokenCreation(token: NewToken, subject: string, description: string): Operation {
-  return creation(tokens, { name: token.id, subject, description, secretHash: token.hash });
+function rootTokenCreation(token: NewToken, description: string): Operation {
+  const { id: name, hash: secretHash } = token;
+  return creation(tokens, { name, subject: rootName, description, secretHash });
 }
 
 /**
@@ -25,7 +26,7 @@ export async function bootstrap(store: ObjectStore): Promise<string> {
     await store.transact([
       creation(systemStates, { name: 'bootstrapped', value: token.id }),
       creation(users, { name: rootName, policies: ['root'] }),
-      tokenCreation(token, rootName, 'bootstrap'),
+      rootTokenCreation(token, 'bootstrap'),
     ]);
   } catch (error) {
     if (!hasCode(error, 'AlreadyExists')) throw error;
@@ -47,10 +48,7 @@ export async function recoverRoot(store: ObjectStore): Promise<string> {
   const token = makeToken();
   const missing = (await store.get(users, { name: rootName })) === undefined;
   const user = creation(users, { name: rootName, policies: ['root'] });
-  await store.transact([
-    ...(missing ? [user] : []),
-    tokenCreation(token, rootName, 'recover-root'),
-  ]);
+  await store.transact([...(missing ? [user] : []), rootTokenCreation(token, 'recover-root')]);
   return token.text;
 }
 
@@ -60,6 +58,21 @@ export interface TokenRequest {
   readonly description?: string;
   readonly ttlSeconds?: number;
   readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** The operation that stores a token; who commits it sees to it that its user exists. */
+export function tokenCreation(request: TokenRequest, now: number, token: NewToken): Operation {
+  const { subject, description, labels } = request;
+  const ttl = request.ttlSeconds ?? 0;
+  return creation(tokens, {
+    name: token.id,
+    subject,
+    ...(labels ? { labels } : {}),
+    ...(description === undefined ? {} : { description }),
+    ...(ttl > 0 ? { ttlSeconds: ttl } : {}),
+    secretHash: token.hash,
+    ...(ttl > 0 ? { expiresAt: new Date(now + ttl * 1_000).toISOString() } : {}),
+  });
 }
 
 /**
@@ -74,16 +87,7 @@ export async function issueToken(
 ): Promise<{ readonly object: ApiObject; readonly text: string }> {
   if (!(await store.get(users, { name: request.subject })))
     throw notFound({ kind: 'User', name: request.subject });
-  const { subject, description, labels } = request;
-  const ttl = request.ttlSeconds ?? 0;
-  const object = await store.create(tokens, {
-    name: token.id,
-    subject,
-    ...(labels ? { labels } : {}),
-    ...(description === undefined ? {} : { description }),
-    ...(ttl > 0 ? { ttlSeconds: ttl } : {}),
-    secretHash: token.hash,
-    ...(ttl > 0 ? { expiresAt: new Date(now + ttl * 1_000).toISOString() } : {}),
-  });
-  return { object, text: token.text };
+  const [made] = await store.transact([tokenCreation(request, now, token)]);
+  if (!made) throw new TypeError('the store lost a token');
+  return { object: made.object, text: token.text };
 }

@@ -14,6 +14,7 @@ export {
   isBootstrapped,
   issueToken,
   recoverRoot,
+  tokenCreation,
   type TokenRequest,
 } from './bootstrap.js';
 export { type Can, escalations } from './escalation.js';

@@ -1,4 +1,4 @@
-import { type ApiObject, defineKind } from '../../object/index.js';
+import { type ApiObject, defineKind, kindOf } from '../../object/index.js';
 
 /** A person or a program that tokens speak for. */
 export interface User extends ApiObject {
@@ -42,10 +42,11 @@ export interface SystemState extends ApiObject {
   readonly value: string;
 }
 
-export const users = defineKind<User>({
+export const users = kindOf<User>()({
   kind: 'User',
   plural: 'users',
   scope: 'Cluster',
+  rarelyWritten: true,
   statusFields: [],
   columns: [
     { header: 'NAME', value: (o) => o.name },
@@ -54,10 +55,11 @@ export const users = defineKind<User>({
   ],
 });
 
-export const policies = defineKind<Policy>({
+export const policies = kindOf<Policy>()({
   kind: 'Policy',
   plural: 'policies',
   scope: 'Cluster',
+  rarelyWritten: true,
   statusFields: ['builtin'],
   columns: [
     { header: 'NAME', value: (o) => o.name },

@@ -1,0 +1,83 @@
+import { failedPrecondition, type FieldViolation, jsonEqual } from 'kedge';
+import type { AdmissionContext } from 'kedge/server';
+import type { Driver } from '@kedge/driver-sdk';
+import { services, type StorageClass, volumes } from '../kinds/index.js';
+import { classBasis, processDriver, processViolations, shapeViolations } from './shape.js';
+
+/** The fields of a class that the rules of its volumes read. */
+function judged({ driver, parameters, reclaimPolicy }: StorageClass): readonly unknown[] {
+  return [driver, parameters ?? {}, reclaimPolicy ?? 'retain'];
+}
+
+/**
+ * What a class that is made or changed would break: volumes that name it already (those of an earlier
+ * class of its name included) and claimTemplates of services (rules 4, 6, 7 and 8). An edit is to blame
+ * only for what was right before.
+ */
+export async function dependentViolations(
+  context: AdmissionContext,
+  object: StorageClass,
+  before: StorageClass | undefined,
+  driver: Driver,
+): Promise<readonly FieldViolation[]> {
+  if (before && jsonEqual(judged(object), judged(before))) return [];
+  const basis = classBasis(object, driver);
+  const earlier = before && classBasis(before, driver);
+  const { name } = object;
+  const violations: FieldViolation[] = [];
+  const blame = (whose: string, found: readonly FieldViolation[]): void => {
+    for (const { field, description } of found)
+      violations.push({
+        field: field.startsWith('parameters.')
+          ? field
+          : field === 'reclaimPolicy'
+            ? field
+            : 'driver',
+        description: `${whose} uses this class and would break: ${field} ${description}`,
+      });
+  };
+  for (const volume of await context.lookupBy(volumes, 'storageClass', name)) {
+    const whose = `volume "${volume.namespace}/${volume.name}"`;
+    if (earlier && shapeViolations(volume, earlier).length > 0) continue;
+    blame(whose, shapeViolations(volume, basis));
+    if (before || driver.name === processDriver) continue;
+    const key = `${volume.namespace}/${volume.name}`;
+    for (const service of await context.lookupBy(services, 'claimedVolume', key))
+      blame(
+        `${whose} of service "${service.namespace}/${service.name}"`,
+        processViolations(service, driver.name, 'storageClassName'),
+      );
+  }
+  for (const service of await context.lookupBy(services, 'storageClass', name)) {
+    const whose = `service "${service.namespace}/${service.name}"`;
+    for (const { claimTemplate } of service.volumes ?? []) {
+      if (claimTemplate?.storageClassName !== name) continue;
+      if (earlier && shapeViolations(claimTemplate, earlier).length > 0) continue;
+      blame(whose, shapeViolations(claimTemplate, basis));
+      if (!before) blame(whose, processViolations(service, driver.name, 'storageClassName'));
+    }
+  }
+  return violations.slice(0, shownMax);
+}
+
+/** Violations that are told; the rest is of the same kind. */
+const shownMax = 10;
+
+/** @throws StatusError FailedPrecondition (InUse) for a class that volumes or claimTemplates name */
+export async function demandUnusedClass(
+  context: AdmissionContext,
+  { name }: Pick<StorageClass, 'name'>,
+): Promise<void> {
+  const [volume] = await context.lookupBy(volumes, 'storageClass', name);
+  const [service] = volume ? [] : await context.lookupBy(services, 'storageClass', name);
+  const user = volume ?? service;
+  if (!user) return;
+  const what = `${volume ? 'volume' : 'a claimTemplate of service'} "${user.namespace}/${user.name}"`;
+  const way = volume
+    ? 'delete its volumes first, or use force=true: they live on with their captured parameters'
+    : 'delete that service first, or use force=true: it makes no volumes until the class is there again';
+  throw failedPrecondition('InUse', `storage class "${name}" is used by ${what}; ${way}`, {
+    kind: 'StorageClass',
+    name,
+  });
+}

@@ -1,0 +1,66 @@
+import type { FieldViolation } from 'kedge';
+import type { Driver, Parameters } from '@kedge/driver-sdk';
+import type { ReclaimPolicy, Service, StorageClass, Volume } from '../kinds/index.js';
+
+/** The only driver whose volumes services with runtime process may mount (rule 7). */
+export const processDriver = 'local-host';
+
+/** What a volume is judged by: the class that it names, or what it captured of one that is gone. */
+export interface ShapeBasis {
+  readonly driver: Driver;
+  /** In messages, such as `class "fast"`. */
+  readonly label: string;
+  readonly parameters: Parameters;
+  readonly reclaimPolicy: ReclaimPolicy | undefined;
+}
+
+/** The basis that a class gives. */
+export function classBasis(
+  {
+    name,
+    parameters = {},
+    reclaimPolicy,
+  }: Pick<StorageClass, 'name' | 'parameters' | 'reclaimPolicy'>,
+  driver: Driver,
+): ShapeBasis {
+  return { driver, label: `class "${name}"`, parameters, reclaimPolicy };
+}
+
+/** The fields of a volume that class and driver have a say in; shared with claimTemplates. */
+export type VolumeShape = Pick<Volume, 'size' | 'accessMode' | 'reclaimPolicy' | 'parameters'>;
+
+/** Rules that hold for a volume and for a claimTemplate alike (rules 4, 6 and 8). */
+export function shapeViolations(shape: VolumeShape, basis: ShapeBasis): readonly FieldViolation[] {
+  const { driver, label } = basis;
+  const violations: FieldViolation[] = [];
+  const { accessModes, ownsData } = driver.capabilities();
+  if (!accessModes.includes(shape.accessMode))
+    violations.push({
+      field: 'accessMode',
+      description: `"${shape.accessMode}" is not supported by driver ${driver.name} of ${label}; use one of ${accessModes.join(', ')}`,
+    });
+  const parameters = { ...basis.parameters, ...shape.parameters };
+  for (const { key, description } of driver.validateParameters(parameters, { level: 'volume' }))
+    violations.push({ field: `parameters.${key}`, description });
+  if ((shape.reclaimPolicy ?? basis.reclaimPolicy) === 'delete' && !ownsData)
+    violations.push({
+      field: 'reclaimPolicy',
+      description: `"delete" is not allowed for driver ${driver.name}: its data belongs to the user and is never deleted; use retain`,
+    });
+  return violations;
+}
+
+/** Rule 7, as an error of the service or of the volume that it mounts. */
+export function processViolations(
+  service: Pick<Service, 'runtime'>,
+  driver: string,
+  field: string,
+): readonly FieldViolation[] {
+  if (service.runtime !== 'process' || driver === processDriver) return [];
+  return [
+    {
+      field,
+      description: `driver ${driver} can't be used by runtime process, which may use only ${processDriver}; use a class of that driver or runtime container`,
+    },
+  ];
+}

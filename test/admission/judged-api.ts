@@ -1,0 +1,210 @@
+import { descriptorSet } from '@kedge/api';
+import {
+  customMethods,
+  type KeyRotation,
+  namespaces,
+  Sealer,
+  servedKinds,
+  storageClasses,
+} from '@kedge/controllers';
+import { builtinDrivers } from '@kedge/drivers';
+import {
+  type Clock,
+  hasCode,
+  MemoryEngine,
+  type ObjectStore,
+  type Operation,
+  openStore,
+  systemClock,
+} from 'kedge';
+import { RemoteStore } from 'kedge/client';
+import { SchemaRegistry } from 'kedge/rpc';
+import { accessControl, ApiServer, type Identity, type PendingCommit } from 'kedge/server';
+
+/** An answer of the REST API. */
+export interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+}
+
+/** A write that was judged and waits for its commit. */
+export interface HeldWrite {
+  /** Resolves when the write was judged and waits. */
+  readonly judged: Promise<void>;
+  release(): void;
+}
+
+/** What a check is about, to take it out of a transaction. */
+export interface CheckOf {
+  readonly kind: string;
+  /** Of a check of a kind; absent: checks of objects, and of kinds without an index. */
+  readonly index?: string;
+}
+
+/** Options of a {@link JudgedApi}. */
+export interface JudgedApiOptions {
+  readonly clock?: Clock;
+  /** Checks that its transactions lack, as if the rule that needs them had not recorded its read. */
+  readonly without?: CheckOf;
+  /** Refuses every commit with Aborted, as long as it answers true. */
+  readonly contended?: () => boolean;
+}
+
+const clerkMay = new Set(['users', 'volumes', 'services', 'snapshots', 'tokens', 'storageclasses']);
+const schemas = new SchemaRegistry(descriptorSet);
+
+/**
+ * The API of the daemon with the rules of all kinds over a store in memory, without controllers: the
+ * tests decide what happens between a judgement and its commit.
+ */
+export class JudgedApi {
+  readonly store: ObjectStore;
+  /** Commits that were refused, by code; what callers do not see because they are judged again. */
+  readonly refusedCommits: string[] = [];
+  /** Attempts of every commit. */
+  readonly attempts: number[] = [];
+  readonly #server: ApiServer;
+  #holding: ((pending: PendingCommit) => Promise<void>) | undefined;
+  #rest = 0;
+  #grpc = 0;
+
+  private constructor(store: ObjectStore, options: JudgedApiOptions) {
+    this.store = store;
+    const { clock = systemClock } = options;
+    const settings = {
+      localVolumeRoot: '/nonexistent',
+      hostPathAllowlist: ['/data'],
+      allowCreateMissing: false,
+    };
+    const api = {
+      drivers: builtinDrivers(settings),
+      sealer: new Sealer(Buffer.alloc(32)),
+      runtimes: [],
+      defaultStorageClass: undefined,
+      rotation: { rotate: () => Promise.reject(new Error('no keys')) } as unknown as KeyRotation,
+      clock,
+    };
+    this.#server = new ApiServer({
+      store: this.#watched(options),
+      schemas,
+      packageName: 'api',
+      kinds: servedKinds(api),
+      custom: (parts) => customMethods(parts, api),
+      authenticator: { authenticate: (header) => Promise.resolve(identityOf(header)) },
+      // A clerk may write these kinds, and nothing else; the others may do everything.
+      authorizer: accessControl(
+        ({ subject }, { resource }) => subject !== 'clerk' || clerkMay.has(resource),
+      ),
+      beforeCommit: async (pending) => {
+        this.attempts.push(pending.attempt);
+        await this.#holding?.(pending);
+      },
+      clock,
+    });
+  }
+
+  static async start(options: JudgedApiOptions = {}): Promise<JudgedApi> {
+    const store = await openStore({ engine: new MemoryEngine() });
+    await store.create(namespaces, { name: 'default' });
+    await store.create(storageClasses, { name: 'local', driver: 'local', reclaimPolicy: 'retain' });
+    const api = new JudgedApi(store, options);
+    const free = { host: '127.0.0.1', port: 0 };
+    const ports = await api.#server.listen({ grpc: free, rest: free });
+    api.#rest = ports.rest;
+    api.#grpc = ports.grpc;
+    return api;
+  }
+
+  #watched({ without, contended }: JudgedApiOptions): ObjectStore {
+    const { store, refusedCommits } = this;
+    const transact = async (operations: readonly Operation[]) => {
+      const kept = operations.filter((operation) => !without || !isAbout(operation, without));
+      try {
+        if (contended?.() === true && operations.length > 0)
+          await store.transact([
+            {
+              op: 'check',
+              kind: namespaces,
+              key: { name: 'default' },
+              precondition: { uid: 'another' },
+            },
+          ]);
+        const results = await store.transact(kept);
+        // As many as there were operations: those of the checks come first.
+        return [...operations.slice(kept.length).map(() => results[0]), ...results];
+      } catch (error) {
+        refusedCommits.push(hasCode(error, 'Aborted') ? 'Aborted' : String(error));
+        throw error;
+      }
+    };
+    return new Proxy(store, {
+      get: (target, name) => {
+        if (name === 'transact') return transact;
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    });
+  }
+
+  async rest(method: string, path: string, body?: object, token = 'root'): Promise<Answer> {
+    const response = await fetch(`http://127.0.0.1:${this.#rest}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+    return {
+      status: response.status,
+      body: (await response.json()) as Record<string, unknown>,
+    };
+  }
+
+  /** As {@link rest}, for what must succeed. */
+  async ok(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
+    const answer = await this.rest(method, path, body);
+    if (answer.status !== 200)
+      throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  }
+
+  /** The store as a program in another process has it. */
+  remote(token = 'root'): Promise<RemoteStore> {
+    return RemoteStore.connect({ server: `127.0.0.1:${this.#grpc}`, token });
+  }
+
+  /** Holds the next write between its first judgement and its commit. */
+  hold(): HeldWrite {
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const judged = new Promise<void>((resolve) => {
+      this.#holding = async () => {
+        this.#holding = undefined;
+        resolve();
+        await released;
+      };
+    });
+    return { judged, release };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.close(0);
+    await this.store.close();
+  }
+}
+
+function isAbout(operation: Operation, { kind, index }: CheckOf): boolean {
+  if (operation.kind.kind !== kind) return false;
+  if (operation.op === 'checkKind') return operation.index === index;
+  return operation.op === 'check' && index === undefined;
+}
+
+function identityOf(header: string | undefined): Identity {
+  const subject = header?.replace('Bearer ', '') ?? 'nobody';
+  return {
+    subject,
+    kind: 'user',
+    policies: [],
+    tokenId: '',
+    expiresAt: undefined,
+    node: undefined,
+  };
+}

@@ -1,0 +1,98 @@
+import type { Answer, CheckOf, JudgedApi } from './judged-api.js';
+
+/** A request of the REST API. */
+export interface WriteCall {
+  readonly method: 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly body?: object;
+  readonly token?: string;
+  /** Of the object that it creates; such a write is also made by cast and by a transaction. */
+  readonly kind?: string;
+}
+
+/** What a write is refused with. */
+export interface Refusal {
+  readonly status: 400 | 404 | 412;
+  readonly message: RegExp;
+}
+
+/** A rule that looks at another object: a row of docs/reference/admission.md and its tests. */
+export interface LookingRule {
+  /** The columns of the table. */
+  readonly rule: string;
+  readonly reads: string;
+  readonly check: string;
+  readonly mirror: string;
+  /** The check that the rule's read becomes; without it the tests must fail. */
+  readonly guard: CheckOf;
+  readonly given?: (api: JudgedApi) => Promise<unknown>;
+  /** The write that the rule judges. */
+  readonly write: WriteCall;
+  /** A write after which `write` is not allowed. */
+  readonly against: WriteCall;
+  readonly refused: Refusal;
+  /** What `against` is refused with after `write`; undefined where that order is allowed. */
+  readonly mirrored?: Refusal & { readonly guard: CheckOf };
+}
+
+/** Makes a request. */
+export function call(api: JudgedApi, { method, path, body, token }: WriteCall): Promise<Answer> {
+  return api.rest(method, path, body, token);
+}
+
+export const inDefault = (plural: string): string => `/v1/namespaces/default/${plural}`;
+export const volume = {
+  name: 'v',
+  size: '1Gi',
+  accessMode: 'ReadWriteOnce',
+  storageClassName: 'local',
+};
+export const post = (kind: string, path: string, body: object): WriteCall => ({
+  method: 'POST',
+  path,
+  body,
+  kind,
+});
+export const postVolume = (fields: object = {}): WriteCall =>
+  post('Volume', inDefault('volumes'), { ...volume, ...fields });
+export const service = { name: 's', runtime: 'process', command: ['sleep'] };
+export const postService = (fields: object): WriteCall =>
+  post('Service', inDefault('services'), { ...service, ...fields });
+export const claims = (name: string): object => ({
+  volumes: [{ name: 'm', mountPath: '/m', claim: { name } }],
+});
+export const template = (fields: object): object => ({
+  volumes: [
+    {
+      name: 'm',
+      mountPath: '/m',
+      claimTemplate: { size: '1Gi', accessMode: 'ReadWriteOnce', ...fields },
+    },
+  ],
+});
+export const container = { runtime: 'container', image: 'x', command: [] };
+export const postClass = (fields: object): WriteCall =>
+  post('StorageClass', '/v1/storageclasses', { name: 'c', driver: 'local', ...fields });
+export const remove = (path: string): WriteCall => ({ method: 'DELETE', path });
+export const hostClass = { name: 'h', driver: 'local-host', parameters: { hostPath: '/data/x' } };
+export const hostClassWithoutPath: WriteCall = {
+  method: 'PUT',
+  path: '/v1/storageclasses/h',
+  body: { name: 'h', driver: 'local-host', parameters: {} },
+};
+export const snapshot = { name: 'snap', source: { volume: 'v' } };
+
+/** Makes requests that must succeed. */
+export async function all(api: JudgedApi, ...writes: readonly WriteCall[]): Promise<void> {
+  for (const { method, path, body } of writes) await api.ok(method, path, body);
+}
+
+/** Writes status fields as a controller does. */
+export async function status(
+  api: JudgedApi,
+  plural: string,
+  name: string,
+  fields: object,
+): Promise<void> {
+  await api.ok('PUT', `${inDefault(plural)}/${name}/status`, fields);
+}
