@@ -54,7 +54,7 @@ export const limits = {
   pagedListIdleMs: 300_000,
   /** Bytes of a REST body or a gRPC message from a client. */
   requestBytesMax: 4_194_304,
-  /** Nested messages, list items and map entries of a gRPC message from a client. */
+  /** Nested messages, list items and map entries of a gRPC message from a client; values of a JSON body. */
   requestItemsMax: 131_072,
   /** Values that one precondition may demand. */
   preconditionFieldsMax: 100,

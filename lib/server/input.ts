@@ -15,9 +15,29 @@ import {
 import { formats } from './formats.js';
 import { inputSchema, type JsonSchema, sensitiveKeyword, statusSchema } from './json-schema.js';
 
+/** Violations that are told of one object, and characters of a value in one. */
+const violationsMax = 100;
+const shownMax = 80;
+
+/** A value for a message. Of a large one no more than its beginning is turned into text. */
 function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'undefined';
-  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+  const text = JSON.stringify(beginning(value, 2)) ?? 'undefined';
+  return text.length > shownMax ? `${text.slice(0, shownMax - 3)}...` : text;
+}
+
+/** What of a value can be in the first characters of its text, and what is below so many levels left out. */
+function beginning(value: unknown, levels: number): unknown {
+  if (typeof value === 'string') return value.slice(0, shownMax);
+  if (Array.isArray(value))
+    return levels === 0 ? [] : value.slice(0, shownMax).map((item) => beginning(item, levels - 1));
+  if (!isJsonObject(value)) return value;
+  const part: Record<string, unknown> = {};
+  let count = 0;
+  for (const name in value) {
+    if (levels === 0 || (count += 1) > shownMax) break;
+    part[name.slice(0, shownMax)] = beginning(value[name], levels - 1);
+  }
+  return part;
 }
 
 /** `/volumes/0/mountPath` as `volumes[0].mountPath`. */
@@ -194,7 +214,11 @@ export class InputSchemas {
       ];
     const { validate } = judge;
     if (validate(json)) return [];
-    return (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if').map(violationOf);
+    const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if');
+    const told = errors.slice(0, violationsMax).map(violationOf);
+    const more = errors.length - told.length;
+    if (more === 0) return told;
+    return [...told, { field: '(object)', description: `and ${more} more that are not listed` }];
   }
 
   /**

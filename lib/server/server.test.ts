@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { invalid, statusCodes, StatusError } from '../base/index.js';
+import { invalid, limits, statusCodes, StatusError } from '../base/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
 import { FakeClock } from '../testing/index.js';
 import { decodeStatus, encodeStatus, headerSized } from '../rpc/index.js';
@@ -193,6 +193,13 @@ describe('errors on the wire', () => {
 });
 
 describe('request parsing', () => {
+  it('refuses a JSON body of more values than a request may have, and takes text with commas', () => {
+    const few = limits.requestItemsMax - 2;
+    expect(parseBody(`[${'0,'.repeat(few)}0]`)).to.have.length(few + 1);
+    expect(() => parseBody(`[${'0,'.repeat(few + 5)}0]`)).to.throw(/values, at most 131072/);
+    expect(() => parseBody(`[${'{},'.repeat(few / 2 + 5)}{}]`)).to.throw(/values, at most/);
+    expect(parseBody(JSON.stringify(','.repeat(500_000)))).to.have.length(500_000);
+  });
   it('refuses deep nesting, __proto__ and what is not JSON', () => {
     for (const text of ['['.repeat(100_000), '{"a":{"__proto__":{}}}', '{"a":', 'NaN'])
       expect(() => parseBody(text)).to.throw(StatusError);

@@ -258,7 +258,8 @@ function update(
   const meta = current.metadata;
   const finalizers = given.finalizers ?? meta.finalizers;
   if (meta.deletionRequestedAt !== undefined) {
-    const added = finalizers?.filter((f) => !meta.finalizers?.includes(f)) ?? [];
+    const there = new Set(meta.finalizers);
+    const added = finalizers?.filter((finalizer) => !there.has(finalizer)) ?? [];
     if (added.length > 0)
       throw failedPrecondition(
         'Deleting',
