@@ -17,7 +17,6 @@ import {
   type NewObject,
   type ObjectKey,
   type ObjectMeta,
-  valueAt,
 } from '../object/index.js';
 import {
   type DescMessage,
@@ -29,6 +28,7 @@ import {
 import type { ObjectStore, Operation } from '../store/index.js';
 import type { AdmissionContext, ServedKind } from './admission.js';
 import type { AccessControl, Identity } from './auth/index.js';
+import { changedImmutables, type ImmutableWrite } from './immutable-fields.js';
 import type { InputSchemas } from './input.js';
 import { Judgement } from './judgement.js';
 import type { ObjectAccess } from './object-access.js';
@@ -227,7 +227,7 @@ export class Admission {
     const whole = withStatus(kind, given, before);
     const object = rules.prepare ? await rules.prepare(context, whole, before) : whole;
     const found = [
-      ...this.#immutable(served, object, before),
+      ...(before ? await this.#immutable(context, served, { given: whole, object, before }) : []),
       ...((await rules.validate?.(context, object, before)) ?? []),
     ];
     if (mode === 'create' && current && found.length === 0)
@@ -263,30 +263,18 @@ export class Admission {
     });
   }
 
-  #immutable(
+  async #immutable(
+    context: AdmissionContext,
     served: ServedKind,
-    object: ApiObject,
-    before: ApiObject | undefined,
-  ): readonly FieldViolation[] {
-    if (!before) return [];
-    const names = [
-      ...this.#options.inputs.immutableFields(this.message(served)),
-      ...served.kind.immutableFields,
-    ];
+    write: ImmutableWrite,
+  ): Promise<readonly FieldViolation[]> {
+    const { kind, rules } = served;
+    const { inputs } = this.#options;
     const message = this.message(served);
-    return [...new Set(names)]
-      .filter((path) => !jsonEqual(valueAt(object, path), valueAt(before, path)))
-      .map((field) => {
-        const now = JSON.stringify(valueAt(object, field));
-        const then = JSON.stringify(valueAt(before, field));
-        const change = this.#options.inputs.isSensitive(message, field)
-          ? 'it has another value'
-          : `it is ${then} and can't become ${now}`;
-        return {
-          field,
-          description: `is immutable: ${change}; delete the object and create it anew`,
-        };
-      });
+    const paths = [...new Set([...inputs.immutableFields(message), ...kind.immutableFields])];
+    const isSensitive = (path: string): boolean => inputs.isSensitive(message, path);
+    const reveals = (): Promise<boolean> => context.reveals(kind, write.before);
+    return changedImmutables(write, { paths, rules, isSensitive, reveals });
   }
 
   #operation(
