@@ -23,6 +23,7 @@ function program(): Command {
   const root = new Command('kedge')
     .description('Kedge: services with durable volumes')
     .exitOverride()
+    .version(version, '-V, --version', 'tell the version of this program')
     .showSuggestionAfterError()
     .configureHelp({ sortSubcommands: true })
     .addHelpText('after', '\nExample: kedge cast docs/examples/journal.yaml');

@@ -1,9 +1,10 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import pc from 'picocolors';
 import { StatusError } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import { connect } from '../api.js';
 import { type CastItem, located, readCastFiles } from '../cast-file.js';
+import { waitSecondsMax, wholeNumber } from '../number-option.js';
 import { note, print } from '../output.js';
 import { type CastResult, waitForCast } from '../wait.js';
 
@@ -11,7 +12,7 @@ interface CastOptions {
   readonly namespace?: string;
   readonly dryRun?: boolean;
   readonly wait: boolean;
-  readonly timeout: string;
+  readonly timeout: number;
 }
 
 const marks = { created: pc.green('+'), updated: pc.yellow('~'), unchanged: pc.dim('=') } as const;
@@ -39,8 +40,7 @@ async function cast(paths: readonly string[], options: CastOptions): Promise<voi
     for (const result of resultsOf(plan)) print(planLine(result));
     if (options.dryRun) return;
     const results = resultsOf(await call(false));
-    const timeoutMs = Number(options.timeout) * 1_000;
-    if (options.wait) await waitForCast(client, results, timeoutMs);
+    if (options.wait) await waitForCast(client, results, options.timeout * 1_000);
     else note('Stored; not waiting for it to run.');
   } finally {
     client.close();
@@ -77,6 +77,6 @@ export function addCast(program: Command): void {
     .option('--dry-run', 'judge everything, store nothing')
     .option('--wait', 'wait until it runs; this is the default', true)
     .option('--no-wait', 'return once everything is stored')
-    .addOption(new Option('--timeout <seconds>', 'longest wait').default('300'))
+    .option('--timeout <seconds>', 'longest wait', wholeNumber('--timeout', waitSecondsMax), 300)
     .action((paths: string[], options: CastOptions) => cast(paths, options));
 }

@@ -3,6 +3,7 @@ import { hasCode, StatusError } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import { connect, kindNamed, methodFor } from '../api.js';
 import { follow } from '../follow.js';
+import { waitSecondsMax, wholeNumber } from '../number-option.js';
 import { note, print } from '../output.js';
 
 interface DeleteOptions {
@@ -11,7 +12,7 @@ interface DeleteOptions {
   readonly force?: boolean;
   readonly dryRun?: boolean;
   readonly wait: boolean;
-  readonly timeout: string;
+  readonly timeout: number;
 }
 
 async function remove(
@@ -49,7 +50,7 @@ async function gone(
   options: DeleteOptions,
 ): Promise<void> {
   const kind = kindNamed(type);
-  const limit = AbortSignal.timeout(Number(options.timeout) * 1_000);
+  const limit = AbortSignal.timeout(options.timeout * 1_000);
   const exists = async (): Promise<boolean> => {
     try {
       const { metadata } = await client.call(methodFor(kind, 'Get'), { ...scope, name });
@@ -90,7 +91,7 @@ export function addDelete(program: Command): void {
     .option('--force', 'of a storage class: although volumes use it')
     .option('--dry-run', 'judge it, delete nothing')
     .option('--no-wait', 'return once the deletion is stored')
-    .option('--timeout <seconds>', 'longest wait', '120')
+    .option('--timeout <seconds>', 'longest wait', wholeNumber('--timeout', waitSecondsMax), 120)
     .action((type: string, names: string[], options: DeleteOptions) =>
       remove(type, names, options),
     );

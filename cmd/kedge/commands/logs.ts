@@ -2,11 +2,12 @@ import type { Command } from 'commander';
 import { textOf } from 'kedge/rpc';
 import pc from 'picocolors';
 import { connect } from '../api.js';
+import { wholeNumber } from '../number-option.js';
 
 interface LogsOptions {
   readonly namespace: string;
   readonly follow?: boolean;
-  readonly tail: string;
+  readonly tail: number;
   readonly since?: string;
 }
 
@@ -21,7 +22,7 @@ async function logs(name: string, options: LogsOptions): Promise<void> {
       namespace: options.namespace,
       name,
       follow: options.follow === true,
-      tail: Number(options.tail),
+      tail: options.tail,
       since: options.since ?? '',
     };
     for await (const line of client.stream('LogService.Get', request, interrupted.signal)) {
@@ -42,7 +43,12 @@ export function addLogs(program: Command): void {
     .description('show the output of workloads')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-f, --follow', 'go on with new lines')
-    .option('--tail <lines>', 'start with this many last lines; 0 means all', '0')
+    .option(
+      '--tail <lines>',
+      'start with this many last lines; 0 means all',
+      wholeNumber('--tail', 2 ** 31 - 1),
+      0,
+    )
     .option('--since <time>', 'only what was written in this time: 30s, 5m, 2h, 1d')
     .action((name: string, options: LogsOptions) => logs(name, options));
 }

@@ -1,0 +1,19 @@
+import { invalid } from 'kedge';
+
+/** The longest wait in seconds: a timer of Node.js holds no more. */
+export const waitSecondsMax = 2_147_483;
+
+/**
+ * Reads an option that is a whole number, before anything is sent.
+ * @param flag the option as it is typed, such as `--tail`
+ * @returns the parser of the option's text
+ * @throws StatusError InvalidArgument with the option, its text and the range (from the parser)
+ */
+export function wholeNumber(flag: string, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (value <= max) return value;
+    const description = `${JSON.stringify(text)} must be a whole number from 0 to ${max}`;
+    throw invalid([{ field: flag, description }]);
+  };
+}
