@@ -70,7 +70,7 @@ describe('manager.run', () => {
   it('a start that fails ends the program with its error', async () => {
     await using program = life('failing');
     expect(await program.ended).to.deep.equal({ code: 1, signal: null });
-    expect(program.output).to.contain('error: Error: no port');
+    expect(program.output).to.match(/error: StatusError: runnable q.*: no port/);
   });
 
   it('resolves when its signal aborts', async () => {
