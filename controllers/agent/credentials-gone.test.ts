@@ -49,6 +49,17 @@ describe('a claim on a volume whose credential is gone', () => {
     expect(later.type).to.equal('mounted');
   });
 
+  it('is let go although it was still on its way, before anything of that could be seen', async () => {
+    const arriving = world.volumeManager.ensure(instanceOf('s'), mount);
+    // Under way, and not reserved yet.
+    for (let turn = 0; turn < 3; turn += 1) await Promise.resolve();
+    expect((await world.volume())?.attachments ?? []).to.deep.equal([]);
+    await world.volumeManager.releaseAll('default/s');
+    await arriving;
+    expect((await world.volume())?.attachments ?? []).to.deep.equal([]);
+    expect(await world.volume()).to.include({ status: 'Available' });
+  });
+
   it('is let go where an earlier version reserved first, also after a restart', async () => {
     for (const restart of [false, true]) {
       await world.deleteSecret('token');

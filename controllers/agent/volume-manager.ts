@@ -87,7 +87,7 @@ export class VolumeManager {
   readonly #records: AttachmentRecords;
   readonly #work = new KeyedQueue();
   /** Bringing under way, by volume, claim and mount. */
-  readonly #bringing = new Map<string, Promise<MountOutcome>>();
+  readonly #bringing = new Map<string, { claim: string; outcome: Promise<MountOutcome> }>();
   /** Releasing under way, by claim. */
   readonly #leaving = new Map<string, Promise<boolean>>();
   /** Parameters as they were at mount, for a teardown that can't resolve them any more. */
@@ -128,10 +128,11 @@ export class VolumeManager {
     const id = `${volume.metadata.uid} ${claim} ${mount.name}`;
     let bringing = this.#bringing.get(id);
     if (!bringing) {
-      bringing = this.#bring(volume, mount, claim, label).finally(() => this.#bringing.delete(id));
+      const brought = this.#bring(volume, mount, claim, label);
+      bringing = { claim, outcome: brought.finally(() => this.#bringing.delete(id)) };
       this.#bringing.set(id, bringing);
     }
-    const outcome = await this.#patiently(bringing, claim);
+    const outcome = await this.#patiently(bringing.outcome, claim);
     // A driver that copies an image does not let it be written meanwhile.
     const copied = (volume.snapshotsInFlight?.length ?? 0) > 0;
     const also = copied ? ', which may wait for the snapshot that is being made' : '';
@@ -342,8 +343,22 @@ export class VolumeManager {
     return (await this.#patiently(leaving, claim)) ?? false;
   }
 
-  /** All volumes of a claim, side by side. The first failure is thrown after every one was tried. */
+  /**
+   * All volumes of a claim, side by side, and those that are on their way to it once they are there:
+   * until one is reserved nothing shows that the claim will hold it. The first failure is thrown after
+   * every one was tried.
+   */
   async releaseAll(claim: string): Promise<void> {
+    const arrivals = [...this.#bringing.values()].filter((bringing) => bringing.claim === claim);
+    const [released] = await Promise.allSettled([
+      this.#releaseHeld(claim),
+      ...arrivals.map(({ outcome }) => outcome),
+    ]);
+    if (released.status === 'rejected') throw released.reason;
+    if (arrivals.length > 0) await this.#releaseHeld(claim);
+  }
+
+  async #releaseHeld(claim: string): Promise<void> {
     const results = await Promise.allSettled(
       this.held(claim).map((volume) => this.release(volume, claim)),
     );

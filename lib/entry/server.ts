@@ -26,6 +26,7 @@ export const {
   serve,
   TlsSource,
   systemStates,
+  tokenCreation,
   tokens,
   users,
 } = await import('../server/index.js');
