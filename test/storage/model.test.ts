@@ -12,6 +12,7 @@ import {
   claimOf,
   placeOf,
   secrets,
+  UsedParameters,
   type Snapshot,
   snapshotFinalizer,
   snapshots,
@@ -35,6 +36,7 @@ class World {
   readonly clock = new FakeClock();
   readonly provider: UnreliableProvider;
   readonly log: string[] = [];
+  readonly #used = new UsedParameters();
   readonly #random: Random;
   readonly #seed: number;
   #store!: ObjectStore;
@@ -72,7 +74,8 @@ class World {
 
   async #boot(): Promise<void> {
     const { clock, provider } = this;
-    this.#process = new ModelProcess(this.#store, provider, clock, seededRandom(this.#seed + 7));
+    const random = seededRandom(this.#seed + 7);
+    this.#process = new ModelProcess(this.#store, provider, this.#used, clock, random);
     const process = this.#process;
     const killed = new Promise<void>((resolve) => process.onDeath(resolve));
     // One that is killed while it starts never says that it has.

@@ -4,6 +4,7 @@ import {
   Sealer,
   secrets,
   snapshotController,
+  type UsedParameters,
   volumeController,
   VolumeManager,
 } from '@kedge/controllers';
@@ -34,7 +35,14 @@ export class ModelProcess implements Caller {
   readonly #mourners: (() => void)[] = [];
   readonly #random: Random;
 
-  constructor(store: ObjectStore, provider: UnreliableProvider, clock: Clock, random: Random) {
+  /** @param used the node's record of mounts, which outlives the process as the store does */
+  constructor(
+    store: ObjectStore,
+    provider: UnreliableProvider,
+    used: UsedParameters,
+    clock: Clock,
+    random: Random,
+  ) {
     this.#random = random;
     const mine = this.#mortal(store);
     this.manager = new Manager({ store: mine, clock, random });
@@ -54,7 +62,12 @@ export class ModelProcess implements Caller {
       random,
       logger: silentLogger,
     };
-    this.volumeManager = new VolumeManager({ ...parts, mountRoot: '/nowhere', mayMount: false });
+    this.volumeManager = new VolumeManager({
+      ...parts,
+      used,
+      mountRoot: '/nowhere',
+      mayMount: false,
+    });
     this.manager.addController(volumeController(parts)).addController(snapshotController(parts));
   }
 
