@@ -10,7 +10,7 @@ export type Json =
 /** A call that is over when it answers. Repeated with the same key it must do nothing twice. */
 export type EffectCall<R extends Json> = (idempotencyKey: string) => Promise<R>;
 
-/** Not over yet: ask again after `pollAfterMs`, which is at least {@link pollAfterMinMs}. */
+/** Not over yet: ask again after `pollAfterMs`, which is at least 100 milliseconds. */
 export interface EffectPending {
   readonly type: 'pending';
   readonly pollAfterMs: number;

@@ -17,7 +17,7 @@ export interface ReconcileRecord extends ApiObject {
   readonly dueAt?: number;
   /** Failures in a row. */
   readonly failures?: number;
-  /** Only in records of earlier releases; see {@link Journal.earlierEffect}. */
+  /** Only in records of earlier releases: the next call of an effect moves it into a record of its object. */
   readonly effects?: Readonly<Record<string, EarlierEffect>>;
 }
 
