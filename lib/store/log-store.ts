@@ -22,7 +22,7 @@ import {
   type WatchBatch,
 } from '../object/index.js';
 import { writeBackup } from './backup.js';
-import { type Commit, CommitPipeline } from './commit-pipeline.js';
+import { CommitPipeline } from './commit-pipeline.js';
 import type { Engine, EngineState, Migration } from './engine.js';
 import { Expiries } from './expiries.js';
 import { initialBatches } from './initial-events.js';
@@ -52,10 +52,13 @@ import { TransactionalWrites } from './transactional-writes.js';
 import { verifyLog } from './verify.js';
 import { WatchHub } from './watch-hub.js';
 import type { Published } from './watch-ring.js';
-import { demandOperations, stageWrites, type WriteSet } from './write-set.js';
-
-/** A transaction on its way, with what to do when it is durable. */
-type Writing = Commit & WriteSet;
+import {
+  commitOf,
+  demandOperations,
+  stageWrites,
+  type WriteCommit,
+  type WriteSet,
+} from './write-set.js';
 
 function unavailable(reason: string, message: string): StatusError {
   return new StatusError({ code: 'Unavailable', reason, message });
@@ -71,7 +74,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
   readonly #random: Random;
   readonly #logger: Logger;
   readonly #engine: Engine;
-  readonly #pipeline: CommitPipeline<Writing>;
+  readonly #pipeline: CommitPipeline<WriteCommit>;
   readonly #hub: WatchHub;
   readonly #history: LogHistory;
   readonly #restored: Restored;
@@ -109,7 +112,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
       revision: restored.revision,
       compacted: state.checkpoint.revision,
     });
-    this.#pipeline = new CommitPipeline<Writing>({
+    this.#pipeline = new CommitPipeline<WriteCommit>({
       clock: this.#clock,
       append: (records) => engine.append(records),
       publish: (batch) => this.#publish(batch),
@@ -213,7 +216,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     return new Promise((resolve, reject) => {
       const set = this.#stage(operations);
       const resolved = (): void => resolve(set.results);
-      this.#pipeline.enqueue({ ...set, resolve: resolved, reject });
+      this.#pipeline.enqueue(commitOf(set, resolved, reject));
     });
   }
 

@@ -1,5 +1,6 @@
 import { limits, type Random, StatusError } from '../base/index.js';
 import { type ApiObject, deepFreeze, keyString } from '../object/index.js';
+import type { Commit } from './commit-pipeline.js';
 import type { KeptIndexes } from './kept-indexes.js';
 import { demandUnchanged } from './kind-checks.js';
 import { LazyObject } from './lazy-object.js';
@@ -31,6 +32,24 @@ export interface WriteSet {
   /** One for each change; none for what was read back from the log. */
   readonly touches: readonly Touch[];
   readonly bytes: number;
+}
+
+/** A write set on its way to the disk, with what to do when it is durable. */
+export type WriteCommit = WriteSet & Commit;
+
+/**
+ * Makes a commit of a write set.
+ *
+ * The fields are named: V8 copies a spread of this many fields property by property through a
+ * dictionary, which costs each write more than a microsecond.
+ */
+export function commitOf(
+  set: WriteSet,
+  resolve: () => void,
+  reject: (error: Error) => void,
+): WriteCommit {
+  const { revision, results, records, changes, touches, bytes } = set;
+  return { revision, results, records, changes, touches, bytes, resolve, reject };
 }
 
 /** What a write set is judged against and stamped with. */
