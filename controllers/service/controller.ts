@@ -9,6 +9,7 @@ import {
   modify,
   modifyStatus,
   newController,
+  type ObjectKey,
   type ObjectStore,
   ownerReference,
   type Random,
@@ -25,11 +26,12 @@ import {
   type ReclaimPolicy,
   type Service,
   services,
+  snapshots,
   templateOf,
   type Volume,
   volumes,
 } from '../kinds/index.js';
-import { deletionObstacle, volumeFinalizer } from '../volume/index.js';
+import { deleteUnused, volumeFinalizer } from '../volume/index.js';
 import { serviceFinalizer } from './admission.js';
 import { planService, type ServicePlan, type WantedVolume } from './plan.js';
 
@@ -143,10 +145,10 @@ class ServiceReconciler {
   async #deleteVolume(volume: Volume): Promise<void> {
     const { store } = this.#options;
     const current = await store.get(volumes, { namespace: volume.namespace, name: volume.name });
-    if (current?.metadata.uid !== volume.metadata.uid || deletionObstacle(current)) return;
-    const { resourceVersion } = current.metadata;
+    if (current?.metadata.uid !== volume.metadata.uid) return;
     try {
-      await store.delete(volumes, current, { resourceVersion });
+      // What is in the way wakes this when it goes: it is the volume's, or one of its snapshots.
+      await deleteUnused(store, current);
     } catch (error) {
       if (!hasCode(error, 'NotFound') && !hasCode(error, 'Aborted')) throw error;
     }
@@ -189,9 +191,10 @@ export function serviceController(options: ServiceControllerOptions): Controller
   const { manager } = options;
   const reconciler = new ServiceReconciler(options);
   const instanceInformer = manager.informer(instances);
-  manager
-    .informer(volumes)
-    .addIndex('serviceOwner', (volume) => (volume.ownerService ? [volume.ownerService] : []));
+  const volumeInformer = manager.informer(volumes);
+  volumeInformer.addIndex('serviceOwner', (volume) =>
+    volume.ownerService ? [volume.ownerService] : [],
+  );
   instanceInformer.addIndex('service', (i) => [`${i.namespace}/${i.service}`]);
   return newController({
     ...manager.ports,
@@ -202,8 +205,14 @@ export function serviceController(options: ServiceControllerOptions): Controller
   })
     .for(manager.informer(services))
     .watches(instanceInformer, (i) => [{ namespace: i.namespace, name: i.service }])
-    .watches(manager.informer(volumes), (volume) => {
-      const [namespace, name] = (volume.ownerService ?? '').split('/');
-      return namespace && name ? [{ namespace, name }] : [];
+    .watches(volumeInformer, ownerOf)
+    .watches(manager.informer(snapshots), ({ namespace, source }) => {
+      const volume = volumeInformer.lister.get(`${namespace}/${source.volume}`);
+      return volume ? ownerOf(volume) : [];
     });
+}
+
+function ownerOf({ ownerService = '' }: Volume): readonly ObjectKey[] {
+  const [namespace, name] = ownerService.split('/');
+  return namespace && name ? [{ namespace, name }] : [];
 }

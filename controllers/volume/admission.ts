@@ -25,6 +25,7 @@ import {
   shapeViolations,
 } from '../storage-class/index.js';
 import { claimViolations, demandUnreservedName } from './claims.js';
+import { deletionObstacle, sourceValue, waitingCopy } from './in-use.js';
 
 /** Held until nothing of the volume is left to take care of. */
 export const volumeFinalizer = 'svc.io/volume';
@@ -221,26 +222,16 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
       return [];
     },
     async validateDelete(context, volume) {
-      const key = `${volume.namespace}/${volume.name}`;
-      const resource = { kind: 'Volume', namespace: volume.namespace, name: volume.name };
-      if (volume.status === 'Bound' || (volume.attachments?.length ?? 0) > 0) {
-        const claim = volume.boundClaim || volume.attachments?.[0]?.claim || 'an instance';
-        throw failedPrecondition(
-          'InUse',
-          `volume "${key}" is bound to ${claim}; delete the service or scale it down first`,
-          resource,
-        );
-      }
+      const { namespace, name } = volume;
       const status = ['status'] as const;
-      const copies = await context.lookupBy(snapshots, 'sourceVolume', key, { status });
-      // Once the copy has begun the deletion waits for its end.
-      const waiting = copies.find((s) => (s.status ?? 'Pending') === 'Pending' && !isDeleting(s));
-      if (!waiting) return;
-      throw failedPrecondition(
-        'InUse',
-        `volume "${key}" is the source of snapshot "${waiting.namespace}/${waiting.name}", which is not made yet; wait until it is, or delete that snapshot first`,
-        resource,
-      );
+      const obstacle =
+        deletionObstacle(volume) ??
+        waitingCopy(
+          volume,
+          await context.lookupBy(snapshots, 'sourceVolume', sourceValue(volume), { status }),
+        );
+      if (obstacle === undefined) return;
+      throw failedPrecondition('InUse', obstacle, { kind: 'Volume', namespace, name });
     },
     present(volume) {
       const shown = { ...volume };

@@ -43,9 +43,11 @@ export function volumeController(options: VolumeControllerOptions): Controller {
       lister.byIndex('owner', keyString(s)).map(keyOfVolume),
     )
     .watches(manager.informer(secrets), () => failed().map(keyOfVolume))
-    .watches(manager.informer(snapshots), (snapshot) =>
-      lister.byIndex('sourceSnapshot', keyString(snapshot)).map(keyOfVolume),
-    )
+    .watches(manager.informer(snapshots), (snapshot) => [
+      ...lister.byIndex('sourceSnapshot', keyString(snapshot)).map(keyOfVolume),
+      // Its deletion may have waited for the copy.
+      { namespace: snapshot.namespace, name: snapshot.source.volume },
+    ])
     .watches(
       manager.informer(nodes),
       () => pending().map(keyOfVolume),

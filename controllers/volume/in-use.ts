@@ -1,4 +1,5 @@
-import type { Volume } from '../kinds/index.js';
+import { isDeleting, type ObjectStore, type Operation } from 'kedge';
+import { type Snapshot, snapshots, type Volume, volumes } from '../kinds/index.js';
 
 /**
  * Why a volume must not be deleted now, with the way out; undefined when it may be. All of it is the
@@ -9,4 +10,67 @@ export function deletionObstacle(volume: Volume): string | undefined {
   if (status !== 'Bound' && attachments.length === 0) return undefined;
   const claim = boundClaim || attachments[0]?.claim || 'an instance';
   return `volume "${namespace}/${name}" is bound to ${claim}; delete the service or scale it down first`;
+}
+
+/** What is looked at of a snapshot of the volume. */
+export type Copy = Pick<Snapshot, 'namespace' | 'name' | 'status'> & {
+  readonly metadata: Pick<Snapshot['metadata'], 'deletionRequestedAt'>;
+};
+
+/** Value of the index `sourceVolume` that the snapshots of a volume have. */
+export function sourceValue({ namespace, name }: Pick<Volume, 'namespace' | 'name'>): string {
+  return `${namespace}/${name}`;
+}
+
+/**
+ * Why a volume must not be deleted for the sake of its snapshots, with the way out; undefined when it
+ * may be. Once a copy has begun, a deletion waits for its end instead.
+ * @param copies all snapshots of the volume
+ */
+export function waitingCopy(
+  volume: Pick<Volume, 'namespace' | 'name'>,
+  copies: readonly Copy[],
+): string | undefined {
+  const waiting = copies.find((s) => (s.status ?? 'Pending') === 'Pending' && !isDeleting(s));
+  if (!waiting) return undefined;
+  return `volume "${sourceValue(volume)}" is the source of snapshot "${waiting.namespace}/${waiting.name}", which is not made yet; wait until it is, or delete that snapshot first`;
+}
+
+/**
+ * Asks for the deletion of a volume as it was looked at, under the rules of a user's DELETE. What the
+ * rules looked at is checked by the commit, so a snapshot that is made meanwhile keeps its source.
+ * @returns what is in the way; undefined once the deletion is asked for
+ * @throws StatusError Aborted when the volume or its snapshots changed meanwhile, NotFound when it is gone
+ */
+export async function deleteUnused(
+  store: ObjectStore,
+  volume: Volume,
+): Promise<string | undefined> {
+  const index = { index: 'sourceVolume', value: sourceValue(volume) } as const;
+  const { items, revision } = await store.list(snapshots, index);
+  const obstacle = deletionObstacle(volume) ?? waitingCopy(volume, items);
+  if (obstacle !== undefined) return obstacle;
+  const { namespace, name, metadata } = volume;
+  const { uid, resourceVersion } = metadata;
+  await store.transact([
+    { op: 'checkKind', kind: snapshots, revision, ...index },
+    ...items.filter(mayWaitAgain).map(statusCheck),
+    {
+      op: 'delete',
+      kind: volumes,
+      key: { namespace, name },
+      precondition: { uid, resourceVersion },
+    },
+  ]);
+  return undefined;
+}
+
+/** A retry makes a failed snapshot wait again, which is a change of status alone. */
+function mayWaitAgain(snapshot: Snapshot): boolean {
+  return snapshot.status === 'Failed' && !isDeleting(snapshot);
+}
+
+function statusCheck({ namespace, name, status, metadata }: Snapshot): Operation {
+  const precondition = { uid: metadata.uid, fields: { status } };
+  return { op: 'check', kind: snapshots, key: { namespace, name }, precondition };
 }

@@ -12,7 +12,7 @@ export {
 export { rearm, volumeController } from './controller.js';
 export { keyOfVolume, type VolumeControllerOptions } from './effects.js';
 export { detached, fileSystemPending } from './upkeep.js';
-export { deletionObstacle } from './in-use.js';
+export { deleteUnused, deletionObstacle } from './in-use.js';
 export { attemptsMax, judgeFailure } from './failure.js';
 export { driverCall, identityOf } from './driver-call.js';
 export {

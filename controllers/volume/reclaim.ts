@@ -1,5 +1,6 @@
 import {
   done,
+  findCondition,
   isDeleting,
   type ReconcileContext,
   requeueAfter,
@@ -11,6 +12,7 @@ import { DriverError, errorClasses, isPending } from '@kedge/driver-sdk';
 import { type Snapshot, snapshots, sourceSnapshot, type Volume, volumes } from '../kinds/index.js';
 import { volumeFinalizer } from './admission.js';
 import type { VolumeEffects } from './effects.js';
+import { deleteUnused } from './in-use.js';
 import { driverEffects, effectOf, releaseObject } from './operations.js';
 import { nextPhase } from './phases.js';
 import type { VolumeSituation } from './plan.js';
@@ -30,7 +32,7 @@ export class Reclaim {
   async reclaim(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     // V23 for an owned volume whose service is gone: the object goes with its data.
-    if (!isDeleting(volume)) return this.requestDeletion(volume);
+    if (!isDeleting(volume)) return this.#requestUnused(volume);
     const startedAt = this.#effects.now;
     try {
       const { driver, context } = await this.#effects.prepare(situation, request.signal);
@@ -42,7 +44,24 @@ export class Reclaim {
     return this.#release(volume, request);
   }
 
-  /** Asks for the deletion of a volume as it was looked at. @throws StatusError Aborted when it changed. */
+  /** A copy that waits to begin is made first: the volume's snapshots wake this. */
+  async #requestUnused(volume: Volume): Promise<Result> {
+    const obstacle = await deleteUnused(this.#effects.options.store, volume);
+    if (obstacle === undefined) return done();
+    const message = `its service is gone, and its policy is delete: ${obstacle}`;
+    const told = findCondition(volume.conditions, 'Bound');
+    if (told?.message !== message)
+      await this.#effects.write(
+        volume,
+        this.#effects.condition(volume, 'Bound', 'False', 'InUse', message),
+      );
+    return done();
+  }
+
+  /**
+   * Asks for the deletion of a volume that holds nothing, as it was looked at: no copy of it can begin.
+   * @throws StatusError Aborted when it changed
+   */
   async requestDeletion(volume: Volume): Promise<Result> {
     const { resourceVersion } = volume.metadata;
     await this.#effects.options.store.delete(volumes, volume, { resourceVersion });
