@@ -2,6 +2,7 @@
 export * from './agent/index.js';
 export { type ApiOptions, customMethods, servedKinds } from './api.js';
 export * from './event/index.js';
+export { type InstanceControllerOptions, instanceController } from './instance/index.js';
 export * from './kinds/index.js';
 export * from './namespace/index.js';
 export * from './node/index.js';

@@ -22,8 +22,10 @@ import {
   customMethods,
   DataFiles,
   dataFilesDirectory,
+  instanceController,
   KeyRotation,
   namespaceController,
+  nodeController,
   NodeRegistration,
   nodeRestriction,
   parameterResolver,
@@ -217,6 +219,8 @@ async function assemble(
     .addController(snapshotController({ ...common, drivers, resolver, node }))
     .addController(serviceController(common))
     .addController(schedulerController(common))
+    .addController(nodeController(common))
+    .addController(instanceController(common))
     // The ports first: when one is taken, no agent has touched the workloads of the daemon before.
     .addRunnable({
       ...apiRunnable,

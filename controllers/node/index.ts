@@ -1,4 +1,6 @@
-/** Nodes: how one makes itself known, and what its agent's token may touch. */
+/** Nodes: how one makes itself known, when it is silent or gone, and what its agent's token may touch. */
+export { type NodeControllerOptions, nodeController, silentReason } from './controller.js';
+export { GoneNodes } from './gone.js';
 export { NodeRegistration, type NodeRegistrationOptions } from './registration.js';
 export { nodeRestriction } from './restriction.js';
 export { nodeVerbs } from './verbs.js';

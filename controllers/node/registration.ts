@@ -26,8 +26,8 @@ export interface NodeRegistrationOptions {
   readonly logger: Logger;
 }
 
-/** A node that has not told of itself for a few of these is not ready. */
-const heartbeatMs = 10_000;
+/** A node tells of itself this often; one that has not for a few of these is not ready. */
+export const heartbeatMs = 10_000;
 /** A node that is deleted again and again while it registers is given up after this many tries. */
 const registrationTriesMax = 5;
 
@@ -74,11 +74,12 @@ export class NodeRegistration implements Runnable {
     }
   }
 
-  async #beat(status: NonNullable<Node['status']>): Promise<void> {
+  /** False when there is no object of this node. */
+  async #beat(status: NonNullable<Node['status']>): Promise<boolean> {
     const { store, clock, name, version, drivers } = this.#options;
     const runtimes = await this.#options.runtimes();
     const now = timestamp(clock);
-    await modifyStatus(store, nodes, { name }, (current) => ({
+    const known = await modifyStatus(store, nodes, { name }, (current) => ({
       status,
       version,
       drivers,
@@ -95,15 +96,20 @@ export class NodeRegistration implements Runnable {
         now,
       ),
     }));
+    return known !== undefined;
   }
 
   async #keepBeating(): Promise<void> {
-    const { clock, logger } = this.#options;
+    const { clock, logger, name } = this.#options;
     const { signal } = this.#stop;
     for (;;) {
       await sleep(clock, heartbeatMs, signal);
       if (signal.aborted) return;
       try {
+        if (await this.#beat('Ready')) continue;
+        // Deleted while it is alive: what is on it stays where it is.
+        logger.warn('the node was deleted, it makes itself known again', { node: name });
+        await this.#register();
         await this.#beat('Ready');
       } catch (error) {
         logger.warn('heartbeat failed, will retry', { error: messageOf(error) });

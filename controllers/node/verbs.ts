@@ -33,7 +33,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   const hints: string[] = [];
   if (node.status !== 'Ready')
     hints.push(
-      'start kedged on that machine; when the machine is gone for good, free its volumes: kedge volume detach NAME --force',
+      `start kedged on that machine; when it is gone for good, make sure that it is off, then free everything on it: kedge delete node ${name}; or one volume: kedge volume detach NAME --force`,
     );
   if (references.length > shownMax)
     hints.push(`${references.length - shownMax} more are there: kedge get instances -A`);

@@ -15,15 +15,18 @@ import {
   type Volume,
   volumes,
 } from '../kinds/index.js';
+import { GoneNodes } from '../node/gone.js';
 import { backoff, controllerName, keyOfVolume, type VolumeControllerOptions } from './effects.js';
 import { VolumeReconciler } from './reconciler.js';
 
 /** The volume controller: provisioning, retries, reclaim; woken by volumes, classes, services and secrets. */
 export function volumeController(options: VolumeControllerOptions): Controller {
   const { manager } = options;
-  const reconciler = new VolumeReconciler(options);
+  const gone = new GoneNodes(manager.informer(nodes).lister, options.clock);
+  const reconciler = new VolumeReconciler(options, gone);
   const volumeInformer: SharedInformer<Volume> = manager.informer(volumes);
   volumeInformer.addIndex('owner', (volume) => (volume.ownerService ? [volume.ownerService] : []));
+  volumeInformer.addIndex('attachedTo', ({ attachments = [] }) => attachments.map((a) => a.node));
   const { lister } = volumeInformer;
   const pending = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Pending');
   const failed = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Failed');
@@ -50,7 +53,10 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     ])
     .watches(
       manager.informer(nodes),
-      () => pending().map(keyOfVolume),
+      (node) => {
+        gone.seen(node.name);
+        return [...pending(), ...lister.byIndex('attachedTo', node.name)].map(keyOfVolume);
+      },
       // A heartbeat changes no topology.
       (before, node) => before.metadata.generation !== node.metadata.generation,
     );

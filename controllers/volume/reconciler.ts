@@ -9,6 +9,7 @@ import {
 } from 'kedge';
 import { nodeTopologyKey } from '@kedge/driver-sdk';
 import { secrets, services, type Volume, volumes } from '../kinds/index.js';
+import type { GoneNodes } from '../node/gone.js';
 import { referencedSecrets } from '../secret/index.js';
 import { rootCondition } from '../storage-root/index.js';
 import { VolumeEffects, type VolumeControllerOptions } from './effects.js';
@@ -38,6 +39,19 @@ function isUnplaced({ driver = '', handle = '', topology }: Volume): boolean {
   return nodeDrivers.includes(driver) && handle !== '' && topology?.[nodeTopologyKey] === undefined;
 }
 
+/** Nodes that hold a volume, but this one, which is there since this runs. */
+function holdingNodes({ attachments = [] }: Volume, node: string): readonly string[] {
+  return attachments
+    .filter((attachment) => attachment.state !== 'Detaching' && attachment.node !== node)
+    .map((attachment) => attachment.node);
+}
+
+/** The same result, but looked at again after `ms` at the latest. */
+function within(result: Result, ms: number): Result {
+  if (result.type === 'done') return requeueAfter(ms);
+  return result.type === 'requeueAfter' && result.delayMs > ms ? requeueAfter(ms) : result;
+}
+
 /** Effects of the volume state machine; what to do is decided in plan.ts. */
 export class VolumeReconciler {
   readonly #options: VolumeControllerOptions;
@@ -45,11 +59,13 @@ export class VolumeReconciler {
   readonly #provisioning: Provisioning;
   readonly #upkeep: Upkeep;
   readonly #reclaim: Reclaim;
+  readonly #gone: GoneNodes;
   /** When to look next, monotonic milliseconds, by uid. */
   readonly #looks = new Map<string, number>();
 
-  constructor(options: VolumeControllerOptions) {
+  constructor(options: VolumeControllerOptions, gone: GoneNodes) {
     this.#options = options;
+    this.#gone = gone;
     this.#effects = new VolumeEffects(options);
     this.#provisioning = new Provisioning(this.#effects);
     this.#upkeep = new Upkeep(this.#effects);
@@ -59,6 +75,13 @@ export class VolumeReconciler {
   async reconcile(request: ReconcileContext): Promise<Result> {
     const volume = await this.#options.store.get(volumes, request.key);
     if (!volume) return done();
+    const { gone, leftMs } = this.#gone.among(holdingNodes(volume, this.#options.node));
+    if (gone.length > 0) return this.#upkeep.takeFromGone(volume, gone, request);
+    const result = await this.#act(volume, request);
+    return leftMs === undefined ? result : within(result, leftMs);
+  }
+
+  async #act(volume: Volume, request: ReconcileContext): Promise<Result> {
     const situation = this.#situation(volume);
     const action = planVolume(situation);
     const { gate } = this.#effects;

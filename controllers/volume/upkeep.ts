@@ -10,8 +10,8 @@ import {
   StatusError,
 } from 'kedge';
 import { type Driver, DriverError, isPending, nodeTopologyKey } from '@kedge/driver-sdk';
-import type { Attachment, Volume, VolumeStatus } from '../kinds/index.js';
-import type { VolumeEffects } from './effects.js';
+import { type Attachment, nodes, type Volume, type VolumeStatus, volumes } from '../kinds/index.js';
+import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { nextPhase } from './phases.js';
 import { lostReason, type VolumeSituation } from './plan.js';
 
@@ -128,6 +128,32 @@ export class Upkeep {
       ...this.#effects.condition(volume, 'Provisioned', 'False', lostReason, message),
     });
     return done();
+  }
+
+  /** V19: a node that was taken out of the cluster holds nothing any more. */
+  takeFromGone(
+    volume: Volume,
+    gone: readonly string[],
+    request: ReconcileContext,
+  ): Promise<Result> {
+    return request.txn(async (txn) => {
+      const current = await txn.get(volumes, keyOfVolume(volume));
+      if (current?.metadata.uid !== volume.metadata.uid) return done();
+      const missing = new Set<string>();
+      for (const name of gone)
+        if (!(await txn.get(nodes, { name }, { watching: 'generation' }))) missing.add(name);
+      const attachments = (current.attachments ?? []).map((attachment) =>
+        missing.has(attachment.node) ? { ...attachment, state: 'Detaching' as const } : attachment,
+      );
+      const message = `node ${[...missing].join(', ')} is gone; it is taken from there`;
+      if (missing.size > 0)
+        txn.updateStatus(volumes, keyOfVolume(volume), {
+          attachments,
+          ...this.#effects.condition(current, 'Bound', 'False', 'NodeGone', message),
+        });
+      // What a transaction of this run wrote does not wake it.
+      return requeueAfter(0);
+    });
   }
 
   /** V19, V15: takes it from the node by the provider's means; the node itself is not asked. */

@@ -1,0 +1,184 @@
+import {
+  type Clock,
+  type Controller,
+  done,
+  findCondition,
+  isDeleting,
+  type Manager,
+  newController,
+  type ObjectKey,
+  type ObjectStore,
+  type ReconcileContext,
+  requeueAfter,
+  type Result,
+  setCondition,
+  type SharedInformer,
+  timestamp,
+} from 'kedge';
+import {
+  type Instance,
+  instances,
+  type Node,
+  nodes,
+  type Volume,
+  volumes,
+} from '../kinds/index.js';
+import { GoneNodes } from '../node/gone.js';
+import { silentReason } from '../node/controller.js';
+import { agentFinalizer } from './admission.js';
+
+/** Ports of the instance controller. */
+export interface InstanceControllerOptions {
+  readonly store: ObjectStore;
+  readonly manager: Manager;
+  readonly clock: Clock;
+}
+
+interface Told {
+  readonly status?: 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What an instance is told about a node that does not run it; undefined for one that does. */
+function toldOf(node: Node, deleting: boolean): Told | undefined {
+  if (node.status === 'Ready') return undefined;
+  const ready = findCondition(node.conditions, 'Ready');
+  const waits = deleting ? 'its deletion waits for' : 'is on';
+  if (ready?.reason === silentReason)
+    return {
+      status: 'Unknown',
+      reason: silentReason,
+      message: `${waits} node ${node.name}, which ${ready.message}`,
+    };
+  if (!deleting) return undefined;
+  return {
+    reason: 'NodeStopped',
+    message: `${waits} node ${node.name}, whose agent was stopped; start kedged on it. When it is gone for good: kedge delete node ${node.name}`,
+  };
+}
+
+class InstanceReconciler {
+  readonly #options: InstanceControllerOptions;
+  readonly #gone: GoneNodes;
+
+  constructor(options: InstanceControllerOptions, gone: GoneNodes) {
+    this.#options = options;
+    this.#gone = gone;
+  }
+
+  async reconcile(context: ReconcileContext): Promise<Result> {
+    const instance = await this.#options.store.get(instances, context.key);
+    if (!instance || instance.node === undefined) return done();
+    const node = this.#options.manager.informer(nodes).lister.get(instance.node);
+    if (node) return this.#tell(context, instance, toldOf(node, isDeleting(instance)));
+    const { gone, leftMs } = this.#gone.among([instance.node]);
+    if (gone.length > 0) return this.#letGo(context, instance, instance.node);
+    return leftMs === undefined ? done() : requeueAfter(leftMs);
+  }
+
+  #tell(
+    context: ReconcileContext,
+    { metadata }: Instance,
+    told: Told | undefined,
+  ): Promise<Result> {
+    if (!told) return Promise.resolve(done());
+    const { status, reason, message } = told;
+    return context.txn(async (txn) => {
+      const current = await txn.get(instances, context.key);
+      if (current?.metadata.uid !== metadata.uid) return done();
+      const before = findCondition(current.conditions, 'Ready');
+      if (before?.reason === reason && before.message === message) return done();
+      txn.updateStatus(instances, context.key, {
+        ...(status ? { status } : {}),
+        ...this.#notReady(current, reason, message),
+      });
+      return done();
+    });
+  }
+
+  /**
+   * Nobody is left who could stop it: its service makes it anew elsewhere, once the volume controller has
+   * taken its volumes from the node that is gone.
+   */
+  #letGo(context: ReconcileContext, { metadata }: Instance, nodeName: string): Promise<Result> {
+    return context.txn(async (txn) => {
+      const current = await txn.get(instances, context.key);
+      if (current?.metadata.uid !== metadata.uid) return done();
+      if (await txn.get(nodes, { name: nodeName }, { watching: 'generation' })) return done();
+      if (!isDeleting(current)) {
+        txn.delete(instances, current);
+        return requeueAfter(0);
+      }
+      const finalizers = current.metadata.finalizers ?? [];
+      if (!finalizers.includes(agentFinalizer)) return done();
+      const held = this.#heldBy(current, nodeName);
+      if (held) {
+        const label = `${held.namespace}/${held.name}`;
+        const message = `node ${nodeName} is gone; waits until volume ${label} is taken from it: kedge volume explain ${held.name} -n ${held.namespace}`;
+        const before = findCondition(current.conditions, 'Ready');
+        if (before?.message !== message)
+          txn.updateStatus(instances, context.key, this.#notReady(current, 'NodeGone', message));
+        return done();
+      }
+      const left = finalizers.filter((other) => other !== agentFinalizer);
+      txn.update(instances, { ...current, metadata: { ...current.metadata, finalizers: left } });
+      return done();
+    });
+  }
+
+  #heldBy({ namespace, name }: Instance, node: string): Volume | undefined {
+    const claim = `${namespace}/${name}`;
+    const { lister }: SharedInformer<Volume> = this.#options.manager.informer(volumes);
+    return lister
+      .byIndex('holder', claim)
+      .find(({ attachments = [] }) =>
+        attachments.some((a) => a.claim === claim && a.node === node),
+      );
+  }
+
+  #notReady(
+    { conditions }: Instance,
+    reason: string,
+    message: string,
+  ): Pick<Instance, 'conditions'> {
+    const condition = { type: 'Ready', status: 'False', reason, message } as const;
+    return { conditions: setCondition(conditions, condition, timestamp(this.#options.clock)) };
+  }
+}
+
+/** The instance controller: what becomes of instances whose node is silent, stopped or gone. */
+export function instanceController(options: InstanceControllerOptions): Controller {
+  const { manager, clock } = options;
+  const informer = manager.informer(instances);
+  informer.addIndex('onNode', ({ node }) => (node === undefined ? [] : [node]));
+  manager
+    .informer(volumes)
+    .addIndex('holder', ({ attachments = [] }) => attachments.map(({ claim }) => claim));
+  const gone = new GoneNodes(manager.informer(nodes).lister, clock);
+  const reconciler = new InstanceReconciler(options, gone);
+  const keys = (found: readonly Instance[]): readonly ObjectKey[] =>
+    found.map(({ namespace, name }) => ({ namespace, name }));
+  return newController({
+    ...manager.ports,
+    name: 'instance',
+    store: options.store,
+    reconcile: (context) => reconciler.reconcile(context),
+  })
+    .for(informer)
+    .watches(
+      manager.informer(nodes),
+      (node) => {
+        gone.seen(node.name);
+        return keys(informer.lister.byIndex('onNode', node.name));
+      },
+      // A heartbeat says nothing new.
+      (before, node) => before.status !== node.status,
+    )
+    .watches(manager.informer(volumes), ({ attachments = [] }) =>
+      attachments.map(({ claim }) => {
+        const [namespace = '', name = ''] = claim.split('/');
+        return { namespace, name };
+      }),
+    );
+}

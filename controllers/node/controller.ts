@@ -1,0 +1,98 @@
+import {
+  type Clock,
+  type Controller,
+  done,
+  type Manager,
+  newController,
+  type ObjectStore,
+  type ReconcileContext,
+  requeueAfter,
+  type Result,
+  setCondition,
+  timestamp,
+} from 'kedge';
+import { type Node, nodes } from '../kinds/index.js';
+import { heartbeatMs } from './registration.js';
+
+/** Ports of the node controller. */
+export interface NodeControllerOptions {
+  readonly store: ObjectStore;
+  readonly manager: Manager;
+  readonly clock: Clock;
+}
+
+/** A node that told nothing of itself for this long is silent. */
+export const silentAfterMs = 4 * heartbeatMs;
+/** Reason of a node that stopped telling of itself, and of what is on it. */
+export const silentReason = 'NodeSilent';
+
+interface Heartbeat {
+  readonly at: string;
+  /** Monotonic milliseconds of this process, since clocks of machines differ. */
+  readonly seenAt: number;
+}
+
+class NodeReconciler {
+  readonly #options: NodeControllerOptions;
+  readonly #last = new Map<string, Heartbeat>();
+
+  constructor(options: NodeControllerOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(context: ReconcileContext): Promise<Result> {
+    const { clock, store } = this.#options;
+    const { name } = context.key;
+    const node = await store.get(nodes, { name });
+    if (!node || node.status !== 'Ready') {
+      this.#last.delete(name);
+      return done();
+    }
+    const now = clock.monotonic();
+    const at = node.lastHeartbeatAt ?? '';
+    let last = this.#last.get(name);
+    if (last?.at !== at) {
+      last = { at, seenAt: now };
+      this.#last.set(name, last);
+    }
+    const leftMs = last.seenAt + silentAfterMs - now;
+    return leftMs > 0 ? requeueAfter(leftMs) : this.#silent(node, context);
+  }
+
+  #silent(node: Node, context: ReconcileContext): Promise<Result> {
+    const { name, metadata, lastHeartbeatAt = '' } = node;
+    const message = `told nothing of itself since ${lastHeartbeatAt}; start kedged on it. When it is gone for good, make sure that it is off, then: kedge delete node ${name}`;
+    return context.txn(async (txn) => {
+      const current = await txn.get(nodes, { name });
+      const spoke = current?.lastHeartbeatAt !== lastHeartbeatAt;
+      if (current?.metadata.uid !== metadata.uid || spoke) return done();
+      const condition = {
+        type: 'Ready',
+        status: 'Unknown',
+        reason: silentReason,
+        message,
+      } as const;
+      txn.updateStatus(
+        nodes,
+        { name },
+        {
+          status: 'NotReady',
+          conditions: setCondition(current.conditions, condition, timestamp(this.#options.clock)),
+        },
+      );
+      return done();
+    });
+  }
+}
+
+/** The node controller: a node that does not tell of itself any more is not ready. */
+export function nodeController(options: NodeControllerOptions): Controller {
+  const { manager } = options;
+  const reconciler = new NodeReconciler(options);
+  return newController({
+    ...manager.ports,
+    name: 'node',
+    store: options.store,
+    reconcile: (context) => reconciler.reconcile(context),
+  }).for(manager.informer(nodes));
+}
