@@ -6,6 +6,14 @@ export { type InstanceControllerOptions, instanceController } from './instance/i
 export * from './kinds/index.js';
 export * from './namespace/index.js';
 export * from './node/index.js';
+export {
+  type ControllerPolicy,
+  defaultPolicy,
+  policyKeys,
+  policyValues,
+  readPolicy,
+  type ReadPolicy,
+} from './policy.js';
 export * from './scheduler/index.js';
 export * from './secret/index.js';
 export * from './service/index.js';

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { defaultPolicy } from '@kedge/controllers';
 import { environmentName, parseAddress, resolveSettings } from './settings.js';
 
 const nothing = { flags: {}, environment: {}, file: {}, profile: {} };
@@ -25,6 +26,21 @@ describe('settings of kedged', () => {
     const file = { server: { port: 1 }, storage: { allowCreateMissing: 'maybe' } };
     expect(() => resolveSettings({ ...nothing, file })).to.throw(
       /server\.port.*storage\.allowCreateMissing/,
+    );
+  });
+
+  it('the retry policy is read from its section and from the environment, with its defaults', () => {
+    const file = { controllers: { driverBackoffMaxMs: 60_000, heartbeatMs: 5_000 } };
+    const environment = { KEDGE_CONTROLLERS_HEARTBEAT_MS: '2000' };
+    const { policy } = resolveSettings({ ...nothing, file, environment });
+    expect(policy).to.deep.equal({
+      ...defaultPolicy,
+      driverBackoffMaxMs: 60_000,
+      heartbeatMs: 2_000,
+    });
+    const bad = { controllers: { heartbeatMs: 'often', heartbeat: 1 } };
+    expect(() => resolveSettings({ ...nothing, file: bad })).to.throw(
+      /controllers\.heartbeat: is not a setting.*controllers\.heartbeatMs.*"often" must be a whole number from 1000/s,
     );
   });
 

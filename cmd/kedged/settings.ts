@@ -1,6 +1,7 @@
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import { invalid, type FieldViolation } from 'kedge';
+import { type ControllerPolicy, policyKeys, readPolicy } from '@kedge/controllers';
 
 /** A setting of kedged: where it may come from and what it is when nobody sets it. */
 interface Setting<T> {
@@ -178,7 +179,7 @@ type Settings = typeof settings;
 /** The configuration of kedged, complete. */
 export type DaemonConfig = {
   readonly [K in keyof Settings]: NonNullable<ReturnType<Settings[K]['parse']>>;
-};
+} & { readonly policy: ControllerPolicy };
 
 /** Flags by the key they set. */
 export const settingFlags: readonly { readonly flag: string; readonly key: string }[] =
@@ -225,7 +226,7 @@ function flatten(
  */
 export function resolveSettings(sources: SettingSources): DaemonConfig {
   const violations: FieldViolation[] = [];
-  const known = new Set<string>(Object.values(settings).map((s) => s.key));
+  const known = new Set<string>([...Object.values(settings).map((s) => s.key), ...policyKeys]);
   const file = flatten(sources.file, known);
   for (const key of file.keys())
     if (!known.has(key))
@@ -234,13 +235,14 @@ export function resolveSettings(sources: SettingSources): DaemonConfig {
         description: `is not a setting; known: ${[...known].join(', ')}`,
       });
   const config: Record<string, unknown> = {};
+  const givenFor = (key: string): unknown =>
+    sources.flags[key] ??
+    sources.environment[environmentName(key)] ??
+    file.get(key) ??
+    sources.profile[key];
   for (const [name, setting] of Object.entries(settings)) {
     const { key } = setting;
-    const given =
-      sources.flags[key] ??
-      sources.environment[environmentName(key)] ??
-      file.get(key) ??
-      sources.profile[key];
+    const given = givenFor(key);
     const parsed = given === undefined ? setting.fallback : setting.parse(given);
     if (parsed === undefined)
       violations.push({
@@ -249,6 +251,9 @@ export function resolveSettings(sources: SettingSources): DaemonConfig {
       });
     config[name] = parsed;
   }
+  const policy = readPolicy(givenFor);
+  if (policy.type === 'valid') config.policy = policy.policy;
+  else violations.push(...policy.violations);
   if (violations.length > 0) throw invalid(violations);
   const dataDirectory = (config.dataDirectory as string) || defaultDataDirectory();
   const complete = {

@@ -159,7 +159,8 @@ async function assemble(
     clock,
   });
   const runtimes = [processes];
-  const common = { store, manager, clock, random, logger };
+  const { policy } = config;
+  const common = { store, manager, clock, random, logger, policy };
   const volumeManager = new VolumeManager({
     ...common,
     drivers,
@@ -249,11 +250,12 @@ async function assemble(
         runtimes: async () => ((await processes.availability()).available ? [processes.name] : []),
         clock,
         logger,
+        policy,
       }),
     )
     .addRunnable(agent)
     .addRunnable(
-      new TransitionEvents({ store, clock, metrics, logger: logger.child({ part: 'events' }) }),
+      new TransitionEvents({ ...common, metrics, logger: logger.child({ part: 'events' }) }),
     );
   await thawLeftovers({ journal, logger }, new AbortController().signal);
   await manager.start();

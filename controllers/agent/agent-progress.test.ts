@@ -16,6 +16,7 @@ import { eventually, FakeClock, settle } from 'kedge/testing';
 import { agentFinalizer } from '../instance/index.js';
 import { type Instance, instances, secrets, type VolumeMount, volumes } from '../kinds/index.js';
 import { parameterResolver, Sealer } from '../secret/index.js';
+import { defaultPolicy } from '../policy.js';
 import { PlayedDriver } from '../testing/played-driver.js';
 import { PlayedRuntime } from '../testing/played-runtime.js';
 import { Agent } from './agent.js';
@@ -37,7 +38,8 @@ describe('the agent', () => {
     manager = new Manager({ store, clock, random });
     runtime = new PlayedRuntime();
     const sealer = new Sealer(randomBytes(32));
-    const common = { store, manager, clock, random, logger: silentLogger, node: 'n' };
+    const ports = { store, manager, clock, random, logger: silentLogger };
+    const common = { ...ports, node: 'n', policy: defaultPolicy };
     const volumeManager = new VolumeManager({
       ...common,
       drivers: new PlayedDriver().registry(),

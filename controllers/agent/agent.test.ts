@@ -17,6 +17,7 @@ import { readLines } from '../log/log-reader.js';
 import { placeInstance } from '../scheduler/index.js';
 import type { Instance, Node } from '../kinds/index.js';
 import { ProcessRuntime } from './process/process-runtime.js';
+import { defaultPolicy } from '../policy.js';
 import { decideRestart } from './restart.js';
 import type { WorkloadSpec } from './runtime.js';
 import { resolveSubPath } from './sub-path.js';
@@ -34,7 +35,7 @@ describe('restart decision', () => {
 
   it('follows the policy', () => {
     const decide = (policy: 'Always' | 'OnFailure' | 'Never', exitCode: number) =>
-      decideRestart(policy, { ...exited, exitCode }, 0).type;
+      decideRestart(defaultPolicy, policy, { ...exited, exitCode }, 0).type;
     expect([decide('Always', 0), decide('OnFailure', 0), decide('Never', 1)]).to.deep.equal([
       'restart',
       'stay',
@@ -44,11 +45,13 @@ describe('restart decision', () => {
   });
 
   it('waits longer with each crash up to five minutes, and not at all after a stop of our own', () => {
-    const at = (crashes: number) => decideRestart('Always', { ...exited, exitCode: 1 }, crashes);
+    const at = (crashes: number) =>
+      decideRestart(defaultPolicy, 'Always', { ...exited, exitCode: 1 }, crashes);
     expect(at(0)).to.deep.equal({ type: 'restart', atMs: 2_000 });
     expect(at(3)).to.deep.equal({ type: 'restart', atMs: 9_000 });
     expect(at(50)).to.deep.equal({ type: 'restart', atMs: 301_000 });
-    const ours = decideRestart('Never', { ...exited, exitCode: 143, requested: true }, 0);
+    const stopped = { ...exited, exitCode: 143, requested: true };
+    const ours = decideRestart(defaultPolicy, 'Never', stopped, 0);
     expect(ours).to.deep.equal({ type: 'restart', atMs: 0 });
   });
 });

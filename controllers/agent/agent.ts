@@ -27,6 +27,7 @@ import {
   type Volume,
   volumes,
 } from '../kinds/index.js';
+import { backoffOf, type ControllerPolicy } from '../policy.js';
 import { RetryGate } from '../retry-gate.js';
 import type { Sealer } from '../secret/index.js';
 import { mountedVolumes, usedData } from '../service/index.js';
@@ -36,7 +37,7 @@ import { decideRestart, wasHealthy } from './restart.js';
 import type { Runtime, WorkloadState } from './runtime.js';
 import { claimOf, type VolumeManager } from './volume-manager.js';
 import { WorkloadInputs } from './workload-inputs.js';
-import { checkMs, WorkloadStarts } from './workload-starts.js';
+import { WorkloadStarts } from './workload-starts.js';
 
 /** Ports of the agent. */
 export interface AgentOptions {
@@ -51,10 +52,10 @@ export interface AgentOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly policy: ControllerPolicy;
 }
 
 const defaultGraceSeconds = 30;
-const backoff = { baseMs: 500, maxMs: 60_000, jitter: 0.2 };
 
 function graceMsOf({ template }: Instance): number {
   return (template.terminationGracePeriodSeconds ?? defaultGraceSeconds) * 1_000;
@@ -83,7 +84,8 @@ export class Agent implements Runnable {
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    const { manager, clock, random, logger } = options;
+    const { manager, clock, random, logger, policy } = options;
+    const backoff = backoffOf(policy, 'start');
     this.#notes = new InstanceNotes(options);
     const sources = {
       secrets: manager.informer(secrets).lister,
@@ -96,6 +98,7 @@ export class Agent implements Runnable {
       notes: this.#notes,
       inputs: this.#inputs,
       gate: new RetryGate(clock, random, backoff),
+      policy,
     });
     const informer = manager.informer(instances);
     informer.addIndex('volume', mountedVolumes);
@@ -212,12 +215,12 @@ export class Agent implements Runnable {
     const state = await runtime.observe(instance.metadata.uid);
     switch (state.state) {
       case 'starting':
-        return requeueAfter(500);
+        return requeueAfter(this.#options.policy.startingProbeMs);
       case 'running':
         await this.#starts.running(instance, state, instance.mounts ?? []);
         await runtime.rotateLog(instance.metadata.uid);
         await this.#options.volumeManager.growPending(claimOf(instance));
-        return requeueAfter(checkMs);
+        return requeueAfter(this.#options.policy.workloadProbeMs);
       case 'exited':
         return (await this.#afterExit(instance, state)) ?? this.#starts.start(instance, runtime);
       case 'startFailed':
@@ -245,15 +248,15 @@ export class Agent implements Runnable {
     instance: Instance,
     state: Extract<WorkloadState, { state: 'exited' }>,
   ): Promise<Result | undefined> {
-    const { clock } = this.#options;
+    const { clock, policy } = this.#options;
     const { uid } = instance.metadata;
     const counted = this.#crashes.get(uid);
     let crashes = counted?.count ?? 0;
     if (counted?.run !== state.run) {
-      crashes = wasHealthy(state) ? 0 : counted ? counted.count + 1 : 0;
+      crashes = wasHealthy(policy, state) ? 0 : counted ? counted.count + 1 : 0;
       this.#crashes.set(uid, { run: state.run, count: crashes });
     }
-    const decision = decideRestart(instance.template.restartPolicy, state, crashes);
+    const decision = decideRestart(policy, instance.template.restartPolicy, state, crashes);
     if (decision.type === 'restart' && decision.atMs <= clock.now()) return undefined;
     const code = state.exitCode === undefined ? 'unknown' : String(state.exitCode);
     const waitMs = decision.type === 'restart' ? decision.atMs - clock.now() : 0;

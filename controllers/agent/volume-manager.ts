@@ -15,6 +15,7 @@ import {
   type VolumeMount,
   volumes,
 } from '../kinds/index.js';
+import type { ControllerPolicy } from '../policy.js';
 import { type ParameterResolver, shownHandle } from '../secret/index.js';
 import { volumeOfMount } from '../service/index.js';
 import { fileSystemPending, keyOfVolume } from '../volume/index.js';
@@ -36,6 +37,7 @@ export interface VolumeManagerOptions {
   readonly mountRoot: string;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly policy: ControllerPolicy;
   /** Default: kept in memory only. */
   readonly used?: UsedParameters;
   readonly run?: RunCommand;
@@ -61,11 +63,6 @@ export type MountOutcome =
       /** A driver call failed: try again with backoff. Else a change wakes us. */
       readonly retry: boolean;
     };
-
-/** Work on a volume that takes longer goes on by itself; who waits is told when it ends. */
-const patienceMs = 2_000;
-/** No call of a driver may take longer. */
-const callMsMax = 600_000;
 
 function waiting(reason: string, message: string, retry = false): MountOutcome {
   return { type: 'waiting', reason, message, retry };
@@ -183,7 +180,7 @@ export class VolumeManager {
       const timer = this.#options.clock.setTimer(() => {
         late = true;
         resolve(undefined);
-      }, patienceMs);
+      }, this.#options.policy.volumeSoftTimeoutMs);
       const end = (): void => {
         timer.cancel();
         if (late) this.#listener(claim);
@@ -228,7 +225,8 @@ export class VolumeManager {
   /** Runs a driver's calls with a deadline of their own: the reconcile that asked may be over by then. */
   async #limited<T>(calls: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const limit = new AbortController();
-    const timer = this.#options.clock.setTimer(() => limit.abort(), callMsMax);
+    const { clock, policy } = this.#options;
+    const timer = clock.setTimer(() => limit.abort(), policy.volumeTimeoutMs);
     try {
       return await calls(limit.signal);
     } finally {

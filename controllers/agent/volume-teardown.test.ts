@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { FakeClock, RecordingLogger, settle } from 'kedge/testing';
 import { DriverError, type DriverErrorKind } from '@kedge/driver-sdk';
 import type { Volume } from '../kinds/index.js';
+import { defaultPolicy } from '../policy.js';
 import { tearDownVolumes } from './volume-teardown.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
@@ -40,7 +41,7 @@ describe('the teardown of volumes at shutdown', () => {
   it('specification 8: each volume has the whole budget, so what is in use is tried again within it', async () => {
     const busy = failing('busy', 'InUse', 5);
     const free = failing('free', 'InUse', 0);
-    const down = tearDownVolumes([busy, free], 20_000, { clock, logger });
+    const down = tearDownVolumes([busy, free], 20_000, { clock, logger, policy: defaultPolicy });
     await clock.advance(10_000);
     await down;
     expect([busy.tries, free.tries]).to.deep.equal([6, 1]);
@@ -51,9 +52,11 @@ describe('the teardown of volumes at shutdown', () => {
     const busy = failing('busy', 'InUse', Infinity);
     const free = failing('free', 'Unavailable', 1);
     let ended = false;
-    const down = tearDownVolumes([busy, free], 20_000, { clock, logger }).then(
-      () => (ended = true),
-    );
+    const down = tearDownVolumes([busy, free], 20_000, {
+      clock,
+      logger,
+      policy: defaultPolicy,
+    }).then(() => (ended = true));
     await clock.advance(19_000);
     expect(ended).to.equal(false);
     await clock.advance(1_000);
@@ -68,13 +71,13 @@ describe('the teardown of volumes at shutdown', () => {
 
   it('does not try again what can not succeed', async () => {
     const refused = failing('refused', 'CredentialsRejected', Infinity);
-    await tearDownVolumes([refused], 20_000, { clock, logger });
+    await tearDownVolumes([refused], 20_000, { clock, logger, policy: defaultPolicy });
     expect(refused.tries).to.equal(1);
   });
 
   it('leaves behind a release that hangs', async () => {
     const hung = { volume: volumeOf('hung'), release: () => new Promise<void>(() => undefined) };
-    const down = tearDownVolumes([hung], 1_000, { clock, logger });
+    const down = tearDownVolumes([hung], 1_000, { clock, logger, policy: defaultPolicy });
     await clock.advance(1_000);
     await down;
     await settle();
@@ -83,7 +86,7 @@ describe('the teardown of volumes at shutdown', () => {
 
   it('spent before it begins is one warning, and no summary', async () => {
     const step = failing('v', 'InUse', 0);
-    await tearDownVolumes([step], 0, { clock, logger });
+    await tearDownVolumes([step], 0, { clock, logger, policy: defaultPolicy });
     expect(step.tries).to.equal(0);
     expect(lines()).to.have.length(1);
   });

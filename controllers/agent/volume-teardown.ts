@@ -1,15 +1,19 @@
 import { type Clock, type Logger, messageOf, sleep } from 'kedge';
 import { DriverError, errorClasses } from '@kedge/driver-sdk';
 import type { Volume } from '../kinds/index.js';
-
-/** Wait before a failed release is tried again, at first and at most. */
-const retryMinMs = 100;
-const retryMaxMs = 2_000;
+import { backoffOf, type ControllerPolicy } from '../policy.js';
 
 /** One volume to release at shutdown. */
 export interface TeardownStep {
   readonly volume: Volume;
   readonly release: (signal: AbortSignal) => Promise<void>;
+}
+
+/** Ports of {@link tearDownVolumes}. */
+export interface TeardownPorts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly policy: ControllerPolicy;
 }
 
 /**
@@ -19,7 +23,7 @@ export interface TeardownStep {
 export async function tearDownVolumes(
   steps: readonly TeardownStep[],
   budgetMs: number,
-  ports: { readonly clock: Clock; readonly logger: Logger },
+  ports: TeardownPorts,
 ): Promise<void> {
   const { clock, logger } = ports;
   const total = steps.length;
@@ -33,7 +37,7 @@ export async function tearDownVolumes(
   const limit = new AbortController();
   const timer = clock.setTimer(() => limit.abort(), budgetMs);
   const results = await Promise.allSettled(
-    steps.map((step) => releaseWithin(step, limit.signal, clock)),
+    steps.map((step) => releaseWithin(step, limit.signal, ports)),
   );
   timer.cancel();
   for (const [index, result] of results.entries()) {
@@ -56,13 +60,14 @@ export async function tearDownVolumes(
 async function releaseWithin(
   { release }: TeardownStep,
   signal: AbortSignal,
-  clock: Clock,
+  { clock, policy }: TeardownPorts,
 ): Promise<void> {
+  const { baseMs, maxMs } = backoffOf(policy, 'teardown');
   let last: unknown = new Error('the shutdown budget is spent');
   const spent = new Promise<'spent'>((resolve) => {
     signal.addEventListener('abort', () => resolve('spent'), { once: true });
   });
-  for (let waitMs = retryMinMs; !signal.aborted; waitMs = Math.min(waitMs * 2, retryMaxMs)) {
+  for (let waitMs = baseMs; !signal.aborted; waitMs = Math.min(waitMs * 2, maxMs)) {
     const tried = release(signal).then(
       () => ({ type: 'released' }) as const,
       (error: unknown) => ({ type: 'failed', error }) as const,

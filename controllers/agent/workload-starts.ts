@@ -1,15 +1,11 @@
 import { done, messageOf, requeueAfter, type Result } from 'kedge';
 import type { Instance, InstanceMount } from '../kinds/index.js';
+import type { ControllerPolicy } from '../policy.js';
 import type { RetryGate } from '../retry-gate.js';
 import { type InstanceNotes, inputsReason, told } from './instance-notes.js';
 import type { Runtime, WorkloadMount, WorkloadSpec, WorkloadState } from './runtime.js';
 import type { VolumeManager } from './volume-manager.js';
 import type { WorkloadInputs } from './workload-inputs.js';
-
-/** A workload that runs is looked at this often, beside being told of its end. */
-export const checkMs = 30_000;
-/** One that starts is looked at this often, beside being told of the outcome. */
-const startingCheckMs = 500;
 
 /** Ports of {@link WorkloadStarts}. */
 export interface WorkloadStartsOptions {
@@ -18,6 +14,7 @@ export interface WorkloadStartsOptions {
   readonly inputs: WorkloadInputs;
   /** Backoff of failures by instance uid. */
   readonly gate: RetryGate;
+  readonly policy: ControllerPolicy;
 }
 
 /** From an instance that is bound to this node to its workload: volumes, inputs, then the runtime. */
@@ -33,7 +30,7 @@ export class WorkloadStarts {
   /** Takes the next step, or says in the instance what it waits for. */
   async start(instance: Instance, runtime: Runtime): Promise<Result> {
     const { uid, generation } = instance.metadata;
-    const { gate, notes, volumeManager } = this.#options;
+    const { gate, notes, policy, volumeManager } = this.#options;
     const leftMs = gate.leftMs(uid, String(generation));
     if (leftMs > 0) return requeueAfter(leftMs);
     const mounts: InstanceMount[] = [];
@@ -85,9 +82,9 @@ export class WorkloadStarts {
     }
     const state = await runtime.observe(uid);
     if (state.state === 'startFailed') return this.failed(instance, runtime, state);
-    if (state.state !== 'running') return requeueAfter(startingCheckMs);
+    if (state.state !== 'running') return requeueAfter(policy.startingProbeMs);
     await this.running(instance, state, mounts);
-    return requeueAfter(checkMs);
+    return requeueAfter(policy.workloadProbeMs);
   }
 
   /** The last run was not started: tells it once, and starts another one after the backoff. */

@@ -20,6 +20,7 @@ import {
   snapshots,
   volumes,
 } from '../kinds/index.js';
+import type { ControllerPolicy } from '../policy.js';
 import { eventTtlMs } from './admission.js';
 import { type Observed, transitionsOf } from './transitions.js';
 
@@ -28,12 +29,12 @@ export interface TransitionEventsOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly policy: ControllerPolicy;
   /** Counts dropped events; absent: nothing is counted. */
   readonly metrics?: Metrics;
 }
 
 const observed = [volumes, snapshots, services, instances, nodes, namespaces] as const;
-const retryMs = 1_000;
 
 /** The part of an object's state that its next transition is seen against. */
 function remembered({ status, failureMessage, conditions, metadata, name }: Observed): Observed {
@@ -85,12 +86,12 @@ export class TransitionEvents implements Runnable {
       try {
         await this.#watch(kind);
       } catch (error) {
-        const { logger, clock } = this.#options;
+        const { logger, clock, policy } = this.#options;
         logger.warn('the writer of events begins again', {
           kind: kind.kind,
           error: messageOf(error),
         });
-        await sleep(clock, retryMs, signal);
+        await sleep(clock, policy.eventRetryMs, signal);
       }
     }
   }

@@ -12,6 +12,7 @@ import {
 import { FakeClock, settle } from 'kedge/testing';
 import { instances, nodes, secrets, storageClasses, volumes } from '../kinds/index.js';
 import { NodeRegistration, nodeController } from '../node/index.js';
+import { defaultPolicy } from '../policy.js';
 import { parameterResolver, Sealer } from '../secret/index.js';
 import { PlayedDriver } from '../testing/played-driver.js';
 import { volumeController, volumeFinalizer } from '../volume/index.js';
@@ -33,7 +34,7 @@ describe('what is on a node', () => {
     store = await openStore({ engine: new MemoryEngine(), clock });
     manager = new Manager({ store, clock, random });
     driver = new PlayedDriver();
-    const common = { store, manager, clock, random, logger: silentLogger };
+    const common = { store, manager, clock, random, logger: silentLogger, policy: defaultPolicy };
     const resolver = parameterResolver(
       manager.informer(secrets).lister,
       new Sealer(randomBytes(32)),

@@ -25,6 +25,7 @@ import {
 } from '../kinds/index.js';
 import { GoneNodes } from '../node/gone.js';
 import { silentReason } from '../node/controller.js';
+import { backoffOf, type ControllerPolicy } from '../policy.js';
 import { agentFinalizer } from './admission.js';
 
 /** Ports of the instance controller. */
@@ -32,6 +33,7 @@ export interface InstanceControllerOptions {
   readonly store: ObjectStore;
   readonly manager: Manager;
   readonly clock: Clock;
+  readonly policy: ControllerPolicy;
 }
 
 interface Told {
@@ -149,13 +151,13 @@ class InstanceReconciler {
 
 /** The instance controller: what becomes of instances whose node is silent, stopped or gone. */
 export function instanceController(options: InstanceControllerOptions): Controller {
-  const { manager, clock } = options;
+  const { manager, clock, policy } = options;
   const informer = manager.informer(instances);
   informer.addIndex('onNode', ({ node }) => (node === undefined ? [] : [node]));
   manager
     .informer(volumes)
     .addIndex('holder', ({ attachments = [] }) => attachments.map(({ claim }) => claim));
-  const gone = new GoneNodes(manager.informer(nodes).lister, clock);
+  const gone = new GoneNodes(manager.informer(nodes).lister, clock, policy);
   const reconciler = new InstanceReconciler(options, gone);
   const keys = (found: readonly Instance[]): readonly ObjectKey[] =>
     found.map(({ namespace, name }) => ({ namespace, name }));
@@ -164,6 +166,7 @@ export function instanceController(options: InstanceControllerOptions): Controll
     name: 'instance',
     store: options.store,
     reconcile: (context) => reconciler.reconcile(context),
+    backoff: backoffOf(policy, 'object'),
   })
     .for(informer)
     .watches(

@@ -17,6 +17,7 @@ import {
   type Volume,
   volumes,
 } from '../kinds/index.js';
+import { defaultPolicy } from '../policy.js';
 import { volumeFinalizer } from '../volume/index.js';
 import { namespaceFinalizer } from './admission.js';
 import { namespaceController } from './controller.js';
@@ -34,9 +35,8 @@ describe('a namespace that is being deleted', () => {
     const random = seededRandom(1);
     store = await openStore({ engine: new MemoryEngine(), clock });
     manager = new Manager({ store, clock, random });
-    manager.addController(
-      namespaceController({ store, manager, clock, random, logger: silentLogger }),
-    );
+    const ports = { store, manager, clock, random, logger: silentLogger };
+    manager.addController(namespaceController({ ...ports, policy: defaultPolicy }));
     const metadata = { finalizers: [namespaceFinalizer] };
     await store.create(namespaces, { name: 'shop', metadata });
     await manager.start();

@@ -27,6 +27,7 @@ import {
   snapshots,
   volumes,
 } from '../kinds/index.js';
+import { backoffOf, type ControllerPolicy } from '../policy.js';
 import { builtinNamespaces, namespaceFinalizer } from './admission.js';
 import { clearContent, type Remaining } from './content.js';
 
@@ -39,10 +40,9 @@ export interface NamespaceControllerOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly policy: ControllerPolicy;
 }
 
-/** Every change of the content wakes its namespace; beside that it is looked at this often. */
-const recheckMs = 30_000;
 /** Objects that the condition names. */
 const namedMax = 3;
 
@@ -85,7 +85,8 @@ class NamespaceReconciler {
       return done();
     }
     await this.#note(namespace, remainingCondition(remaining));
-    return requeueAfter(recheckMs);
+    // Every change of the content wakes its namespace; this is beside that.
+    return requeueAfter(this.#options.policy.namespaceRecheckMs);
   }
 
   async #note(namespace: Namespace, condition: NewCondition): Promise<void> {
@@ -111,6 +112,7 @@ export function namespaceController(options: NamespaceControllerOptions): Contro
     ...manager.ports,
     name: 'namespace',
     reconcile: (request) => reconciler.reconcile(request),
+    backoff: backoffOf(options.policy, 'object'),
   })
     .for(informer)
     .watches(manager.informer(services), terminating)

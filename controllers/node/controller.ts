@@ -12,17 +12,16 @@ import {
   timestamp,
 } from 'kedge';
 import { type Node, nodes } from '../kinds/index.js';
-import { heartbeatMs } from './registration.js';
+import { backoffOf, type ControllerPolicy } from '../policy.js';
 
 /** Ports of the node controller. */
 export interface NodeControllerOptions {
   readonly store: ObjectStore;
   readonly manager: Manager;
   readonly clock: Clock;
+  readonly policy: ControllerPolicy;
 }
 
-/** A node that told nothing of itself for this long is silent. */
-export const silentAfterMs = 4 * heartbeatMs;
 /** Reason of a node that stopped telling of itself, and of what is on it. */
 export const silentReason = 'NodeSilent';
 
@@ -41,7 +40,7 @@ class NodeReconciler {
   }
 
   async reconcile(context: ReconcileContext): Promise<Result> {
-    const { clock, store } = this.#options;
+    const { clock, policy, store } = this.#options;
     const { name } = context.key;
     const node = await store.get(nodes, { name });
     if (!node || node.status !== 'Ready') {
@@ -55,7 +54,7 @@ class NodeReconciler {
       last = { at, seenAt: now };
       this.#last.set(name, last);
     }
-    const leftMs = last.seenAt + silentAfterMs - now;
+    const leftMs = last.seenAt + policy.nodeSilentMs - now;
     return leftMs > 0 ? requeueAfter(leftMs) : this.#silent(node, context);
   }
 
@@ -94,5 +93,6 @@ export function nodeController(options: NodeControllerOptions): Controller {
     name: 'node',
     store: options.store,
     reconcile: (context) => reconciler.reconcile(context),
+    backoff: backoffOf(options.policy, 'object'),
   }).for(manager.informer(nodes));
 }

@@ -1,28 +1,28 @@
 import type { Clock, Lister } from 'kedge';
 import type { Node } from '../kinds/index.js';
-
-/**
- * A node whose object is missing for this long is gone. One that is alive makes itself known again long
- * before that, so a deletion by mistake takes nothing from it.
- */
-export const goneAfterMs = 60_000;
+import type { ControllerPolicy } from '../policy.js';
 
 /** Nodes of a set whose objects are missing. */
 export interface Missing {
-  /** Missing for {@link goneAfterMs}: taken out of the cluster by somebody. */
+  /** Missing for `nodeGoneMs`: taken out of the cluster by somebody. */
   readonly gone: readonly string[];
   /** Until the next one is gone; undefined when no other is missing. */
   readonly leftMs: number | undefined;
 }
 
-/** Tells nodes that were deleted from those that are about to make themselves known, by what it saw itself. */
+/**
+ * Tells nodes that were deleted from those that are about to make themselves known, by what it saw itself.
+ * A node that is alive does so within a heartbeat, so a deletion by mistake takes nothing from it.
+ */
 export class GoneNodes {
   readonly #lister: Lister<Node>;
   readonly #clock: Clock;
+  readonly #policy: ControllerPolicy;
   /** Monotonic milliseconds, by name. */
   readonly #missingSince = new Map<string, number>();
 
-  constructor(lister: Lister<Node>, clock: Clock) {
+  constructor(lister: Lister<Node>, clock: Clock, policy: ControllerPolicy) {
+    this.#policy = policy;
     this.#lister = lister;
     this.#clock = clock;
   }
@@ -39,7 +39,7 @@ export class GoneNodes {
       }
       const since = this.#missingSince.get(name) ?? now;
       this.#missingSince.set(name, since);
-      const left = since + goneAfterMs - now;
+      const left = since + this.#policy.nodeGoneMs - now;
       if (left <= 0) gone.push(name);
       else leftMs = Math.min(leftMs ?? left, left);
     }

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { MemoryEngine, modify, type ObjectStore, openStore, silentLogger } from 'kedge';
 import { FakeClock } from 'kedge/testing';
 import { nodes } from '../kinds/index.js';
+import { defaultPolicy } from '../policy.js';
 import { NodeRegistration } from './registration.js';
 
 const name = 'n1';
@@ -17,6 +18,7 @@ function registration(store: ObjectStore): NodeRegistration {
     runtimes: () => Promise.resolve(['process']),
     clock: new FakeClock(),
     logger: silentLogger,
+    policy: defaultPolicy,
   });
 }
 

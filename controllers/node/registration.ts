@@ -12,6 +12,7 @@ import {
   timestamp,
 } from 'kedge';
 import { type Node, nodes } from '../kinds/index.js';
+import type { ControllerPolicy } from '../policy.js';
 
 /** What a node tells of itself. */
 export interface NodeRegistrationOptions {
@@ -24,10 +25,9 @@ export interface NodeRegistrationOptions {
   readonly runtimes: () => Promise<readonly string[]>;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly policy: ControllerPolicy;
 }
 
-/** A node tells of itself this often; one that has not for a few of these is not ready. */
-export const heartbeatMs = 10_000;
 /** A node that is deleted again and again while it registers is given up after this many tries. */
 const registrationTriesMax = 5;
 
@@ -100,10 +100,10 @@ export class NodeRegistration implements Runnable {
   }
 
   async #keepBeating(): Promise<void> {
-    const { clock, logger, name } = this.#options;
+    const { clock, logger, name, policy } = this.#options;
     const { signal } = this.#stop;
     for (;;) {
-      await sleep(clock, heartbeatMs, signal);
+      await sleep(clock, policy.heartbeatMs, signal);
       if (signal.aborted) return;
       try {
         if (await this.#beat('Ready')) continue;

@@ -16,6 +16,7 @@ import {
 } from 'kedge';
 import { agentFinalizer } from '../instance/index.js';
 import { type Instance, instances, nodes, storageClasses, volumes } from '../kinds/index.js';
+import { backoffOf, type ControllerPolicy } from '../policy.js';
 import { volumeOfMount } from '../service/index.js';
 import { placeInstance, type VolumeConstraint } from './plan.js';
 
@@ -26,6 +27,7 @@ export interface SchedulerOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly policy: ControllerPolicy;
 }
 
 /** What the volumes of an instance say about nodes; one that does not exist yet says nothing. */
@@ -94,7 +96,7 @@ export function schedulerController(options: SchedulerOptions): Controller {
     ...manager.ports,
     name: 'scheduler',
     reconcile: (request) => reconcile(options, request),
-    backoff: { baseMs: 100, maxMs: 60_000 },
+    backoff: backoffOf(options.policy, 'object'),
   })
     .for(informer)
     .watches(

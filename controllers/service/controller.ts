@@ -31,6 +31,7 @@ import {
   type Volume,
   volumes,
 } from '../kinds/index.js';
+import { backoffOf, type ControllerPolicy } from '../policy.js';
 import { deleteUnused, volumeFinalizer } from '../volume/index.js';
 import { serviceFinalizer } from './admission.js';
 import { planService, type ServicePlan, type WantedVolume } from './plan.js';
@@ -42,9 +43,8 @@ export interface ServiceControllerOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly policy: ControllerPolicy;
 }
-
-const backoff = { baseMs: 100, maxMs: 60_000, jitter: 0.2 };
 
 class ServiceReconciler {
   readonly #options: ServiceControllerOptions;
@@ -201,7 +201,7 @@ export function serviceController(options: ServiceControllerOptions): Controller
     name: 'service',
     reconcile: (request) => reconciler.reconcile(request),
     concurrency: 4,
-    backoff,
+    backoff: backoffOf(options.policy, 'object'),
   })
     .for(manager.informer(services))
     .watches(instanceInformer, (i) => [{ namespace: i.namespace, name: i.service }])

@@ -1,7 +1,8 @@
 import { type Controller, keyString, newController } from 'kedge';
 import { secrets, snapshots, storageClasses, volumes } from '../kinds/index.js';
+import { backoffOf } from '../policy.js';
 import { controllerName, keyOfSnapshot, type SnapshotControllerOptions } from './effects.js';
-import { backoff, SnapshotReconciler } from './reconciler.js';
+import { SnapshotReconciler } from './reconciler.js';
 
 /** The snapshot controller: making, retrying and deleting; woken by snapshots, their sources and secrets. */
 export function snapshotController(options: SnapshotControllerOptions): Controller {
@@ -19,8 +20,8 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
     reconcile: (context) => reconciler.reconcile(context),
     concurrency: 8,
     // A copy takes its time.
-    timeoutMs: 15 * 60_000,
-    backoff,
+    timeoutMs: options.policy.snapshotTimeoutMs,
+    backoff: backoffOf(options.policy, 'driver'),
   })
     .for(informer)
     .watches(

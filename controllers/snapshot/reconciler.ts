@@ -18,6 +18,7 @@ import {
   type Volume,
   volumes,
 } from '../kinds/index.js';
+import { backoffOf } from '../policy.js';
 import { RetryGate } from '../retry-gate.js';
 import { referencedSecrets } from '../secret/index.js';
 import {
@@ -32,13 +33,6 @@ import { keyOfSnapshot, SnapshotEffects, type SnapshotControllerOptions } from '
 import { nextPhase } from './phases.js';
 import { planSnapshot, type SnapshotAction, type SnapshotSituation } from './plan.js';
 
-/** Backoff of driver calls. */
-export const backoff = { baseMs: 1_000, maxMs: 300_000, jitter: 0.2 };
-/** A provider that works on a snapshot is asked again this often. */
-const pollMs = 5_000;
-/** Whether the provider still has a snapshot is looked at this often, with jitter (S13). */
-const lookMs = 60 * 60_000;
-const confirmMs = 30_000;
 const callsDriver: readonly SnapshotAction['type'][] = ['create', 'delete'];
 
 /** Effects of the snapshot state machine; what to do is decided in plan.ts. */
@@ -52,7 +46,8 @@ export class SnapshotReconciler {
   constructor(options: SnapshotControllerOptions) {
     this.#options = options;
     this.#effects = new SnapshotEffects(options);
-    this.#gate = new RetryGate(options.clock, options.random, backoff);
+    const { clock, random, policy } = options;
+    this.#gate = new RetryGate(clock, random, backoffOf(policy, 'driver'));
   }
 
   async reconcile(request: ReconcileContext): Promise<Result> {
@@ -229,7 +224,7 @@ export class SnapshotReconciler {
     const known = { handle: made.handle, restoreSize: String(least) };
     if (!made.ready) {
       if (snapshot.handle !== made.handle) await this.#effects.write(snapshot, known);
-      return requeueAfter(pollMs);
+      return requeueAfter(this.#options.policy.snapshotPollMs);
     }
     const readyAt = timestamp(this.#options.clock);
     await this.#effects.settle(snapshot, source, {
@@ -256,7 +251,7 @@ export class SnapshotReconciler {
     startedAt: string,
   ): Promise<Result> {
     const attempts = (snapshot.attempts ?? 0) + 1;
-    const { event, reason, message } = judgeFailure(error, attempts);
+    const { event, reason, message } = judgeFailure(error, attempts, this.#options.policy);
     const delayMs = this.#gate.failed(snapshot.metadata.uid, inputs, error.retryAfterMs);
     this.#options.logger.warn('driver call failed', {
       snapshot: `${snapshot.namespace}/${snapshot.name}`,
@@ -328,12 +323,12 @@ export class SnapshotReconciler {
 
   #untilLook(snapshot: Snapshot): Result {
     if (snapshot.status !== 'Ready') return done();
-    const { clock, random } = this.#options;
+    const { clock, random, policy } = this.#options;
     const { uid } = snapshot.metadata;
     const now = clock.monotonic();
     let at = this.#looks.get(uid)?.at ?? 0;
     if (at <= now) {
-      at = now + lookMs * (0.8 + 0.4 * random.next());
+      at = now + policy.existenceProbeMs * (0.8 + 0.4 * random.next());
       this.#looks.set(uid, { at, missing: 0 });
     }
     return requeueAfter(at - now);
@@ -343,7 +338,7 @@ export class SnapshotReconciler {
   async #look(situation: SnapshotSituation, request: ReconcileContext): Promise<Result> {
     const { snapshot } = situation;
     const { uid } = snapshot.metadata;
-    const { clock } = this.#options;
+    const { clock, policy } = this.#options;
     const startedAt = timestamp(clock);
     const missing = this.#looks.get(uid)?.missing ?? 0;
     this.#looks.delete(uid);
@@ -355,8 +350,8 @@ export class SnapshotReconciler {
       const error = DriverError.from(thrown);
       if (error.kind !== 'NotFound') return this.#untilLook(snapshot);
       if (missing === 0) {
-        this.#looks.set(uid, { at: clock.monotonic() + confirmMs, missing: 1 });
-        return requeueAfter(confirmMs);
+        this.#looks.set(uid, { at: clock.monotonic() + policy.lossConfirmMs, missing: 1 });
+        return requeueAfter(policy.lossConfirmMs);
       }
       const message = `SnapshotLost: the provider does not have it any more: ${error.message}`;
       await this.#effects.write(snapshot, {

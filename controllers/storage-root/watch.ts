@@ -11,11 +11,10 @@ import {
   timestamp,
 } from 'kedge';
 import { type Volume, volumes } from '../kinds/index.js';
+import type { ControllerPolicy } from '../policy.js';
 import type { RootState, StorageRootKeeper } from './keeper.js';
 import { isPlacedOn } from './placed.js';
 
-/** A root is looked at this often. */
-const lookMs = 5_000;
 /** Condition of a volume whose storage root is refused. */
 export const rootCondition = 'StorageRootReady';
 
@@ -26,6 +25,7 @@ export interface StorageRootWatchOptions {
   readonly node: string;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly policy: ControllerPolicy;
 }
 
 /**
@@ -57,8 +57,9 @@ export class StorageRootWatch implements Runnable {
 
   async #keepLooking(): Promise<void> {
     const { signal } = this.#stop;
+    const { clock, policy } = this.#options;
     for (;;) {
-      await sleep(this.#options.clock, lookMs, signal, { background: true });
+      await sleep(clock, policy.storageRootProbeMs, signal, { background: true });
       if (signal.aborted) return;
       await this.#look();
     }

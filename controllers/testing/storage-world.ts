@@ -19,6 +19,7 @@ import {
   volumes,
 } from '../kinds/index.js';
 import { parameterResolver, placeOf, Sealer } from '../secret/index.js';
+import { defaultPolicy } from '../policy.js';
 import { snapshotController } from '../snapshot/index.js';
 import { volumeController, volumeFinalizer } from '../volume/index.js';
 import { PlayedDriver } from './played-driver.js';
@@ -77,6 +78,7 @@ export class StorageWorld {
       clock,
       random,
       logger: logger ?? silent,
+      policy: defaultPolicy,
       node: 'n',
       drivers: driver.registry(),
       resolver: parameterResolver(manager.informer(secrets).lister, sealer),

@@ -15,6 +15,7 @@ import {
 import { FakeClock, settle } from 'kedge/testing';
 import { claimOf, UsedParameters, VolumeManager } from '../agent/index.js';
 import { type Instance, secrets, storageClasses, type Volume, volumes } from '../kinds/index.js';
+import { defaultPolicy } from '../policy.js';
 import { parameterResolver, placeOf, Sealer } from '../secret/index.js';
 import { PlayedDriver } from '../testing/played-driver.js';
 import { instanceOf } from '../testing/storage-world.js';
@@ -52,7 +53,8 @@ describe('volume controller', () => {
       manager.informer(secrets).lister,
       new Sealer(randomBytes(32)),
     );
-    const common = { store, manager, drivers, resolver, node: 'n', clock, random, logger };
+    const ports = { store, manager, clock, random, logger, policy: defaultPolicy };
+    const common = { ...ports, drivers, resolver, node: 'n' };
     manager.addController(volumeController(common));
     volumeManager = new VolumeManager({ ...common, mountRoot: '/mounts' });
     await store.create(storageClasses, { name: 'c', driver: 'played', reclaimPolicy: 'delete' });
@@ -209,7 +211,8 @@ describe('volume controller', () => {
     };
     const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
     const drivers = driver.registry();
-    const parts = { store, manager, drivers, resolver, node: 'n', mountRoot: '/m', clock };
+    const ports = { store, manager, clock, policy: defaultPolicy };
+    const parts = { ...ports, drivers, resolver, node: 'n', mountRoot: '/m' };
     const logger = keepingLogger(lines);
     const directory = await mkdtemp(join(tmpdir(), 'kedge-used-'));
     const used = () => new UsedParameters({ directory, sealer, logger });

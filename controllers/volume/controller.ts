@@ -16,13 +16,14 @@ import {
   volumes,
 } from '../kinds/index.js';
 import { GoneNodes } from '../node/gone.js';
-import { backoff, controllerName, keyOfVolume, type VolumeControllerOptions } from './effects.js';
+import { backoffOf } from '../policy.js';
+import { controllerName, keyOfVolume, type VolumeControllerOptions } from './effects.js';
 import { VolumeReconciler } from './reconciler.js';
 
 /** The volume controller: provisioning, retries, reclaim; woken by volumes, classes, services and secrets. */
 export function volumeController(options: VolumeControllerOptions): Controller {
   const { manager } = options;
-  const gone = new GoneNodes(manager.informer(nodes).lister, options.clock);
+  const gone = new GoneNodes(manager.informer(nodes).lister, options.clock, options.policy);
   const reconciler = new VolumeReconciler(options, gone);
   const volumeInformer: SharedInformer<Volume> = manager.informer(volumes);
   volumeInformer.addIndex('owner', (volume) => (volume.ownerService ? [volume.ownerService] : []));
@@ -36,7 +37,7 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     store: options.store,
     reconcile: (context) => reconciler.reconcile(context),
     concurrency: 16,
-    backoff,
+    backoff: backoffOf(options.policy, 'driver'),
   })
     .for(volumeInformer)
     .watches(manager.informer(storageClasses), (c) =>

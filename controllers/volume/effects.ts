@@ -29,6 +29,7 @@ import {
   type VolumeStatus,
   volumes,
 } from '../kinds/index.js';
+import { backoffOf, type ControllerPolicy } from '../policy.js';
 import { RetryGate } from '../retry-gate.js';
 import type { ParameterResolver } from '../secret/index.js';
 import { driverCall, identityOf } from './driver-call.js';
@@ -45,13 +46,11 @@ export interface VolumeControllerOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly policy: ControllerPolicy;
 }
 
 /** Name of the controller: operations are recorded under it. */
 export const controllerName = 'volume';
-
-/** Backoff of driver calls. */
-export const backoff = { baseMs: 1_000, maxMs: 300_000, jitter: 0.2 };
 
 /** The key of a volume. */
 export function keyOfVolume(volume: Volume): { namespace: string; name: string } {
@@ -73,7 +72,8 @@ export class VolumeEffects {
 
   constructor(options: VolumeControllerOptions) {
     this.options = options;
-    this.gate = new RetryGate(options.clock, options.random, backoff);
+    const { clock, random, policy } = options;
+    this.gate = new RetryGate(clock, random, backoffOf(policy, 'driver'));
   }
 
   get now(): string {

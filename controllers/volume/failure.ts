@@ -1,8 +1,6 @@
 import { type DriverError, errorClasses } from '@kedge/driver-sdk';
+import type { ControllerPolicy } from '../policy.js';
 import type { VolumeEvent } from './phases.js';
-
-/** Tries before a volume is Failed. */
-export const attemptsMax = 10;
 
 /** What a failed driver call means for a volume. */
 export interface Failure {
@@ -18,7 +16,11 @@ export interface Failure {
  * V4, V5, V7 and V8: decides by the class of the error. Pure.
  * @param attempts tries so far, this one included
  */
-export function judgeFailure(error: DriverError, attempts: number): Failure {
+export function judgeFailure(
+  error: DriverError,
+  attempts: number,
+  { driverAttemptsMax }: ControllerPolicy,
+): Failure {
   const { kind } = error;
   // Specification 5.2.4: the reason InvalidParameters is to be read in the message, too.
   const message = kind === 'InvalidParameters' ? `${kind}: ${error.message}` : error.message;
@@ -29,7 +31,7 @@ export function judgeFailure(error: DriverError, attempts: number): Failure {
       return { event: 'failedForGood', reason: kind, message };
     case 'retry':
       return {
-        event: attempts >= attemptsMax ? 'attemptsSpent' : 'failedForNow',
+        event: attempts >= driverAttemptsMax ? 'attemptsSpent' : 'failedForNow',
         reason: kind,
         message,
       };

@@ -17,6 +17,7 @@ import {
   volumes,
   type VolumeStatus,
 } from '../kinds/index.js';
+import { defaultPolicy } from '../policy.js';
 import { parameterResolver, Sealer } from '../secret/index.js';
 import { serviceController } from '../service/index.js';
 import { snapshotFinalizer } from '../snapshot/index.js';
@@ -172,7 +173,7 @@ describe('a volume that a controller deletes', () => {
       const drivers = driver.registry();
       const common = { store, manager, clock, random, logger, drivers, resolver };
       // No snapshot controller: the copy begins when the test says so.
-      manager.addController(volumeController({ ...common, node: 'n' }));
+      manager.addController(volumeController({ ...common, node: 'n', policy: defaultPolicy }));
       await manager.start();
       await settle();
       const kept = await store.get(volumes, volumeKey);
@@ -200,7 +201,8 @@ describe('a volume that a controller deletes', () => {
         volumes: [{ name: 'data', mountPath: '/data', claimTemplate }],
       });
       await createCopied('data-db-0', { status: 'Available' }, {});
-      manager.addController(serviceController({ store, manager, clock, random, logger }));
+      const ports = { store, manager, clock, random, logger };
+      manager.addController(serviceController({ ...ports, policy: defaultPolicy }));
       await manager.start();
       await settle();
       const isAsked = async (): Promise<boolean> =>

@@ -13,7 +13,7 @@ export { rearm, volumeController } from './controller.js';
 export { keyOfVolume, type VolumeControllerOptions } from './effects.js';
 export { detached, fileSystemPending } from './upkeep.js';
 export { deleteUnused, deletionObstacle } from './in-use.js';
-export { attemptsMax, judgeFailure } from './failure.js';
+export { judgeFailure } from './failure.js';
 export { driverCall, identityOf } from './driver-call.js';
 export {
   driverEffects,

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { DriverError, type DriverErrorKind, errorClasses } from '@kedge/driver-sdk';
 import { judgeFailure } from './failure.js';
 import type { StorageClass, Volume, VolumePhase } from '../kinds/index.js';
+import { defaultPolicy } from '../policy.js';
 import { nextPhase, transitions } from './phases.js';
 import { effectivePolicy, planVolume, type VolumeSituation } from './plan.js';
 
@@ -164,14 +165,17 @@ describe('volume plan', () => {
 
   it('V4, V5, V7, V8: a failure is judged by its class, and every phase it can happen in knows the event', () => {
     const judge = (kind: DriverErrorKind, attempts = 1) =>
-      judgeFailure(new DriverError(kind, 'words'), attempts).event;
+      judgeFailure(new DriverError(kind, 'words'), attempts, defaultPolicy).event;
     expect(judge('InvalidParameters')).to.equal('failedForGood');
     expect(judge('Unavailable')).to.equal('failedForNow');
     expect(judge('Throttled', 10)).to.equal('attemptsSpent');
     expect(judge('Timeout', 10)).to.equal('outcomeUnknown');
-    expect(judgeFailure(new DriverError('InvalidParameters', 'words'), 1).message).to.equal(
-      'InvalidParameters: words',
-    );
+    const invalid = new DriverError('InvalidParameters', 'words');
+    const { message } = judgeFailure(invalid, 1, defaultPolicy);
+    expect(message).to.equal('InvalidParameters: words');
+    const once = { ...defaultPolicy, driverAttemptsMax: 1 };
+    const { event } = judgeFailure(new DriverError('Throttled', 'words'), 1, once);
+    expect(event).to.equal('attemptsSpent');
     for (const kind of Object.keys(errorClasses) as DriverErrorKind[])
       for (const attempts of [1, 10])
         expect(nextPhase('Provisioning', judge(kind, attempts))).to.be.a('string');

@@ -34,11 +34,6 @@ import { judgeFailure } from './failure.js';
 import { nextPhase } from './phases.js';
 import { effectivePolicy, type VolumeSituation } from './plan.js';
 
-/** A Failed volume is tried again this often even if nothing seems to have changed. */
-const recheckMs = 15 * 60_000;
-/** A Stalled volume's provider is asked again this often. */
-const observeMs = 30_000;
-
 /** From Pending to a known outcome: V2 to V10, V20, V21. */
 export class Provisioning {
   readonly #effects: VolumeEffects;
@@ -225,9 +220,15 @@ export class Provisioning {
     const { volume, inputs } = situation;
     const error = DriverError.from(thrown);
     const attempts = (volume.attempts ?? 0) + 1;
-    const { event, reason, message } = judgeFailure(error, attempts);
+    const { policy } = this.#effects.options;
+    const { event, reason, message } = judgeFailure(error, attempts, policy);
     const unknown = event === 'outcomeUnknown';
-    const delayMs = this.#effects.closeGate(situation, call, error, unknown ? observeMs : 0);
+    const delayMs = this.#effects.closeGate(
+      situation,
+      call,
+      error,
+      unknown ? policy.stalledProbeMs : 0,
+    );
     const again = unknown || event === 'failedForNow' ? delayMs : undefined;
     await this.#effects.write(volume, {
       status: nextPhase(volume.status ?? 'Pending', event),
@@ -236,15 +237,21 @@ export class Provisioning {
       // Only Failed and Stalled have one (specification section 2.2); the rest is in lastOperation.
       failureMessage: event === 'failedForNow' ? '' : message,
       failedWith: inputs,
-      lastOperation: this.#effects.failedOperation(call, startedAt, error, again ?? recheckMs),
+      lastOperation: this.#effects.failedOperation(
+        call,
+        startedAt,
+        error,
+        again ?? policy.failedRecheckMs,
+      ),
       ...this.#effects.condition(volume, 'Provisioned', 'False', reason, message),
     });
     return again === undefined ? fail(reason, message) : requeueAfter(again);
   }
 
   async recheck(volume: Volume): Promise<Result> {
+    const { clock, policy } = this.#effects.options;
     const since = Date.parse(volume.metadata.updatedAt);
-    const leftMs = since + recheckMs - this.#effects.options.clock.now();
+    const leftMs = since + policy.failedRecheckMs - clock.now();
     if (leftMs > 0 || (volume.handle ?? '') !== '') return requeueAfter(Math.max(leftMs, 60_000));
     await this.#effects.write(volume, { attempts: 0, failedWith: '', reason: 'Rechecking' });
     return done();
@@ -285,7 +292,8 @@ export class Provisioning {
       if (thrown instanceof StatusError) return retry(thrown);
       const error = DriverError.from(thrown);
       if (error.kind !== 'NotFound') {
-        const delayMs = this.#effects.closeGate(situation, 'observe', error, observeMs);
+        const { stalledProbeMs } = this.#effects.options.policy;
+        const delayMs = this.#effects.closeGate(situation, 'observe', error, stalledProbeMs);
         await this.#effects.write(volume, {
           lastOperation: this.#effects.failedOperation('observe', startedAt, error, delayMs),
         });

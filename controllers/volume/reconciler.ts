@@ -27,10 +27,6 @@ const callsDriver: readonly VolumeAction['type'][] = [
   'reclaim',
   'detach',
 ];
-/** Whether the provider still has a volume is looked at this often, with jitter (V27). */
-const lookMs = 60 * 60_000;
-/** A lost volume is looked for again this often. */
-const lostLookMs = 15 * 60_000;
 
 /** Drivers whose data is of one node. */
 const nodeDrivers: readonly string[] = ['local', 'local-host'];
@@ -164,12 +160,12 @@ export class VolumeReconciler {
   /** Nothing to do now; the next look is due some time. */
   #untilLook(volume: Volume): Result {
     if (volume.status !== 'Available' && volume.status !== 'Bound') return done();
-    const { clock, random } = this.#options;
+    const { clock, random, policy } = this.#options;
     const { uid } = volume.metadata;
     const now = clock.monotonic();
     let lookAt = this.#looks.get(uid);
     if (lookAt === undefined || lookAt <= now) {
-      lookAt = now + lookMs * (0.8 + 0.4 * random.next());
+      lookAt = now + policy.existenceProbeMs * (0.8 + 0.4 * random.next());
       this.#looks.set(uid, lookAt);
     }
     return requeueAfter(lookAt - now);
@@ -181,7 +177,9 @@ export class VolumeReconciler {
     const result = await this.#upkeep.look(situation, request);
     if (result.type !== 'done') return result;
     // A lost one may come back: its disk was not mounted, say.
-    return volume.status === 'Failed' ? requeueAfter(lostLookMs) : this.#untilLook(volume);
+    return volume.status === 'Failed'
+      ? requeueAfter(this.#options.policy.lostProbeMs)
+      : this.#untilLook(volume);
   }
 
   async #move(

@@ -15,9 +15,6 @@ import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { nextPhase } from './phases.js';
 import { lostReason, type VolumeSituation } from './plan.js';
 
-/** A volume that its provider does not show is looked at again after this long, before it counts as lost. */
-const confirmMs = 30_000;
-
 /** What is done for a volume that stands: growing, looking after it, taking it from a node by hand. */
 export class Upkeep {
   readonly #effects: VolumeEffects;
@@ -112,12 +109,13 @@ export class Upkeep {
   }
 
   async #missing(volume: Volume, error: DriverError, startedAt: string): Promise<Result> {
+    const { clock, policy } = this.#effects.options;
     if (!volume.missingSince) {
       await this.#effects.write(volume, { missingSince: startedAt });
-      return requeueAfter(confirmMs);
+      return requeueAfter(policy.lossConfirmMs);
     }
     const sinceMs = Date.parse(volume.missingSince);
-    const leftMs = sinceMs + confirmMs - this.#effects.options.clock.now();
+    const leftMs = sinceMs + policy.lossConfirmMs - clock.now();
     if (leftMs > 0) return requeueAfter(leftMs);
     const message = `${lostReason}: the provider does not have it any more: ${error.message}; restore a snapshot, or delete the volume`;
     await this.#effects.write(volume, {

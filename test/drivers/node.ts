@@ -10,6 +10,7 @@ import {
 import { eventually } from 'kedge/testing';
 import type { Driver, RunCommand } from '@kedge/driver-sdk';
 import {
+  defaultPolicy,
   claimOf,
   type Instance,
   parameterResolver,
@@ -65,6 +66,7 @@ export class TestNode {
       clock: systemClock,
       random: systemRandom,
       logger: options.logger ?? silentLogger,
+      policy: defaultPolicy,
     };
     this.manager = new Manager({ store });
     const drivers = { names: [driver.name], get: () => Promise.resolve(driver) };

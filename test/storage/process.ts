@@ -1,5 +1,6 @@
 import { type Clock, Manager, type ObjectStore, type Random, silentLogger } from 'kedge';
 import {
+  defaultPolicy,
   parameterResolver,
   Sealer,
   secrets,
@@ -61,6 +62,7 @@ export class ModelProcess implements Caller {
       clock,
       random,
       logger: silentLogger,
+      policy: defaultPolicy,
     };
     this.volumeManager = new VolumeManager({
       ...parts,

@@ -1,0 +1,200 @@
+import type { BackoffOptions, FieldViolation } from 'kedge';
+
+/** One number of the policy. Values are whole numbers from `least` to `most`, both included. */
+export interface PolicyValue {
+  readonly unit: 'milliseconds' | 'percent' | 'tries';
+  readonly fallback: number;
+  readonly least: number;
+  readonly most: number;
+  readonly meaning: string;
+}
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+
+/** A wait: below 10 ms a retry is a hot loop, above a day nobody waits for it. */
+function wait(fallback: number, meaning: string, least = 10): PolicyValue {
+  return { unit: 'milliseconds', fallback, least, most: 24 * hour, meaning };
+}
+
+/**
+ * When controllers, the node agent and the daemon's own loops try again or look again: every value
+ * has its name, unit, default and range here, and nowhere else.
+ */
+export const policyValues = {
+  driverBackoffBaseMs: wait(second, 'first wait after a failed call of a driver'),
+  driverBackoffMaxMs: wait(5 * minute, 'longest wait after a failed call of a driver'),
+  objectBackoffBaseMs: wait(
+    100,
+    'first wait after a failed write of services, instances, namespaces',
+  ),
+  objectBackoffMaxMs: wait(
+    minute,
+    'longest wait after a failed write of services, instances, namespaces',
+  ),
+  startBackoffBaseMs: wait(500, 'first wait after a workload could not be started'),
+  startBackoffMaxMs: wait(minute, 'longest wait after a workload could not be started'),
+  restartBackoffBaseMs: wait(
+    second,
+    'wait before a workload that ended is started again, at first',
+  ),
+  restartBackoffMaxMs: wait(
+    5 * minute,
+    'wait before a workload that ended is started again, at most',
+  ),
+  teardownBackoffBaseMs: wait(100, 'first wait after a volume could not be released at shutdown'),
+  teardownBackoffMaxMs: wait(
+    2 * second,
+    'longest wait after a volume could not be released at shutdown',
+  ),
+  jitterPercent: {
+    unit: 'percent',
+    fallback: 20,
+    least: 0,
+    most: 100,
+    meaning: 'spread of the waits above, except those of restarts and of the shutdown',
+  },
+  driverAttemptsMax: {
+    unit: 'tries',
+    fallback: 10,
+    least: 1,
+    most: 1_000,
+    meaning: 'calls that fail in a row before a volume or snapshot is Failed',
+  },
+  restartHealthyMs: wait(10 * minute, 'a workload that ran this long starts again without backoff'),
+  failedRecheckMs: wait(15 * minute, 'a Failed volume is provisioned again this often', minute),
+  stalledProbeMs: wait(
+    30 * second,
+    'shortest wait between looks for the outcome of a Stalled volume',
+    second,
+  ),
+  existenceProbeMs: wait(
+    hour,
+    'whether the provider still has a volume or snapshot, spread by 20 %',
+    minute,
+  ),
+  lostProbeMs: wait(15 * minute, 'whether a lost volume is there again', second),
+  lossConfirmMs: wait(
+    30 * second,
+    'second look before a volume or snapshot counts as lost',
+    second,
+  ),
+  snapshotPollMs: wait(5 * second, 'whether a snapshot that the provider works on is ready', 100),
+  snapshotTimeoutMs: wait(
+    15 * minute,
+    'time limit of one run for a snapshot, its copy included',
+    second,
+  ),
+  namespaceRecheckMs: wait(30 * second, 'what a namespace that is being deleted waits for', second),
+  storageRootProbeMs: wait(5 * second, 'whether the storage root is there', 100),
+  volumeSoftTimeoutMs: wait(
+    2 * second,
+    'work on a volume that takes longer goes on while its instance says so',
+    100,
+  ),
+  volumeTimeoutMs: wait(10 * minute, 'time limit of one step of a node for a volume', second),
+  heartbeatMs: wait(10 * second, 'heartbeat of the node', second),
+  nodeSilentMs: wait(
+    40 * second,
+    'a node without a heartbeat for this long is not ready',
+    2 * second,
+  ),
+  nodeGoneMs: wait(
+    minute,
+    'a node whose object is missing for this long lets go of what it holds',
+    2 * second,
+  ),
+  workloadProbeMs: wait(30 * second, 'a running workload, beside being told of its end', 100),
+  startingProbeMs: wait(
+    500,
+    'a workload that is being started, beside being told of the outcome',
+    100,
+  ),
+  eventRetryMs: wait(second, 'wait before the writer of events begins again', 100),
+} as const satisfies Readonly<Record<string, PolicyValue>>;
+
+/** Names of the policy's values. */
+export type PolicyName = keyof typeof policyValues;
+
+/** The policy that controllers are given. */
+export type ControllerPolicy = { readonly [N in PolicyName]: number };
+
+const names = Object.keys(policyValues) as readonly PolicyName[];
+
+/** What applies where nothing is configured. */
+export const defaultPolicy: ControllerPolicy = policyOf((name) => policyValues[name].fallback);
+
+function policyOf(value: (name: PolicyName) => number): ControllerPolicy {
+  return Object.fromEntries(names.map((name) => [name, value(name)])) as ControllerPolicy;
+}
+
+type BackoffName<N> = N extends `${infer B}BackoffBaseMs` ? B : never;
+
+/** What backs off by a pair of values, `<name>BackoffBaseMs` and `<name>BackoffMaxMs`. */
+export type Backoff = BackoffName<PolicyName>;
+
+/** One of the policy's backoffs, with its jitter. */
+export function backoffOf(policy: ControllerPolicy, name: Backoff): BackoffOptions {
+  return {
+    baseMs: policy[`${name}BackoffBaseMs`],
+    maxMs: policy[`${name}BackoffMaxMs`],
+    jitter: policy.jitterPercent / 100,
+  };
+}
+
+/** Key of a value in the configuration. */
+export function policyKey(name: PolicyName): string {
+  return `controllers.${name}`;
+}
+
+/** Keys of all values in the configuration. */
+export const policyKeys: readonly string[] = names.map(policyKey);
+
+/** A policy, or everything that is wrong with what was given. */
+export type ReadPolicy =
+  | { readonly type: 'valid'; readonly policy: ControllerPolicy }
+  | { readonly type: 'invalid'; readonly violations: readonly FieldViolation[] };
+
+/** Reads a policy from what is configured by key; undefined is the default. Strings are of the environment. */
+export function readPolicy(given: (key: string) => unknown): ReadPolicy {
+  const violations: FieldViolation[] = [];
+  const policy = policyOf((name) => {
+    const key = policyKey(name);
+    const { fallback, least, most, unit }: PolicyValue = policyValues[name];
+    const value = given(key);
+    if (value === undefined) return fallback;
+    const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+    if (typeof number === 'number' && Number.isInteger(number) && number >= least && number <= most)
+      return number;
+    const description = `${JSON.stringify(value)} must be a whole number from ${least} to ${most}, in ${unit}; the default is ${fallback}`;
+    violations.push({ field: key, description });
+    return fallback;
+  });
+  if (violations.length === 0)
+    violations.push(...names.flatMap((name) => turned(policy, name)), ...hasty(policy));
+  return violations.length === 0 ? { type: 'valid', policy } : { type: 'invalid', violations };
+}
+
+/** A backoff that would begin above its end. */
+function turned(policy: ControllerPolicy, name: PolicyName): readonly FieldViolation[] {
+  const [, backoff] = /^(.+)BackoffBaseMs$/.exec(name) ?? [];
+  if (backoff === undefined) return [];
+  const { baseMs, maxMs } = backoffOf(policy, backoff as Backoff);
+  if (baseMs <= maxMs) return [];
+  const longest = policyKey(`${backoff as Backoff}BackoffMaxMs`);
+  const description = `${baseMs} must not be above ${longest}, which is ${maxMs}; lower it, or raise ${longest}`;
+  return [{ field: policyKey(name), description }];
+}
+
+/** A node that is alive must not be taken for one that is not because a single heartbeat was late. */
+function hasty(policy: ControllerPolicy): readonly FieldViolation[] {
+  const leastMs = 2 * policy.heartbeatMs;
+  const tooShort = (['nodeSilentMs', 'nodeGoneMs'] as const).filter(
+    (name) => policy[name] < leastMs,
+  );
+  return tooShort.map((name) => ({
+    field: policyKey(name),
+    description: `${policy[name]} must be at least ${leastMs}, twice ${policyKey('heartbeatMs')}; raise it, or lower ${policyKey('heartbeatMs')}`,
+  }));
+}
