@@ -5,6 +5,15 @@
 export * from './driver.js';
 export * from './errors.js';
 export * from './operations.js';
+export {
+  type AwaitOptions,
+  awaitOperation,
+  type AwaitRequest,
+  type Looked,
+  operationIdOf,
+  type OperationState,
+  type ProviderOperation,
+} from './await-operation.js';
 export * from './parameters.js';
 export { type SynchronousDriver, synchronousDriver } from './synchronous-driver.js';
 export { declaredDriver, type DriverDeclaration } from './declared-driver.js';
