@@ -191,7 +191,7 @@ async function assemble(
     packageName: 'api',
     kinds: servedKinds(options),
     custom: (parts) => customMethods(parts, options),
-    objectAccess: nodeRestriction(manager),
+    objectAccess: nodeRestriction(manager, drivers),
     ...(audit ? { audit } : {}),
     ...(tls ? { tls } : {}),
     corsOrigins: config.corsOrigins,

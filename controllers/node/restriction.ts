@@ -1,8 +1,25 @@
-import { type ApiObject, keyString, type Lister, type Manager } from 'kedge';
-import type { Identity, ObjectAccess, ObjectFilter } from 'kedge/server';
-import { type Instance, instances, type Volume, volumes } from '../kinds/index.js';
+import {
+  type ApiObject,
+  type Event,
+  type FieldViolation,
+  keyString,
+  type Lister,
+  type Manager,
+} from 'kedge';
+import type { Identity, ObjectAccess, ObjectChange, ObjectFilter } from 'kedge/server';
+import { type DriverRegistry, nodeTopologyKey } from '@kedge/driver-sdk';
+import {
+  type Instance,
+  instances,
+  type Snapshot,
+  type StorageClass,
+  storageClasses,
+  type Volume,
+  volumes,
+} from '../kinds/index.js';
 import { referencedSecrets } from '../secret/index.js';
 import { mountedVolumes, type UsedData, usedData } from '../service/index.js';
+import { withheldOfInstance, withheldOfNode, withheldOfVolume } from './withheld.js';
 
 /** Whether an instance takes variables or files from a secret or configmap. */
 function uses({ namespace, template }: Instance, kind: UsedData['kind'], key: string): boolean {
@@ -11,21 +28,26 @@ function uses({ namespace, template }: Instance, kind: UsedData['kind'], key: st
   );
 }
 
-/** Secrets that the parameters of a volume refer to. */
-function referred({ namespace, driverParameters, parameters }: Volume): readonly string[] {
-  return referencedSecrets({ ...parameters, ...driverParameters }, namespace);
+/** What the rights of nodes are read from. */
+interface Facts {
+  readonly instances: Lister<Instance>;
+  readonly volumes: Lister<Volume>;
+  readonly storageClasses: Lister<StorageClass>;
+  readonly drivers: DriverRegistry;
 }
 
-/** What an agent's token may touch: its node, what is bound to it, and what that needs. */
+/**
+ * What an agent's token may touch: its node, what is bound to it, and what that needs. All of it follows
+ * from what no node can write: the node and the template of an instance, and of a volume its parameters,
+ * those that were captured from its class, its topology, and attachments for such instances.
+ */
 class NodeFilter implements ObjectFilter {
   readonly #node: string;
-  readonly #instances: Lister<Instance>;
-  readonly #volumes: Lister<Volume>;
+  readonly #facts: Facts;
 
-  constructor(node: string, instanceLister: Lister<Instance>, volumeLister: Lister<Volume>) {
+  constructor(node: string, facts: Facts) {
     this.#node = node;
-    this.#instances = instanceLister;
-    this.#volumes = volumeLister;
+    this.#facts = facts;
   }
 
   allows(resource: string, verb: string, object: ApiObject): boolean {
@@ -39,16 +61,18 @@ class NodeFilter implements ObjectFilter {
         return (object as Instance).node === this.#node;
       case 'volumes':
       case 'volumes/status':
-        return this.#uses(object as Volume);
+        return this.#reaches(object as Volume);
+      case 'snapshots':
+        return this.#has(object as Snapshot);
       case 'secrets':
         return (
           this.#mine().some((i) => uses(i, 'secret', key)) ||
-          this.#myVolumes().some((volume) => referred(volume).includes(key))
+          this.#myVolumes().some((volume) => this.#referred(volume).includes(key))
         );
       case 'configmaps':
         return this.#mine().some((i) => uses(i, 'configmap', key));
       case 'events':
-        return verb === 'create' || verb === 'update';
+        return (verb === 'create' || verb === 'update') && this.#tells(object as Event);
       case 'services':
         return this.#mine().some((i) => `${i.namespace}/${i.service}` === key);
       case 'storageclasses':
@@ -58,30 +82,101 @@ class NodeFilter implements ObjectFilter {
     }
   }
 
+  async withheld(
+    resource: string,
+    { before, after }: ObjectChange,
+  ): Promise<readonly FieldViolation[]> {
+    const node = this.#node;
+    switch (resource) {
+      case 'events':
+        return this.#tells(after as Event)
+          ? []
+          : [{ field: 'regarding', description: `is nothing of node ${node}` }];
+      case 'nodes':
+        return withheldOfNode(before, after);
+      case 'instances':
+        return withheldOfInstance({ node, before: before as Instance, after: after as Instance });
+      case 'volumes/status': {
+        const volume = before as Volume;
+        const owned = this.#owns(volume) && (await this.#takesNoCredentials(volume));
+        const write = { node, before: volume, after: after as Volume };
+        return withheldOfVolume(write, {
+          owned,
+          isClaimHere: (claim) => this.#isClaimHere(claim, volume),
+        });
+      }
+      default:
+        return [];
+    }
+  }
+
   #mine(): readonly Instance[] {
-    return this.#instances.list().filter((instance) => instance.node === this.#node);
+    return this.#facts.instances.list().filter((instance) => instance.node === this.#node);
   }
 
   #myVolumes(): readonly Volume[] {
-    return this.#volumes.list().filter((volume) => this.#uses(volume));
+    return this.#facts.volumes.list().filter((volume) => this.#reaches(volume));
   }
 
-  #uses(volume: Volume): boolean {
-    const attached = (volume.attachments ?? []).some(({ node }) => node === this.#node);
-    if (attached || volume.boundNode === this.#node) return true;
+  /** Attached here, mounted by an instance of this node, or nowhere else. */
+  #reaches(volume: Volume): boolean {
+    if ((volume.attachments ?? []).some(({ node }) => node === this.#node)) return true;
+    if (this.#owns(volume)) return true;
     const key = keyString(volume);
     return this.#mine().some((instance) => mountedVolumes(instance).includes(key));
+  }
+
+  /** Whether its topology, which the volume controller writes, names this node. */
+  #owns({ topology }: Volume): boolean {
+    return topology?.[nodeTopologyKey] === this.#node;
+  }
+
+  /** Whether a snapshot is of a volume that only this node reaches. */
+  #has({ namespace, source, sourceUid }: Snapshot): boolean {
+    const volume = this.#facts.volumes.get(`${namespace}/${source.volume}`);
+    return volume !== undefined && volume.metadata.uid === sourceUid && this.#owns(volume);
+  }
+
+  /** Whether an event is about something of this node. */
+  #tells({ regarding }: Event): boolean {
+    const { kind, namespace = '', name } = regarding;
+    const key = `${namespace}/${name}`;
+    if (kind === 'Node') return name === this.#node;
+    if (kind === 'Instance') return this.#facts.instances.get(key)?.node === this.#node;
+    const volume = kind === 'Volume' ? this.#facts.volumes.get(key) : undefined;
+    return volume !== undefined && this.#reaches(volume);
+  }
+
+  #isClaimHere(claim: string, volume: Volume): boolean {
+    const instance = this.#facts.instances.get(claim);
+    if (instance?.node !== this.#node) return false;
+    return mountedVolumes(instance).includes(keyString(volume));
+  }
+
+  async #takesNoCredentials({ driver = '' }: Volume): Promise<boolean> {
+    const found = await this.#facts.drivers.get(driver);
+    return found?.capabilities().sensitiveParameters.length === 0;
+  }
+
+  /** Secrets that its calls may need: those of class and volume now, and as they were captured. */
+  #referred(volume: Volume): readonly string[] {
+    const { namespace, driverParameters, parameters, storageClassName } = volume;
+    const storageClass = this.#facts.storageClasses.get(storageClassName);
+    const live = { ...storageClass?.parameters, ...parameters };
+    return [live, driverParameters].flatMap((all) => referencedSecrets(all, namespace));
   }
 }
 
 /** Narrows the tokens of agents to what belongs to their node. */
-export function nodeRestriction(manager: Manager): ObjectAccess {
-  const instanceLister = manager.informer(instances).lister;
-  const volumeLister = manager.informer(volumes).lister;
+export function nodeRestriction(manager: Manager, drivers: DriverRegistry): ObjectAccess {
+  const facts: Facts = {
+    instances: manager.informer(instances).lister,
+    volumes: manager.informer(volumes).lister,
+    storageClasses: manager.informer(storageClasses).lister,
+    drivers,
+  };
   return {
     filterFor: (identity: Identity) =>
-      identity.node === undefined
-        ? undefined
-        : new NodeFilter(identity.node, instanceLister, volumeLister),
+      identity.node === undefined ? undefined : new NodeFilter(identity.node, facts),
   };
 }

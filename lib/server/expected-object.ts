@@ -6,7 +6,15 @@ import {
   keyOf,
   type ObjectVersion,
 } from '../object/index.js';
+import { isJsonObject, type JsonObject, textOf } from '../rpc/index.js';
 import type { PreparedWrite } from './writes.js';
+
+/** The object and version that a given object names. @throws StatusError InvalidArgument for a watch cursor */
+export function expectedBy({ metadata }: JsonObject): ObjectVersion {
+  if (!isJsonObject(metadata)) return { uid: '', resourceVersion: '' };
+  const resourceVersion = demandObjectVersion(textOf(metadata, 'resourceVersion'));
+  return { uid: textOf(metadata, 'uid'), resourceVersion };
+}
 
 /**
  * Where the caller named the object and the version, empty for any.

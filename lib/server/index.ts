@@ -30,7 +30,7 @@ export type { Seen, SeenMeta } from './seen-object.js';
 export type { PreparedWrite, WriteRequest } from './writes.js';
 export type { CallContext, CustomMethod, MethodAccess, Peer } from './call.js';
 export type { AuditEntry, AuditSink } from './audit.js';
-export type { ObjectAccess, ObjectFilter } from './object-access.js';
+export type { ObjectAccess, ObjectChange, ObjectFilter } from './object-access.js';
 export { type Comments, openApiDocument } from './openapi.js';
 export { type TlsFiles, type TlsMaterial, TlsSource } from './tls.js';
 export { httpStatuses } from './http-status.js';

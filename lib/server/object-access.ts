@@ -1,10 +1,27 @@
-import { StatusError } from '../base/index.js';
+import { type FieldViolation, StatusError } from '../base/index.js';
 import type { ApiObject } from '../object/index.js';
 import type { Identity } from './auth/index.js';
+
+/** A write, as whoever judges its fields sees it. */
+export interface ObjectChange {
+  /** Absent for a creation. */
+  readonly before: ApiObject | undefined;
+  readonly after: ApiObject;
+}
 
 /** Whether an identity may touch one object of a resource that policies allow it. */
 export interface ObjectFilter {
   allows(resource: string, verb: string, object: ApiObject): boolean | Promise<boolean>;
+  /**
+   * Of a write to an object that the identity may touch, the fields that are not its to change as it
+   * asks, each with the reason and the way out. Absent: none. The commit makes sure that `before` is
+   * still what is stored.
+   * @param resource as for `allows`: such as `volumes/status` for a write of the status
+   */
+  withheld?(
+    resource: string,
+    change: ObjectChange,
+  ): readonly FieldViolation[] | Promise<readonly FieldViolation[]>;
 }
 
 /**
@@ -16,6 +33,10 @@ export interface ObjectAccess {
   filterFor(identity: Identity): ObjectFilter | undefined;
 }
 
+function labelOf({ namespace, name }: ApiObject): string {
+  return namespace ? `${namespace}/${name}` : name;
+}
+
 /** @throws StatusError PermissionDenied */
 export async function demandObject(
   filter: ObjectFilter | undefined,
@@ -25,10 +46,27 @@ export async function demandObject(
   object: ApiObject,
 ): Promise<void> {
   if (!filter || (await filter.allows(resource, verb, object))) return;
-  const label = object.namespace ? `${object.namespace}/${object.name}` : object.name;
   throw new StatusError({
     code: 'PermissionDenied',
     reason: 'PermissionDenied',
-    message: `${identity.subject} may not ${verb} ${resource} "${label}": it does not belong to it`,
+    message: `${identity.subject} may not ${verb} ${resource} "${labelOf(object)}": it does not belong to it`,
+  });
+}
+
+/** @throws StatusError PermissionDenied with every field that is not the identity's to change so */
+export async function demandChange(
+  filter: ObjectFilter | undefined,
+  identity: Identity,
+  resource: string,
+  change: ObjectChange,
+): Promise<void> {
+  const violations = (await filter?.withheld?.(resource, change)) ?? [];
+  if (violations.length === 0) return;
+  const told = violations.map(({ field, description }) => `${field}: ${description}`).join('; ');
+  throw new StatusError({
+    code: 'PermissionDenied',
+    reason: 'PermissionDenied',
+    message: `${identity.subject} may not write this into ${resource} "${labelOf(change.after)}": ${told}`,
+    violations,
   });
 }

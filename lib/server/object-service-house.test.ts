@@ -163,6 +163,10 @@ export async function openHouse(): Promise<House> {
           ? {
               allows: (resource, _verb, object) =>
                 resource === 'notes' || object.labels?.owner === 'narrowed',
+              withheld: (resource, { before, after }) =>
+                after.labels?.locked === 'yes' || before?.labels?.locked === 'yes'
+                  ? [{ field: 'labels.locked', description: `locks ${resource}` }]
+                  : [],
             }
           : undefined,
     },

@@ -238,8 +238,12 @@ export class ObjectTransactions {
       const resource = `${plural}/${protectedResources[field]}`;
       const access = { ...accessOf(given), resource, verb: 'update' };
       await this.#options.authorizer.demand(context.identity, access);
-      if (before) await this.#options.planner.demand(context, resource, 'update', before);
       Object.assign(changed, { [field]: wanted[field] });
+      if (!before) continue;
+      const { planner } = this.#options;
+      await planner.demand(context, resource, 'update', before);
+      const after = { ...before, metadata: { ...before.metadata, ...changed } };
+      await planner.demandChange(context, resource, { before, after });
     }
     return changed;
   }
@@ -259,7 +263,8 @@ export class ObjectTransactions {
     const { uid, resourceVersion } = current.metadata;
     // Controllers write status without a version: pinned only where something else was judged too.
     const { resourceVersion: version, generation, notDeleting, fields } = precondition;
-    const pinned = again || version !== '' || generation > 0 || notDeleting || fields.size > 0;
+    const guarded = version !== '' || generation > 0 || notDeleting || fields.size > 0;
+    const pinned = again || guarded || this.#options.planner.narrows(context);
     const guard = pinned ? { uid, resourceVersion } : { uid };
     const update = { op: 'updateStatus', kind, key, status } as const;
     const operation: ObjectOperation = first ? { ...update, precondition: guard } : update;

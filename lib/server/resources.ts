@@ -4,7 +4,6 @@ import {
   fieldsOf,
   type AnyKind,
   type ApiObject,
-  demandObjectVersion,
   keyFor,
   type ObjectKey,
   type LabelSelector,
@@ -26,7 +25,7 @@ import type { ObjectStore } from '../store/index.js';
 import type { AdmissionContext, ServedKind } from './admission.js';
 import type { AccessControl } from './auth/index.js';
 import type { CallContext } from './call.js';
-import { demandExpected, demandStored } from './expected-object.js';
+import { demandExpected, demandStored, expectedBy } from './expected-object.js';
 import { demandKnownPaths } from './field-paths.js';
 import type { JudgedWrites, Verdict } from './judged-writes.js';
 import type { ObjectAccess } from './object-access.js';
@@ -337,19 +336,22 @@ export class Resources {
     const mask = textOf(request, 'updateMask')
       .split(',')
       .filter((name) => name !== '');
-    const { planner, admission } = this.#options;
-    const judgement = admission.judgement(context.identity);
-    const { status } = await planner.status(context, served, key, given, mask, judgement);
-    const metadata = isJsonObject(given.metadata) ? given.metadata : {};
-    const resourceVersion = demandObjectVersion(textOf(metadata, 'resourceVersion'));
-    const uid = textOf(metadata, 'uid');
-    const kind = served.kind;
-    const precondition = {
-      ...(resourceVersion === '' ? {} : { resourceVersion }),
-      ...(uid === '' ? {} : { uid }),
-    };
-    const stored = await this.#options.store.updateStatus(kind, key, status, precondition);
-    return this.show(served, stored);
+    const asked = expectedBy(given);
+    const { planner, writes } = this.#options;
+    return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
+      const planned = await planner.status(context, served, key, given, mask, judgement);
+      const { current, status } = planned;
+      demandStored(served.kind, current, asked);
+      const { uid, resourceVersion } = current.metadata;
+      // What a narrowed caller may change goes by the whole object, so that must be the same.
+      const pinned = asked.resourceVersion !== '' || planner.narrows(context);
+      const precondition = pinned ? { uid, resourceVersion } : { uid };
+      return {
+        type: 'commit',
+        operations: [{ op: 'updateStatus', kind: served.kind, key, status, precondition }],
+        answer: ([result]) => this.show(served, result?.object ?? current),
+      };
+    });
   }
 
   async #delete(

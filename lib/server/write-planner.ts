@@ -1,9 +1,14 @@
 import { notFound } from '../base/index.js';
-import { type ApiObject, type ObjectKey } from '../object/index.js';
+import { type ApiObject, asObject, type ObjectKey } from '../object/index.js';
 import type { JsonObject } from '../rpc/index.js';
 import type { AdmissionRules, ServedKind } from './admission.js';
 import type { CallContext } from './call.js';
-import { demandObject, type ObjectAccess } from './object-access.js';
+import {
+  demandChange,
+  demandObject,
+  type ObjectAccess,
+  type ObjectChange,
+} from './object-access.js';
 import type { Judgement } from './judgement.js';
 import type { Admission, PreparedWrite, WriteRequest } from './writes.js';
 
@@ -58,6 +63,12 @@ export class WritePlanner {
     return demandObject(filter, identity, resource, verb, object);
   }
 
+  /** @throws StatusError PermissionDenied naming the fields that are not the caller's to change so */
+  demandChange({ identity }: CallContext, resource: string, change: ObjectChange): Promise<void> {
+    const filter = this.#options.objectAccess?.filterFor(identity);
+    return demandChange(filter, identity, resource, change);
+  }
+
   /** A creation or replacement. */
   async write(
     context: CallContext,
@@ -66,7 +77,9 @@ export class WritePlanner {
   ): Promise<PreparedWrite> {
     const { served, mode } = request;
     const write = await this.#options.admission.prepareNext(judgement, request);
-    await this.demand(context, served.kind.plural, mode, write.before ?? write.object);
+    const { before, object } = write;
+    await this.demand(context, served.kind.plural, mode, before ?? object);
+    await this.demandChange(context, served.kind.plural, { before, after: object });
     return write;
   }
 
@@ -80,8 +93,12 @@ export class WritePlanner {
     judgement: Judgement,
   ): Promise<{ readonly current: ApiObject; readonly status: JsonObject }> {
     const current = await this.require(served, key, judgement);
-    await this.demand(context, `${served.kind.plural}/status`, 'update', current);
-    return { current, status: this.#options.admission.statusOf(served, given, mask) };
+    const resource = `${served.kind.plural}/status`;
+    await this.demand(context, resource, 'update', current);
+    const status = this.#options.admission.statusOf(served, given, mask);
+    const after = asObject({ ...current, ...status });
+    await this.demandChange(context, resource, { before: current, after });
+    return { current, status };
   }
 
   /**

@@ -55,7 +55,9 @@ describe('the object service of a running daemon', function () {
       await daemon.ok('POST', `${base}/secrets`, { name, data: { k: 'sesame' } });
     const { volume, service } = workload(daemon, 'bound', 'sleep 600');
     await daemon.ok('POST', `${base}/volumes`, volume);
-    await daemon.ok('POST', `${base}/volumes`, { ...volume, name: 'foreign' });
+    // On no node: not provisioned, since its parameters lead nowhere.
+    const nowhere = { hostPath: 'secret:none/path' };
+    await daemon.ok('POST', `${base}/volumes`, { ...volume, name: 'foreign', parameters: nowhere });
     await daemon.ok('POST', `${base}/services`, { ...service, envFrom: [{ secret: 'used' }] });
     await eventually('the instance', async () => {
       const { body } = await daemon.rest('GET', `${base}/instances/bound-0`);

@@ -168,7 +168,9 @@ describe('rights in a running daemon', function () {
       await daemon.ok('POST', `${base}/secrets`, { name, data: { k: 'v' } });
     const { volume, service } = workload(daemon, 'bound', 'sleep 600');
     await daemon.ok('POST', `${base}/volumes`, volume);
-    await daemon.ok('POST', `${base}/volumes`, { ...volume, name: 'foreign' });
+    // On no node: not provisioned, since its parameters lead nowhere.
+    const nowhere = { hostPath: 'secret:none/path' };
+    await daemon.ok('POST', `${base}/volumes`, { ...volume, name: 'foreign', parameters: nowhere });
     await daemon.ok('POST', `${base}/services`, {
       ...service,
       envFrom: [{ secret: 'used' }],

@@ -67,7 +67,15 @@ export const builtinPolicies: Readonly<
     description: 'What the agent of a node needs; narrowed to what belongs to its node',
     rules: [
       {
-        resources: ['nodes', 'instances', 'volumes', 'services', 'configmaps', 'storageclasses'],
+        resources: [
+          'nodes',
+          'instances',
+          'volumes',
+          'snapshots',
+          'services',
+          'configmaps',
+          'storageclasses',
+        ],
         verbs: read,
         namespaces: all,
       },

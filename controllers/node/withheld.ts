@@ -1,0 +1,186 @@
+import { type Condition, type FieldViolation, isDeleting, jsonEqual } from 'kedge';
+import { agentFinalizer } from '../instance/index.js';
+import { type Attachment, type Instance, type Node, type Volume, volumes } from '../kinds/index.js';
+
+/** A write by a node's agent. */
+export interface NodeWrite<T> {
+  /** The node that the agent speaks for. */
+  readonly node: string;
+  readonly before: T;
+  readonly after: T;
+}
+
+/** What of a volume's status its node reports. Rights and decisions of controllers follow from the rest. */
+const reported: ReadonlySet<string> = new Set([
+  'status',
+  'boundClaim',
+  'boundNode',
+  'failureMessage',
+  'reason',
+  'conditions',
+  'attachments',
+  'formatted',
+  'lastOperation',
+] satisfies (typeof volumes)['statusFields'][number][]);
+/** What the owner of a volume that only it reaches reports beside that. */
+const reportedByOwner: ReadonlySet<string> = new Set([
+  'handle',
+  'sizeBytes',
+] satisfies (typeof volumes)['statusFields'][number][]);
+/** Phases that attaching and detaching lead to. */
+const attachPhases: readonly unknown[] = ['Available', 'Bound', 'Stalled'];
+const attachConditions: readonly string[] = ['Bound', 'FileSystemResizePending'];
+
+/** A field that is absent is the same as one that is shown empty. */
+function same(a: unknown, b: unknown): boolean {
+  return jsonEqual(a, b) || (isEmpty(a) && isEmpty(b));
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === '' || value === 0 || value === false) return true;
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+}
+
+function changed<T extends object>({ before, after }: NodeWrite<T>, field: keyof T): boolean {
+  return !same(before[field], after[field]);
+}
+
+/** Conditions that say nothing of attaching. */
+function otherConditions(all: readonly Condition[] = []): readonly Condition[] {
+  return all.filter(({ type }) => !attachConditions.includes(type));
+}
+
+/** Facts about the cluster that a write of a volume's status is judged by. */
+export interface VolumeFacts {
+  /** Whether only this node reaches it, by its topology, and its driver takes no credentials. */
+  readonly owned: boolean;
+  /** Whether a claim is that of an instance which is bound to this node and mounts the volume. */
+  readonly isClaimHere: (claim: string) => boolean;
+}
+
+/** What of a status write to a volume is not its node's to change so. */
+export function withheldOfVolume(
+  write: NodeWrite<Volume>,
+  facts: VolumeFacts,
+): readonly FieldViolation[] {
+  const { node, before, after } = write;
+  const found: FieldViolation[] = [];
+  const refuse = (field: string, description: string): void => {
+    found.push({ field, description });
+  };
+  for (const field of volumes.statusFields) {
+    if (reported.has(field) || !changed(write, field)) continue;
+    if (facts.owned && reportedByOwner.has(field)) continue;
+    refuse(field, 'is written by controllers alone; leave it out');
+  }
+  if (changed(write, 'status')) {
+    const phases = [before.status ?? 'Pending', after.status ?? 'Pending'];
+    if (!phases.every((phase) => attachPhases.includes(phase)))
+      refuse(
+        'status',
+        `${phases.join(' to ')} is the volume controller's; a node goes between ${attachPhases.join(', ')}`,
+      );
+  }
+  found.push(...withheldAttachments(write, facts));
+  const holders = after.attachments ?? [];
+  const others = holders.filter((attachment) => attachment.node !== node);
+  if (changed(write, 'status') && after.status === 'Available' && others.length > 0)
+    refuse('status', `Available is what a volume without attachments is, and ${shown(others)}`);
+  if (changed(write, 'boundClaim') && !isNamed(after.boundClaim, holders, 'claim'))
+    refuse('boundClaim', `${JSON.stringify(after.boundClaim)} is no claim of its attachments`);
+  if (changed(write, 'boundNode') && !isNamed(after.boundNode, holders, 'node'))
+    refuse('boundNode', `${JSON.stringify(after.boundNode)} is no node of its attachments`);
+  if (changed(write, 'formatted') && before.formatted === true)
+    refuse('formatted', 'stays true: a device that was formatted is never formatted again');
+  if (!same(otherConditions(before.conditions), otherConditions(after.conditions)))
+    refuse(
+      'conditions',
+      `a node writes those of the types ${attachConditions.join(', ')}; leave the others as they are`,
+    );
+  return found;
+}
+
+function isNamed(
+  value: string | undefined,
+  holders: readonly Attachment[],
+  part: 'claim' | 'node',
+): boolean {
+  return !value || holders.some((attachment) => attachment[part] === value);
+}
+
+function shown(attachments: readonly Attachment[]): string {
+  return attachments.map(({ claim, node }) => `${claim} on node ${node} holds it`).join(', ');
+}
+
+/** A node adds, changes and takes away its own; what it adds is for an instance that it was given. */
+function withheldAttachments(
+  { node, before, after }: NodeWrite<Volume>,
+  { isClaimHere }: VolumeFacts,
+): readonly FieldViolation[] {
+  const field = 'attachments';
+  const known = before.attachments ?? [];
+  const next = after.attachments ?? [];
+  const foreign = (all: readonly Attachment[]) => all.filter((a) => a.node !== node);
+  if (!same(foreign(known), foreign(next)))
+    return [{ field, description: `those of other nodes than ${node} are not its to change` }];
+  const mine = next.filter((a) => a.node === node);
+  const claims = new Set(next.map(({ claim }) => claim));
+  if (claims.size < next.length) return [{ field, description: 'a claim is given twice' }];
+  const found: FieldViolation[] = [];
+  for (const attachment of mine) {
+    const { claim } = attachment;
+    const old = known.find((a) => a.claim === claim);
+    if (old?.state === 'Detaching' && !jsonEqual(old, attachment))
+      found.push({ field, description: `${claim} is being detached, which stays so` });
+    if (old) continue;
+    if (attachment.state === 'Detaching')
+      found.push({
+        field,
+        description: `Detaching of ${claim} is the volume controller's to write`,
+      });
+    if (!isClaimHere(claim))
+      found.push({
+        field,
+        description: `${claim} is no instance that is bound to node ${node} and mounts this volume`,
+      });
+    else if (next.length > 1 && after.accessMode === 'ReadWriteOnce')
+      found.push({
+        field,
+        description: `the volume is ReadWriteOnce, so ${claim} can't have it too`,
+      });
+    else if (isDeleting(after))
+      found.push({ field, description: `the volume is being deleted: ${claim} can't have it` });
+  }
+  return found;
+}
+
+/** What decides which instances a node is given is not the node's to write. */
+export function withheldOfNode(before: Node | undefined, after: Node): readonly FieldViolation[] {
+  const fields = ['labels', 'unschedulable'] as const;
+  return fields
+    .filter((field) => !same(before?.[field], after[field]))
+    .map((field) => ({
+      field,
+      description:
+        'decides which instances the node is given, so it is an administrator who writes it; leave it out',
+    }));
+}
+
+/** An agent takes its own finalizer from an instance, and leaves the rest as it is. */
+export function withheldOfInstance({
+  before,
+  after,
+}: NodeWrite<Instance>): readonly FieldViolation[] {
+  const found: FieldViolation[] = [];
+  for (const field of ['labels', 'service', 'ordinal', 'node', 'template'] as const)
+    if (!same(before[field], after[field]))
+      found.push({ field, description: "is not the node's to write; leave it as it is" });
+  const left = (before.metadata.finalizers ?? []).filter((name) => name !== agentFinalizer);
+  const next = after.metadata.finalizers;
+  if (!same(next, before.metadata.finalizers) && !same(next, left))
+    found.push({
+      field: 'metadata.finalizers',
+      description: `an agent takes away ${agentFinalizer}, and leaves the others`,
+    });
+  return found;
+}

@@ -1,0 +1,203 @@
+import { expect } from 'chai';
+import { base, NodeCaller, type Refusal, refused } from './node-caller.js';
+
+const where = { namespace: 'default' };
+
+describe("what a node's token tries beside the status of volumes", function () {
+  this.timeout(120_000);
+  let caller: NodeCaller;
+  before(async () => {
+    caller = await NodeCaller.start();
+  });
+  after(() => caller[Symbol.asyncDispose]());
+
+  const attempts: Readonly<
+    Record<string, (here: string) => Promise<Refusal | readonly Refusal[]>>
+  > = {
+    'labels of its node': async (here) => [
+      await caller.refusal('PUT', `/v1/nodes/${here}`, { name: here, labels: { far: 'away' } }),
+      await caller.refusal('PUT', `/v1/nodes/${here}?dryRun=true`, {
+        name: here,
+        labels: { far: 'a' },
+      }),
+      await refused(
+        caller.api.call('NodeService.Update', {
+          name: here,
+          node: { name: here, labels: { far: 'away' } },
+        }),
+      ),
+      await caller.transact({
+        type: 'OVERWRITE',
+        kind: 'Node',
+        name: here,
+        object: JSON.stringify({ name: here, labels: { far: 'away' } }),
+      }),
+    ],
+    'whether its node takes instances': async (here) => [
+      await caller.refusal('PUT', `/v1/nodes/${here}`, { name: here, unschedulable: true }),
+      await caller.transact({
+        type: 'OVERWRITE',
+        kind: 'Node',
+        name: here,
+        object: JSON.stringify({ name: here, unschedulable: true }),
+      }),
+    ],
+    'another node': async () => [
+      await caller.refusal('POST', '/v1/nodes', { name: 'elsewhere', labels: { far: 'away' } }),
+      await caller.refusal('POST', '/v1/nodes?dryRun=true', { name: 'elsewhere' }),
+      await caller.transact({ type: 'CREATE', kind: 'Node', name: 'elsewhere', object: '{}' }),
+    ],
+    'a node that is made anew': (here) => caller.refusal('DELETE', `/v1/nodes/${here}`),
+    'the node or template of an instance': async (here) => [
+      await caller.refusal('PUT', `${base}/instances/elsewhere-0/status`, {
+        node: here,
+        status: 'Running',
+      }),
+      await caller.transact({
+        type: 'OVERWRITE',
+        kind: 'Instance',
+        ...where,
+        name: 'disk-0',
+        object: JSON.stringify({ node: here, template: { envFrom: [{ secret: 'treasure' }] } }),
+      }),
+      await caller.transact({
+        type: 'CREATE',
+        kind: 'Instance',
+        ...where,
+        name: 'disk-9',
+        object: '{}',
+      }),
+    ],
+    'an instance that ends': (here) =>
+      caller.refusal('DELETE', `${base}/instances/disk-0`, { here }),
+    'a service of its own': async () => [
+      await caller.refusal('POST', `${base}/services`, {
+        name: 'thief',
+        runtime: 'process',
+        command: ['/bin/true'],
+        envFrom: [{ secret: 'treasure' }],
+      }),
+      await caller.refusal('PUT', `${base}/services/disk`, {
+        name: 'disk',
+        envFrom: [{ secret: 'treasure' }],
+      }),
+      await caller.transact({
+        type: 'OVERWRITE',
+        kind: 'Service',
+        ...where,
+        name: 'disk',
+        object: '{}',
+      }),
+    ],
+    'parameters of a volume': async () => [
+      await caller.refusal('PUT', `${base}/volumes/disk`, {
+        parameters: { x: 'secret:treasure/token' },
+      }),
+      await caller.refusal('PUT', `${base}/volumes/disk?dryRun=true`, { size: '2Gi' }),
+      await caller.transact({
+        type: 'OVERWRITE',
+        kind: 'Volume',
+        ...where,
+        name: 'disk',
+        object: '{"parameters":{"x":"secret:treasure/token"}}',
+      }),
+    ],
+    'labels and annotations of a volume': () =>
+      caller.refusal('PUT', `${base}/volumes/disk`, {
+        labels: { node: 'here' },
+        metadata: { annotations: { node: 'here' } },
+      }),
+    'a volume or a snapshot of its own': async () => [
+      await caller.refusal('POST', `${base}/volumes`, { name: 'loot' }),
+      await caller.refusal('POST', `${base}/snapshots`, {
+        name: 'loot',
+        source: { volume: 'foreign' },
+      }),
+    ],
+    'a class': () =>
+      caller.refusal('PUT', '/v1/storageclasses/cloud', {
+        parameters: { x: 'secret:treasure/token' },
+      }),
+    'a cast': async (here) => [
+      await caller.refusal('POST', '/v1/cast', {
+        objects: [{ kind: 'Node', object: { name: here, labels: { far: 'away' } } }],
+      }),
+      await caller.refusal('POST', '/v1/cast', {
+        dryRun: true,
+        objects: [{ kind: 'Secret', object: { name: 'treasure', data: { token: 'sesame' } } }],
+      }),
+      await refused(
+        caller.api.call('CastService.Cast', {
+          objects: [{ kind: 'Volume', object: { name: 'disk', size: '1Gi' } }],
+        }),
+      ),
+    ],
+    'an effect record': async () => [
+      await caller.transact({ type: 'CREATE', kind: 'EffectRecord', name: 'x', object: '{}' }),
+      await caller.transact({ type: 'CREATE', kind: 'ReconcileRecord', name: 'x', object: '{}' }),
+    ],
+    'finalizers and owners': async (here) => [
+      await caller.transact({
+        type: 'OVERWRITE',
+        kind: 'Node',
+        name: here,
+        object: JSON.stringify({ name: here, metadata: { finalizers: ['mine'] } }),
+      }),
+      await caller.transact({
+        type: 'OVERWRITE',
+        kind: 'Node',
+        name: here,
+        object: JSON.stringify({
+          name: here,
+          metadata: { ownerReferences: [{ kind: 'Volume', name: 'foreign', uid: 'x' }] },
+        }),
+      }),
+    ],
+    'an account or a token': async (here) => [
+      await caller.refusal('POST', '/v1/admin/users', {
+        name: 'x',
+        policies: ['node'],
+        node: here,
+      }),
+      await caller.refusal('PUT', '/v1/admin/users/agent', { name: 'agent', node: 'elsewhere' }),
+      await caller.refusal('POST', '/v1/auth/tokens', { subject: 'root' }),
+    ],
+    'a comparison with what it may not read': async () => [
+      await caller.transact({
+        type: 'CHECK',
+        kind: 'Secret',
+        ...where,
+        name: 'treasure',
+        precondition: { fields: { 'data.token': '"sesame"' } },
+      }),
+      await caller.transact({
+        type: 'UPDATE_STATUS',
+        kind: 'Volume',
+        ...where,
+        name: 'foreign',
+        object: '{}',
+        precondition: { fields: { status: '"Pending"' } },
+      }),
+    ],
+    'the status of an instance of another node': async () =>
+      Object.values(await caller.write('Instance', 'elsewhere-0', { status: 'Running' })),
+    'an event about what is not its own': () =>
+      caller.refusal('POST', `${base}/events`, {
+        name: 'lie',
+        type: 'Warning',
+        reason: 'Lie',
+        regarding: { kind: 'Volume', namespace: 'default', name: 'foreign', uid: 'x' },
+      }),
+  };
+  for (const [what, attempt] of Object.entries(attempts))
+    it(`gains nothing by ${what}`, async () => {
+      const refusals = [await attempt(caller.node)].flat();
+      for (const [at, { code, message }] of refusals.entries())
+        expect(code, `${at}: ${message}`).to.match(
+          /PERMISSION_DENIED|PermissionDenied|UNIMPLEMENTED|Unimplemented/,
+        );
+      expect(await caller.treasure()).to.equal(403);
+      expect((await caller.rest('GET', `${base}/volumes/foreign`)).status).to.equal(403);
+      expect((await caller.rest('GET', `${base}/instances/elsewhere-0`)).status).to.equal(403);
+    });
+});
