@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,14 +38,17 @@ describe('audit log', () => {
     metrics = new PrometheusMetrics();
   });
   after(() => rm(directory, { recursive: true, force: true }));
-  const open = (file: string, warnings: unknown[] = []): AuditLog =>
+  const open = (file: string, warnings: unknown[] = [], onRefused = () => {}): AuditLog =>
     new AuditLog({
       file: join(directory, file),
       scope: 'writes',
       logger: {
         ...silentLogger,
         warn: (...told) => void warnings.push(told),
-        error: (...told) => void warnings.push(told),
+        error: (...told) => {
+          warnings.push(told);
+          onRefused();
+        },
       },
       metrics,
       waitingMax: 100,
@@ -86,5 +90,23 @@ describe('audit log', () => {
     await log.close();
     expect(await metrics.text()).to.contain('audit_entries_dropped_total{cause="unwritable"} 1');
     expect(JSON.stringify(warnings)).to.contain('could not be written');
+  });
+
+  it('entries that come while the disk refuses others are written', async () => {
+    const file = 'late/audit.jsonl';
+    const log = open(file, [], () => mkdirSync(join(directory, 'late')));
+    log.record(entry('ann', 'lost'));
+    // Behind the batch that is refused, which leaves them waiting.
+    for (const name of ['second', 'third']) log.record(entry('ann', name));
+    await log.close();
+    const found = await lines(file);
+    expect(found.map(({ name, dropped }) => name ?? dropped)).to.deep.equal([1, 'second', 'third']);
+  });
+
+  it('every entry that the disk refuses is counted, also of those that came meanwhile', async () => {
+    const log = open('missing/audit.jsonl');
+    for (const name of ['first', 'second', 'third']) log.record(entry('ann', name));
+    await log.close();
+    expect(await metrics.text()).to.contain('audit_entries_dropped_total{cause="unwritable"} 3');
   });
 });

@@ -70,9 +70,7 @@ export class AuditLog implements AuditSink {
   record(entry: AuditEntry): void {
     const line = `${JSON.stringify(entry)}\n`;
     if (this.#waiting.push(entry.subject, line) !== undefined) this.#lose('full', 1);
-    this.#writing ??= this.#drain().finally(() => {
-      this.#writing = undefined;
-    });
+    this.#writing ??= this.#drain();
   }
 
   /** Resolves when everything recorded is in the file. */
@@ -83,28 +81,35 @@ export class AuditLog implements AuditSink {
   }
 
   async #drain(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const lines = this.#waiting.drain();
-      const dropped = this.#dropped;
-      const lost = dropped === 0 ? '' : `${JSON.stringify({ dropped })}\n`;
-      const text = `${lost}${lines.join('')}`;
-      try {
-        const handle = await this.#room();
-        await handle.appendFile(text);
-      } catch (error) {
-        this.#lose('unwritable', lines.length);
-        this.#logger.error('the audit log could not be written', {
-          file: this.#file,
-          entries: lines.length,
-          error: messageOf(error),
-        });
-        return;
-      }
-      this.#bytes += Buffer.byteLength(text);
-      this.#dropped -= dropped;
-      if (dropped > 0)
-        this.#logger.warn('the audit log lacks entries', { file: this.#file, dropped });
+    try {
+      while (this.#waiting.length > 0) await this.#append(this.#waiting.drain());
+    } finally {
+      // In the same turn as the last look: what is recorded from now on starts a drain of its own.
+      this.#writing = undefined;
     }
+  }
+
+  /** Lines that the disk refuses are lost, and told. */
+  async #append(lines: readonly string[]): Promise<void> {
+    const dropped = this.#dropped;
+    const lost = dropped === 0 ? '' : `${JSON.stringify({ dropped })}\n`;
+    const text = `${lost}${lines.join('')}`;
+    try {
+      const handle = await this.#room();
+      await handle.appendFile(text);
+    } catch (error) {
+      this.#lose('unwritable', lines.length);
+      this.#logger.error('the audit log could not be written', {
+        file: this.#file,
+        entries: lines.length,
+        error: messageOf(error),
+      });
+      return;
+    }
+    this.#bytes += Buffer.byteLength(text);
+    this.#dropped -= dropped;
+    if (dropped > 0)
+      this.#logger.warn('the audit log lacks entries', { file: this.#file, dropped });
   }
 
   #lose(cause: Loss, count: number): void {

@@ -343,7 +343,7 @@ describe('process runtime', function () {
       await runtime.start(spec('true'));
       expect((await runtime.observe(id)).state).to.equal('starting');
       expect(await told).to.equal(id);
-      expect((await failed()).message).to.equal('its supervisor did not start it within 0 s');
+      expect((await failed()).message).to.equal('its supervisor did not start it within 0.4 s');
     });
 
     it('a supervisor that dies behind its claim is no start either', async () => {

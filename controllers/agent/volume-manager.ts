@@ -246,8 +246,9 @@ export class VolumeManager {
     const mine = volume.attachments?.find((a) => a.claim === claim && a.state === 'Attached');
     if (!mine) return;
     const pending = await this.#limited(async (signal) => {
-      const { driver, call } = await this.#calls.whileHeld(volume, signal);
-      return this.#node.grow(volume, mine.devicePath ?? '', driver, call);
+      const { driver, call, redaction } = await this.#calls.whileHeld(volume, signal);
+      const devicePath = mine.devicePath ?? '';
+      return redaction.guard(() => this.#node.grow(volume, devicePath, driver, call));
     });
     if (!pending) await this.#records.grown(volume);
   }

@@ -23,7 +23,7 @@ export type RunCommand = (
 const abortGraceMs = 5_000;
 
 /**
- * Runs a program without a shell, in the C locale. Any exit code resolves. Its standard input is a pipe
+ * Runs a program without a shell, in the C locale. Any exit code resolves, unless it was aborted. Its standard input is a pipe
  * that stays open as long as this process lives. An aborted program is asked to end, and killed five
  * seconds later; the promise settles when it is gone, or then.
  * @throws DriverError Unavailable naming a program that is not installed, Timeout when aborted.
@@ -40,9 +40,10 @@ export const runCommand: RunCommand = (command, args, signal) =>
     const child = execFile(command, args, options, (error, stdout, stderr) => {
       signal.removeEventListener('abort', abort);
       if (!error) return resolve({ exitCode: 0, stdout, stderr });
+      // How a program that was asked to end fails says nothing about what it was run for.
+      if (signal.aborted) return reject(aborted(error));
       const { code } = error as { readonly code?: unknown };
       if (typeof code === 'number') return resolve({ exitCode: code, stdout, stderr });
-      if (signal.aborted) return reject(aborted(error));
       const detail =
         code === 'ENOENT'
           ? `is not installed on this node; ${installation([command])}`

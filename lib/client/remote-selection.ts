@@ -1,7 +1,10 @@
+import { invalid } from '../base/index.js';
 import {
   type AnyKind,
   type ApiObject,
+  demandNamespace,
   type FieldSelector,
+  isNamespace,
   type LabelSelector,
   namespaceIndex,
 } from '../object/index.js';
@@ -43,10 +46,14 @@ export function isSelected({ labels, fields }: Selectors, object: ApiObject): bo
   return (labels?.(object.labels) ?? true) && (fields?.(object) ?? true);
 }
 
+/** What stands for all namespaces in requests. */
+const everywhere = '-';
+
 /**
  * Where a list looks, as the object service takes it. Objects of one namespace are asked for as such:
  * that needs the right to list there only.
- * @throws StatusError InvalidArgument for a value without an index, and the reverse
+ * @throws StatusError InvalidArgument for a value without an index, and the reverse; for a namespace that no
+ * object of the kind may be in; for one with an index that can't be told from all namespaces
  */
 export function remoteScope(
   kind: AnyKind,
@@ -54,7 +61,30 @@ export function remoteScope(
 ): { readonly namespace: string; readonly index?: string; readonly value?: string } {
   demandIndexSelection(kind, options);
   const { index, value, namespace } = options;
-  if (index === undefined) return { namespace: namespace ?? '-' };
-  if (index === namespaceIndex && namespace === undefined) return { namespace: value };
-  return { namespace: namespace ?? '-', index, value };
+  demandNamespace(kind, namespace);
+  if (index === undefined) {
+    if (namespace === undefined) return { namespace: everywhere };
+    if (namespace !== everywhere) return { namespace };
+    return { namespace: everywhere, index: namespaceIndex, value: namespace };
+  }
+  if (namespace !== undefined) return { namespace: tellable(kind, namespace), index, value };
+  if (index === namespaceIndex && value !== everywhere && isNamespace(value))
+    return { namespace: value };
+  return { namespace: everywhere, index, value };
+}
+
+/**
+ * Where a watch looks, as the object service takes it.
+ * @throws StatusError InvalidArgument for a namespace that no object of the kind may be in, or that can't
+ * be told from all of them
+ */
+export function remoteNamespace(kind: AnyKind, namespace: string | undefined): string {
+  demandNamespace(kind, namespace);
+  return namespace === undefined ? everywhere : tellable(kind, namespace);
+}
+
+function tellable({ kind }: AnyKind, namespace: string): string {
+  if (namespace !== everywhere) return namespace;
+  const description = `"${everywhere}" stands for all namespaces in requests to a server; list ${kind} by index ${namespaceIndex} alone, or use another namespace`;
+  throw invalid([{ field: 'namespace', description }]);
 }

@@ -7,7 +7,12 @@ import {
 } from '../object/index.js';
 import { isJsonObject, type JsonObject, textOf } from '../rpc/index.js';
 import { objectFrom } from './remote-objects.js';
-import { isSelected, remoteSelection, type Selectors } from './remote-selection.js';
+import {
+  isSelected,
+  remoteNamespace,
+  remoteSelection,
+  type Selectors,
+} from './remote-selection.js';
 
 /** One stream of a watch. */
 export interface RemoteWatch extends Selectors {
@@ -26,7 +31,7 @@ export async function* watchBatches<T extends ApiObject>(
   const { texts, local } = remoteSelection(watch);
   const request = {
     kind: kind.kind,
-    namespace: watch.namespace ?? '-',
+    namespace: remoteNamespace(kind, watch.namespace),
     cursor: watch.start,
     ...texts,
     // What left a selection of this process is told by the state before.

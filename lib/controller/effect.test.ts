@@ -5,11 +5,19 @@ type Answer = Parameters<typeof requireAnswer>[2];
 
 describe('answers of an operation', () => {
   const wrong: readonly { readonly step: 'start' | 'poll'; answer: unknown; says: string }[] = [
-    { step: 'start', answer: { type: 'started', operationId: '' }, says: 'the operation id ""' },
-    { step: 'start', answer: { type: 'started', operationId: 7 }, says: 'the operation id 7' },
-    { step: 'start', answer: { type: 'unknown' }, says: 'answered {"type":"unknown"}' },
-    { step: 'poll', answer: { type: 'pending', pollAfterMs: 1 }, says: 'pollAfterMs 1; give' },
-    { step: 'poll', answer: { type: 'pending', pollAfterMs: NaN }, says: 'pollAfterMs NaN' },
+    {
+      step: 'start',
+      answer: { type: 'started', operationId: '' },
+      says: 'as operation id an empty text; give',
+    },
+    {
+      step: 'start',
+      answer: { type: 'started', operationId: 7 },
+      says: 'as operation id a value of type number',
+    },
+    { step: 'start', answer: { type: 'unknown' }, says: 'answered a value of type object' },
+    { step: 'poll', answer: { type: 'pending', pollAfterMs: 1 }, says: 'has pollAfterMs 1; give' },
+    { step: 'poll', answer: { type: 'pending', pollAfterMs: NaN }, says: 'has pollAfterMs NaN' },
     { step: 'poll', answer: undefined, says: 'answered undefined; give an object whose type' },
   ];
   for (const { step, answer, says } of wrong)
@@ -18,6 +26,24 @@ describe('answers of an operation', () => {
       expect(refused).to.throw(TypeError, says);
       expect(refused).to.throw(TypeError, `effect "make": ${step} `);
     });
+
+  it('wrong ones are not quoted: they may hold secrets', () => {
+    const secret = 'hunter2';
+    const answers = [
+      secret,
+      [secret],
+      { token: secret },
+      { type: secret },
+      { type: 'pending', pollAfterMs: secret },
+      { type: 'started', operationId: { token: secret } },
+      { type: 'started', operationId: '7', pollAfterMs: secret },
+    ];
+    for (const answer of answers)
+      for (const step of ['start', 'poll'] as const) {
+        const refused = (): unknown => requireAnswer('make', step, answer as Answer);
+        expect(refused, JSON.stringify(answer)).to.throw(TypeError, /^(?!.*hunter2)/);
+      }
+  });
 
   it('right ones are given back as they are', () => {
     const started = { type: 'started', operationId: '7', pollAfterMs: 100 } as const;

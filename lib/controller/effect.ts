@@ -83,7 +83,7 @@ export const pollAfterMinMs = 100;
 export function pollAfterProblem(pollAfterMs: unknown): string | undefined {
   const valid = typeof pollAfterMs === 'number' && Number.isFinite(pollAfterMs);
   if (valid && pollAfterMs >= pollAfterMinMs) return undefined;
-  return `pending has pollAfterMs ${String(pollAfterMs)}; give milliseconds, a finite number, ${pollAfterMinMs} or more`;
+  return `pending has pollAfterMs ${typeof pollAfterMs === 'number' ? pollAfterMs : shownType(pollAfterMs)}; give milliseconds, a finite number, ${pollAfterMinMs} or more`;
 }
 
 type Answer = EffectStart<Json> | EffectOutcome<Json>;
@@ -105,12 +105,20 @@ export function requireAnswer<A extends Answer>(effect: string, step: Step, answ
   throw new TypeError(`effect "${effect}": ${step} ${problem}`);
 }
 
+/** Of which type a value is. Answers are not quoted: they may hold what the provider keeps secret. */
+function shownType(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return 'a list';
+  if (value === '') return 'an empty text';
+  return typeof value === 'string' ? 'a text' : `a value of type ${typeof value}`;
+}
+
 function problemOf(step: Step, answer: Answer | undefined): string | undefined {
   if (!answer || !answers[step].includes(answer.type))
-    return `answered ${JSON.stringify(answer)}; give an object whose type is ${answers[step].join(', ')}`;
+    return `answered ${shownType(answer)}; give an object whose type is ${answers[step].join(', ')}`;
   if (answer.type === 'pending') return pollAfterProblem(answer.pollAfterMs);
   if (answer.type !== 'started') return undefined;
   if (typeof answer.operationId !== 'string' || answer.operationId === '')
-    return `gave the operation id ${JSON.stringify(answer.operationId)}; give a text that is not empty`;
+    return `gave as operation id ${shownType(answer.operationId)}; give a text that is not empty`;
   return answer.pollAfterMs === undefined ? undefined : pollAfterProblem(answer.pollAfterMs);
 }

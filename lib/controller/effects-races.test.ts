@@ -119,6 +119,30 @@ describe('effects of one object that several controllers ask for', () => {
     expect(await store.get(disks, { name: 'a' })).to.not.equal(undefined);
   });
 
+  it('hold the finalizer of an object that came in place of the one an overwrite was judged by', async () => {
+    const finalizers = ['kedge/disk'];
+    let judged = 0;
+    const replace = async (): Promise<void> => {
+      await store.overwrite(disks, { name: 'a', metadata: { finalizers: [] } });
+      await store.deleteByName(disks, { name: 'a' });
+      disk = await store.create(disks, { name: 'a', metadata: { finalizers } });
+      await operate(effectsOf('first'), 'make', starts('1'));
+    };
+    const overwritten = runTransaction(
+      store,
+      (transaction) => transaction.overwrite(disks, { name: 'a', metadata: { finalizers: [] } }),
+      async (_made, attempt) => {
+        const operations = await effectOperations(store, attempt, []);
+        if ((judged += 1) === 1) await replace();
+        return operations;
+      },
+      () => undefined,
+    );
+    const refused: unknown = await overwritten.catch((error: unknown) => error);
+    expect(hasCode(refused, 'FailedPrecondition') && refused.reason).to.equal('EffectPending');
+    expect((await store.get(disks, { name: 'a' }))?.metadata.finalizers).to.deep.equal(finalizers);
+  });
+
   it('the commit that lets the object go takes outcomes along that no run was given', async () => {
     await effectsOf('first').call('a', disks, disk, 'make', () => Promise.resolve('vol-1'));
     await store.deleteByName(disks, { name: 'a' });

@@ -197,7 +197,11 @@ class Attempt implements Transaction, Gathered {
     const key = keyOfOperation(write);
     // What is judged by the object must be judged by the one that the commit replaces.
     const read = this.#reads.find(write.kind, key, 'version');
-    return read ? read.object : this.#store.get<ApiObject>(write.kind, key);
+    if (read) return read.object;
+    const object = await this.#store.get<ApiObject>(write.kind, key);
+    // An update is guarded by the version that it was given.
+    if (write.op === 'overwrite') this.#reads.note(write.kind, key, object, 'version');
+    return object;
   }
 
   /**

@@ -5,7 +5,13 @@
 export * from './object.js';
 export * from './object-version.js';
 export * from './kind.js';
-export { demandKey, demandLookup, demandNamespace, demandSendable } from './key-checks.js';
+export {
+  demandKey,
+  demandLookup,
+  demandNamespace,
+  demandSendable,
+  isNamespace,
+} from './key-checks.js';
 export { defineKind, kindOf, namespaceIndex } from './define-kind.js';
 export * from './fields.js';
 export * from './declare-kind.js';

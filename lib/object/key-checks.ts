@@ -86,11 +86,16 @@ export function demandSendable(kind: AnyKind, { name, namespace }: ObjectKey): v
     demandKey(kind, namespace === undefined ? { name } : { namespace, name });
 }
 
+/** Whether objects may be in a namespace of this name. */
+export function isNamespace(text: string): boolean {
+  return namespaceProblem(text) === undefined;
+}
+
 /**
  * The namespace that a list or watch is of.
- * @throws StatusError InvalidArgument for one that no object may be in
+ * @throws StatusError InvalidArgument for one that no object of the kind may be in
  */
-export function demandNamespace(namespace: string | undefined): void {
-  const description = namespace === undefined ? undefined : namespaceProblem(namespace);
+export function demandNamespace(kind: AnyKind, namespace: string | undefined): void {
+  const description = namespace === undefined ? undefined : placeProblem(kind, namespace);
   if (description !== undefined) throw invalid([{ field: 'namespace', description }]);
 }

@@ -131,7 +131,7 @@ export class Judgement implements AdmissionContext {
   }
 
   #list(kind: AnyKind, by: KindRead['by']): Promise<KindRead> {
-    const id = `${kind.kind} by ${by ? `${by.index} ${by.value}` : ''}`;
+    const id = listId(kind, by);
     const known = this.#kinds.get(id);
     if (known) return known;
     const reading = this.#options.store.list(kind, by ?? {}).then((list) => {
@@ -150,6 +150,11 @@ export class Judgement implements AdmissionContext {
     if (!named) this.#looked.set(id, new Set(status));
     else for (const field of status) named.add(field);
   }
+}
+
+/** Of no object, and of no other list: neither keys nor names of indexes hold a NUL. */
+function listId({ kind }: AnyKind, by: KindRead['by']): string {
+  return [kind, ...(by ? [by.index, by.value] : [''])].join('\0');
 }
 
 function keyIn(kind: AnyKind, { namespace, name }: ApiObject): ObjectKey {

@@ -132,8 +132,11 @@ export async function lockDirectory(path: string): Promise<DirectoryLock> {
   let database: Level | undefined;
   const free = async (): Promise<void> => {
     try {
-      await socket?.close();
-      await database?.close();
+      try {
+        await socket?.close();
+      } finally {
+        await database?.close();
+      }
     } finally {
       for (const name of names) held.delete(name);
     }

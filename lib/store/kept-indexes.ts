@@ -5,7 +5,7 @@ import {
   type IndexFunction,
   namespaceIndex,
 } from '../object/index.js';
-import { indexValues } from './index-values.js';
+import { indexValues, WrongValues } from './index-values.js';
 import type { LazyObject } from './lazy-object.js';
 import type { ObjectIndex } from './object-index.js';
 import { ValueTable } from './value-table.js';
@@ -168,7 +168,7 @@ export class KeptIndexes {
 
 function notIndexable(kind: string, key: string, index: string, cause: unknown): StatusError {
   // The message of what was thrown may hold a part of the object, which may be secret.
-  const what = cause instanceof RangeError ? `gave ${cause.message}` : 'threw';
+  const what = cause instanceof WrongValues ? `gave ${cause.message}` : 'threw';
   return new StatusError({
     code: 'InvalidArgument',
     reason: 'NotIndexable',

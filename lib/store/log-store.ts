@@ -155,7 +155,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     options: ListOptions = {},
   ): Promise<ListResult<T>> {
     demandIndexSelection(kind, options);
-    demandNamespace(options.namespace);
+    demandNamespace(kind, options.namespace);
     this.#kept.learn(kind, this.#assigned);
     const { pageToken, namespace, index, value } = options;
     if (pageToken) return this.#pages.next<T>(pageToken, kind.kind, options, options);
@@ -173,7 +173,7 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     kind: Kind<T>,
     options: WatchOptions,
   ): AsyncIterable<WatchBatch<T>> {
-    demandNamespace(options.namespace);
+    demandNamespace(kind, options.namespace);
     using link = linkSignals(options.signal, this.#closing.signal);
     const { signal } = link;
     let fromRevision: number;

@@ -192,7 +192,7 @@ export interface StoreReader {
   /**
    * @throws StatusError OutOfRange (PageTokenExpired) for a page token that is too old or from before
    * the store was opened; InvalidArgument for one that is no token of this list, for a page size that
-   * is none, and for an index that the kind does not have; FailedPrecondition (IndexFunctionFailed)
+   * is none, and for an index that the kind does not have; FailedPrecondition (IndexIncomplete)
    * while the function of the index throws for a stored object.
    */
   list<T extends ApiObject, I extends string = string>(
@@ -259,7 +259,7 @@ export interface StoreWriter {
    * @throws StatusError Aborted (Conflict) for a precondition or check that does not hold, also for a
    * `checkKind` of a revision that is too old to be judged; InvalidArgument for a `checkKind` that the
    * kind does not allow, and beyond `limits.transactionOperationsMax` writes or
-   * `limits.transactionChecksMax` checks; FailedPrecondition (IndexFunctionFailed) when a function of
+   * `limits.transactionChecksMax` checks; InvalidArgument (NotIndexable) when a function of
    * `Kind.indexes` throws for an object to be written, or its values break a bound of `limits`
    */
   transact(operations: readonly Operation[]): Promise<readonly OperationResult[]>;

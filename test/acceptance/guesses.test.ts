@@ -204,7 +204,7 @@ describe('guesses of hidden values', function () {
 
   for (const of of hidden)
     for (const [path, attack] of Object.entries(paths))
-      it(`of a ${of.kind} by ${path} end alike, right or wrong`, async () => {
+      it(`a right guess and a wrong one end alike, of a ${of.kind} by ${path}`, async () => {
         const outcomes: string[] = [];
         for (const guess of [right, wrong]) {
           const name = `g${guess.length}-${Object.keys(paths).indexOf(path)}${guess === right ? 'r' : 'w'}`;

@@ -35,7 +35,7 @@ export async function settleStart(run: SpawnedRun, clock: Clock, timeoutMs: numb
   }
   const what = end
     ? `its supervisor ended with exit code ${end.code ?? 'unknown'} before it started it`
-    : `its supervisor did not start it within ${Math.round(timeoutMs / 1_000)} s`;
+    : `its supervisor did not start it within ${timeoutMs / 1_000} s`;
   const line = await lastLine(run.logFile, run.logOffset);
   await abandon(run.directory, line === '' ? what : `${what}: ${line}`);
 }

@@ -13,7 +13,9 @@ const killedCheckMs = 100;
 interface StopRequest {
   /** Monotonic milliseconds. */
   readonly askedAt: number;
-  readonly sent: NodeJS.Signals | undefined;
+  readonly terminated: boolean;
+  /** When SIGKILL was sent, monotonic milliseconds. */
+  readonly killedAt: number | undefined;
 }
 
 /** Stops of workloads that are under way, by run folder. The time of the request is in the folder. */
@@ -33,16 +35,12 @@ export class StopRequests {
   ): Promise<StopProgress> {
     const request = this.#requests.get(directory) ?? (await this.#ask(directory));
     const now = this.#clock.monotonic();
-    const killAt = request.askedAt + graceMs;
-    const wanted = now >= killAt ? 'SIGKILL' : 'SIGTERM';
+    const leftMs = request.askedAt + graceMs - now;
     const pid = state.state === 'running' ? state.pid : undefined;
-    if (request.sent === 'SIGKILL' && now >= killAt + killMsMax)
-      throw new Error(`process ${pid ?? ''} survives SIGKILL: the kernel holds it`);
-    const sends = pid !== undefined && request.sent !== wanted;
-    if (sends) signalGroup(pid, wanted);
-    this.#requests.set(directory, sends ? { ...request, sent: wanted } : request);
-    const leftMs = wanted === 'SIGTERM' ? Math.min(killAt - now, checkMs) : killedCheckMs;
-    return { type: 'stopping', checkInMs: pid === undefined ? killedCheckMs : leftMs };
+    const sent = pid === undefined ? request : signalled(request, pid, leftMs, now);
+    this.#requests.set(directory, sent);
+    const waitsMs = pid === undefined || leftMs <= 0 ? killedCheckMs : Math.min(leftMs, checkMs);
+    return { type: 'stopping', checkInMs: waitsMs };
   }
 
   /** The run is gone. */
@@ -57,8 +55,27 @@ export class StopRequests {
     const askedBefore = Number((await readIfExists(file)) ?? 0);
     const passedMs = askedBefore > 0 ? Math.max(0, this.#clock.now() - askedBefore) : 0;
     if (!(askedBefore > 0)) await writeFile(file, String(this.#clock.now()));
-    return { askedAt: now - passedMs, sent: undefined };
+    return { askedAt: now - passedMs, terminated: false, killedAt: undefined };
   }
+}
+
+/**
+ * The request once the signal that is due was sent: SIGTERM once, SIGKILL once after the grace.
+ * @throws Error when the process survives SIGKILL
+ */
+function signalled(request: StopRequest, pid: number, leftMs: number, now: number): StopRequest {
+  const { terminated, killedAt } = request;
+  if (killedAt !== undefined) {
+    if (now < killedAt + killMsMax) return request;
+    throw new Error(`process ${pid} survives SIGKILL: the kernel holds it`);
+  }
+  if (leftMs <= 0) {
+    signalGroup(pid, 'SIGKILL');
+    return { ...request, killedAt: now };
+  }
+  if (terminated) return request;
+  signalGroup(pid, 'SIGTERM');
+  return { ...request, terminated: true };
 }
 
 function signalGroup(pid: number, signal: NodeJS.Signals): void {

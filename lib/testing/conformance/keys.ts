@@ -34,8 +34,19 @@ export const keyTests: readonly ConformanceTest[] = [
         const absent = { op: 'check', kind: things, key, precondition: { exists: false } } as const;
         await refused('InvalidArgument', store.transact([absent]));
       }
-      await refused('InvalidArgument', store.list(things, { namespace: 'a/b' }));
+      for (const namespace of ['', 'a/b'])
+        await refused('InvalidArgument', store.list(things, { namespace }));
       assert.equal((await store.list(things)).items.length, 0);
+    },
+  },
+  {
+    name: 'a namespace that has no objects is listed as empty, also one that stands for all in requests',
+    needs: ['kindChecks'],
+    body: async (store) => {
+      await store.create(things, { namespace: 'default', name: 'a', value: 1 });
+      assert.equal((await store.list(things, { namespace: '-' })).items.length, 0);
+      for (const value of ['', '-', 'a/b', 'other'])
+        assert.equal((await store.list(things, { index: 'namespace', value })).items.length, 0);
     },
   },
 ];

@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { FakeClock } from 'kedge/testing';
+import { StopRequests } from './stop-requests.js';
+
+const graceMs = 30_000;
+
+describe('stops of workloads', () => {
+  let clock: FakeClock;
+  let directory: string;
+  let child: ChildProcess;
+  beforeEach(async () => {
+    clock = new FakeClock();
+    directory = await mkdtemp(join(tmpdir(), 'kedge-stop-'));
+    // A process group of its own, which takes SIGTERM as nothing.
+    const deaf = 'trap "echo asked" TERM; echo ready; while :; do sleep 0.05; done';
+    child = spawn('/bin/sh', ['-c', deaf], {
+      detached: true,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    await once(child.stdout!, 'data');
+  });
+  afterEach(async () => {
+    if (child.exitCode === null && child.signalCode === null) {
+      const end = once(child, 'exit');
+      process.kill(-child.pid!, 'SIGKILL');
+      await end;
+    }
+    await rm(directory, { recursive: true });
+  });
+
+  const advance = (stops: StopRequests): ReturnType<StopRequests['advance']> => {
+    const state = { state: 'running', run: 1, pid: child.pid!, startedAt: 0 } as const;
+    return stops.advance(directory, state, graceMs);
+  };
+
+  it('ask first, and kill once the grace is over', async () => {
+    const stops = new StopRequests(clock);
+    const asked = once(child.stdout!, 'data');
+    await advance(stops);
+    expect(String((await asked)[0])).to.equal('asked\n');
+    await clock.advance(graceMs - 1);
+    await advance(stops);
+    expect(child.signalCode).to.equal(null);
+    await clock.advance(1);
+    const end = once(child, 'exit');
+    await advance(stops);
+    expect((await end)[1]).to.equal('SIGKILL');
+  });
+
+  it('give a process its time to go from the kill on, where the grace was over long before', async () => {
+    await writeFile(join(directory, 'stop-requested'), String(clock.now() - 60 * 60_000));
+    const stops = new StopRequests(clock);
+    await advance(stops);
+    await clock.advance(4_999);
+    // Nobody has seen its end yet: it is still said to run.
+    expect(await advance(stops)).to.deep.equal({ type: 'stopping', checkInMs: 100 });
+    await clock.advance(1);
+    const survived: unknown = await advance(stops).catch((error: unknown) => error);
+    expect(String(survived)).to.contain(`process ${child.pid} survives SIGKILL`);
+  });
+});
