@@ -57,6 +57,10 @@ export const instances = defineKind<Instance>({
     'exitCode',
   ],
   initialStatus: { status: 'Pending', restartCount: 0 },
+  indexes: {
+    /** `<namespace>/<service>` */
+    service: ({ namespace, service }) => [`${namespace}/${service}`],
+  },
   columns: [
     { header: 'NAME', value: (o) => o.name },
     { header: 'SERVICE', value: (o) => o.service },

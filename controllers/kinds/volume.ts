@@ -156,6 +156,8 @@ export const volumes = kindOf<Volume>()({
   initialStatus: { status: 'Pending', attempts: 0 },
   indexes: {
     storageClass: (volume) => [volume.storageClassName],
+    /** `<namespace>/<service>` of the service that made it. */
+    ownerService: ({ ownerService }) => (ownerService ? [ownerService] : []),
     /** `<namespace>/<snapshot>` */
     sourceSnapshot: (volume) => {
       const key = sourceSnapshot(volume);

@@ -5,6 +5,7 @@ import {
   isDeleting,
   type Kind,
   type ObjectStore,
+  type Transaction,
 } from 'kedge';
 import {
   configmaps,
@@ -115,4 +116,21 @@ export async function clearContent(
     if (remaining.length > 0) return remaining;
   }
   return [];
+}
+
+/**
+ * Whether a namespace is empty, events apart: the commit is refused when something is made in it
+ * meanwhile. Events expire by themselves, and each of them would be a conflict.
+ */
+export async function isEmpty(txn: Transaction, namespace: string): Promise<boolean> {
+  const inside = { namespace, watching: 'generation' } as const;
+  const lists = await Promise.all([
+    txn.list(services, inside),
+    txn.list(instances, inside),
+    txn.list(snapshots, inside),
+    txn.list(volumes, inside),
+    txn.list(secrets, inside),
+    txn.list(configmaps, inside),
+  ]);
+  return lists.every((list) => list.length === 0);
 }

@@ -18,6 +18,7 @@ import {
   volumes,
 } from '../kinds/index.js';
 import { defaultPolicy } from '../policy.js';
+import { type OvertakenStore, overtakenStore } from '../testing/overtaken-store.js';
 import { volumeFinalizer } from '../volume/index.js';
 import { namespaceFinalizer } from './admission.js';
 import { namespaceController } from './controller.js';
@@ -28,6 +29,7 @@ const attachments = [{ claim: 'till/web-0', node: 'n', state: 'Attached' as cons
 describe('a namespace that is being deleted', () => {
   let clock: FakeClock;
   let store: ObjectStore;
+  let raced: OvertakenStore;
   let manager: Manager;
 
   beforeEach(async () => {
@@ -35,7 +37,8 @@ describe('a namespace that is being deleted', () => {
     const random = seededRandom(1);
     store = await openStore({ engine: new MemoryEngine(), clock });
     manager = new Manager({ store, clock, random });
-    const ports = { store, manager, clock, random, logger: silentLogger };
+    raced = overtakenStore(store);
+    const ports = { store: raced.store, manager, clock, random, logger: silentLogger };
     manager.addController(namespaceController({ ...ports, policy: defaultPolicy }));
     const metadata = { finalizers: [namespaceFinalizer] };
     await store.create(namespaces, { name: 'shop', metadata });
@@ -131,6 +134,18 @@ describe('a namespace that is being deleted', () => {
     expect((await remaining())?.message).to.equal(
       `waits for its content: Volume "v" is Failed: ${failureMessage}`,
     );
+  });
+
+  it('stays while something is made in it at the same time, and clears that too', async () => {
+    raced.overtake(
+      ({ op }) => op === 'update',
+      () => createVolume({ status: 'Available' }),
+    );
+    await deleteNamespace();
+    expect(await remaining()).to.include({ reason: 'Finalizing' });
+    expect((await store.get(volumes, key))?.metadata.deletionRequestedAt).to.be.a('string');
+    await finish();
+    expect(await namespace()).to.equal(undefined);
   });
 
   it('waits without asking the store again and again', async () => {

@@ -12,12 +12,12 @@ import {
   type ObjectKey,
   type ObjectStore,
   type Random,
-  removeFinalizer,
-  type Request,
+  type ReconcileContext,
   requeueAfter,
   type Result,
   setCondition,
   timestamp,
+  type Transaction,
 } from 'kedge';
 import {
   instances,
@@ -29,7 +29,7 @@ import {
 } from '../kinds/index.js';
 import { backoffOf, type ControllerPolicy } from '../policy.js';
 import { builtinNamespaces, namespaceFinalizer } from './admission.js';
-import { clearContent, type Remaining } from './content.js';
+import { clearContent, isEmpty, type Remaining } from './content.js';
 
 type NewCondition = Parameters<typeof setCondition>[1];
 
@@ -72,31 +72,49 @@ class NamespaceReconciler {
     this.#options = options;
   }
 
-  async reconcile(request: Request): Promise<Result> {
-    const { store } = this.#options;
-    const namespace = await store.get(namespaces, request.key);
+  async reconcile(context: ReconcileContext): Promise<Result> {
+    const { store, policy } = this.#options;
+    const namespace = await store.get(namespaces, context.key);
     if (!namespace || !isDeleting(namespace)) return done();
-    const { uid } = namespace.metadata;
     if (namespace.status !== 'Terminating')
-      await store.updateStatus(namespaces, request.key, { status: 'Terminating' }, { uid });
+      await context.txn(async (txn) => {
+        if (await sameNamespace(txn, namespace))
+          txn.updateStatus(namespaces, context.key, { status: 'Terminating' });
+      });
     const remaining = await clearContent(store, namespace.name);
-    if (remaining.length === 0) {
-      await removeFinalizer(store, namespaces, namespace, namespaceFinalizer);
+    return context.txn(async (txn) => {
+      const current = await sameNamespace(txn, namespace);
+      if (!current) return done();
+      if (remaining.length > 0) {
+        this.#note(txn, current, remainingCondition(remaining));
+        // Every change of the content wakes its namespace; this is beside that.
+        return requeueAfter(policy.namespaceRecheckMs);
+      }
+      if (!(await isEmpty(txn, namespace.name))) return requeueAfter(0);
+      const held = current.metadata.finalizers ?? [];
+      const finalizers = held.filter((other) => other !== namespaceFinalizer);
+      if (finalizers.length < held.length)
+        txn.update(namespaces, { ...current, metadata: { ...current.metadata, finalizers } });
       return done();
-    }
-    await this.#note(namespace, remainingCondition(remaining));
-    // Every change of the content wakes its namespace; this is beside that.
-    return requeueAfter(this.#options.policy.namespaceRecheckMs);
+    });
   }
 
-  async #note(namespace: Namespace, condition: NewCondition): Promise<void> {
+  #note(txn: Transaction, namespace: Namespace, condition: NewCondition): void {
     const before = findCondition(namespace.conditions, condition.type);
     if (before?.reason === condition.reason && before.message === condition.message) return;
-    const { store, clock } = this.#options;
-    const conditions = setCondition(namespace.conditions, condition, timestamp(clock));
-    const { uid } = namespace.metadata;
-    await store.updateStatus(namespaces, { name: namespace.name }, { conditions }, { uid });
+    const now = timestamp(this.#options.clock);
+    const conditions = setCondition(namespace.conditions, condition, now);
+    txn.updateStatus(namespaces, { name: namespace.name }, { conditions });
   }
+}
+
+/** The namespace that was looked at, as it is now; undefined when it is gone or made again. */
+async function sameNamespace(
+  txn: Transaction,
+  { name, metadata }: Namespace,
+): Promise<Namespace | undefined> {
+  const current = await txn.get(namespaces, { name });
+  return current?.metadata.uid === metadata.uid ? current : undefined;
 }
 
 /** Empties namespaces that are being deleted, and says in their condition what they wait for. */
@@ -111,7 +129,8 @@ export function namespaceController(options: NamespaceControllerOptions): Contro
   return newController({
     ...manager.ports,
     name: 'namespace',
-    reconcile: (request) => reconciler.reconcile(request),
+    store: options.store,
+    reconcile: (context) => reconciler.reconcile(context),
     backoff: backoffOf(options.policy, 'object'),
   })
     .for(informer)

@@ -5,14 +5,14 @@ import {
   isDeleting,
   type Logger,
   type Manager,
-  modifyStatus,
   newController,
   type ObjectStore,
   type Random,
-  type Request,
+  type ReconcileContext,
   type Result,
   setCondition,
   timestamp,
+  type Transaction,
 } from 'kedge';
 import { agentFinalizer } from '../instance/index.js';
 import { type Instance, instances, nodes, storageClasses, volumes } from '../kinds/index.js';
@@ -31,56 +31,53 @@ export interface SchedulerOptions {
 }
 
 /** What the volumes of an instance say about nodes; one that does not exist yet says nothing. */
-function constraintsOf(manager: Manager, instance: Instance): readonly VolumeConstraint[] {
-  const { namespace, service, ordinal, template } = instance;
-  return (template.volumes ?? []).flatMap((mount) => {
+async function constraintsOf(
+  txn: Transaction,
+  { namespace, service, ordinal, template }: Instance,
+): Promise<readonly VolumeConstraint[]> {
+  const constraints: VolumeConstraint[] = [];
+  for (const mount of template.volumes ?? []) {
     const key = volumeOfMount(mount, namespace, service, ordinal);
-    const volume = key && manager.informer(volumes).lister.get(`${key.namespace}/${key.name}`);
-    if (!volume) return [];
-    const classes = manager.informer(storageClasses).lister;
-    return [{ volume, storageClass: classes.get(volume.storageClassName) }];
-  });
+    const volume = key && (await txn.get(volumes, key, { watching: ['handle', 'topology'] }));
+    if (!volume) continue;
+    const { storageClassName: name } = volume;
+    const storageClass =
+      name === '' ? undefined : await txn.get(storageClasses, { name }, { watching: 'generation' });
+    constraints.push({ volume, storageClass });
+  }
+  return constraints;
 }
 
-async function reconcile(options: SchedulerOptions, request: Request): Promise<Result> {
-  const { store, manager, clock } = options;
-  const instance = await store.get(instances, request.key);
-  if (!instance || instance.node !== undefined || isDeleting(instance)) return done();
-  const all = manager.informer(nodes).lister.list();
-  const placement = placeInstance(instance, all, constraintsOf(manager, instance));
-  const condition = (status: 'True' | 'False', reason: string, message: string) =>
-    setCondition(
-      instance.conditions,
-      { type: 'Scheduled', status, reason, message },
-      timestamp(clock),
-    );
-  if (placement.type === 'none') {
-    const conditions = condition('False', 'NoNodeFits', placement.message);
-    await modifyStatus(store, instances, request.key, () => ({ conditions }));
+/** Judged in the commit: the node is still ready and takes instances, and the volumes are where they were. */
+function reconcile(options: SchedulerOptions, context: ReconcileContext): Promise<Result> {
+  const { key } = context;
+  return context.txn(async (txn) => {
+    const instance = await txn.get(instances, key);
+    if (!instance || instance.node !== undefined || isDeleting(instance)) return done();
+    const constraints = await constraintsOf(txn, instance);
+    const cached = options.manager.informer(nodes).lister.list();
+    const tell = (status: 'True' | 'False', reason: string, message: string): void => {
+      const condition = { type: 'Scheduled', status, reason, message };
+      const conditions = setCondition(instance.conditions, condition, timestamp(options.clock));
+      txn.updateStatus(instances, key, { conditions });
+    };
+    const placement = placeInstance(instance, cached, constraints);
+    if (placement.type === 'none') {
+      tell('False', 'NoNodeFits', placement.message);
+      return done();
+    }
+    const { node: name } = placement;
+    const node = await txn.get(nodes, { name }, { watching: 'generation' });
+    await txn.get(nodes, { name }, { watching: ['status'] });
+    // The cache is behind: what changed of the node wakes what waits for one.
+    if (!node || placeInstance(instance, [node], constraints).type === 'none') return done();
+    // With its node the instance gets the finalizer of that node's agent, in one transaction.
+    const finalizers = [...(instance.metadata.finalizers ?? []), agentFinalizer];
+    const metadata = { ...instance.metadata, finalizers };
+    txn.update(instances, { ...instance, node: name, metadata });
+    tell('True', 'Scheduled', `bound to node ${name}`);
     return done();
-  }
-  // With its node the instance gets the finalizer of that node's agent, in one transaction.
-  const { uid, resourceVersion } = instance.metadata;
-  const finalizers = [...(instance.metadata.finalizers ?? []), agentFinalizer];
-  const metadata = { ...instance.metadata, finalizers };
-  const bound: Instance = { ...instance, node: placement.node, metadata };
-  const message = `bound to node ${placement.node}`;
-  const kind = instances;
-  await store.transact([
-    {
-      op: 'update',
-      kind,
-      object: bound,
-      precondition: { uid, resourceVersion },
-    },
-    {
-      op: 'updateStatus',
-      kind,
-      key: request.key,
-      status: { conditions: condition('True', 'Scheduled', message) },
-    },
-  ]);
-  return done();
+  });
 }
 
 /** Binds instances to nodes. */
@@ -95,7 +92,8 @@ export function schedulerController(options: SchedulerOptions): Controller {
   return newController({
     ...manager.ports,
     name: 'scheduler',
-    reconcile: (request) => reconcile(options, request),
+    store: options.store,
+    reconcile: (context) => reconcile(options, context),
     backoff: backoffOf(options.policy, 'object'),
   })
     .for(informer)

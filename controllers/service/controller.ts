@@ -3,27 +3,26 @@ import {
   type Controller,
   done,
   hasCode,
+  keyString,
   type Lister,
   type Logger,
   type Manager,
-  modify,
-  modifyStatus,
   newController,
+  type NewObject,
   type ObjectKey,
   type ObjectStore,
   ownerReference,
   type Random,
-  removeFinalizer,
-  type Request,
+  type ReconcileContext,
   requeueAfter,
   type Result,
   setCondition,
   timestamp,
+  type Transaction,
 } from 'kedge';
 import {
   type Instance,
   instances,
-  type ReclaimPolicy,
   type Service,
   services,
   snapshots,
@@ -46,6 +45,16 @@ export interface ServiceControllerOptions {
   readonly policy: ControllerPolicy;
 }
 
+/** Writing operations of one transaction: a large service takes several. */
+const writesMax = 500;
+
+/** What one transaction leaves to be done. */
+interface Step {
+  /** Volumes to delete, where nothing is in the way. */
+  readonly unused: readonly Volume[];
+  readonly result: Result;
+}
+
 class ServiceReconciler {
   readonly #options: ServiceControllerOptions;
 
@@ -53,92 +62,60 @@ class ServiceReconciler {
     this.#options = options;
   }
 
-  async reconcile(request: Request): Promise<Result> {
-    const { store, manager } = this.#options;
-    const service = await store.get(services, request.key);
-    if (!service) return done();
-    const owner = `${service.namespace}/${service.name}`;
-    const all = manager.informer(instances).lister.byIndex('service', owner);
-    const volumeLister: Lister<Volume> = manager.informer(volumes).lister;
+  async reconcile(context: ReconcileContext): Promise<Result> {
+    const { unused, result } = await context.txn((txn) => this.#step(txn, context.key));
+    for (const volume of unused) await this.#deleteVolume(volume);
+    return result;
+  }
+
+  /** Planned by what the store has: an instance that a cache does not show yet is neither made twice nor missed. */
+  async #step(txn: Transaction, key: ObjectKey): Promise<Step> {
+    const service = await txn.get(services, key);
+    if (!service) return { unused: [], result: done() };
+    const { manager, clock } = this.#options;
+    const mine = { value: keyString(service), watching: 'generation' } as const;
+    const ownedVolumes = await txn.list(volumes, { index: 'ownerService', ...mine });
+    const own = new Map(ownedVolumes.map((volume) => [volume.name, volume]));
+    const cached: Lister<Volume> = manager.informer(volumes).lister;
     const plan = planService({
       service,
-      nowMs: this.#options.clock.now(),
-      instances: all,
-      volumeNamed: (name) => volumeLister.get(`${service.namespace}/${name}`),
-      ownedVolumes: volumeLister.byIndex('serviceOwner', owner),
+      nowMs: clock.now(),
+      instances: await txn.list(instances, { index: 'service', ...mine }),
+      volumeNamed: (name) => own.get(name) ?? cached.get(`${service.namespace}/${name}`),
+      ownedVolumes,
     });
-    for (const wanted of plan.createVolumes) await this.#createVolume(service, wanted);
-    for (const ordinal of plan.createInstances) await this.#createInstance(service, ordinal);
-    for (const instance of plan.deleteInstances) await this.#deleteInstance(instance);
-    for (const { volume, reclaimPolicy } of plan.policies)
-      await this.#setPolicy(volume, reclaimPolicy);
-    for (const volume of plan.deleteVolumes) {
-      await this.#setPolicy(volume, 'delete');
-      await this.#deleteVolume(volume);
+    const unused = plan.deleteVolumes;
+    if (plan.finish) {
+      this.#finish(txn, service, plan);
+      return { unused, result: done() };
     }
-    if (plan.finish) await this.#finish(service);
-    else await this.#writeStatus(service, plan);
+    // The status is written once the rest is, and tells of it then.
+    if (await this.#writeObjects(txn, service, plan)) return { unused, result: requeueAfter(0) };
+    this.#writeStatus(txn, service, plan);
     const { forMs } = plan.waitsFor ?? {};
-    return forMs === undefined ? done() : requeueAfter(forMs);
+    return { unused, result: forMs === undefined ? done() : requeueAfter(forMs) };
   }
 
-  async #createVolume(service: Service, wanted: WantedVolume): Promise<void> {
-    const template = wanted.mount.claimTemplate;
-    if (!template) return;
-    await this.#create(() =>
-      this.#options.store.create(volumes, {
-        name: wanted.name,
-        namespace: service.namespace,
-        storageClassName: template.storageClassName ?? '',
-        size: template.size,
-        accessMode: template.accessMode,
-        ...(template.reclaimPolicy ? { reclaimPolicy: template.reclaimPolicy } : {}),
-        ...(template.parameters ? { parameters: template.parameters } : {}),
-        ownerService: `${service.namespace}/${service.name}`,
-        metadata: { finalizers: [volumeFinalizer] },
-      } satisfies Omit<Volume, 'metadata'> & { metadata: object }),
-    );
-  }
-
-  async #createInstance(service: Service, ordinal: number): Promise<void> {
-    await this.#create(() =>
-      this.#options.store.create(instances, {
-        name: `${service.name}-${ordinal}`,
-        namespace: service.namespace,
-        ...(service.labels ? { labels: service.labels } : {}),
-        service: service.name,
-        ordinal,
-        template: templateOf(service),
-        metadata: { ownerReferences: [ownerReference(services, service)] },
-      } satisfies Omit<Instance, 'metadata'> & { metadata: object }),
-    );
-  }
-
-  /** Names are deterministic, so that it exists already means that an earlier run made it. */
-  async #create(create: () => Promise<unknown>): Promise<void> {
-    try {
-      await create();
-    } catch (error) {
-      if (!hasCode(error, 'AlreadyExists')) throw error;
+  /** Makes, changes and deletes what the plan says, as much as one transaction takes. @returns whether there was any */
+  async #writeObjects(txn: Transaction, service: Service, plan: ServicePlan): Promise<boolean> {
+    const writes = [
+      ...plan.createVolumes.map((wanted) => () => createVolume(txn, service, wanted)),
+      ...plan.createInstances.map((ordinal) => () => createInstance(txn, service, ordinal)),
+      ...plan.deleteInstances.map((instance) => () => {
+        txn.delete(instances, instance);
+        return true;
+      }),
+      ...policiesOf(plan).map((policy) => () => {
+        txn.update(volumes, policy);
+        return true;
+      }),
+    ];
+    let written = 0;
+    for (const write of writes) {
+      if (await write()) written += 1;
+      if (written === writesMax) break;
     }
-  }
-
-  async #deleteInstance(instance: Instance): Promise<void> {
-    try {
-      await this.#options.store.delete(instances, instance);
-    } catch (error) {
-      if (!hasCode(error, 'NotFound') && !hasCode(error, 'Aborted')) throw error;
-    }
-  }
-
-  /** The policy counts when the volume is reclaimed (V31). */
-  async #setPolicy(volume: Volume, reclaimPolicy: ReclaimPolicy): Promise<void> {
-    const key = { namespace: volume.namespace, name: volume.name };
-    await modify(this.#options.store, volumes, key, (current) =>
-      current.reclaimPolicy === reclaimPolicy || current.metadata.uid !== volume.metadata.uid
-        ? undefined
-        : { ...current, reclaimPolicy },
-    );
+    return written > 0;
   }
 
   /** Under the rule of a user's DELETE: another service may use it by its name meanwhile. */
@@ -154,30 +131,89 @@ class ServiceReconciler {
     }
   }
 
-  async #finish(service: Service): Promise<void> {
-    await removeFinalizer(this.#options.store, services, service, serviceFinalizer);
+  /** The policy counts when the volume is reclaimed (V31). */
+  #finish(txn: Transaction, service: Service, plan: ServicePlan): void {
+    for (const volume of policiesOf(plan)) txn.update(volumes, volume);
+    const held = service.metadata.finalizers ?? [];
+    if (!held.includes(serviceFinalizer)) return;
+    const finalizers = held.filter((other) => other !== serviceFinalizer);
+    txn.update(services, { ...service, metadata: { ...service.metadata, finalizers } });
   }
 
-  async #writeStatus(service: Service, plan: ServicePlan): Promise<void> {
-    const { store, clock } = this.#options;
-    const key = { namespace: service.namespace, name: service.name };
+  #writeStatus(txn: Transaction, service: Service, plan: ServicePlan): void {
+    const { namespace, name, conditions, metadata, scale = 1 } = service;
     const { status, readyInstances = 0 } = plan.status;
-    const scale = service.scale ?? 1;
-    await modifyStatus(store, services, key, (current) => ({
-      ...plan.status,
-      observedGeneration: service.metadata.generation,
-      conditions: setCondition(
-        current.conditions,
-        {
-          type: 'Ready',
-          status: status === 'Running' ? 'True' : 'False',
-          reason: status ?? 'Pending',
-          message: `${readyInstances} of ${scale} instances are ready${replacementMessage(service, plan)}`,
-        },
-        timestamp(clock),
-      ),
-    }));
+    const condition = {
+      type: 'Ready',
+      status: status === 'Running' ? ('True' as const) : ('False' as const),
+      reason: status ?? 'Pending',
+      message: `${readyInstances} of ${scale} instances are ready${replacementMessage(service, plan)}`,
+    };
+    txn.updateStatus(
+      services,
+      { namespace, name },
+      {
+        ...plan.status,
+        observedGeneration: metadata.generation,
+        conditions: setCondition(conditions, condition, timestamp(this.#options.clock)),
+      },
+    );
   }
+}
+
+/** False when it is there already, owned by nobody or by another service: it is used as it is. */
+async function createVolume(
+  txn: Transaction,
+  { namespace, name: owner }: Service,
+  { name, mount: { claimTemplate } }: WantedVolume,
+): Promise<boolean> {
+  if (!claimTemplate || (await txn.get(volumes, { namespace, name }, { watching: 'generation' })))
+    return false;
+  const { storageClassName = '', size, accessMode, reclaimPolicy, parameters } = claimTemplate;
+  const volume: NewObject<Volume> = {
+    name,
+    namespace,
+    storageClassName,
+    size,
+    accessMode,
+    ...(reclaimPolicy ? { reclaimPolicy } : {}),
+    ...(parameters ? { parameters } : {}),
+    ownerService: `${namespace}/${owner}`,
+    metadata: { finalizers: [volumeFinalizer] },
+  };
+  txn.create(volumes, volume);
+  return true;
+}
+
+/** False when another service has an instance of this name. */
+async function createInstance(
+  txn: Transaction,
+  service: Service,
+  ordinal: number,
+): Promise<boolean> {
+  const { namespace, labels } = service;
+  const name = `${service.name}-${ordinal}`;
+  if (await txn.get(instances, { namespace, name }, { watching: 'generation' })) return false;
+  const instance: NewObject<Instance> = {
+    name,
+    namespace,
+    ...(labels ? { labels } : {}),
+    service: service.name,
+    ordinal,
+    template: templateOf(service),
+    metadata: { ownerReferences: [ownerReference(services, service)] },
+  };
+  txn.create(instances, instance);
+  return true;
+}
+
+/** Volumes with the policy that they are to have, where they have another one. */
+function policiesOf({ policies, deleteVolumes }: ServicePlan): readonly Volume[] {
+  const deleted = deleteVolumes.filter(({ reclaimPolicy }) => reclaimPolicy !== 'delete');
+  return [
+    ...policies.map(({ volume, reclaimPolicy }) => ({ ...volume, reclaimPolicy })),
+    ...deleted.map((volume): Volume => ({ ...volume, reclaimPolicy: 'delete' })),
+  ];
 }
 
 function replacementMessage({ namespace, name }: Service, { waitsFor }: ServicePlan): string {
@@ -190,21 +226,17 @@ function replacementMessage({ namespace, name }: Service, { waitsFor }: ServiceP
 export function serviceController(options: ServiceControllerOptions): Controller {
   const { manager } = options;
   const reconciler = new ServiceReconciler(options);
-  const instanceInformer = manager.informer(instances);
   const volumeInformer = manager.informer(volumes);
-  volumeInformer.addIndex('serviceOwner', (volume) =>
-    volume.ownerService ? [volume.ownerService] : [],
-  );
-  instanceInformer.addIndex('service', (i) => [`${i.namespace}/${i.service}`]);
   return newController({
     ...manager.ports,
     name: 'service',
-    reconcile: (request) => reconciler.reconcile(request),
+    store: options.store,
+    reconcile: (context) => reconciler.reconcile(context),
     concurrency: 4,
     backoff: backoffOf(options.policy, 'object'),
   })
     .for(manager.informer(services))
-    .watches(instanceInformer, (i) => [{ namespace: i.namespace, name: i.service }])
+    .watches(manager.informer(instances), (i) => [{ namespace: i.namespace, name: i.service }])
     .watches(volumeInformer, ownerOf)
     .watches(manager.informer(snapshots), ({ namespace, source }) => {
       const volume = volumeInformer.lister.get(`${namespace}/${source.volume}`);

@@ -26,7 +26,6 @@ export function volumeController(options: VolumeControllerOptions): Controller {
   const gone = new GoneNodes(manager.informer(nodes).lister, options.clock, options.policy);
   const reconciler = new VolumeReconciler(options, gone);
   const volumeInformer: SharedInformer<Volume> = manager.informer(volumes);
-  volumeInformer.addIndex('owner', (volume) => (volume.ownerService ? [volume.ownerService] : []));
   volumeInformer.addIndex('attachedTo', ({ attachments = [] }) => attachments.map((a) => a.node));
   const { lister } = volumeInformer;
   const pending = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Pending');
@@ -44,7 +43,7 @@ export function volumeController(options: VolumeControllerOptions): Controller {
       lister.byIndex('storageClass', c.name).map(keyOfVolume),
     )
     .watches(manager.informer(services), (s) =>
-      lister.byIndex('owner', keyString(s)).map(keyOfVolume),
+      lister.byIndex('ownerService', keyString(s)).map(keyOfVolume),
     )
     .watches(manager.informer(secrets), () => failed().map(keyOfVolume))
     .watches(manager.informer(snapshots), (snapshot) => [

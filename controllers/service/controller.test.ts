@@ -1,0 +1,118 @@
+import { expect } from 'chai';
+import {
+  Manager,
+  MemoryEngine,
+  type ObjectStore,
+  openStore,
+  seededRandom,
+  silentLogger,
+} from 'kedge';
+import { FakeClock, settle } from 'kedge/testing';
+import { type Instance, instances, nodes, services, volumes } from '../kinds/index.js';
+import { defaultPolicy } from '../policy.js';
+import { schedulerController } from '../scheduler/index.js';
+import { type OvertakenStore, overtakenStore } from '../testing/overtaken-store.js';
+import { serviceFinalizer } from './admission.js';
+import { serviceController } from './controller.js';
+
+const key = { namespace: 'default', name: 'db' };
+const claimTemplate = { size: '1Gi', accessMode: 'ReadWriteOnce' } as const;
+
+describe('a service and its instances', () => {
+  let clock: FakeClock;
+  /** As a user has it: nothing here is counted or overtaken. */
+  let store: ObjectStore;
+  let raced: OvertakenStore;
+  let manager: Manager;
+
+  beforeEach(async () => {
+    clock = new FakeClock();
+    const random = seededRandom(1);
+    store = await openStore({ engine: new MemoryEngine(), clock });
+    raced = overtakenStore(store);
+    manager = new Manager({ store, clock, random });
+    const ports = { manager, clock, random, logger: silentLogger, policy: defaultPolicy };
+    manager
+      .addController(serviceController({ ...ports, store: raced.store }))
+      .addController(schedulerController({ ...ports, store: raced.store }));
+    await store.create(nodes, { name: 'n', status: 'Ready' });
+    await manager.start();
+  });
+  afterEach(async () => {
+    const stopping = manager.stop(0);
+    await clock.advance(10_000);
+    await stopping;
+    await store.close();
+  });
+
+  const createService = async (scale: number): Promise<void> => {
+    await store.create(services, {
+      ...key,
+      scale,
+      volumes: [{ name: 'data', mountPath: '/data', claimTemplate }],
+      metadata: { finalizers: [serviceFinalizer] },
+    });
+    await settle();
+  };
+  const made = async (): Promise<readonly Instance[]> => (await store.list(instances)).items;
+
+  it('are made with their volumes in one transaction, and told of in the next', async () => {
+    await createService(3);
+    expect((await made()).map(({ name, node }) => [name, node])).to.deep.equal([
+      ['db-0', 'n'],
+      ['db-1', 'n'],
+      ['db-2', 'n'],
+    ]);
+    expect((await store.list(volumes)).items.map(({ name }) => name)).to.deep.equal([
+      'data-db-0',
+      'data-db-1',
+      'data-db-2',
+    ]);
+    expect(await store.get(services, key)).to.include({ status: 'Pending', currentInstances: 3 });
+    // One makes them, one tells of them, and one binds each.
+    expect(raced.commits).to.equal(5);
+    await clock.advance(10 * 60_000);
+    expect(raced.commits).to.equal(5);
+  });
+
+  it('are made in several transactions where there are many', async () => {
+    await createService(300);
+    expect(await made()).to.have.length(300);
+    expect((await store.list(volumes)).items).to.have.length(300);
+    expect(await store.get(services, key)).to.include({ currentInstances: 300 });
+  });
+
+  it('a volume of the same name that somebody made is used as it is', async () => {
+    const mine = { namespace: 'default', name: 'data-db-0', storageClassName: 'c' };
+    await store.create(volumes, { ...mine, size: '5Gi', accessMode: 'ReadWriteOnce' });
+    await createService(1);
+    expect(await made()).to.have.length(1);
+    const volume = await store.get(volumes, mine);
+    expect([volume?.size, volume?.ownerService]).to.deep.equal(['5Gi', undefined]);
+  });
+
+  it('none is made for a service that is deleted at the same time', async () => {
+    raced.overtake(
+      ({ op }) => op === 'create',
+      () => store.deleteByName(services, key),
+    );
+    await createService(2);
+    expect(await made()).to.deep.equal([]);
+    expect((await store.list(volumes)).items).to.deep.equal([]);
+    expect(await store.get(services, key)).to.equal(undefined);
+  });
+
+  it('none is bound to a node that is closed at the same time', async () => {
+    raced.overtake(
+      (operation) => operation.op === 'update' && operation.kind.kind === 'Instance',
+      async () => {
+        const node = await store.get(nodes, { name: 'n' });
+        await store.update(nodes, { ...node!, unschedulable: true });
+      },
+    );
+    await createService(1);
+    const [instance] = await made();
+    expect(instance?.node).to.equal(undefined);
+    expect(instance?.conditions?.[0]).to.include({ type: 'Scheduled', reason: 'NoNodeFits' });
+  });
+});
