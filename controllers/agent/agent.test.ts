@@ -239,6 +239,14 @@ describe('process runtime', function () {
       expect(await readFile(path).catch((e: NodeJS.ErrnoException) => e.code)).to.equal('ENOENT');
   });
 
+  it('a volume that can not be bound is told by its target, never by its source', async () => {
+    const source = join(base, 'named-by-a-secret');
+    await runtime.start(spec('true', [{ source, target: '/kedge-a', readOnly: false }]));
+    expect((await ended()).exitCode).to.equal(125);
+    expect(await output()).to.contain('the volume at /kedge-a: mount: ');
+    expect(await output()).not.to.contain('named-by-a-secret');
+  });
+
   it('hides the data directory of the daemon', async () => {
     await writeFile(join(base, 'data/kek'), 'key');
     await runtime.start(spec(`cat ${base}/data/kek; ls -A ${base}/data | wc -l`));

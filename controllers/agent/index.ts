@@ -11,6 +11,7 @@ export type {
   Availability,
   Runtime,
   StopProgress,
+  WorkloadMount,
   WorkloadSpec,
   WorkloadState,
 } from './runtime.js';

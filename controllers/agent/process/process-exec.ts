@@ -82,10 +82,13 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
   // With the daemon it goes too: left behind it would hold the workload's mounts, and nobody knew of it.
   const mortal = ['--pdeathsig', 'KILL', '--'];
   const setpriv = await tool('setpriv');
+  // These programs stay on the host: from the daemon's directory they would keep its file system busy.
+  const cwd = '/';
   const { terminal } = spec;
   if (!terminal) {
     const child = spawn(setpriv, [...mortal, ...nsenter], {
       env,
+      cwd,
       detached: true,
       stdio: ['pipe', 'pipe', 'pipe'],
     });
@@ -97,6 +100,7 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
   const inner = `echo $$ >&3; exec 3>&-; stty columns ${terminal.columns} rows ${terminal.rows}; exec ${nsenter.map(quoted).join(' ')}`;
   const child = spawn(setpriv, [...mortal, script, '-qfec', inner, '/dev/null'], {
     env: { TERM: 'xterm-256color', ...env, SHELL: '/bin/sh', PATH: env.PATH ?? toolPath },
+    cwd,
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
   });

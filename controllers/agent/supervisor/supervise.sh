@@ -32,7 +32,8 @@ echo "$$ $(started_at $$)" >"$directory/claimed/supervisor"
 enter=$(dirname "$0")/enter.sh
 case $mode in
 root) set -- unshare --mount --propagation private -- /bin/sh "$enter" "$directory" "$@" ;;
-user) set -- unshare --user --map-current-user --keep-caps --mount --propagation private -- \
+# What an ordinary user can't leave out goes at least when the host unmounts it.
+user) set -- unshare --user --map-current-user --keep-caps --mount --propagation slave -- \
   /bin/sh "$enter" "$directory" "$@" ;;
 *) exit 2 ;;
 esac

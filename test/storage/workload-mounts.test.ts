@@ -1,0 +1,183 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { chmod, chown, mkdir, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { systemClock } from 'kedge';
+import { eventually } from 'kedge/testing';
+import { type MountEntry, parseMountTable } from '@kedge/driver-sdk';
+import { ProcessRuntime, type WorkloadMount } from '@kedge/controllers';
+import { root } from '../acceptance/daemon.js';
+import { cleanUp, demandDevices } from '../drivers/devices.js';
+import type { RunnerOrder } from './workload-runner.js';
+
+const runner = fileURLToPath(new URL('workload-runner.js', import.meta.url));
+const id = '0f6cbd92-1c31-4a3a-9c0e-333333333333';
+const nobody = 65534;
+
+/** A file system on a loop device, mounted until it is let go. */
+interface Disk {
+  readonly target: string;
+  readonly device: string;
+}
+
+describe('the mounts of a workload', function () {
+  this.timeout(60_000);
+  let base: string;
+  let daemon: ChildProcess | undefined;
+  let adopted: ProcessRuntime;
+
+  before(function () {
+    demandDevices(this);
+  });
+  beforeEach(async () => {
+    // A directory that an ordinary user can't write to, as those of a machine's disks are.
+    base = await mkdtemp('/srv/kedge-workload-mounts-');
+    await chmod(base, 0o755);
+    for (const name of ['data', 'data/mounts', 'images']) await mkdir(join(base, name));
+    adopted = new ProcessRuntime({
+      directory: join(base, 'data/instances'),
+      hiddenDirectories: [join(base, 'data')],
+      clock: systemClock,
+    });
+  });
+  afterEach(async () => {
+    await adopted.stop(id, 0);
+    adopted.close();
+    await killDaemon();
+    await cleanUp(base);
+  });
+
+  async function killDaemon(): Promise<void> {
+    if (!daemon || daemon.exitCode !== null || daemon.signalCode !== null) return;
+    const gone = new Promise((resolve) => daemon?.once('exit', resolve));
+    daemon.kill('SIGKILL');
+    await gone;
+  }
+
+  async function mountDisk(target: string): Promise<Disk> {
+    const image = join(base, 'images', basename(target));
+    execFileSync('truncate', ['-s', '16M', image]);
+    execFileSync('mkfs.ext4', ['-q', image]);
+    await mkdir(target, { recursive: true });
+    const args = ['--find', '--show', image];
+    const device = execFileSync('losetup', args, { encoding: 'utf8' }).trim();
+    execFileSync('mount', [device, target]);
+    await writeFile(join(target, 'file'), basename(target));
+    return { target, device };
+  }
+
+  /** Unmounts it and detaches its device; throws unless the kernel has let go of both. */
+  async function letGo({ target, device }: Disk): Promise<void> {
+    execFileSync('umount', [target]);
+    const kernels = join('/sys/fs/ext4', basename(device));
+    const here = await stat(kernels).catch(() => undefined);
+    expect(here, `${target} is mounted in another mount namespace`).to.equal(undefined);
+    execFileSync('losetup', ['--detach', device]);
+    const loops = execFileSync('losetup', ['-n', '-O', 'NAME'], { encoding: 'utf8' });
+    expect(loops.split('\n'), 'loop devices').not.to.include(device);
+  }
+
+  const mountsOf = async (pid: number): Promise<readonly MountEntry[]> =>
+    parseMountTable(await readFile(`/proc/${pid}/mountinfo`, 'utf8'));
+  /** Where the workload has one of the disks. */
+  const placesOf = async (pid: number, ...disks: readonly Disk[]): Promise<readonly string[]> =>
+    (await mountsOf(pid))
+      .filter(({ source }) => disks.some(({ device }) => device === source))
+      .map(({ target }) => target);
+
+  /** Starts a workload by a process of its own, and waits until its command runs. */
+  async function start(
+    uid: number,
+    mounts: readonly WorkloadMount[],
+    more: Partial<RunnerOrder & { readonly workingDir: string }> = {},
+  ): Promise<number> {
+    const { workingDir = '/', ...order } = more;
+    await chown(join(base, 'data'), uid, uid);
+    const command = ['/bin/sh', '-c', 'echo up; exec sleep 600'];
+    const spec = { id, command, env: {}, workingDir, mounts };
+    const whole: RunnerOrder = {
+      directory: join(base, 'data/instances'),
+      hiddenDirectories: [join(base, 'data')],
+      spec,
+      ...order,
+    };
+    const as = ['--reuid', String(uid), '--regid', String(uid), '--clear-groups', '--'];
+    daemon = spawn('setpriv', [...as, process.execPath, runner, JSON.stringify(whole)], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const pid = await new Promise<number>((resolve, reject) => {
+      daemon?.stdout?.once('data', (data) => resolve(Number(String(data))));
+      daemon?.once('exit', () => reject(new Error('the daemon ended')));
+    });
+    await eventually('the command', async () =>
+      (await readFile(adopted.logFile(id), 'utf8')).includes('up\n'),
+    );
+    return pid;
+  }
+
+  async function inWorkload(command: readonly string[]): Promise<string> {
+    const process = await adopted.exec(id, { command, terminal: undefined });
+    process.closeInput();
+    let text = '';
+    for await (const { data } of process.output) text += data.toString();
+    await process.exited;
+    return text;
+  }
+
+  for (const [who, uid] of [
+    ['root', 0],
+    ['an ordinary user', nobody],
+  ] as const)
+    it(`of ${who} are its own: volumes of others and disks of the owner go while it runs, also after kill -9`, async () => {
+      const volume = await mountDisk(join(base, 'data/mounts/other'));
+      const disk = await mountDisk(join(base, 'disk'));
+      const own = await mountDisk(join(base, 'own'));
+      const pid = await start(uid, [{ source: own.target, target: '/vol/own', readOnly: false }]);
+      expect(await placesOf(pid, volume, disk)).to.deep.equal([]);
+      expect(await placesOf(pid, own)).to.deep.equal(['/vol/own']);
+      await letGo(volume);
+      await killDaemon();
+      expect(await adopted.observe(id)).to.include({ state: 'running', pid });
+      await letGo(disk);
+      const later = await mountDisk(join(base, 'data/mounts/later'));
+      expect(await placesOf(pid, later)).to.deep.equal([]);
+      await letGo(later);
+      expect(await inWorkload(['cat', '/vol/own/file'])).to.equal('own');
+      expect(() => execFileSync('umount', [own.target])).not.to.throw();
+      expect(await inWorkload(['cat', '/vol/own/file'])).to.equal('own');
+    });
+
+  it('include what its working directory is on, and nothing beside it', async () => {
+    const needed = await mountDisk(join(base, 'needed'));
+    const other = await mountDisk(join(base, 'a b'));
+    const pid = await start(0, [], { workingDir: needed.target });
+    expect(await inWorkload(['cat', 'file'])).to.equal('needed');
+    expect(await placesOf(pid, needed, other)).to.deep.equal([needed.target]);
+    await letGo(other);
+  });
+
+  it('of an ordinary user may hold a mount below a directory of theirs, and lose it with the host', async () => {
+    const home = join(base, 'home');
+    await mkdir(home);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `uid=${nobody}`, 'home', home]);
+    execFileSync('mount', ['--make-shared', home]);
+    const disk = await mountDisk(join(home, 'disk'));
+    const pid = await start(nobody, [], { workingDir: home });
+    expect(await placesOf(pid, disk)).to.deep.equal([disk.target]);
+    await letGo(disk);
+  });
+
+  it('stay as they are where a supervisor of an earlier release started it', async () => {
+    const own = await mountDisk(join(base, 'own'));
+    const pid = await start(0, [{ source: own.target, target: '/vol/own', readOnly: false }], {
+      supervisor: join(root, 'test/fixtures/earlier-supervisor/supervise.sh'),
+    });
+    await killDaemon();
+    expect(await adopted.observe(id)).to.include({ state: 'running', pid });
+    expect(await inWorkload(['cat', '/vol/own/file'])).to.equal('own');
+    await adopted.stop(id, 0);
+    await letGo(own);
+  });
+});
