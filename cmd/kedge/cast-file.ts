@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type FieldViolation, invalid, StatusError } from 'kedge';
+import { type FieldViolation, invalid, limits, StatusError } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import { allKinds } from '@kedge/controllers/kinds';
 import {
@@ -14,6 +14,7 @@ import {
   parseAllDocuments,
 } from 'yaml';
 import { kindSpelled } from './api.js';
+import { tooDeep } from './yaml-depth.js';
 
 /** An object of a cast file, with the means to point at its fields. */
 export interface CastItem {
@@ -102,10 +103,25 @@ async function expand(path: string): Promise<readonly string[]> {
   return names.map((name) => join(path, name));
 }
 
-async function readInput(path: string): Promise<string> {
-  if (path !== '-') return readFile(path, 'utf8');
+function tooLong(name: string): StatusError {
+  return refuse(
+    name,
+    `has more than ${limits.requestBytesMax} bytes, which is more than one request may hold; cast its objects in several files`,
+  );
+}
+
+async function readInput(path: string, name: string): Promise<string> {
+  if (path !== '-') {
+    if ((await stat(path)).size > limits.requestBytesMax) throw tooLong(name);
+    return readFile(path, 'utf8');
+  }
   const chunks: Buffer[] = [];
-  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  let bytes = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > limits.requestBytesMax) throw tooLong(name);
+  }
   return Buffer.concat(chunks).toString();
 }
 
@@ -115,7 +131,13 @@ export async function readCastFiles(paths: readonly string[]): Promise<readonly 
   for (const path of (await Promise.all(paths.map(expand))).flat()) {
     const lines = new LineCounter();
     const file = path === '-' ? 'standard input' : path;
-    const documents = parseAllDocuments(await readInput(path), { lineCounter: lines });
+    const text = await readInput(path, file);
+    const deep = tooDeep(text);
+    if (deep) {
+      const line = text.slice(0, deep.offset).split('\n').length;
+      throw refuse(`${file}:${line}`, `${deep.problem}; no object has so many levels`);
+    }
+    const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false });
     for (const document of Array.isArray(documents) ? documents : []) {
       const [error] = document.errors;
       if (error) {

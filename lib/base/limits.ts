@@ -64,6 +64,9 @@ export const limits = {
   declaredFieldsMax: 1_000,
   declaredDepthMax: 16,
   declaredEnumValuesMax: 256,
+  /** Characters of a label or field selector, and its requirements: each object of a list is judged by all. */
+  selectorCharactersMax: 65_536,
+  selectorRequirementsMax: 100,
   /** Nesting of an object that holds free JSON: protobuf's decoders stop at 100 messages, two a level. */
   jsonValueDepthMax: 32,
   /** Nesting of a JSON body. */

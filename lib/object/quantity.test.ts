@@ -131,4 +131,10 @@ describe('quantities', () => {
     );
     expect(canonicalQuantity('x')).to.equal(undefined);
   });
+
+  it('of more characters than any needs are none', () => {
+    expect(parseQuantity('1'.padStart(100, '0'))).to.equal(1n);
+    expect(parseQuantity('1'.padStart(101, '0'))).to.equal(undefined);
+    expect(parseQuantity('9'.repeat(1_000_000))).to.equal(undefined);
+  });
 });

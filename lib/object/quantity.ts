@@ -2,7 +2,11 @@
  * Kubernetes quantities, exact: an amount as text, to the unit rounded up (never a float).
  * Binary suffixes Ki to Ei; decimal n, u, m, k (or K), M, G, T, P, E; or an exponent (1e3).
  */
-const form = /^([+-]?)(\d+\.?\d*|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|K|M|G|T|P|E|[eE][+-]?\d{1,3})?$/;
+const form =
+  /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|K|M|G|T|P|E|[eE][+-]?\d{1,3})?$/;
+
+/** More characters than any quantity needs; arithmetic on long numbers takes more than linear time. */
+const charactersMax = 100;
 
 const binary: Readonly<Record<string, bigint>> = {
   Ki: 1n << 10n,
@@ -34,8 +38,12 @@ function ceilDivide(dividend: bigint, divisor: bigint): bigint {
   return dividend % divisor > 0n ? quotient + 1n : quotient;
 }
 
-/** The whole units `text` stands for, rounded up; undefined when it is not a quantity or beyond the maximum. */
+/**
+ * The whole units `text` stands for, rounded up; undefined when it is not a quantity, has more than 100
+ * characters, or is beyond the maximum.
+ */
 export function parseQuantity(text: string): bigint | undefined {
+  if (text.length > charactersMax) return undefined;
   const match = form.exec(text);
   if (!match) return undefined;
   const [, sign, number = '', suffix = ''] = match;

@@ -1,4 +1,4 @@
-import { type FieldViolation, invalid } from '../base/index.js';
+import { type FieldViolation, invalid, limits } from '../base/index.js';
 import { valueAt } from './equality.js';
 import type { ApiObject } from './object.js';
 
@@ -7,7 +7,11 @@ type Labels = Readonly<Record<string, string>> | undefined;
 /** One requirement of a label selector. */
 type Requirement =
   | { readonly key: string; readonly operator: 'Exists' | 'DoesNotExist' }
-  | { readonly key: string; readonly operator: 'In' | 'NotIn'; readonly values: readonly string[] };
+  | {
+      readonly key: string;
+      readonly operator: 'In' | 'NotIn';
+      readonly values: ReadonlySet<string>;
+    };
 
 /** A compiled selector, with the text it was compiled from; a function of one's own has none. */
 interface Compiled {
@@ -17,27 +21,57 @@ interface Compiled {
 /** A compiled label selector. */
 export type LabelSelector = ((labels: Labels) => boolean) & Compiled;
 
-const setForm = /^([^\s!=,()]+)\s+(in|notin)\s*\(([^()]*)\)$/;
-const equalForm = /^([^\s!=,()]+)\s*(==|=|!=)\s*([^\s!=,()]*)$/;
-const existsForm = /^(!?)\s*([^\s!=,()]+)$/;
+/** The first position from `at` that is no white space. */
+function afterSpace(text: string, at: number): number {
+  let end = at;
+  while (end < text.length && (text[end] ?? '').trim() === '') end += 1;
+  return end;
+}
 
+/** A character that ends a key and a value. */
+const delimiters = new Set('!=,()');
+
+/** The first position from `at` that is no part of a key or value. */
+function afterWord(text: string, at: number): number {
+  let end = at;
+  for (; end < text.length; end += 1) {
+    const char = text[end] ?? '';
+    if (delimiters.has(char) || char.trim() === '') break;
+  }
+  return end;
+}
+
+const operators = ['==', '=', '!='] as const;
+
+/** Reads `in (a,b)` from `at` to the end of the text. */
+function setRequirement(text: string, key: string, at: number): Requirement | undefined {
+  const end = afterWord(text, at);
+  const word = text.slice(at, end);
+  const open = afterSpace(text, end);
+  if ((word !== 'in' && word !== 'notin') || text[open] !== '(') return undefined;
+  const close = text.indexOf(')', open);
+  const inner = text.slice(open + 1, close);
+  if (close !== text.length - 1 || inner.includes('(')) return undefined;
+  const values = new Set(inner.split(',').map((v) => v.trim()));
+  return { key, operator: word === 'in' ? 'In' : 'NotIn', values };
+}
+
+/** Reads one requirement, in one pass: no input makes it look at a character more than a few times. */
 function parseRequirement(text: string): Requirement | undefined {
-  const set = setForm.exec(text);
-  if (set?.[1] !== undefined) {
-    const values = (set[3] ?? '').split(',').map((v) => v.trim());
-    return { key: set[1], operator: set[2] === 'in' ? 'In' : 'NotIn', values };
-  }
-  const equal = equalForm.exec(text);
-  if (equal?.[1] !== undefined) {
-    return {
-      key: equal[1],
-      operator: equal[2] === '!=' ? 'NotIn' : 'In',
-      values: [equal[3] ?? ''],
-    };
-  }
-  const exists = existsForm.exec(text);
-  if (exists?.[2] === undefined) return undefined;
-  return { key: exists[2], operator: exists[1] === '!' ? 'DoesNotExist' : 'Exists' };
+  const negated = text.startsWith('!');
+  const from = negated ? afterSpace(text, 1) : 0;
+  const keyEnd = afterWord(text, from);
+  const key = text.slice(from, keyEnd);
+  if (key === '') return undefined;
+  const at = afterSpace(text, keyEnd);
+  if (at === text.length) return { key, operator: negated ? 'DoesNotExist' : 'Exists' };
+  if (negated) return undefined;
+  const sign = operators.find((operator) => text.startsWith(operator, at));
+  if (sign === undefined) return at > keyEnd ? setRequirement(text, key, at) : undefined;
+  const valueAt = afterSpace(text, at + sign.length);
+  if (afterWord(text, valueAt) !== text.length) return undefined;
+  const values = new Set([text.slice(valueAt)]);
+  return { key, operator: sign === '!=' ? 'NotIn' : 'In', values };
 }
 
 function holds(requirement: Requirement, labels: Labels): boolean {
@@ -48,33 +82,76 @@ function holds(requirement: Requirement, labels: Labels): boolean {
     case 'DoesNotExist':
       return value === undefined;
     case 'In':
-      return value !== undefined && requirement.values.includes(value);
+      return value !== undefined && requirement.values.has(value);
     case 'NotIn':
-      return value === undefined || !requirement.values.includes(value);
+      return value === undefined || !requirement.values.has(value);
   }
 }
 
-/** Splits at commas outside parentheses. */
+/** Splits at commas, but not at one with a closing parenthesis after it and no opening one before that. */
 function split(text: string): string[] {
-  return text.split(/,(?![^(]*\))/).map((part) => part.trim());
+  const parts: string[] = [];
+  let end = text.length;
+  let inside = false;
+  for (let at = text.length - 1; at >= 0; at -= 1) {
+    const char = text[at];
+    if (char === ')') inside = true;
+    else if (char === '(') inside = false;
+    else if (char === ',' && !inside) {
+      parts.push(text.slice(at + 1, end).trim());
+      end = at;
+    }
+  }
+  parts.push(text.slice(0, end).trim());
+  return parts.reverse();
+}
+
+/**
+ * The requirements of a selector as texts.
+ * @throws StatusError InvalidArgument for a selector that is too long: each object is judged by all of it.
+ */
+function requirementsOf(field: string, text: string): readonly string[] {
+  const { selectorCharactersMax, selectorRequirementsMax } = limits;
+  if (text.length > selectorCharactersMax)
+    throw invalid([
+      {
+        field,
+        description: `has ${text.length} characters, at most ${selectorCharactersMax} are allowed; select by fewer values`,
+      },
+    ]);
+  const parts = split(text);
+  if (parts.length > selectorRequirementsMax)
+    throw invalid([
+      {
+        field,
+        description: `has ${parts.length} requirements, at most ${selectorRequirementsMax} are allowed; write values of one key as "key in (a,b)"`,
+      },
+    ]);
+  return parts;
+}
+
+/** As much of a requirement as an error quotes. */
+function quoted(part: string): string {
+  return part.length > 100 ? `"${part.slice(0, 100)}..."` : `"${part}"`;
 }
 
 /**
  * Compiles a selector in Kubernetes' text form: `a=b, c!=d, e in (f,g), h notin (i), j, !k`.
  * NotIn and `!=` match a missing key. The empty text matches everything.
- * @throws StatusError InvalidArgument naming the part that can't be read.
+ * @throws StatusError InvalidArgument naming the part that can't be read, or the bound of a selector that is
+ * too long.
  */
 export function parseLabelSelector(text: string): LabelSelector {
   if (text.trim() === '') return withText(() => true, '');
   const requirements: Requirement[] = [];
   const violations: FieldViolation[] = [];
-  for (const part of split(text)) {
+  for (const part of requirementsOf('labelSelector', text)) {
     const requirement = parseRequirement(part);
     if (requirement) requirements.push(requirement);
     else
       violations.push({
         field: 'labelSelector',
-        description: `"${part}" is not a requirement; use key=value, key!=value, "key in (a,b)", "key notin (a,b)", key or !key`,
+        description: `${quoted(part)} is not a requirement; use key=value, key!=value, "key in (a,b)", "key notin (a,b)", key or !key`,
       });
   }
   if (violations.length > 0) throw invalid(violations);
@@ -96,29 +173,44 @@ export function withText<F extends LabelSelector | FieldSelector>(
   return Object.assign(select, { text });
 }
 
-const fieldForm = /^([^\s!=,()]+)\s*(==|=|!=)\s*([^,()]*)$/;
+interface FieldRequirement {
+  readonly path: string;
+  readonly equal: boolean;
+  readonly value: string;
+}
+
+function parseFieldRequirement(text: string): FieldRequirement | undefined {
+  const pathEnd = afterWord(text, 0);
+  const at = afterSpace(text, pathEnd);
+  const sign = operators.find((operator) => text.startsWith(operator, at));
+  if (pathEnd === 0 || sign === undefined) return undefined;
+  const value = text.slice(at + sign.length).trim();
+  if (value.includes(',') || value.includes('(') || value.includes(')')) return undefined;
+  return { path: text.slice(0, pathEnd), equal: sign !== '!=', value };
+}
 
 /**
  * Compiles a field selector in Kubernetes' text form, over dotted paths: `status=Bound,size!=1Gi`.
  * Values compare as text; a missing field equals the empty text. The empty text matches everything.
- * @throws StatusError InvalidArgument naming the part that can't be read.
+ * @throws StatusError InvalidArgument naming the part that can't be read, or the bound of a selector that is
+ * too long.
  */
 export function parseFieldSelector(text: string): FieldSelector {
   if (text.trim() === '') return withText(() => true, '');
   const violations: FieldViolation[] = [];
   const paths: string[] = [];
-  const tests = split(text).map((part): FieldSelector => {
-    const [, path, operator, value = ''] = fieldForm.exec(part) ?? [];
-    if (path === undefined) {
+  const tests = requirementsOf('fieldSelector', text).map((part): FieldSelector => {
+    const requirement = parseFieldRequirement(part);
+    if (!requirement) {
       violations.push({
         field: 'fieldSelector',
-        description: `"${part}" is not a requirement; use field=value or field!=value`,
+        description: `${quoted(part)} is not a requirement; use field=value or field!=value`,
       });
       return () => false;
     }
-    const wanted = value.trim();
+    const { path, equal, value } = requirement;
     paths.push(path);
-    return (object) => (textAt(object, path) === wanted) === (operator !== '!=');
+    return (object) => (textAt(object, path) === value) === equal;
   });
   if (violations.length > 0) throw invalid(violations);
   const select = (object: ApiObject): boolean => tests.every((test) => test(object));

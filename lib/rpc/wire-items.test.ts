@@ -36,6 +36,13 @@ describe('items of a message', () => {
     expect(reasonOf(unknown(max + 1))).to.equal('TooManyItems');
   });
 
+  it('are counted when values of one field replace each other', () => {
+    const storeId = message.fields.find((field) => field.name === 'store_id')?.number ?? 0;
+    const again = (count: number) => Buffer.alloc(count * 3, Buffer.from([storeId * 8 + 2, 1, 97]));
+    expect(reasonOf(again(message.fields.length + max))).to.equal('OK');
+    expect(reasonOf(again(message.fields.length + max + 1))).to.equal('TooManyItems');
+  });
+
   it('are counted at every depth, whatever else a message holds', () => {
     const shape = fc.array(fc.nat({ max: 20_000 }), { maxLength: 12 });
     fc.assert(

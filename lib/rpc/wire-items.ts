@@ -18,12 +18,14 @@ interface Entry {
   readonly value: DescMessage | undefined;
 }
 
-/** The value of an entry. */
+/** The value of an entry, and how many fields an entry has. */
 const valueNumber = 2;
+const entryFields = 2;
 
 /**
  * Counts what the decoder would make an object or a list item of, without making it: nested messages,
- * entries of maps, items of lists, and fields that the message does not have.
+ * entries of maps, items of lists, fields that the message does not have, and values of one field that
+ * replace each other.
  */
 class Counter {
   readonly #reader: BinaryReader;
@@ -38,10 +40,18 @@ class Counter {
   /** Whether there are more than allowed up to `end`. */
   exceeds(of: DescMessage | Entry, end: number): boolean {
     const reader = this.#reader;
+    const once = 'fields' in of ? of.fields.length : entryFields;
+    let single = 0;
     while (reader.pos < end) {
       const [number, type] = reader.tag();
+      const before = this.#count;
       const inner =
         'fields' in of ? this.#step(fieldsOf(of).get(number), type) : entryStep(of, number);
+      // A field of one value that comes again replaces the value before, which was decoded all the same.
+      if (inner === undefined && this.#count === before) {
+        single += 1;
+        if (single > once) this.#count += 1;
+      }
       if (this.#count > this.#max) return true;
       if (inner === undefined || type !== WireType.LengthDelimited) reader.skip(type, number);
       else {

@@ -63,10 +63,7 @@ export function withPrecondition(
 /** Whether a client takes gzip (RFC 9110 12.5.3). */
 export function acceptsGzip(header: string | undefined): boolean {
   return (header ?? '').split(',').some((part) => {
-    const [coding = '', ...parameters] = part
-      .trim()
-      .toLowerCase()
-      .split(/\s*;\s*/);
+    const [coding = '', ...parameters] = part.split(';').map((word) => word.trim().toLowerCase());
     const refused = parameters.some((p) => /^q=0(\.0*)?$/.test(p));
     return (coding === 'gzip' || coding === '*') && !refused;
   });

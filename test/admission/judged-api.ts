@@ -168,7 +168,17 @@ export class JudgedApi {
 
   /** The store as a program in another process has it. */
   remote(token = 'root'): Promise<RemoteStore> {
-    return RemoteStore.connect({ server: `127.0.0.1:${this.#grpc}`, token });
+    return RemoteStore.connect({ server: this.grpcAddress, token });
+  }
+
+  /** Port of the REST API on the loopback address. */
+  get restPort(): number {
+    return this.#rest;
+  }
+
+  /** Where the gRPC API listens. */
+  get grpcAddress(): string {
+    return `127.0.0.1:${this.#grpc}`;
   }
 
   /** Holds the next write between its first judgement and its commit. */

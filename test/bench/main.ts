@@ -13,6 +13,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   compaction: () => import('./compaction.js'),
   volumes: () => import('./volumes.js'),
   api: () => import('./api.js'),
+  parsers: () => import('./parsers.js'),
 };
 
 const usage = `usage: npm run bench -- [--quick] [--gate] [NAME...]

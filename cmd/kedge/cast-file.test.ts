@@ -1,0 +1,53 @@
+import { expect } from 'chai';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { limits } from 'kedge';
+import { readCastFiles } from './cast-file.js';
+
+describe('a cast file', () => {
+  let file: string;
+
+  before(async () => {
+    file = join(await mkdtemp(join(tmpdir(), 'kedge-cast-')), 'a.yaml');
+  });
+  after(() => rm(join(file, '..'), { recursive: true }));
+  const refusal = async (text: string): Promise<string> => {
+    await writeFile(file, text);
+    return readCastFiles([file]).then(
+      () => 'was read',
+      (error: Error) => error.message.replace(file, 'F'),
+    );
+  };
+
+  for (const [what, unit] of [
+    ['lists', '- '],
+    ['flow maps', '{'],
+    ['flow lists', '['],
+    ['keys', '? '],
+    ['indented keys', 'a: {'],
+  ] as const)
+    it(`of 100,000 nested ${what} is refused with its line`, async () => {
+      const text = `kind: Volume\n---\n${unit.repeat(100_000)}`;
+      expect(await refusal(text)).to.match(
+        /^F:3: is (nested|indented) .*no object has so many levels$/,
+      );
+    });
+
+  it('may hold a script with as many brackets and spaces as it likes', async () => {
+    const script = `      ${'[{'.repeat(500)}\n      ${' '.repeat(1_000)}x\n`;
+    await writeFile(file, `service:\n  name: s\n  command:\n    - sh\n    - |\n${script}`);
+    const [item] = await readCastFiles([file]);
+    expect(item?.object.command).to.have.length(2);
+  });
+
+  it('that is larger than a request may be is refused before it is read', async () => {
+    const bytes = limits.requestBytesMax + 1;
+    expect(await refusal('#'.repeat(bytes))).to.contain(`F: has more than ${bytes - 1} bytes`);
+  });
+
+  it('that is no YAML is refused with the line and what is wrong, once', async () => {
+    expect(await refusal('kind: Volume\nname: [a\n')).to.match(/^F:\d: /);
+    expect(await refusal('kind: Volume\nkind: Volume\n')).to.equal('F:2: Map keys must be unique');
+  });
+});
