@@ -12,7 +12,7 @@ import {
   seededRandom,
   silentLogger,
 } from 'kedge';
-import { eventually, FakeClock, settle } from 'kedge/testing';
+import { eventually, FakeClock, reachState, settle } from 'kedge/testing';
 import { agentFinalizer } from '../instance/index.js';
 import { type Instance, instances, secrets, type VolumeMount, volumes } from '../kinds/index.js';
 import { parameterResolver, Sealer } from '../secret/index.js';
@@ -137,16 +137,16 @@ describe('the agent', () => {
   });
 
   it('starts who waits for a volume on the same path once its holder is gone, without time passing', async () => {
-    for (const name of ['one', 'two'])
+    for (const name of ['one', 'two']) {
       await store.create(volumes, {
         ...keyOf(name),
         storageClassName: 'c',
         size: '1Gi',
         accessMode: 'ReadWriteOnce',
-        status: 'Available',
-        driver: 'played',
-        handle: '/same/path',
       });
+      const made = { driver: 'played', handle: '/same/path' };
+      await reachState(store, volumes, keyOf(name), 'Available', made);
+    }
     for (const name of ['one', 'two']) {
       await create(name, [{ name: 'd', mountPath: '/d', claim: { name } }]);
       if (name === 'one') await until('one', 'Running');

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { findCondition, MemoryEngine, openStore, setCondition } from 'kedge';
-import { FakeClock } from 'kedge/testing';
+import { FakeClock, reachState } from 'kedge/testing';
 import { volumes } from '../kinds/index.js';
 import { AttachmentRecords } from './attachment-records.js';
 
@@ -15,10 +15,8 @@ describe('records of attachments', () => {
       storageClassName: 'c',
       size: '1Gi',
       accessMode: 'ReadWriteOnce',
-      status: 'Available',
-      handle: 'h',
-      sizeBytes: '1',
     });
+    await reachState(store, volumes, key, 'Available', { handle: 'h', sizeBytes: '1' });
     const begun = (await store.get(volumes, key))!;
     const pending = { type: 'FileSystemResizePending', status: 'True' as const };
     const grows = { ...pending, reason: 'WaitsForMount', message: '' };

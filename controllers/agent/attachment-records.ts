@@ -1,7 +1,13 @@
 import { type Clock, modifyStatus, type ObjectStore, setCondition, timestamp } from 'kedge';
-import type { DriverError } from '@kedge/driver-sdk';
-import { type Attachment, type Volume, volumes } from '../kinds/index.js';
-import { detached, fileSystemPending, keyOfVolume, nextPhase } from '../volume/index.js';
+import { DriverError } from '@kedge/driver-sdk';
+import { type Attachment, type Volume, type VolumePhase, volumes } from '../kinds/index.js';
+import {
+  detached,
+  fileSystemPending,
+  keyOfVolume,
+  nextPhase,
+  type NextVolumePhase,
+} from '../volume/index.js';
 import type { PreparedMount } from './node-volumes.js';
 
 /** What {@link AttachmentRecords} works with. */
@@ -34,7 +40,10 @@ export class AttachmentRecords {
     );
   }
 
-  /** V11, V14, V20: attached and mounted is Bound. */
+  /**
+   * V11, V14, V20: attached and mounted is Bound.
+   * @throws DriverError Unavailable when it can't be bound any more: it was lost meanwhile, say
+   */
   async bound(volume: Volume, claim: string, prepared: PreparedMount): Promise<void> {
     const { store, clock, node } = this.#options;
     const { devicePath, formatted } = prepared;
@@ -59,7 +68,7 @@ export class AttachmentRecords {
       };
       const conditions = setCondition(current.conditions, bound, now);
       return {
-        status: nextPhase(current.status ?? 'Available', 'bound'),
+        status: phaseOfBound(current),
         boundClaim: current.boundClaim || claim,
         boundNode: node,
         reason: 'Bound',
@@ -79,9 +88,9 @@ export class AttachmentRecords {
     await modifyStatus(store, volumes, keyOfVolume(volume), (current) => {
       if (current.metadata.uid !== volume.metadata.uid) return undefined;
       const { status = 'Pending', lastOperation } = current;
-      const unknown = error.kind === 'Timeout' && (status === 'Available' || status === 'Bound');
+      const unknown = error.kind === 'Timeout' ? phaseOfUnknown(status) : undefined;
       const same = lastOperation?.call === call && lastOperation.message === error.message;
-      if (!unknown && same) return undefined;
+      if (unknown === undefined && same) return undefined;
       return {
         lastOperation: {
           call,
@@ -90,13 +99,9 @@ export class AttachmentRecords {
           message: error.message,
           nextTryAt: '',
         },
-        ...(unknown
-          ? {
-              status: nextPhase(status, status === 'Bound' ? 'detachUnknown' : 'attachUnknown'),
-              reason: error.kind,
-              failureMessage: error.message,
-            }
-          : {}),
+        ...(unknown === undefined
+          ? {}
+          : { status: unknown, reason: error.kind, failureMessage: error.message }),
       };
     });
   }
@@ -124,6 +129,19 @@ export class AttachmentRecords {
       };
     });
   }
+}
+
+/** @throws DriverError Unavailable for a volume that can't become Bound. */
+function phaseOfBound({ namespace, name, status = 'Pending' }: Volume): NextVolumePhase {
+  if (status === 'Available' || status === 'Bound' || status === 'Stalled')
+    return nextPhase(status, 'bound');
+  throw new DriverError('Unavailable', `volume "${namespace}/${name}" became ${status} meanwhile`);
+}
+
+/** V13, V18; undefined where an unknown outcome changes nothing. */
+function phaseOfUnknown(status: VolumePhase): NextVolumePhase | undefined {
+  if (status === 'Available') return nextPhase(status, 'attachUnknown');
+  return status === 'Bound' ? nextPhase(status, 'detachUnknown') : undefined;
 }
 
 type NewCondition = Parameters<typeof setCondition>[1];

@@ -9,7 +9,7 @@ import {
   seededRandom,
   silentLogger,
 } from 'kedge';
-import { FakeClock, settle } from 'kedge/testing';
+import { FakeClock, reachState, settle } from 'kedge/testing';
 import { instances, nodes, secrets, storageClasses, volumes } from '../kinds/index.js';
 import { NodeRegistration, nodeController } from '../node/index.js';
 import { defaultPolicy } from '../policy.js';
@@ -45,6 +45,22 @@ describe('what is on a node', () => {
       .addController(instanceController(common))
       .addController(volumeController({ ...common, drivers, resolver, node: 'control' }));
     await store.create(storageClasses, { name: 'c', driver: 'played', reclaimPolicy: 'retain' });
+    const key = { namespace, name: 'v' };
+    await store.create(volumes, {
+      ...key,
+      storageClassName: 'c',
+      size: '1Gi',
+      accessMode: 'ReadWriteOnce',
+      metadata: { finalizers: [volumeFinalizer] },
+    });
+    await reachState(store, volumes, key, 'Bound', {
+      driver: 'played',
+      handle: 'h',
+      sizeBytes: String(1024 ** 3),
+      boundClaim: 'default/i',
+      boundNode: 'n',
+      attachments: [{ claim: 'default/i', node: 'n', state: 'Attached' }],
+    });
     await manager.start();
     registration = new NodeRegistration({
       ...common,
@@ -56,21 +72,6 @@ describe('what is on a node', () => {
       runtimes: () => Promise.resolve([]),
     });
     await registration.start();
-    await store.create(volumes, {
-      namespace,
-      name: 'v',
-      storageClassName: 'c',
-      size: '1Gi',
-      accessMode: 'ReadWriteOnce',
-      status: 'Bound',
-      driver: 'played',
-      handle: 'h',
-      sizeBytes: String(1024 ** 3),
-      boundClaim: 'default/i',
-      boundNode: 'n',
-      attachments: [{ claim: 'default/i', node: 'n', state: 'Attached' }],
-      metadata: { finalizers: [volumeFinalizer] },
-    });
     await store.create(instances, {
       namespace,
       name: 'i',

@@ -1,4 +1,4 @@
-import { type ApiObject, type Condition, kindOf } from 'kedge';
+import { type ApiObject, type Condition, kindOf, stateMachine } from 'kedge';
 
 /** A room for objects; names are unique within one. */
 export interface Namespace extends ApiObject {
@@ -15,6 +15,12 @@ export const namespaces = kindOf<Namespace>()({
   scope: 'Cluster',
   rarelyWritten: true,
   statusFields: ['status', 'conditions'],
+  states: stateMachine(
+    'status',
+    'Active',
+    { Active: ['Terminating'], Terminating: [] },
+    { removable: ['Terminating'] },
+  ),
   initialStatus: { status: 'Active' },
   columns: [
     { header: 'NAME', value: (o) => o.name },

@@ -1,9 +1,9 @@
 import { type ApiObject, type Condition, isDeleting, kindOf, type StatusUpdate } from 'kedge';
 import { referencedSecrets } from '../secret/reference.js';
+import { type NextSnapshotPhase, type SnapshotPhase, snapshotStates } from '../snapshot/phases.js';
 import type { DriverOperation } from './volume.js';
 
-/** Status values of a snapshot (specification section 3). */
-export type SnapshotPhase = 'Pending' | 'Creating' | 'Ready' | 'Deleting' | 'Failed';
+export type { SnapshotPhase };
 
 /** A copy of one volume at one point in time (specification section 2.3). */
 export interface Snapshot extends ApiObject {
@@ -57,6 +57,7 @@ export const snapshots = kindOf<Snapshot>()({
     'sourceUid',
     'failedWith',
   ],
+  states: snapshotStates,
   initialStatus: { status: 'Pending', attempts: 0 },
   indexes: {
     /** Secrets that its parameters refer to while it is being deleted, `<namespace>/<name>`. */
@@ -78,5 +79,7 @@ export const snapshots = kindOf<Snapshot>()({
   ],
 });
 
-/** A change of some status fields of a snapshot. */
-export type SnapshotStatus = StatusUpdate<Snapshot, (typeof snapshots)['statusFields'][number]>;
+type Update = StatusUpdate<Snapshot, (typeof snapshots)['statusFields'][number]>;
+
+/** A change of some status fields of a snapshot; its phase comes out of the table. */
+export type SnapshotStatus = Omit<Update, 'status'> & { readonly status?: NextSnapshotPhase };

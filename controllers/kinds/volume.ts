@@ -8,21 +8,14 @@ import {
 } from 'kedge';
 import type { AccessMode } from '@kedge/driver-sdk';
 import { referencedSecrets } from '../secret/reference.js';
+import { type NextVolumePhase, type VolumePhase, volumeStates } from '../volume/phases.js';
 
 export type { AccessMode };
 
 /** What happens to the data when the volume is no longer wanted. */
 export type ReclaimPolicy = 'retain' | 'delete';
 
-/** Status values of a volume (specification section 3). */
-export type VolumePhase =
-  | 'Pending'
-  | 'Provisioning'
-  | 'Available'
-  | 'Bound'
-  | 'Released'
-  | 'Failed'
-  | 'Stalled';
+export type { VolumePhase };
 
 /** A claim on a volume, made before the driver is called, so that two claims can't win. */
 export interface Attachment {
@@ -153,6 +146,7 @@ export const volumes = kindOf<Volume>()({
     'neverUsed',
     'missingSince',
   ],
+  states: volumeStates,
   initialStatus: { status: 'Pending', attempts: 0 },
   indexes: {
     storageClass: (volume) => [volume.storageClassName],
@@ -186,5 +180,7 @@ export const volumes = kindOf<Volume>()({
   ],
 });
 
-/** A change of some status fields of a volume. */
-export type VolumeStatus = StatusUpdate<Volume, (typeof volumes)['statusFields'][number]>;
+type Update = StatusUpdate<Volume, (typeof volumes)['statusFields'][number]>;
+
+/** A change of some status fields of a volume; its phase comes out of the table. */
+export type VolumeStatus = Omit<Update, 'status'> & { readonly status?: NextVolumePhase };

@@ -8,7 +8,7 @@ import {
   seededRandom,
   silentLogger,
 } from 'kedge';
-import { FakeClock, settle } from 'kedge/testing';
+import { FakeClock, reachState, settle } from 'kedge/testing';
 import {
   configmaps,
   type Namespace,
@@ -51,16 +51,21 @@ describe('a namespace that is being deleted', () => {
     await store.close();
   });
 
-  const createVolume = (status: Partial<Volume>, name = 'v') =>
-    store.create(volumes, {
+  const createVolume = async (
+    { status = 'Pending', ...fields }: Partial<Volume>,
+    name = 'v',
+  ): Promise<void> => {
+    await store.create(volumes, {
       namespace: 'shop',
       name,
       storageClassName: 'c',
       size: '1Gi',
       accessMode: 'ReadWriteOnce',
-      ...status,
+      ...fields,
       metadata: { finalizers: [volumeFinalizer] },
     });
+    await reachState(store, volumes, { namespace: 'shop', name }, status);
+  };
   const deleteNamespace = async (): Promise<void> => {
     await store.deleteByName(namespaces, { name: 'shop' });
     await settle();

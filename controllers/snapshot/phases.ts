@@ -1,8 +1,11 @@
-import type { SnapshotPhase } from '../kinds/index.js';
+import { type Reached, transitionTable } from '../transition-table.js';
+
+/** Status values of a snapshot (specification section 3). */
+export type SnapshotPhase = 'Pending' | 'Creating' | 'Ready' | 'Deleting' | 'Failed';
 
 /**
- * The transitions of a snapshot as data: the table S1 to S13. The
- * controller asks it before it writes a status; what is not listed does not happen.
+ * The transitions of a snapshot as data: the table S1 to S13, which is also the `states` of the kind. What is
+ * not listed does not happen: the store refuses it, and for the controller it does not compile.
  */
 export const transitions = [
   { id: 'S1', from: 'None', event: 'created', to: 'Pending', then: 'attempts 0' },
@@ -119,25 +122,15 @@ export const transitions = [
     then: 'seen absent twice: SnapshotLost',
   },
 ] as const satisfies readonly {
-  readonly id: string;
+  readonly id: `S${number}`;
   readonly from: SnapshotPhase | 'None';
   readonly event: string;
   readonly to: SnapshotPhase | 'None';
   readonly then: string;
 }[];
 
-type Transition = (typeof transitions)[number];
+/** A phase that a snapshot comes to by its table. */
+export type NextSnapshotPhase = Reached<SnapshotPhase>;
 
-/** Events that lead from one phase into a phase. */
-export type SnapshotEvent = Exclude<
-  Transition,
-  { readonly to: 'None' } | { readonly from: 'None' }
->['event'];
-
-/** The phase after an event. @throws TypeError for an event the phase does not know: a bug. */
-export function nextPhase(from: SnapshotPhase, event: SnapshotEvent): SnapshotPhase {
-  const found = transitions.find((t) => t.from === from && t.event === event);
-  if (!found || found.to === 'None')
-    throw new TypeError(`a ${from} snapshot does not know the event ${event}`);
-  return found.to;
-}
+/** The phases of a snapshot for its kind, and the phase after an event. */
+export const { states: snapshotStates, next: nextPhase } = transitionTable(transitions);

@@ -1,4 +1,5 @@
 import type { Snapshot, Volume } from '../kinds/index.js';
+import { nextPhase, type NextSnapshotPhase } from './phases.js';
 
 /** What is known when a snapshot is looked at. */
 export interface SnapshotSituation {
@@ -22,7 +23,7 @@ export type SnapshotAction =
   | { readonly type: 'create' }
   | { readonly type: 'retry' }
   | { readonly type: 'look' }
-  | { readonly type: 'startDeleting' }
+  | { readonly type: 'startDeleting'; readonly status: NextSnapshotPhase }
   | { readonly type: 'delete' }
   /** No driver was called: only the object goes. */
   | { readonly type: 'forget' };
@@ -30,18 +31,21 @@ export type SnapshotAction =
 function planDeletion(snapshot: Snapshot): SnapshotAction {
   // Driver and parameters are captured before the first call: without them no driver knows it.
   const begun = (snapshot.driver ?? '') !== '' || (snapshot.handle ?? '') !== '';
-  switch (snapshot.status ?? 'Pending') {
+  const phase = snapshot.status ?? 'Pending';
+  switch (phase) {
     case 'Pending':
       // Before a retry a driver was called: what that left behind is looked up by identity.
-      return begun ? { type: 'startDeleting' } : { type: 'forget' };
+      if (!begun) return { type: 'forget' };
+      return { type: 'startDeleting', status: nextPhase(phase, 'deleting') };
     case 'Creating':
       return { type: 'create' };
     case 'Ready':
     case 'Failed':
       if ((snapshot.restoresInFlight?.length ?? 0) > 0) return { type: 'waitForRestores' };
-      return begun ? { type: 'startDeleting' } : { type: 'forget' };
+      if (phase === 'Failed' && !begun) return { type: 'forget' };
+      return { type: 'startDeleting', status: nextPhase(phase, 'deleting') };
     case 'Deleting':
-      return { type: 'delete' };
+      return begun ? { type: 'delete' } : { type: 'forget' };
   }
 }
 

@@ -87,7 +87,7 @@ export class SnapshotReconciler {
         return this.#look(situation, request);
       case 'startDeleting':
         await this.#effects.write(snapshot, {
-          status: nextPhase(snapshot.status ?? 'Pending', 'deleting'),
+          status: action.status,
           reason: 'Deleting',
           failureMessage: '',
         });
@@ -157,7 +157,7 @@ export class SnapshotReconciler {
     } catch (thrown) {
       // Anything else is nobody's failure yet: tried again with the controller's backoff.
       if (thrown instanceof DriverError && errorClasses[thrown.kind] === 'final')
-        return this.#failed(situation, thrown, timestamp(clock));
+        return this.#failed(situation, 'Pending', thrown, timestamp(clock));
       throw thrown;
     }
     const inFlight = [...(source.snapshotsInFlight ?? []).filter((u) => u !== uid), uid];
@@ -216,7 +216,7 @@ export class SnapshotReconciler {
       }
     } catch (thrown) {
       if (thrown instanceof StatusError) return retry(thrown);
-      return this.#failed(situation, DriverError.from(thrown), startedAt);
+      return this.#failed(situation, 'Creating', DriverError.from(thrown), startedAt);
     }
     this.#gate.clear(snapshot.metadata.uid);
     const size = BigInt(snapshot.sizeBytes ?? '0');
@@ -247,6 +247,7 @@ export class SnapshotReconciler {
 
   async #failed(
     { snapshot, source, inputs }: SnapshotSituation,
+    from: 'Pending' | 'Creating',
     error: DriverError,
     startedAt: string,
   ): Promise<Result> {
@@ -278,7 +279,7 @@ export class SnapshotReconciler {
     }
     await this.#effects.settle(snapshot, source, {
       ...told,
-      status: nextPhase(snapshot.status === 'Creating' ? 'Creating' : 'Pending', 'failedForGood'),
+      status: nextPhase(from, 'failedForGood'),
       failureMessage: message,
       failedWith: inputs,
     });

@@ -5,7 +5,7 @@ import type { VolumeEvent } from './phases.js';
 /** What a failed driver call means for a volume. */
 export interface Failure {
   readonly event: Extract<
-    VolumeEvent,
+    VolumeEvent<'Provisioning'>,
     'outcomeUnknown' | 'failedForGood' | 'attemptsSpent' | 'failedForNow'
   >;
   readonly reason: DriverError['kind'];

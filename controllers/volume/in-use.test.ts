@@ -8,14 +8,14 @@ import {
   openStore,
   seededRandom,
 } from 'kedge';
-import { FakeClock, RecordingLogger, settle } from 'kedge/testing';
+import { FakeClock, reachState, RecordingLogger, settle } from 'kedge/testing';
 import {
   secrets,
   services,
   snapshots,
   type Volume,
+  type VolumePhase,
   volumes,
-  type VolumeStatus,
 } from '../kinds/index.js';
 import { defaultPolicy } from '../policy.js';
 import { parameterResolver, Sealer } from '../secret/index.js';
@@ -77,7 +77,7 @@ describe('a volume that a controller deletes', () => {
     });
 
     it('is left alone while an instance uses it', async () => {
-      await store.updateStatus(volumes, volumeKey, { status: 'Bound', boundClaim: 'web/0' });
+      await reachState(store, volumes, volumeKey, 'Bound', { boundClaim: 'web/0' });
       expect(await deleteUnused(store, await volume())).to.contain('is bound to web/0');
       expect(await isAsked()).to.equal(false);
     });
@@ -139,7 +139,7 @@ describe('a volume that a controller deletes', () => {
 
     async function createCopied(
       name: string,
-      status: VolumeStatus,
+      phase: VolumePhase,
       more: Partial<Volume>,
     ): Promise<void> {
       await store.create(volumes, {
@@ -151,21 +151,16 @@ describe('a volume that a controller deletes', () => {
         accessMode: 'ReadWriteOnce',
         metadata: { finalizers: [volumeFinalizer] },
       });
-      await store.updateStatus(
-        volumes,
-        { namespace: 'default', name },
-        {
-          ownerService: 'default/db',
-          driver: 'played',
-          handle: 'h',
-          ...status,
-        },
-      );
+      await reachState(store, volumes, { namespace: 'default', name }, phase, {
+        ownerService: 'default/db',
+        driver: 'played',
+        handle: 'h',
+      });
       await createSnapshot(store, name);
     }
 
     it('is kept until its snapshot is made, and says so, where its service is gone', async () => {
-      await createCopied('v', { status: 'Released' }, { reclaimPolicy: 'delete' });
+      await createCopied('v', 'Released', { reclaimPolicy: 'delete' });
       const resolver = parameterResolver(
         manager.informer(secrets).lister,
         new Sealer(randomBytes(32)),
@@ -182,7 +177,7 @@ describe('a volume that a controller deletes', () => {
       expect(message).to.contain('source of snapshot "default/s", which is not made yet');
       expect(driver.calls).to.deep.equal([]);
 
-      await store.updateStatus(snapshots, snapshotKey, { status: 'Ready' });
+      await reachState(store, snapshots, snapshotKey, 'Ready');
       await settle();
       expect(await store.get(volumes, volumeKey)).to.equal(undefined);
       expect(driver.calls).to.deep.equal(['delete']);
@@ -200,7 +195,7 @@ describe('a volume that a controller deletes', () => {
         scale: 0,
         volumes: [{ name: 'data', mountPath: '/data', claimTemplate }],
       });
-      await createCopied('data-db-0', { status: 'Available' }, {});
+      await createCopied('data-db-0', 'Available', {});
       const ports = { store, manager, clock, random, logger };
       manager.addController(serviceController({ ...ports, policy: defaultPolicy }));
       await manager.start();

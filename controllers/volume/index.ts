@@ -21,6 +21,12 @@ export {
   operationsOfVolume,
   releaseObject,
 } from './operations.js';
-export { nextPhase, transitions, type VolumeEvent } from './phases.js';
+export {
+  nextPhase,
+  type NextVolumePhase,
+  transitions,
+  type VolumeEvent,
+  volumeStates,
+} from './phases.js';
 export { effectivePolicy, planVolume, type VolumeAction, type VolumeSituation } from './plan.js';
 export { volumeVerbs } from './verbs.js';

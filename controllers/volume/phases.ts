@@ -1,9 +1,19 @@
-import type { VolumePhase } from '../kinds/index.js';
+import { type EventFrom, type Reached, transitionTable } from '../transition-table.js';
+
+/** Status values of a volume (specification section 3). */
+export type VolumePhase =
+  | 'Pending'
+  | 'Provisioning'
+  | 'Available'
+  | 'Bound'
+  | 'Released'
+  | 'Failed'
+  | 'Stalled';
 
 /**
- * The transitions of a volume as data: the table V1 to V31. The controller
- * asks it before it writes a status; what is not listed does not happen. `then` is what is done with
- * it; the operators' guide is checked against this table.
+ * The transitions of a volume as data: the table V1 to V31, which is also the `states` of the kind. What is
+ * not listed does not happen: the store refuses it, and for the controllers it does not compile. `then`
+ * is what is done with it; the operators' guide is checked against this table.
  */
 export const transitions = [
   { id: 'V1', from: 'None', event: 'created', to: 'Pending', then: 'attempts 0' },
@@ -120,13 +130,6 @@ export const transitions = [
     then: 'boundClaim and boundNode are cleared',
   },
   {
-    id: 'V16',
-    from: 'Bound',
-    event: 'ownerGone',
-    to: 'Released',
-    then: 'boundClaim and boundNode are cleared',
-  },
-  {
     id: 'V17',
     from: 'Bound',
     event: 'tearDownFailed',
@@ -192,23 +195,30 @@ export const transitions = [
   {
     id: 'V22',
     from: 'Pending',
-    event: 'abandoned',
+    event: 'forgotten',
     to: 'None',
-    then: 'its service is gone and it has no handle: no policy has data to retain',
-  },
-  {
-    id: 'V22',
-    from: 'Failed',
-    event: 'abandoned',
-    to: 'None',
-    then: 'the same; a driver that was called deletes what it may have made',
+    then: 'deleted, or its service is gone, before a driver was asked: nothing to retain',
   },
   {
     id: 'V23',
     from: 'Released',
     event: 'deleted',
     to: 'None',
-    then: 'policy delete: the driver says it is gone; the finalizer goes last',
+    then: 'the driver says it is gone; the finalizer goes last',
+  },
+  {
+    id: 'V23',
+    from: 'Available',
+    event: 'deleted',
+    to: 'None',
+    then: 'the driver says it is gone; the finalizer goes last',
+  },
+  {
+    id: 'V23',
+    from: 'Failed',
+    event: 'deleted',
+    to: 'None',
+    then: 'the driver says it is gone; the finalizer goes last',
   },
   {
     id: 'V24',
@@ -237,6 +247,20 @@ export const transitions = [
     event: 'forgotten',
     to: 'None',
     then: 'policy retain: only the object goes, the data stays',
+  },
+  {
+    id: 'V25',
+    from: 'Available',
+    event: 'forgotten',
+    to: 'None',
+    then: 'the same, deleted by hand',
+  },
+  {
+    id: 'V25',
+    from: 'Failed',
+    event: 'forgotten',
+    to: 'None',
+    then: 'the same, or no driver was asked to make it',
   },
   {
     id: 'V26',
@@ -309,7 +333,7 @@ export const transitions = [
     then: 'the policy counts when it is reclaimed',
   },
 ] as const satisfies readonly {
-  readonly id: string;
+  readonly id: `V${number}`;
   readonly from: VolumePhase | 'None';
   readonly event: string;
   readonly to: VolumePhase | 'None';
@@ -318,16 +342,11 @@ export const transitions = [
 
 type Transition = (typeof transitions)[number];
 
-/** Events that lead from one phase into a phase. */
-export type VolumeEvent = Exclude<
-  Transition,
-  { readonly to: 'None' } | { readonly from: 'None' }
->['event'];
+/** Events that a volume in a phase knows; of several phases, only what all of them do. */
+export type VolumeEvent<From extends VolumePhase> = EventFrom<Transition, From>;
 
-/** The phase after an event. @throws TypeError for an event the phase does not know: a bug. */
-export function nextPhase(from: VolumePhase, event: VolumeEvent): VolumePhase {
-  const found = transitions.find((t) => t.from === from && t.event === event);
-  if (!found || found.to === 'None')
-    throw new TypeError(`a ${from} volume does not know the event ${event}`);
-  return found.to;
-}
+/** A phase that a volume comes to by its table. */
+export type NextVolumePhase = Reached<VolumePhase>;
+
+/** The phases of a volume for its kind, and the phase after an event. */
+export const { states: volumeStates, next: nextPhase } = transitionTable(transitions);

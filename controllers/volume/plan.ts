@@ -1,5 +1,6 @@
 import { parseQuantity } from 'kedge';
 import type { StorageClass, Volume } from '../kinds/index.js';
+import { nextPhase, type NextVolumePhase } from './phases.js';
 
 /** What is known when a volume is looked at. */
 export interface VolumeSituation {
@@ -13,27 +14,36 @@ export interface VolumeSituation {
   readonly lookDue: boolean;
 }
 
-/** The next thing to do for a volume. */
+/** Phases in which the data of a volume may be deleted: nobody holds it, and its outcome is known. */
+export type ReclaimedFrom = 'Available' | 'Released' | 'Failed';
+
+/** The next thing to do for a volume; `status` is the phase that it leads to. */
 export type VolumeAction =
   | { readonly type: 'none' }
   /** A Failed volume: tried again on change, and after a long while. */
   | { readonly type: 'recheckLater' }
   /** Deletion waits: for the instance that uses it, or a snapshot being made. */
   | { readonly type: 'waitForUsers' }
-  | { readonly type: 'startProvisioning'; readonly event: 'resolved' | 'rearmed' }
+  | {
+      readonly type: 'startProvisioning';
+      readonly from: 'Pending' | 'Failed';
+      readonly status: NextVolumePhase;
+    }
   | { readonly type: 'provision' }
   | { readonly type: 'observe' }
   | { readonly type: 'expand'; readonly sizeBytes: bigint }
-  | { readonly type: 'release' }
-  | { readonly type: 'takeBack' }
+  | { readonly type: 'release'; readonly status: NextVolumePhase }
+  | { readonly type: 'takeBack'; readonly status: NextVolumePhase }
+  /** Bound, although nobody holds it. */
+  | { readonly type: 'unbind' }
   /** Takes it from a node by hand. */
   | { readonly type: 'detach' }
   /** Whether the provider still has it. */
   | { readonly type: 'look' }
   /** Delete the data, then the object. */
-  | { readonly type: 'reclaim' }
+  | { readonly type: 'reclaim'; readonly from: ReclaimedFrom }
   /** The object goes, the data stays. */
-  | { readonly type: 'forget' }
+  | { readonly type: 'forget'; readonly from: 'Pending' | ReclaimedFrom }
   /** Asks for the deletion of a volume that never held data, since its service is gone. */
   | { readonly type: 'abandon' };
 
@@ -71,26 +81,30 @@ function planDeletion({ volume, storageClass }: VolumeSituation): VolumeAction {
   if (volume.attachments?.some((attachment) => attachment.state === 'Detaching'))
     return { type: 'detach' };
   if (inUse(volume)) return { type: 'waitForUsers' };
-  switch (volume.status ?? 'Pending') {
+  const from = volume.status ?? 'Pending';
+  switch (from) {
     case 'Provisioning':
       // V9: to a known outcome first, else what is being made would leak.
       return { type: 'provision' };
     case 'Stalled':
       return { type: 'observe' };
+    case 'Bound':
+      return { type: 'unbind' };
     case 'Pending':
+      // The intent leads out of Pending: no driver was asked.
+      return { type: 'forget', from };
     case 'Failed':
     case 'Available':
-    case 'Bound':
     case 'Released':
       break;
   }
   // What was never handed to a driver needs none to be deleted, and neither its class nor its secrets.
-  if (!handedOver(volume)) return { type: 'forget' };
+  if (!handedOver(volume)) return { type: 'forget', from };
   // It never held data, but a try may have left something behind: that is not kept.
-  if (!hasHandle(volume)) return { type: 'reclaim' };
+  if (!hasHandle(volume)) return { type: 'reclaim', from };
   return volume.neverUsed === true || effectivePolicy(volume, storageClass) === 'delete'
-    ? { type: 'reclaim' }
-    : { type: 'forget' };
+    ? { type: 'reclaim', from }
+    : { type: 'forget', from };
 }
 
 function planReady(situation: VolumeSituation): VolumeAction {
@@ -111,11 +125,12 @@ export function planVolume(situation: VolumeSituation): VolumeAction {
   if (owned && !ownerAlive && !inUse(volume)) {
     if (!hasHandle(volume) && (phase === 'Pending' || phase === 'Failed'))
       return { type: 'abandon' };
-    if (phase === 'Available' || phase === 'Failed') return { type: 'release' };
+    if (phase === 'Available' || phase === 'Failed')
+      return { type: 'release', status: nextPhase(phase, 'ownerGone') };
   }
   switch (phase) {
     case 'Pending':
-      return { type: 'startProvisioning', event: 'resolved' };
+      return { type: 'startProvisioning', from: phase, status: nextPhase(phase, 'resolved') };
     case 'Provisioning':
       return { type: 'provision' };
     case 'Stalled':
@@ -128,13 +143,13 @@ export function planVolume(situation: VolumeSituation): VolumeAction {
           : { type: 'recheckLater' };
       return volume.failedWith === situation.inputs
         ? { type: 'recheckLater' }
-        : { type: 'startProvisioning', event: 'rearmed' };
+        : { type: 'startProvisioning', from: phase, status: nextPhase(phase, 'rearmed') };
     case 'Released':
       // Without a handle there is nothing to keep; its service, if it is back, makes it anew.
       if (owned && !hasHandle(volume) && !inUse(volume)) return { type: 'abandon' };
-      if (owned && ownerAlive) return { type: 'takeBack' };
+      if (owned && ownerAlive) return { type: 'takeBack', status: nextPhase(phase, 'ownerBack') };
       return effectivePolicy(volume, storageClass) === 'delete' && !inUse(volume)
-        ? { type: 'reclaim' }
+        ? { type: 'reclaim', from: phase }
         : { type: 'none' };
     case 'Available':
     case 'Bound':

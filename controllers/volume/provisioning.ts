@@ -30,9 +30,12 @@ import {
 import { chooseTopology } from '../storage-class/topology.js';
 import { classMissing } from './driver-call.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
-import { judgeFailure } from './failure.js';
-import { nextPhase } from './phases.js';
-import { effectivePolicy, type VolumeSituation } from './plan.js';
+import { type Failure, judgeFailure } from './failure.js';
+import { nextPhase, type NextVolumePhase } from './phases.js';
+import { effectivePolicy, type VolumeAction, type VolumeSituation } from './plan.js';
+
+/** The step from Pending or Failed to Provisioning. */
+type Start = Extract<VolumeAction, { readonly type: 'startProvisioning' }>;
 
 /** From Pending to a known outcome: V2 to V10, V20, V21. */
 export class Provisioning {
@@ -48,12 +51,12 @@ export class Provisioning {
    */
   async start(
     situation: VolumeSituation,
-    event: 'resolved' | 'rearmed',
+    { from, status: begun }: Start,
     request: ReconcileContext,
   ): Promise<Result> {
     const { volume, storageClass } = situation;
     const { options } = this.#effects;
-    if (!storageClass) return this.failed(situation, 'provision', classMissing(volume));
+    if (!storageClass) return this.#refused(situation, from, classMissing(volume));
     let driver;
     try {
       requireSameDriver(volume, storageClass);
@@ -61,7 +64,7 @@ export class Provisioning {
     } catch (thrown) {
       // Anything else is nobody's failure yet: tried again with the controller's backoff.
       if (thrown instanceof DriverError && errorClasses[thrown.kind] === 'final')
-        return this.failed(situation, 'provision', thrown);
+        return this.#refused(situation, from, thrown);
       throw thrown;
     }
     const keys = driver.capabilities().topologyKeys;
@@ -71,7 +74,7 @@ export class Provisioning {
     const source = this.#sourceOf(volume);
     if (typeof source === 'string') return this.#wait(volume, 'SnapshotNotReady', source);
     const status: VolumeStatus = {
-      status: nextPhase(volume.status ?? 'Pending', event),
+      status: begun,
       driver: storageClass.driver,
       topology: choice.topology,
       effectiveReclaimPolicy: volume.reclaimPolicy ?? storageClass.reclaimPolicy ?? 'retain',
@@ -167,7 +170,7 @@ export class Provisioning {
         );
       }
     } catch (thrown) {
-      return this.failed(situation, call, thrown, startedAt);
+      return this.#failed(situation, call, thrown, startedAt);
     }
     const { driver, parameters } = prepared;
     this.#effects.gate.clear(volume.metadata.uid);
@@ -209,16 +212,37 @@ export class Provisioning {
     return { uid, name: snapshot.name, namespace: snapshot.namespace, handle: snapshot.handle };
   }
 
+  /** V4 before a driver was asked: what it needs is missing or wrong. */
+  #refused(
+    situation: VolumeSituation,
+    from: 'Pending' | 'Failed',
+    error: DriverError,
+  ): Promise<Result> {
+    const status = nextPhase(from, 'failedForGood');
+    return this.#tell(situation, 'provision', error, () => status, this.#effects.now);
+  }
+
   /** V4, V5, V7, V8 by the class of the error. A store conflict is nobody's failure: just again. */
-  async failed(
+  async #failed(
     situation: VolumeSituation,
     call: string,
     thrown: unknown,
-    startedAt = this.#effects.now,
+    startedAt: string,
   ): Promise<Result> {
     if (thrown instanceof StatusError) return retry(thrown);
-    const { volume, inputs } = situation;
     const error = DriverError.from(thrown);
+    const next = (event: Failure['event']) => nextPhase('Provisioning', event);
+    return this.#tell(situation, call, error, next, startedAt);
+  }
+
+  async #tell(
+    situation: VolumeSituation,
+    call: string,
+    error: DriverError,
+    next: (event: Failure['event']) => NextVolumePhase,
+    startedAt: string,
+  ): Promise<Result> {
+    const { volume, inputs } = situation;
     const attempts = (volume.attempts ?? 0) + 1;
     const { policy } = this.#effects.options;
     const { event, reason, message } = judgeFailure(error, attempts, policy);
@@ -231,7 +255,7 @@ export class Provisioning {
     );
     const again = unknown || event === 'failedForNow' ? delayMs : undefined;
     await this.#effects.write(volume, {
-      status: nextPhase(volume.status ?? 'Pending', event),
+      status: next(event),
       attempts,
       reason,
       // Only Failed and Stalled have one (specification section 2.2); the rest is in lastOperation.

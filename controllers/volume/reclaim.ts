@@ -15,7 +15,7 @@ import type { VolumeEffects } from './effects.js';
 import { deleteUnused } from './in-use.js';
 import { driverEffects, effectOf, releaseObject } from './operations.js';
 import { nextPhase } from './phases.js';
-import type { VolumeSituation } from './plan.js';
+import type { ReclaimedFrom, VolumeSituation } from './plan.js';
 
 /** The way out: V23 to V25. */
 export class Reclaim {
@@ -29,7 +29,11 @@ export class Reclaim {
    * V23, V24: until the driver says it is gone; the finalizer goes last. No snapshot begins meanwhile:
    * it would have to write a version of the volume from before its deletion was asked for.
    */
-  async reclaim(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
+  async reclaim(
+    situation: VolumeSituation,
+    from: ReclaimedFrom,
+    request: ReconcileContext,
+  ): Promise<Result> {
     const { volume } = situation;
     // V23 for an owned volume whose service is gone: the object goes with its data.
     if (!isDeleting(volume)) return this.#requestUnused(volume);
@@ -39,7 +43,7 @@ export class Reclaim {
       const answer = await driver.delete({ ...context, handle: volume.handle || undefined });
       if (isPending(answer)) return await this.#effects.goesOn(request, volume, 'delete', answer);
     } catch (thrown) {
-      return this.#failed(situation, thrown, startedAt);
+      return this.#failed(situation, from, thrown, startedAt);
     }
     return this.#release(volume, request);
   }
@@ -68,20 +72,24 @@ export class Reclaim {
     return done();
   }
 
-  async #failed(situation: VolumeSituation, thrown: unknown, startedAt: string): Promise<Result> {
+  async #failed(
+    situation: VolumeSituation,
+    from: ReclaimedFrom,
+    thrown: unknown,
+    startedAt: string,
+  ): Promise<Result> {
     if (thrown instanceof StatusError) return retry(thrown);
     const { volume } = situation;
     const error = DriverError.from(thrown);
     const delayMs = this.#effects.closeGate(situation, 'delete', error);
     const final = errorClasses[error.kind] === 'final';
     const lastOperation = this.#effects.failedOperation('delete', startedAt, error, delayMs);
-    const phase = volume.status ?? 'Pending';
     await this.#effects.write(volume, {
       lastOperation,
       reason: error.kind,
-      ...(final || phase === 'Failed'
+      ...(final || from === 'Failed'
         ? {
-            status: nextPhase(phase === 'Bound' ? 'Available' : phase, 'deleteFailed'),
+            status: nextPhase(from, 'deleteFailed'),
             failureMessage: messageWithRemedy(situation, error),
           }
         : {}),
@@ -90,10 +98,15 @@ export class Reclaim {
   }
 
   /** V25: the object goes, its data stays. A deletion that was begun is followed to its end first. */
-  async forget(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
+  async forget(
+    situation: VolumeSituation,
+    from: 'Pending' | ReclaimedFrom,
+    request: ReconcileContext,
+  ): Promise<Result> {
     const { volume } = situation;
     const operations = request.operations(volumes, volume);
-    if (await operations.get(effectOf('delete'))) return this.reclaim(situation, request);
+    if (from !== 'Pending' && (await operations.get(effectOf('delete'))))
+      return this.reclaim(situation, from, request);
     return this.#release(volume, request);
   }
 

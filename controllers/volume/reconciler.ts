@@ -13,7 +13,7 @@ import type { GoneNodes } from '../node/gone.js';
 import { referencedSecrets } from '../secret/index.js';
 import { rootCondition } from '../storage-root/index.js';
 import { VolumeEffects, type VolumeControllerOptions } from './effects.js';
-import { nextPhase, type VolumeEvent } from './phases.js';
+import type { NextVolumePhase } from './phases.js';
 import { planVolume, type VolumeAction, type VolumeSituation } from './plan.js';
 import { Provisioning } from './provisioning.js';
 import { Reclaim } from './reclaim.js';
@@ -98,7 +98,7 @@ export class VolumeReconciler {
       case 'recheckLater':
         return this.#provisioning.recheck(volume);
       case 'startProvisioning':
-        return this.#provisioning.start(situation, action.event, request);
+        return this.#provisioning.start(situation, action, request);
       case 'provision':
         return this.#provisioning.provision(situation, request);
       case 'observe':
@@ -110,16 +110,18 @@ export class VolumeReconciler {
       case 'detach':
         return this.#upkeep.detach(situation, request);
       case 'release':
-        return this.#move(volume, 'ownerGone', 'OwnerGone', 'its service is gone');
+        return this.#move(volume, action.status, 'OwnerGone', 'its service is gone');
       case 'takeBack':
-        return this.#move(volume, 'ownerBack', 'OwnerBack', 'its service is back');
+        return this.#move(volume, action.status, 'OwnerBack', 'its service is back');
+      case 'unbind':
+        return this.#upkeep.unbind(volume);
       case 'abandon':
         return this.#reclaim.requestDeletion(volume);
       case 'reclaim':
-        return this.#reclaim.reclaim(situation, request);
+        return this.#reclaim.reclaim(situation, action.from, request);
       case 'forget':
         this.#looks.delete(uid);
-        return this.#reclaim.forget(situation, request);
+        return this.#reclaim.forget(situation, action.from, request);
     }
   }
 
@@ -184,13 +186,13 @@ export class VolumeReconciler {
 
   async #move(
     volume: Volume,
-    event: VolumeEvent,
+    status: NextVolumePhase,
     reason: string,
     message: string,
   ): Promise<Result> {
     const condition = { type: 'Bound', status: 'False' as const, reason, message };
     await this.#effects.write(volume, {
-      status: nextPhase(volume.status ?? 'Pending', event),
+      status,
       reason,
       failureMessage: '',
       conditions: setCondition(volume.conditions, condition, this.#effects.now),

@@ -80,6 +80,7 @@ export class Upkeep {
   /** V27: a volume seen absent twice is lost; one that is there again is itself again. */
   async look(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
+    const { status } = volume;
     const startedAt = this.#effects.now;
     let adopted: VolumeStatus = {};
     try {
@@ -90,11 +91,13 @@ export class Upkeep {
       if (thrown instanceof StatusError) return retry(thrown);
       const error = DriverError.from(thrown);
       // Not being able to look says nothing.
-      if (error.kind !== 'NotFound' || volume.status === 'Failed') return done();
-      return this.#missing(volume, error, startedAt);
+      if (error.kind !== 'NotFound' || (status !== 'Available' && status !== 'Bound'))
+        return done();
+      return this.#missing(volume, status, error, startedAt);
     }
-    const held = (volume.attachments?.length ?? 0) > 0;
-    if (volume.status === 'Failed')
+    // A reservation is not on a node yet: its claim goes on from Available.
+    const held = volume.attachments?.some((attachment) => attachment.state !== 'Reserved') === true;
+    if (status === 'Failed')
       await this.#effects.write(volume, {
         status: nextPhase('Failed', held ? 'foundAttached' : 'found'),
         reason: 'Found',
@@ -108,7 +111,12 @@ export class Upkeep {
     return done();
   }
 
-  async #missing(volume: Volume, error: DriverError, startedAt: string): Promise<Result> {
+  async #missing(
+    volume: Volume,
+    from: 'Available' | 'Bound',
+    error: DriverError,
+    startedAt: string,
+  ): Promise<Result> {
     const { clock, policy } = this.#effects.options;
     if (!volume.missingSince) {
       await this.#effects.write(volume, { missingSince: startedAt });
@@ -119,7 +127,7 @@ export class Upkeep {
     if (leftMs > 0) return requeueAfter(leftMs);
     const message = `${lostReason}: the provider does not have it any more: ${error.message}; restore a snapshot, or delete the volume`;
     await this.#effects.write(volume, {
-      status: nextPhase(volume.status === 'Bound' ? 'Bound' : 'Available', 'lost'),
+      status: nextPhase(from, 'lost'),
       reason: lostReason,
       failureMessage: message,
       lastOperation: this.#effects.failedOperation('observe', startedAt, error, undefined),
@@ -152,6 +160,16 @@ export class Upkeep {
       // What a transaction of this run wrote does not wake it.
       return requeueAfter(0);
     });
+  }
+
+  /** V15 of a volume that nobody holds any more. */
+  async unbind(volume: Volume): Promise<Result> {
+    const message = 'nobody holds it';
+    await this.#effects.write(volume, {
+      ...detached(volume, []),
+      ...this.#effects.condition(volume, 'Bound', 'False', 'Unbound', message),
+    });
+    return done();
   }
 
   /** V19, V15: takes it from the node by the provider's means; the node itself is not asked. */

@@ -73,6 +73,8 @@ describe('defining a kind', () => {
       { states: machine({ transitions: { Off: ['Gone'] } }) },
       /^Lamp\.states\.transitions\.Off: "Gone"/,
     ],
+    [{ states: machine({ removable: ['Gone'] }) }, /^Lamp\.states\.removable: "Gone" .* Off, On/],
+    [{ states: machine({ removable: [] }) }, /^Lamp\.states\.removable: \[\] .*leave it out/],
     [{ states: 'phase' }, /^Lamp\.states: "phase" can't be used; give what stateMachine returns/],
     [
       { states: phases, initialStatus: { phase: 'On' } },

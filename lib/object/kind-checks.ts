@@ -113,6 +113,7 @@ class KindChecks {
         if (typeof to !== 'string' || !moves.has(to))
           this.fail(`states.transitions.${from}`, to, 'it is no state; give it its own moves');
     }
+    this.#removable((states as Given)['removable'], moves);
     const begins = this.#record('initialStatus', 'status fields')[field];
     if (begins !== undefined && begins !== initial)
       this.fail(
@@ -120,6 +121,15 @@ class KindChecks {
         begins,
         `states.initial is ${shown(initial)}, which is how objects begin; leave it out here`,
       );
+  }
+
+  #removable(removable: unknown, moves: ReadonlyMap<string, unknown>): void {
+    if (removable === undefined) return;
+    if (!Array.isArray(removable) || removable.length === 0)
+      return this.fail('states.removable', removable, 'give a list of states, or leave it out');
+    for (const state of removable as readonly unknown[])
+      if (typeof state !== 'string' || !moves.has(state))
+        this.fail('states.removable', state, `give some of ${[...moves.keys()].join(', ')}`);
   }
 
   extras(): void {

@@ -3,6 +3,17 @@ export interface StateMachine {
   readonly field: string;
   readonly initial: string;
   readonly transitions: Readonly<Record<string, readonly string[]>>;
+  /** States in which an object may be removed; absent: all of them. */
+  readonly removable?: readonly string[];
+}
+
+/** What else is said of states. */
+export interface StateMachineOptions<S extends string> {
+  /**
+   * States in which an object may be removed: in every other, the deletion of an object without finalizers
+   * and taking off the last finalizer of one that is being deleted are refused. Default: all of them.
+   */
+  readonly removable?: readonly S[];
 }
 
 /** What every one of the states `From` may move to: of several, only what all of them may. */
@@ -43,11 +54,17 @@ export interface TypedStateMachine<
 export function stateMachine<
   const F extends string,
   const M extends Readonly<Record<string, readonly (keyof M & string)[]>>,
->(field: F, initial: keyof M & string, transitions: M): TypedStateMachine<F, M> {
+>(
+  field: F,
+  initial: keyof M & string,
+  transitions: M,
+  { removable }: StateMachineOptions<keyof M & string> = {},
+): TypedStateMachine<F, M> {
   return Object.freeze({
     field,
     initial,
     transitions,
+    ...(removable ? { removable } : {}),
     move: (_from: string, to: string) => ({ [field]: to }),
   }) as TypedStateMachine<F, M>;
 }

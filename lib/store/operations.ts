@@ -8,6 +8,7 @@ import {
   notFound,
   recreated,
   type ResourceInfo,
+  type StatusError,
 } from '../base/index.js';
 import {
   asObject,
@@ -186,22 +187,48 @@ function demandAbsent(
   return { object: { ...operation.key, metadata }, exists: false, changed: false };
 }
 
-/** @throws StatusError FailedPrecondition (IllegalTransition) for a move that the kind's states do not have. */
+/**
+ * @param before undefined for a creation; an object of before its kind had states is in the initial one
+ * @throws StatusError FailedPrecondition (IllegalTransition) for a move that the kind's states do not have.
+ */
 function demandMove(operation: ObjectOperation, before: Fields | undefined, after: Fields): void {
   const { states } = operation.kind;
   if (!states) return;
-  const from = before?.[states.field] as string | undefined;
-  const to = after[states.field] as string | undefined;
-  if (from === to) return;
-  const allowed = from === undefined ? [states.initial] : (states.transitions[from] ?? []);
-  if (to !== undefined && allowed.includes(to)) return;
-  const { kind } = operation;
+  const { field, initial, transitions } = states;
+  const stored = before?.[field] as string | undefined;
+  const to = after[field] as string | undefined;
+  if (stored === to) return;
+  const from = before && (stored ?? initial);
+  const allowed = from === undefined ? [initial] : (transitions[from] ?? []);
+  if (to !== undefined && (from === to || allowed.includes(to))) return;
   const shown = JSON.stringify(to) ?? 'nothing';
   const ways = allowed.length === 0 ? 'nowhere' : `to ${allowed.join(', ')} only`;
-  throw failedPrecondition(
+  throw illegal(
+    operation,
+    `can't have ${field} ${shown}: from ${from ?? 'its creation'} it moves ${ways}`,
+  );
+}
+
+/** @throws StatusError FailedPrecondition (IllegalTransition) in a state in which it must not be removed. */
+function demandRemovable(operation: ObjectOperation, last: Fields): void {
+  const { states } = operation.kind;
+  if (!states?.removable) return;
+  const { field, initial, removable } = states;
+  const state = (last[field] as string | undefined) ?? initial;
+  if (removable.includes(state)) return;
+  throw illegal(
+    operation,
+    `can't be removed while its ${field} is ${state}; it is removed in ${removable.join(', ')} only`,
+  );
+}
+
+function illegal(operation: ObjectOperation, problem: string): StatusError {
+  const { kind } = operation;
+  const key = keyOfOperation(operation);
+  return failedPrecondition(
     'IllegalTransition',
-    `${kind.kind} "${keyString(keyOfOperation(operation))}" can't have ${states.field} ${shown}: from ${from ?? 'its creation'} it moves ${ways}`,
-    info(kind, keyOfOperation(operation)),
+    `${kind.kind} "${keyString(key)}" ${problem}`,
+    info(kind, key),
   );
 }
 
@@ -285,6 +312,7 @@ function update(
   demandMove(operation, fieldsOf(current), spec);
   spec.metadata = metadata;
   const gone = metadata.deletionRequestedAt !== undefined && !metadata.finalizers;
+  if (gone) demandRemovable(operation, spec);
   return { object: asObject(spec), exists: !gone, changed: true };
 }
 
@@ -315,9 +343,10 @@ function updateStatus(
   return { object: asObject(object), exists: true, changed: true };
 }
 
-function remove(current: ApiObject, stamp: Stamp): Applied {
+function remove(operation: ObjectOperation, current: ApiObject, stamp: Stamp): Applied {
   const meta = current.metadata;
   const held = (meta.finalizers?.length ?? 0) > 0;
+  if (!held) demandRemovable(operation, fieldsOf(current));
   if (held && meta.deletionRequestedAt !== undefined)
     return { object: current, exists: true, changed: false };
   const metadata: ObjectMeta = {
@@ -357,9 +386,9 @@ export function applyOperation(
       return updateStatus(operation, demand(operation, current, operation.precondition), stamp);
     case 'delete':
       demandGuard(operation);
-      return remove(demand(operation, current, operation.precondition), stamp);
+      return remove(operation, demand(operation, current, operation.precondition), stamp);
     case 'deleteByName':
-      return remove(demand(operation, current, operation.precondition), stamp);
+      return remove(operation, demand(operation, current, operation.precondition), stamp);
     case 'check': {
       if (operation.precondition.exists === false) return demandAbsent(operation, current);
       const object = demand(operation, current, operation.precondition);

@@ -4,6 +4,7 @@ export { loseNewestTable, modelDriver, type ModelDriverOptions } from './model-d
 export { eventually } from './eventually.js';
 export { type Fault, HostileFileSystem, type HostileOptions } from './hostile-file-system.js';
 export { type RecordedLine, RecordingLogger } from './recording-logger.js';
+export { reachState } from './reach-state.js';
 export { RecordingMetrics } from './recording-metrics.js';
 export { storeConformance } from './conformance/store-conformance.js';
 export type {

@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import type { ApiObject, Kind } from 'kedge';
+import { settle } from 'kedge/testing';
+import type { TransitionRow } from '../transition-table.js';
+import { StorageWorld } from './storage-world.js';
+
+/** What tells a row from the others: number, phase and event. */
+export type RowName<R extends TransitionRow> = R extends unknown
+  ? `${R['id']} ${R['from']} ${R['event']}`
+  : never;
+
+/** Makes the event of a row happen; of one whose phase stays, shows what happens instead. */
+export type RowStory = (world: StorageWorld) => Promise<void>;
+
+type Phased = ApiObject & { readonly status?: string };
+type Step = readonly [from: string, to: string];
+
+/** Every change of phase that the store has seen in objects of a kind, in order. */
+async function stepsOf(world: StorageWorld, kind: Kind<Phased>): Promise<readonly Step[]> {
+  const { store } = world;
+  const steps: Step[] = [];
+  const phases = new Map<string, string>();
+  const stop = new AbortController();
+  const last = store.revision;
+  for await (const { events, revision } of store.watch(kind, {
+    fromRevision: 0,
+    signal: stop.signal,
+  })) {
+    for (const { type, object } of events) {
+      const { uid } = object.metadata;
+      const from = phases.get(uid) ?? 'None';
+      const to = type === 'DELETED' ? 'None' : (object.status ?? 'None');
+      phases.set(uid, to);
+      steps.push([from, to]);
+    }
+    if (revision >= last) stop.abort();
+  }
+  return steps;
+}
+
+/**
+ * One test for each row of a table, in a world of its own: the store sees the move of the row, or the
+ * object is in its phase at the end where that stays. A row without a story does not compile.
+ */
+export function testRows<const R extends TransitionRow>(
+  kind: Kind<Phased>,
+  rows: readonly R[],
+  stories: Readonly<Record<RowName<R>, RowStory>>,
+): void {
+  const named: Readonly<Record<string, RowStory>> = stories;
+  for (const { id, from, event, to, then } of rows)
+    it(`${id} ${from} ${event}: ${to === from ? 'stays' : `to ${to}`}; ${then}`, async () => {
+      const world = await StorageWorld.start();
+      try {
+        await named[`${id} ${from} ${event}`]?.(world);
+        await settle();
+        const steps = await stepsOf(world, kind);
+        if (to === from) expect(steps.at(-1)?.[1], 'the phase at the end').to.equal(from);
+        else expect(steps.map(String)).to.include(String([from, to]));
+      } finally {
+        await world.stop();
+      }
+    });
+}

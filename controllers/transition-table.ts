@@ -1,0 +1,75 @@
+import { stateMachine, type TypedStateMachine } from 'kedge';
+
+/** No object: before its creation, and after its removal. */
+type None = 'None';
+
+/** One row of a table of transitions. */
+export interface TransitionRow {
+  /** Number of the row in the operators' guide; several rows may share one. */
+  readonly id: string;
+  readonly from: string;
+  readonly event: string;
+  readonly to: string;
+  /** What is done with it. */
+  readonly then: string;
+}
+
+/** Phases of a table. */
+export type PhaseOf<R extends TransitionRow> = Exclude<R['from'] | R['to'], None>;
+
+/** Rows that lead from a phase into a phase. */
+type Move<R extends TransitionRow> = Exclude<R, { readonly to: None } | { readonly from: None }>;
+
+/** Events that every one of the phases `From` knows: of several, only what all of them do. */
+export type EventFrom<R extends TransitionRow, From extends string> = (
+  From extends unknown
+    ? (event: Extract<Move<R>, { readonly from: From }>['event']) => void
+    : never
+) extends (event: infer E) => void
+  ? E
+  : never;
+
+/** The phase after an event. */
+export type PhaseAfter<R extends TransitionRow, From extends string, E> = Extract<
+  Move<R>,
+  { readonly from: From; readonly event: E }
+>['to'];
+
+declare const reached: unique symbol;
+
+/** A phase that came out of a table: a phase written as text is none. */
+export type Reached<P extends string> = P & { readonly [reached]: true };
+
+/** A table of transitions, as the store and the controllers take it. */
+export interface TransitionTable<R extends TransitionRow> {
+  /** For the kind: the store refuses every other move, and a removal in a phase without a row to None. */
+  readonly states: TypedStateMachine<'status', Readonly<Record<PhaseOf<R>, readonly PhaseOf<R>[]>>>;
+  /** The phase after an event. An event that the phase does not know does not compile. */
+  readonly next: <const From extends PhaseOf<R>, const E extends EventFrom<R, From> & string>(
+    from: From,
+    event: E,
+  ) => Reached<PhaseAfter<R, From, E>>;
+}
+
+/** Reads rows as a table of the field `status`. The first row is that of the creation. */
+export function transitionTable<const R extends TransitionRow>(
+  rows: readonly R[],
+): TransitionTable<R> {
+  const none = 'None';
+  const phases = [...new Set(rows.flatMap(({ from, to }) => [from, to]))].filter((p) => p !== none);
+  const targets = (phase: string): readonly string[] => {
+    const all = rows.filter(({ from }) => from === phase).map(({ to }) => to);
+    return [...new Set(all)].filter((to) => to !== none && to !== phase);
+  };
+  const moves = Object.fromEntries(phases.map((phase) => [phase, targets(phase)]));
+  const initial = rows.find(({ from }) => from === none)?.to ?? none;
+  const removable = rows.filter(({ to }) => to === none).map(({ from }) => from);
+  const next = (from: string, event: string): string => {
+    const found = rows.find((row) => row.from === from && row.event === event);
+    if (!found || found.to === none)
+      throw new TypeError(`${from} does not know the event ${event}`);
+    return found.to;
+  };
+  const states = stateMachine('status', initial, moves, { removable: [...new Set(removable)] });
+  return { states, next } as unknown as TransitionTable<R>;
+}

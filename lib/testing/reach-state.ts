@@ -1,0 +1,57 @@
+import {
+  type ApiObject,
+  fieldsOf,
+  type Kind,
+  type ObjectKey,
+  type StateMachine,
+  type StatusUpdate,
+} from '../object/index.js';
+import type { ObjectStore } from '../store/index.js';
+
+/** The shortest way through the moves of a machine, without its start. @throws TypeError where none leads */
+function wayTo({ transitions }: StateMachine, from: string, to: string): readonly string[] {
+  const ways: (readonly string[])[] = [[from]];
+  const seen = new Set([from]);
+  for (const way of ways) {
+    const [at = from] = way.slice(-1);
+    if (at === to) return way.slice(1);
+    for (const next of transitions[at] ?? []) {
+      if (!seen.has(next)) ways.push([...way, next]);
+      seen.add(next);
+    }
+  }
+  throw new TypeError(`no moves lead from ${from} to ${to}`);
+}
+
+/**
+ * Brings an object into a state by legal moves of its kind, in one transaction: who watches sees the last
+ * state only. For tests that begin in the middle.
+ * @param status further status fields
+ * @throws TypeError when no moves lead there
+ */
+export async function reachState<T extends ApiObject, S extends string>(
+  store: ObjectStore,
+  kind: Kind<T, S>,
+  key: ObjectKey,
+  state: string,
+  status?: StatusUpdate<T, S>,
+): Promise<void> {
+  const { states } = kind;
+  if (!states) throw new TypeError(`${kind.kind} has no states`);
+  const current = await store.get(kind, key);
+  if (!current) throw new TypeError(`${kind.kind} ${key.name} does not exist`);
+  const { field, initial } = states;
+  const stored = fieldsOf(current)[field];
+  const from = typeof stored === 'string' ? stored : initial;
+  const { uid } = current.metadata;
+  const steps = wayTo(states, from, state).map((next) => ({ [field]: next }));
+  await store.transact(
+    [...steps, ...(status ? [status] : [])].map((change) => ({
+      op: 'updateStatus' as const,
+      kind,
+      key,
+      status: change as StatusUpdate<T, S>,
+      precondition: { uid },
+    })),
+  );
+}
