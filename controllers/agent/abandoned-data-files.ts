@@ -1,5 +1,6 @@
 import { lstat, readdir, readFile, readlink, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { processMounts } from '@kedge/driver-sdk';
 
 /** The file of a folder that names its owner. It is hidden, so that no instance's uid equals it. */
 export const ownerFile = '.owner';
@@ -40,15 +41,10 @@ async function readOwner(folder: string): Promise<FolderOwner | undefined> {
 
 /** Whether any process that we may look at has something below `folder` mounted. */
 async function isMounted(folder: string): Promise<boolean> {
-  // The fourth field of a mount is its root inside the file system: the path below its mount point.
+  // The root of a mount is the path in its file system that is mounted.
   const suffix = `/${folder.split('/').at(-1) ?? ''}/`;
-  for (const pid of await readdir('/proc')) {
-    if (!/^\d+$/.test(pid)) continue;
-    // A process that ended meanwhile, or that belongs to another user, tells nothing.
-    const table = await readFile(join('/proc', pid, 'mountinfo'), 'utf8').catch(() => '');
-    const roots = table.split('\n').map((line) => line.split(' ')[3] ?? '');
-    if (roots.some((root) => `${root}/`.includes(suffix))) return true;
-  }
+  for await (const { mounts } of processMounts())
+    if (mounts.some(({ root }) => `${root}/`.includes(suffix))) return true;
   return false;
 }
 

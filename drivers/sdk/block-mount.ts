@@ -1,4 +1,4 @@
-import { lstat, mkdir, realpath, rmdir, stat } from 'node:fs/promises';
+import { lstat, mkdir, realpath, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
@@ -14,7 +14,9 @@ import {
 import type { MountRequest, MountResult, Parameters } from './driver.js';
 import { DriverError } from './errors.js';
 import { inTurn } from './in-turn.js';
-import { deviceNumber, holdersOf, mountAt, readMountTable } from './mount-table.js';
+import { describeHolders, type Holder, type Holders } from './holders.js';
+import { deviceNumber, mountAt } from './mount-table.js';
+import { hasFileSystem, nodeHolders } from './node-holders.js';
 import { demandCommand, type RunCommand, runCommand } from './run-command.js';
 
 /** What {@link mountBlockDevice} works with. */
@@ -162,8 +164,9 @@ export function unmountTarget(
   signal: AbortSignal,
   run: RunCommand = runCommand,
   device?: string,
+  holders: Holders = nodeHolders,
 ): Promise<void> {
-  return inTurn(`mount ${target}`, () => unmountInTurn(target, signal, run, device));
+  return inTurn(`mount ${target}`, () => unmountInTurn(target, signal, run, device, holders));
 }
 
 async function unmountInTurn(
@@ -171,6 +174,7 @@ async function unmountInTurn(
   signal: AbortSignal,
   run: RunCommand,
   device: string | undefined,
+  holders: Holders,
 ): Promise<void> {
   const target = await realTarget(given);
   const number = device === undefined ? undefined : await deviceNumber(device);
@@ -184,11 +188,14 @@ async function unmountInTurn(
     if (exitCode !== 0 && !/not mounted/.test(stderr)) {
       if (!/busy/.test(stderr))
         throw new DriverError('Unavailable', `umount of ${target} failed: ${stderr.trim()}`);
-      const holders = (await holdersOf(target)).join(', ') || 'a process that can not be seen';
-      throw new DriverError('InUse', `${target} is busy, held by ${holders}; it stays attached`);
+      const found = await holders.holders({ directory: target });
+      throw new DriverError(
+        'InUse',
+        `${target} is busy, ${describeHolders(found)}; it stays attached until then`,
+      );
     }
   }
-  if (device !== undefined) await demandReleased(device);
+  if (device !== undefined) await demandReleased(device, holders);
   // Never recursively: what is in there belongs to whoever put it there.
   await rmdir(target).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return;
@@ -204,41 +211,35 @@ const releasePauseMs = 50;
 
 /**
  * Waits until no mount namespace has the file system of a device any more.
- * @throws DriverError InUse
+ * @throws DriverError InUse naming who has it
  */
-async function demandReleased(device: string): Promise<void> {
-  const places = ['ext4', 'xfs'].map((fsType) => `/sys/fs/${fsType}/${basename(device)}`);
-  const held = async (): Promise<boolean> => {
-    const found = await Promise.all(
-      places.map((place) =>
-        stat(place).then(
-          () => true,
-          () => false,
-        ),
-      ),
-    );
-    return found.includes(true);
-  };
-  for (let waited = 0; await held(); waited += releasePauseMs) {
-    if (waited >= releaseMsMax)
-      throw new DriverError(
-        'InUse',
-        `${device} is still mounted in another mount namespace; it stays attached`,
-      );
+async function demandReleased(device: string, holders: Holders): Promise<void> {
+  for (let waited = 0; await hasFileSystem(device); waited += releasePauseMs) {
+    if (waited >= releaseMsMax) throw inUse(device, await holders.holders({ device }));
     await pause(releasePauseMs);
   }
 }
 
+function inUse(device: string, found: readonly Holder[]): DriverError {
+  return new DriverError(
+    'InUse',
+    `${device} is in use, ${describeHolders(found)}; it stays attached until then`,
+  );
+}
+
 /**
- * Refuses while any mount of a device is left, also one that only another mount namespace sees: then
- * it may not be detached.
- * @throws DriverError InUse
+ * Refuses while anything has a device: a mount, also one that only another mount namespace sees, swap,
+ * or a device that the kernel made of it. Then it may not be detached.
+ * @throws DriverError InUse naming who has it
  */
-export async function demandUnused(device: string): Promise<void> {
-  const number = await deviceNumber(device).catch(() => undefined);
+export async function demandUnused(device: string, holders: Holders = nodeHolders): Promise<void> {
+  const number = await deviceNumber(device).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
   if (number === undefined) return;
-  const visible = (await readMountTable()).find((entry) => entry.device === number);
-  if (visible)
-    throw new DriverError('InUse', `${device} is mounted at ${visible.target}; it stays attached`);
-  await demandReleased(device);
+  const found = await holders.holders({ device });
+  // What another namespace has may be on its way out; it is waited for.
+  if (found.some((holder) => holder.type !== 'mount' || holder.here)) throw inUse(device, found);
+  await demandReleased(device, holders);
 }

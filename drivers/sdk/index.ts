@@ -39,9 +39,17 @@ export {
   runCommand,
 } from './run-command.js';
 export {
+  describeHolders,
+  type HeldVolume,
+  type Holder,
+  type Holders,
+  joinHolders,
+} from './holders.js';
+export { nodeHolders } from './node-holders.js';
+export { type ProcessMounts, processMounts } from './process-mounts.js';
+export {
   deviceNumber,
   formatDeviceNumber,
-  holdersOf,
   mountAt,
   type MountEntry,
   parseMountTable,

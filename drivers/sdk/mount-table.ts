@@ -1,5 +1,4 @@
-import { readdir, readFile, readlink, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile, stat } from 'node:fs/promises';
 
 /** One line of /proc/self/mountinfo (proc(5)). */
 export interface MountEntry {
@@ -15,7 +14,8 @@ export interface MountEntry {
 
 const readsMax = 10;
 
-function unescape(text: string): string {
+/** The text of a field of /proc in which blanks are written as octal numbers. */
+export function unescapeMountField(text: string): string {
   return text.replaceAll(/\\([0-7]{3})/g, (_, octal: string) =>
     String.fromCharCode(Number.parseInt(octal, 8)),
   );
@@ -31,11 +31,11 @@ export function parseMountTable(text: string): readonly MountEntry[] {
     return [
       {
         device,
-        root: unescape(root),
-        target: unescape(target),
+        root: unescapeMountField(root),
+        target: unescapeMountField(target),
         readOnly: options.split(',').includes('ro'),
         fsType,
-        source: unescape(source ?? ''),
+        source: unescapeMountField(source ?? ''),
       },
     ];
   });
@@ -73,22 +73,4 @@ export function formatDeviceNumber(rdev: number): string {
   const major = ((rdev >> 8) & 0xfff) | ((rdev / 2 ** 32) & ~0xfff);
   const minor = (rdev & 0xff) | ((rdev >> 12) & 0xfff00);
   return `${major}:${minor}`;
-}
-
-/** Processes that keep a directory busy, such as `pid 12 (postgres)`; at most ten. */
-export async function holdersOf(directory: string): Promise<readonly string[]> {
-  const holders: string[] = [];
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  const within = (path: string): boolean => path === directory || path.startsWith(`${directory}/`);
-  for (const pid of pids) {
-    const base = join('/proc', pid);
-    const open = await readdir(join(base, 'fd')).catch(() => []);
-    const links = ['cwd', 'root', ...open.map((fd) => `fd/${fd}`)];
-    const paths = await Promise.all(links.map((l) => readlink(join(base, l)).catch(() => '')));
-    if (!paths.some(within)) continue;
-    const name = (await readFile(join(base, 'comm'), 'utf8').catch(() => '')).trim();
-    holders.push(`pid ${pid} (${name})`);
-    if (holders.length === 10) break;
-  }
-  return holders;
 }

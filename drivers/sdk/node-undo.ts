@@ -1,11 +1,12 @@
 import { constants } from 'node:fs';
-import { mkdtemp, open, readdir, readFile, rmdir, stat } from 'node:fs/promises';
+import { mkdtemp, open, rmdir, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { demandUnused, unmountTarget } from './block-mount.js';
 import { DriverError } from './errors.js';
 import { loopsOf } from './loop-device.js';
-import { deviceNumber, formatDeviceNumber, parseMountTable } from './mount-table.js';
+import { deviceNumber, formatDeviceNumber } from './mount-table.js';
+import { processMounts } from './process-mounts.js';
 import type { NodeUndo } from './node-recovery.js';
 import { demandCommand, type RunCommand } from './run-command.js';
 
@@ -64,13 +65,9 @@ export async function thawDevice(
 /** Directories where a device is mounted, of this process and of all others. */
 async function placesOf(number: string): Promise<readonly string[]> {
   const places: string[] = [];
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  for (const pid of ['self', ...pids]) {
-    // A process may end meanwhile.
-    const text = await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '');
-    for (const { device, target } of parseMountTable(text))
-      if (device === number) places.push(join('/proc', pid, 'root', target));
-  }
+  for await (const { pid, mounts } of processMounts())
+    for (const { device, target } of mounts)
+      if (device === number) places.push(join('/proc', String(pid), 'root', target));
   return places;
 }
 
