@@ -90,8 +90,7 @@ export class CommitPipeline<C extends Commit> {
       const batch = this.#takeBatch(share);
       share = Infinity;
       const startedAt = this.#options.clock.monotonic();
-      const records: EncodedRecord[] = [];
-      for (const commit of batch) for (const record of commit.records) records.push(record);
+      const records = recordsOf(batch);
       try {
         if (records.length > 0) await this.#options.append(records);
       } catch (cause) {
@@ -111,8 +110,9 @@ export class CommitPipeline<C extends Commit> {
    * they for it: taken in two halves, one is prepared while the other is written.
    */
   #inLockstep(): boolean {
+    if (this.#queue.length < lockstepMin) return false;
     const idleMs = this.#options.clock.monotonic() - this.#endedAt;
-    return this.#queue.length >= lockstepMin && idleMs > this.#appendMs && idleMs < recentMs;
+    return idleMs > this.#appendMs && idleMs < recentMs;
   }
 
   /** As much as may share one sync: bounded, so that the first of a batch does not wait for ever. */
@@ -148,4 +148,12 @@ export class CommitPipeline<C extends Commit> {
     for (const commit of waiting) commit.reject(this.#failure);
     if (!known) this.#options.onFailure(this.#failure);
   }
+}
+
+function recordsOf(batch: readonly Commit[]): readonly EncodedRecord[] {
+  const [first] = batch;
+  if (first && batch.length === 1) return first.records;
+  const records: EncodedRecord[] = [];
+  for (const commit of batch) for (const record of commit.records) records.push(record);
+  return records;
 }

@@ -37,7 +37,7 @@ export {
   levelDriver,
 } from './level-database.js';
 export { type DirectoryLock, lockDirectory } from './directory-lock.js';
-export { openStore } from './log-store.js';
+export { openStore } from './open-store.js';
 export type { StoreOptions } from './store-options.js';
 export {
   backupToFile,

@@ -126,7 +126,9 @@ export class KeptIndexes {
     entry: LazyObject | undefined,
     changes: readonly IndexedChange[] | undefined,
   ): void {
-    for (const index of this.#kinds.get(kind)?.indexes.values() ?? []) {
+    const indexes = this.#kinds.get(kind)?.indexes;
+    if (!indexes || indexes.size === 0) return;
+    for (const index of indexes.values()) {
       const { table } = index;
       if (!table) continue;
       if (!entry) {

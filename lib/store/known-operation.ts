@@ -59,5 +59,6 @@ export function demandKnownOperations(operations: readonly Operation[]): void {
   const given: unknown = operations;
   if (!Array.isArray(given))
     throw invalid([{ field: 'operations', description: `is ${shown(given)}; give a list` }]);
-  for (const [at, operation] of operations.entries()) demandKnownOperation(operation, at);
+  // forEach would pass by a hole.
+  for (let at = 0; at < given.length; at += 1) demandKnownOperation(given[at] as Operation, at);
 }

@@ -42,6 +42,7 @@ import { LogNames } from './log-names.js';
 import { replaceStore } from './replace-store.js';
 import { databaseName, finishReplacement, markName } from './replacement.js';
 import { restoreIndex } from './restore.js';
+import { SerialWrites } from './serial-writes.js';
 
 /** No less than a meta record with its key. */
 const metaBytes = 1_024;
@@ -80,10 +81,7 @@ export class LevelEngine implements ReplaceableEngine {
   #open: Database | undefined;
   #identity = { storeId: '', clusterId: '' };
   #highWater: HighWaterMark | undefined;
-  /** Settles when every write so far has; never rejects. */
-  #writes: Promise<void> = Promise.resolve();
-  /** Why a write failed since the database was opened. */
-  #failure: StatusError | undefined;
+  readonly #writes = new SerialWrites(() => this.#names?.settle());
   /** A file that is there from the begin of opening until every record was read once. */
   readonly #openingMark: string;
   #marked = false;
@@ -164,7 +162,7 @@ export class LevelEngine implements ReplaceableEngine {
     const writeBufferBytes = this.#options.writeBufferBytes ?? 16 * 1024 * 1024;
     await this.#files.makeDirectory(this.#path);
     this.#open = await this.#driver.open(this.#path, writeBufferBytes);
-    this.#failure = undefined;
+    this.#writes.restart();
     // LevelDB syncs the files that it makes, and not all of their names.
     await this.#files.syncDirectory(this.#path);
     this.#names = new LogNames(this.#files, this.#path, writeBufferBytes);
@@ -214,35 +212,13 @@ export class LevelEngine implements ReplaceableEngine {
 
   /** Writes the meta record and forgets records, in one batch. */
   #saveMeta(meta: MetaRecord, superseded: readonly RecordAddress[] = []): Promise<void> {
-    return this.#write(() => {
+    return this.#writes.run(() => {
       const batch = this.#db.batch().put(metaKey, encodeMeta(meta));
       for (const address of superseded) batch.del(encodeKey(address));
       this.#names?.note(metaBytes);
       for (const _ of superseded) this.#names?.note(keyBytes);
       return batch.write('synced');
     });
-  }
-
-  /**
-   * Runs one write at a time, and none after one that failed. LevelDB would take the next one, but a
-   * record that was written in part shifts everything after it: what is acknowledged then may not be
-   * found again.
-   */
-  #write(work: () => Promise<void>): Promise<void> {
-    const written = this.#writes.then(() => {
-      if (this.#failure) throw this.#failure;
-      return work();
-    });
-    const named = written.then(() => this.#names?.settle());
-    this.#writes = named.catch((cause: unknown) => {
-      this.#failure ??= new StatusError({
-        code: 'Unavailable',
-        reason: 'WriteFailed',
-        message: `an earlier write failed (${messageOf(cause)}); nothing is written until the database is opened again`,
-        cause,
-      });
-    });
-    return named;
   }
 
   #markAt(path: string): HighWaterMark {
@@ -310,7 +286,7 @@ export class LevelEngine implements ReplaceableEngine {
   async append(records: readonly EngineRecord[]): Promise<void> {
     const durability = this.#options.unsafeNoSync ? 'unsynced' : 'synced';
     const last = records.at(-1);
-    await this.#write(() => {
+    await this.#writes.run(() => {
       for (const { bytes } of records) this.#names?.note(keyBytes + bytes.length);
       // What a lone writer waits for: no batch to make and to close.
       if (last && records.length === 1)

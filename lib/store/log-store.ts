@@ -31,11 +31,12 @@ import { KeptIndexes } from './kept-indexes.js';
 import { demandIndexSelection } from './kind-checks.js';
 import { LogHistory } from './log-history.js';
 import { PagedLists } from './paged-lists.js';
-import { RecentChanges } from './recent-changes.js';
-import { type Expiry, type Restored, restoreIndex } from './restore.js';
+import { RecentChanges, type Touch } from './recent-changes.js';
+import type { Expiry, Restored } from './restore.js';
 import { reviveEngine } from './revival.js';
+import type { Change } from './selection.js';
 import { SpaceGuard } from './space-guard.js';
-import { demandStoreOptions, type StoreOptions } from './store-options.js';
+import type { StoreOptions } from './store-options.js';
 import type {
   BackupReport,
   EmbeddedStore,
@@ -64,8 +65,8 @@ function unavailable(reason: string, message: string): StatusError {
   return new StatusError({ code: 'Unavailable', reason, message });
 }
 
-/** The object store over a log engine. Open it with {@link openStore}. */
-class LogStore extends TransactionalWrites implements EmbeddedStore {
+/** The object store over a log engine that is open; `openStore` makes one. */
+export class LogStore extends TransactionalWrites implements EmbeddedStore {
   readonly storeId: string;
   readonly clusterId: string;
   readonly migration?: Migration;
@@ -234,9 +235,15 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     });
     if (this.#space.error) this.#space.demandRoom(set, operations);
     if (set.changes.length > 0) this.#assigned = set.revision;
-    for (const { kind, type, entry } of set.changes)
+    const { changes, touches } = set;
+    for (let at = 0; at < changes.length; at += 1) {
+      const change = changes[at];
+      const touch = touches[at];
+      if (!change || !touch) continue;
+      const { kind, type, entry } = change;
       this.#index.table(kind).pending.set(entry.key, { entry, exists: type !== 'DELETED' });
-    for (const touch of set.touches) this.#recent.note(touch, set.revision);
+      this.#recent.note(kind, entry.object.namespace, touch, set.revision);
+    }
     return set;
   }
 
@@ -246,23 +253,30 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
     for (const { revision, changes, touches } of batch) {
       // No more than watchers need: they keep it long, and a write set holds its encoded records.
       if (changes.length > 0) published.push({ revision, changes });
-      for (const [at, change] of changes.entries()) {
-        const { kind, type, entry } = change;
-        const table = this.#index.table(kind);
-        if (type === 'DELETED') table.delete(entry.key);
-        else table.set(entry);
-        if (table.pending.get(entry.key)?.entry === entry) table.pending.delete(entry.key);
-        const now = type === 'DELETED' ? undefined : entry;
-        this.#kept.publish(kind, entry.key, now, touches[at]?.indexed);
-        const { expiresAt } = type === 'DELETED' ? {} : entry.object.metadata;
-        this.#expiries.note(kind, entry.key, expiresAt ? Date.parse(expiresAt) : undefined);
-        if (change.before) this.#pages.noteReplaced(kind, change.before.size);
+      for (let at = 0; at < changes.length; at += 1) {
+        const change = changes[at];
+        if (!change) continue;
+        this.#show(change, touches[at]);
         bytes += change.size;
       }
     }
     this.#history.add(bytes);
     this.#space.noteWritten(bytes);
     this.#hub.publish(published);
+  }
+
+  /** Makes a durable change visible to reads; `touch` is absent for what was read back from the log. */
+  #show({ kind, type, entry, before }: Change, touch: Touch | undefined): void {
+    const { key } = entry;
+    const table = this.#index.table(kind);
+    const now = type === 'DELETED' ? undefined : entry;
+    if (now) table.set(now);
+    else table.delete(key);
+    if (table.pending.get(key)?.entry === entry) table.pending.delete(key);
+    this.#kept.publish(kind, key, now, touch?.indexed);
+    const expiresAt = now?.object.metadata.expiresAt;
+    this.#expiries.note(kind, key, expiresAt ? Date.parse(expiresAt) : undefined);
+    if (before) this.#pages.noteReplaced(kind, before.size);
   }
 
   async #expire({ kind, key, at }: Expiry): Promise<void> {
@@ -368,32 +382,5 @@ class LogStore extends TransactionalWrites implements EmbeddedStore {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-}
-
-/**
- * Opens a store and reads its log back.
- * @throws TypeError naming an option that can't be one
- * @throws StatusError FailedPrecondition when another process holds the directory, DataLoss when the
- * log is damaged or has a hole: nothing is repaired silently.
- */
-export async function openStore(options: StoreOptions): Promise<EmbeddedStore> {
-  demandStoreOptions(options);
-  const { engine } = options;
-  const random = options.random ?? systemRandom;
-  const state = await engine.open(() => random.uuid());
-  try {
-    const restored = await restoreIndex(engine, state);
-    await engine.confirm?.(restored.revision);
-    if (state.migration) {
-      const { from, to, copy, wayBack } = state.migration;
-      const logger = options.logger ?? silentLogger;
-      logger.warn('the database was migrated', { from, to, copy, wayBack });
-    }
-    return new LogStore(options, state, restored);
-  } catch (error) {
-    // What went wrong first is what is told.
-    await engine.close().catch(() => undefined);
-    throw error;
   }
 }

@@ -2,12 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { RecentChanges, type Touch } from './recent-changes.js';
 
-const touch = (namespace: string): Touch => ({
-  kind: 'Thing',
-  namespace,
-  statusOnly: false,
-  indexed: [],
-});
+const touch: Touch = { statusOnly: false, indexed: [] };
 const values = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 
 describe('recent changes', () => {
@@ -22,7 +17,7 @@ describe('recent changes', () => {
           const last = new Map<string, number>();
           for (const [at, value] of written.entries()) {
             const revision = start + 1 + at;
-            recent.note(touch(value), revision);
+            recent.note('Thing', value, touch, revision);
             last.set(value, revision);
             expect(recent.size).to.be.at.most(bound);
             expect(recent.ofKind('Thing')).to.deep.equal({ revision, exact: true });
@@ -43,7 +38,7 @@ describe('recent changes', () => {
 
   it('are bounded in characters too', () => {
     const recent = new RecentChanges(0, 1_000, 4_000);
-    for (let n = 1; n <= 100; n += 1) recent.note(touch(`${n} ${'x'.repeat(500)}`), n);
+    for (let n = 1; n <= 100; n += 1) recent.note('Thing', `${n} ${'x'.repeat(500)}`, touch, n);
     expect(recent.size).to.be.at.most(8);
     expect(recent.ofValue('Thing', undefined, 'y').revision).to.be.within(90, 100);
   });
@@ -51,7 +46,7 @@ describe('recent changes', () => {
   it('of another life are not known: what was read before the store was opened is refused', () => {
     const recent = new RecentChanges(7);
     expect(recent.ofKind('Thing')).to.deep.equal({ revision: 7, exact: false });
-    recent.note(touch('a'), 9);
+    recent.note('Thing', 'a', touch, 9);
     recent.reset(8);
     expect(recent.ofKind('Thing')).to.deep.equal({ revision: 8, exact: false });
     expect(recent.ofValue('Thing', undefined, 'a')).to.deep.equal({ revision: 8, exact: false });

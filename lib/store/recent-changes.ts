@@ -2,10 +2,8 @@ import { limits } from '../base/index.js';
 import type { IndexedChange, KeptIndex } from './kept-indexes.js';
 import { namespaceIndex } from '../object/index.js';
 
-/** What a write touched, for checks of a kind. */
+/** What a change touched, for checks of a kind. */
 export interface Touch {
-  readonly kind: string;
-  readonly namespace: string | undefined;
   /** Nothing but status changed. */
   readonly statusOnly: boolean;
   readonly indexed: readonly IndexedChange[];
@@ -18,8 +16,45 @@ export interface LastChange {
   readonly exact: boolean;
 }
 
-function idOf(kind: string, index: string, value: string): string {
-  return `${kind}\0${index}\0${value}`;
+/**
+ * The last changes of values, by kind, index and value. Maps in maps: a text that names all three would
+ * have to be made and hashed for every write.
+ */
+class Generation {
+  readonly #kinds = new Map<string, Map<string, Map<string, number>>>();
+  #size = 0;
+  #characters = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Of kinds, names of indexes and values. */
+  get characters(): number {
+    return this.#characters;
+  }
+
+  get(kind: string, index: string, value: string): number | undefined {
+    return this.#kinds.get(kind)?.get(index)?.get(value);
+  }
+
+  set(kind: string, index: string, value: string, revision: number): void {
+    let indexes = this.#kinds.get(kind);
+    if (!indexes) {
+      indexes = new Map<string, Map<string, number>>();
+      this.#kinds.set(kind, indexes);
+    }
+    let values = indexes.get(index);
+    if (!values) {
+      values = new Map<string, number>();
+      indexes.set(index, values);
+    }
+    const known = values.size;
+    values.set(value, revision);
+    if (values.size === known) return;
+    this.#size += 1;
+    this.#characters += kind.length + index.length + value.length;
+  }
 }
 
 /**
@@ -32,9 +67,8 @@ function idOf(kind: string, index: string, value: string): string {
  */
 export class RecentChanges {
   readonly #kinds = new Map<string, number>();
-  #young = new Map<string, number>();
-  #old = new Map<string, number>();
-  #youngCharacters = 0;
+  #young = new Generation();
+  #old = new Generation();
   #kindFloor: number;
   /** No value that is in neither generation changed after this revision. */
   #valueFloor: number;
@@ -64,18 +98,23 @@ export class RecentChanges {
   /** Forgets everything: some of what was noted may not have happened. */
   reset(revision: number): void {
     this.#kinds.clear();
-    this.#young.clear();
-    this.#old.clear();
-    this.#youngCharacters = 0;
+    this.#young = new Generation();
+    this.#old = new Generation();
     this.#kindFloor = revision;
     this.#valueFloor = revision;
     this.#oldEnd = revision;
   }
 
-  note({ kind, namespace, statusOnly, indexed }: Touch, revision: number): void {
+  /** Notes a change of an object of a kind; `namespace` is that of the object. */
+  note(
+    kind: string,
+    namespace: string | undefined,
+    { statusOnly, indexed }: Touch,
+    revision: number,
+  ): void {
     if (!statusOnly) {
       this.#kinds.set(kind, revision);
-      if (namespace !== undefined) this.#noteValue(idOf(kind, namespaceIndex, namespace), revision);
+      if (namespace !== undefined) this.#noteValue(kind, namespaceIndex, namespace, revision);
     }
     for (const { index, before, after } of indexed) {
       // Unknown values may be any: all of the index count as changed.
@@ -84,7 +123,7 @@ export class RecentChanges {
         ? difference(before ?? [], after ?? [])
         : [before ?? [], after ?? []];
       for (const values of moved)
-        for (const value of values) this.#noteValue(idOf(kind, index.name, value), revision);
+        for (const value of values) this.#noteValue(kind, index.name, value, revision);
     }
   }
 
@@ -98,26 +137,22 @@ export class RecentChanges {
 
   /** The last change of an object under a value; `index` is absent for the namespace. */
   ofValue(kind: string, index: KeptIndex | undefined, value: string): LastChange {
-    const id = idOf(kind, index?.name ?? namespaceIndex, value);
+    const name = index?.name ?? namespaceIndex;
     const floor = index?.floor ?? 0;
-    const revision = this.#young.get(id) ?? this.#old.get(id);
+    const revision = this.#young.get(kind, name, value) ?? this.#old.get(kind, name, value);
     if (revision !== undefined && revision >= floor) return { revision, exact: true };
     return { revision: Math.max(revision ?? this.#valueFloor, floor), exact: false };
   }
 
-  #noteValue(id: string, revision: number): void {
-    const size = this.#young.size;
-    this.#young.set(id, revision);
-    if (this.#young.size === size) return;
-    this.#youngCharacters += id.length;
-    const full =
-      this.#young.size >= this.#valuesMax / 2 || this.#youngCharacters >= this.#charactersMax / 2;
+  #noteValue(kind: string, index: string, value: string, revision: number): void {
+    const young = this.#young;
+    young.set(kind, index, value, revision);
+    const full = young.size >= this.#valuesMax / 2 || young.characters >= this.#charactersMax / 2;
     if (!full) return;
     this.#valueFloor = this.#oldEnd;
     this.#oldEnd = revision;
-    this.#old = this.#young;
-    this.#young = new Map();
-    this.#youngCharacters = 0;
+    this.#old = young;
+    this.#young = new Generation();
   }
 }
 

@@ -1,0 +1,32 @@
+import { silentLogger, systemRandom } from '../base/index.js';
+import { LogStore } from './log-store.js';
+import { restoreIndex } from './restore.js';
+import { demandStoreOptions, type StoreOptions } from './store-options.js';
+import type { EmbeddedStore } from './store.js';
+
+/**
+ * Opens a store and reads its log back.
+ * @throws TypeError naming an option that can't be one
+ * @throws StatusError FailedPrecondition when another process holds the directory, DataLoss when the
+ * log is damaged or has a hole: nothing is repaired silently.
+ */
+export async function openStore(options: StoreOptions): Promise<EmbeddedStore> {
+  demandStoreOptions(options);
+  const { engine } = options;
+  const random = options.random ?? systemRandom;
+  const state = await engine.open(() => random.uuid());
+  try {
+    const restored = await restoreIndex(engine, state);
+    await engine.confirm?.(restored.revision);
+    if (state.migration) {
+      const { from, to, copy, wayBack } = state.migration;
+      const logger = options.logger ?? silentLogger;
+      logger.warn('the database was migrated', { from, to, copy, wayBack });
+    }
+    return new LogStore(options, state, restored);
+  } catch (error) {
+    // What went wrong first is what is told.
+    await engine.close().catch(() => undefined);
+    throw error;
+  }
+}
