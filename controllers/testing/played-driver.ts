@@ -12,6 +12,8 @@ export class PlayedDriver {
   readonly calls: string[] = [];
   /** Error of every call. */
   fails: DriverErrorKind | undefined;
+  /** Whether attaching gives a device that must be formatted. */
+  blockDevice = false;
   /** Errors of single calls. */
   failsOn: Partial<Record<string, DriverErrorKind>> = {};
   /** So many answers to the calls of a name say that the provider goes on, under one stored id. */
@@ -59,7 +61,7 @@ export class PlayedDriver {
         clone: false,
         expand: true,
         onlineExpand: true,
-        blockDevice: false,
+        blockDevice: this.blockDevice,
         topologyKeys: [],
         sensitiveParameters: [],
         ownsData: true,

@@ -11,6 +11,7 @@ import {
   StatusError,
 } from 'kedge';
 import {
+  type Driver,
   DriverError,
   errorClasses,
   isPending,
@@ -185,8 +186,7 @@ export class Provisioning {
       failureMessage: '',
       failedWith: '',
       ...neverUsed(volume),
-      // What comes from a snapshot of a block device has a file system already.
-      formatted: volume.source !== undefined && driver.capabilities().blockDevice,
+      formatted: isFormatted(volume, driver),
       ...this.#effects.succeeded(call, startedAt),
       ...this.#effects.condition(
         volume,
@@ -292,8 +292,11 @@ export class Provisioning {
       );
       const found = await driver.observe({ ...context, handle: volume.handle || undefined });
       this.#effects.gate.clear(volume.metadata.uid);
+      // What the operation did is known now: nobody asks for its end any more.
+      for (const kind of ['provision', 'restore'] as const) await context.operations.clear(kind);
       await this.#effects.write(volume, {
         status: nextPhase('Stalled', 'provisioned'),
+        formatted: isFormatted(volume, driver),
         handle: found.handle,
         sizeBytes: String(found.sizeBytes ?? parseQuantity(volume.size) ?? 0n),
         driverParameters: parameters,
@@ -349,4 +352,9 @@ function requireSameDriver({ driver = '' }: Volume, storageClass: StorageClass):
 /** V9: deleted before anybody could use it, so there is no data that a policy could retain. */
 function neverUsed(volume: Volume): VolumeStatus {
   return isDeleting(volume) && !volume.handle ? { neverUsed: true } : {};
+}
+
+/** What comes from a snapshot of a block device has a file system already: it is never formatted. */
+function isFormatted({ source }: Volume, driver: Driver): boolean {
+  return source !== undefined && driver.capabilities().blockDevice;
 }

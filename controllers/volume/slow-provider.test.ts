@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { effectRecords } from 'kedge';
+import { snapshots, volumes } from '../kinds/index.js';
 import { StorageWorld } from '../testing/storage-world.js';
 
 describe('volumes of a provider that goes on after it has answered', () => {
@@ -56,5 +57,35 @@ describe('volumes of a provider that goes on after it has answered', () => {
     expect(world.driver.made.size).to.equal(0);
     expect(world.driver.begun).to.have.length(2);
     expect(await records()).to.deep.equal([]);
+  });
+
+  it('V20: the id of an operation is forgotten when the provider shows what it made', async () => {
+    world.driver.slow = { provision: 1 };
+    await world.createVolume();
+    world.driver.failsOn = { provision: 'Timeout', observe: 'Unavailable' };
+    await world.clock.advance(6_000);
+    expect(await world.volume()).to.include({ status: 'Stalled' });
+    expect(await records(), 'kept while the outcome is unknown').to.have.length(1);
+    world.driver.failsOn = {};
+    await world.clock.advance(120_000);
+    expect(await world.volume()).to.include({ status: 'Available' });
+    expect(await records()).to.deep.equal([]);
+  });
+
+  it('V20: a volume restored from a snapshot is never formatted, also when its outcome was unknown', async () => {
+    world.driver.blockDevice = true;
+    await world.createVolume();
+    await world.store.create(snapshots, {
+      namespace: 'default',
+      name: 's',
+      source: { volume: 'v' },
+    });
+    await world.clock.advance(1_000);
+    world.driver.failsOn = { restore: 'Timeout' };
+    await world.createVolume({ name: 'restored', source: { snapshot: 's' } });
+    await world.clock.advance(120_000);
+    const restored = await world.store.get(volumes, { namespace: 'default', name: 'restored' });
+    expect(count('observe')).to.be.greaterThan(0);
+    expect(restored).to.include({ status: 'Available', formatted: true });
   });
 });
