@@ -46,7 +46,7 @@ import {
   UsedParameters,
   VolumeManager,
 } from '@kedge/controllers';
-import { directoryJournal } from '@kedge/driver-sdk';
+import { directoryJournal, type DriverRegistry, type StorageSettings } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { version } from '../version.js';
 import { AuditLog } from './audit-log.js';
@@ -84,12 +84,13 @@ async function bound<T>(key: string, address: string, listen: Promise<T>): Promi
 
 /**
  * The composition root: the only place that constructs concrete things. `beforeListen` runs when the
- * store is open and nobody can call yet.
+ * store is open and nobody can call yet; `driversOf` gives the drivers, of this project or of another.
  */
 export async function startDaemon(
   config: DaemonConfig,
   logger: Logger,
   beforeListen: (store: EmbeddedStore) => Promise<void>,
+  driversOf: (settings: StorageSettings) => DriverRegistry = builtinDrivers,
 ): Promise<Daemon> {
   const { dataDirectory } = config;
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
@@ -97,7 +98,7 @@ export async function startDaemon(
   const store = await openDataDirectory(dataDirectory, logger);
   try {
     await beforeListen(store);
-    return await assemble(config, logger, store, keys);
+    return await assemble(config, logger, store, keys, driversOf);
   } catch (error) {
     await store.close();
     throw error;
@@ -121,6 +122,7 @@ async function assemble(
   logger: Logger,
   store: ObjectStore,
   keys: DaemonKeys,
+  driversOf: (settings: StorageSettings) => DriverRegistry,
 ): Promise<Daemon> {
   const { dataDirectory, nodeName: node } = config;
   const clock = systemClock;
@@ -150,7 +152,7 @@ async function assemble(
     logger: logger.child({ part: 'storage root' }),
   });
   const journal = directoryJournal(join(dataDirectory, 'node-journal'));
-  const drivers = builtinDrivers({ ...config, storageRoot, journal });
+  const drivers = driversOf({ ...config, storageRoot, journal });
   const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
   const dataFiles = new DataFiles(dataFilesDirectory(dataDirectory), dataDirectory);
   const processes = new ProcessRuntime({

@@ -34,6 +34,8 @@ interface ReadyLine {
 /** Options of a daemon under test. */
 export interface DaemonOptions {
   readonly arguments?: readonly string[];
+  /** A kedged with other drivers; it takes the same addresses. Default: that of this project. */
+  readonly program?: string;
   readonly environment?: Readonly<Record<string, string>>;
   /** Program and arguments that run before it, such as setpriv. */
   readonly prefix?: readonly string[];
@@ -106,7 +108,7 @@ export class TestDaemon {
       ...['--ops-address', on('0')],
     ];
     return [
-      kedged,
+      this.#options.program ?? kedged,
       '--data-directory',
       this.data,
       ...addresses,

@@ -67,11 +67,16 @@ describe('mutants of the driver conformance suite', function () {
   this.timeout(whole ? 0 : 120_000);
   const onDirectories: Tally = { killed: new Set(), leftOut: new Map() };
   let folder: string;
+  let stop: (() => Promise<void>) | undefined;
 
   beforeEach(async () => {
     folder = await subjectFolder();
   });
-  afterEach(() => cleanUp(folder));
+  afterEach(async () => {
+    await stop?.();
+    stop = undefined;
+    await cleanUp(folder);
+  });
 
   it('are at least 25 of different names, fifteen of them silent, and each names its check', () => {
     expect(mutants.length).to.be.at.least(25);
@@ -98,9 +103,10 @@ describe('mutants of the driver conformance suite', function () {
     expect(await devices.options(folder).inventory?.()).to.deep.equal([]);
   });
 
-  for (const { name, options } of others)
+  for (const { name, start, options } of others)
     it(`on ${name}, ${whole ? 'all' : 'a sample'} of them, seed ${seed}`, async function () {
       demandDevices(this);
+      stop = await start?.(folder);
       const random = seededRandom(seed);
       const drawn = mutants
         .map((mutant) => ({ mutant, at: random.next() }))

@@ -5,6 +5,8 @@ import type { ConformanceOptions } from '@kedge/driver-sdk/conformance';
 import type { Driver, StorageSettings } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { LoopBlock } from './loop-block.js';
+import { loopCloud } from './loop-cloud.js';
+import { inventoryOf, ProviderProcess } from './provider/process.js';
 
 const mebibyte = 1024n * 1024n;
 const sizeOf = { ext4: 16n * mebibyte, xfs: 320n * mebibyte } as const;
@@ -14,6 +16,8 @@ export interface Subject {
   readonly name: string;
   /** Whether it needs loop devices and mounts. */
   readonly devices: boolean;
+  /** Starts what the driver calls, and gives what stops it; absent: it calls nothing. */
+  readonly start?: (folder: string) => Promise<() => Promise<void>>;
   /** Options for a driver that keeps everything below `folder`. */
   readonly options: (folder: string) => ConformanceOptions;
 }
@@ -41,6 +45,12 @@ function loopBlock(folder: string): LoopBlock {
     ['other', ['i-2']],
   ]);
   return new LoopBlock({ directory: join(folder, 'block'), instances });
+}
+
+async function startProvider(folder: string): Promise<() => Promise<void>> {
+  const instances = { conformance: 'i-1', other: 'i-2' };
+  const provider = await ProviderProcess.start(join(folder, 'cloud'), instances);
+  return () => provider.end();
 }
 
 /** How long calls may take: a test that waits for one that hangs should not wait long. */
@@ -98,6 +108,21 @@ export const subjects: readonly Subject[] = [
       }),
     }),
   ),
+  {
+    name: 'loop-cloud, ext4, asynchronous',
+    devices: true,
+    start: startProvider,
+    options: (folder) => ({
+      ...timeouts,
+      driver: () => loopCloud({ folder: join(folder, 'cloud') }),
+      parameters: { fsType: 'ext4', token: 'token-of-the-conformance-test' },
+      sizeBytes: sizeOf.ext4,
+      otherNode: 'other',
+      unknownNode: 'nowhere',
+      inventory: () => inventoryOf(join(folder, 'cloud')),
+      invalidParameters: [{ fsType: 'btrfs' }, { encrypted: 'no' }],
+    }),
+  },
 ];
 
 /** A new folder for a subject. Its options may be asked for as often as wanted. */

@@ -2,18 +2,21 @@ import { driverConformance } from '@kedge/driver-sdk/conformance';
 import { subjectFolder, subjects } from './conformance-subjects.js';
 import { cleanUp, demandDevices } from './devices.js';
 
-for (const { name, devices, options } of subjects)
+for (const { name, devices, start, options } of subjects)
   describe(`driver conformance: ${name}`, function () {
     this.timeout(60_000);
     let folder: string;
+    let stop: (() => Promise<void>) | undefined;
     const leftOut: string[] = [];
 
     before(async function () {
       if (devices) demandDevices(this);
       folder = await subjectFolder();
+      stop = await start?.(folder);
     });
     after(async () => {
       for (const line of leftOut) console.log(`      left out: ${line}`);
+      await stop?.();
       if (folder) await cleanUp(folder);
     });
     // The names are needed before the folder is there; the options only when a case runs.

@@ -20,6 +20,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/drivers/conformance-mutants.test.js'],
     environment: { KEDGE_MUTANTS: 'all' },
   },
+  'provider-kills': {
+    summary: 'kedged is killed at every moment of each operation of an asynchronous provider',
+    specs: ['test/dist/storage/provider-kills/provider-kills.test.js'],
+    environment: { KEDGE_PROVIDER_KILLS: 'all' },
+  },
   admission: {
     summary: 'fifty clients create 10,000 volumes; none of them is told Aborted',
     specs: ['test/dist/admission/rules.test.js'],

@@ -1,0 +1,72 @@
+import { mkdir, open, readlink, rename, rm, symlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { attachLoop, demandCommand, loopsOf, runCommand } from '@kedge/driver-sdk';
+
+/** Name of the by-id link of a disk, as a provider's udev rule makes it. */
+export function linkOf(folder: string, uid: string): string {
+  return join(folder, 'by-id', `loop-cloud-${uid}`);
+}
+
+/** Real image files and loop devices. Each call can be made again after a kill in the middle of it. */
+export class Images {
+  readonly #folder: string;
+  readonly #signal = new AbortController().signal;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** The image of a disk or snapshot, by the provider's id. */
+  path(id: string): string {
+    return join(this.#folder, 'images', id);
+  }
+
+  async make(id: string, bytes: number): Promise<void> {
+    await mkdir(dirname(this.path(id)), { recursive: true });
+    const file = await open(this.path(id), 'a+', 0o600);
+    if ((await file.stat()).size < bytes) await file.truncate(bytes);
+    await file.close();
+  }
+
+  async copy(from: string, to: string): Promise<void> {
+    const draft = `${this.path(to)}.draft`;
+    const args = ['--sparse=always', '--reflink=auto', this.path(from), draft];
+    await demandCommand(runCommand, 'cp', args, this.#signal);
+    await rename(draft, this.path(to));
+  }
+
+  async remove(id: string): Promise<void> {
+    await rm(this.path(id), { force: true });
+  }
+
+  async #loops(id: string): Promise<readonly string[]> {
+    return loopsOf(runCommand, this.path(id), this.#signal);
+  }
+
+  async attach(id: string, uid: string): Promise<void> {
+    const [there] = await this.#loops(id);
+    const device = there ?? (await attachLoop(runCommand, this.path(id), this.#signal));
+    const link = linkOf(this.#folder, uid);
+    await mkdir(dirname(link), { recursive: true });
+    await rm(`${link}.new`, { force: true });
+    await symlink(device, `${link}.new`);
+    await rename(`${link}.new`, link);
+  }
+
+  async detach(id: string, uid: string): Promise<void> {
+    await rm(linkOf(this.#folder, uid), { force: true });
+    for (const device of await this.#loops(id))
+      await demandCommand(runCommand, 'losetup', ['-d', device], this.#signal);
+  }
+
+  /** Tells the loop device that its image has grown. */
+  async grown(id: string): Promise<void> {
+    for (const device of await this.#loops(id))
+      await demandCommand(runCommand, 'losetup', ['-c', device], this.#signal);
+  }
+}
+
+/** The device that a disk is attached as; undefined when it is not. */
+export async function deviceOf(folder: string, uid: string): Promise<string | undefined> {
+  return readlink(linkOf(folder, uid)).catch(() => undefined);
+}
