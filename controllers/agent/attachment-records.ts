@@ -1,4 +1,11 @@
-import { type Clock, modifyStatus, type ObjectStore, setCondition, timestamp } from 'kedge';
+import {
+  type Clock,
+  hasCode,
+  modifyStatus,
+  type ObjectStore,
+  setCondition,
+  timestamp,
+} from 'kedge';
 import { DriverError } from '@kedge/driver-sdk';
 import { type Attachment, type Volume, type VolumePhase, volumes } from '../kinds/index.js';
 import {
@@ -9,6 +16,7 @@ import {
   type NextVolumePhase,
 } from '../volume/index.js';
 import type { PreparedMount } from './node-volumes.js';
+import { OwnAttachments } from './own-attachments.js';
 
 /** What {@link AttachmentRecords} works with. */
 export interface AttachmentRecordsOptions {
@@ -20,6 +28,8 @@ export interface AttachmentRecordsOptions {
 /** What the node writes into a volume's status: who holds it, how far it came, what went wrong. */
 export class AttachmentRecords {
   readonly #options: AttachmentRecordsOptions;
+  /** What was reserved through these records. */
+  readonly own = new OwnAttachments();
 
   constructor(options: AttachmentRecordsOptions) {
     this.#options = options;
@@ -32,12 +42,15 @@ export class AttachmentRecords {
     const { uid, resourceVersion } = volume.metadata;
     const attachments = [...(volume.attachments ?? []), mine];
     const { store } = this.#options;
-    await store.updateStatus(
-      volumes,
-      keyOfVolume(volume),
-      { attachments },
-      { uid, resourceVersion },
-    );
+    const key = keyOfVolume(volume);
+    try {
+      await store.updateStatus(volumes, key, { attachments }, { uid, resourceVersion });
+      this.own.add(volume, claim);
+    } catch (error) {
+      // It may have happened: then it is let go of as one that did.
+      if (hasCode(error, 'Unavailable')) this.own.add(volume, claim);
+      throw error;
+    }
   }
 
   /**
@@ -128,6 +141,7 @@ export class AttachmentRecords {
         ...(left.length > 0 ? {} : { conditions: setCondition(current.conditions, unbound, now) }),
       };
     });
+    this.own.remove(volume, claim);
   }
 }
 

@@ -272,24 +272,26 @@ export class VolumeManager {
   /** Volumes that a claim holds. */
   held(claim: string): readonly Volume[] {
     const { lister }: SharedInformer<Volume> = this.#options.manager.informer(volumes);
-    return lister.byIndex('claim', claim);
+    return this.#records.own.with(lister.byIndex('claim', claim), claim);
   }
 
   /** Whether a claim holds a volume on this node. */
   holdsHere(claim: string): boolean {
     const { node } = this.#options;
-    return this.held(claim).some((v) =>
-      (v.attachments ?? []).some((a) => a.claim === claim && a.node === node),
+    const { own } = this.#records;
+    return this.held(claim).some(
+      (v) =>
+        own.claimsOf(v).includes(claim) ||
+        (v.attachments ?? []).some((a) => a.claim === claim && a.node === node),
     );
   }
 
   /** Volumes this node has attached. */
   heldHere(): readonly Volume[] {
     const { manager, node } = this.#options;
-    return manager
-      .informer(volumes)
-      .lister.list()
-      .filter((v) => (v.attachments ?? []).some((a) => a.node === node));
+    const { lister }: SharedInformer<Volume> = manager.informer(volumes);
+    const cached = lister.list().filter((v) => v.attachments?.some((a) => a.node === node));
+    return this.#records.own.with(cached);
   }
 
   /** After a restart: what is mounted is kept where it is wanted, else taken away. */
@@ -305,11 +307,17 @@ export class VolumeManager {
     if (kept.length > 0) this.#options.logger.info('volumes adopted', { count: kept.length });
   }
 
-  /** Takes a volume from a claim: unbind, unmount, detach, release. @throws DriverError; then it stays attached. */
-  release(given: Volume, claim: string): Promise<void> {
+  /**
+   * Takes a volume from a claim: unbind, unmount, detach, release. False where the store shows that it has none.
+   * @throws DriverError; then it stays attached.
+   */
+  release(given: Volume, claim: string): Promise<boolean> {
     return this.#work.run(this.#storageOf(given), async () => {
       const volume = await this.#options.store.get(volumes, keyOfVolume(given));
-      if (volume?.metadata.uid !== given.metadata.uid) return;
+      if (volume?.metadata.uid !== given.metadata.uid) {
+        this.#records.own.remove(given, claim);
+        return false;
+      }
       const others = (volume.attachments ?? []).filter((a) => a.claim !== claim);
       const here = others.some((a) => a.node === this.#options.node);
       try {
@@ -328,6 +336,7 @@ export class VolumeManager {
       }
       await this.#records.released(volume, claim);
       if (!here) await this.#used.forget(volume.metadata.uid);
+      return (volume.attachments ?? []).some((a) => a.claim === claim);
     });
   }
 
@@ -370,10 +379,15 @@ export class VolumeManager {
     const steps = this.heldHere().map((volume) => ({
       volume,
       release: async (signal: AbortSignal) => {
-        const mine = (volume.attachments ?? []).filter((a) => a.node === node);
-        const user = mine.find((attachment) => busy.has(attachment.claim));
-        if (user) throw new Error(`${user.claim} could not be stopped and still uses it`);
-        for (const { claim } of mine) if (!signal.aborted) await this.release(volume, claim);
+        const shown = (volume.attachments ?? []).filter((a) => a.node === node);
+        const own = this.#records.own.claimsOf(volume);
+        const mine = new Set([...shown.map(({ claim }) => claim), ...own]);
+        const user = [...mine].find((claim) => busy.has(claim));
+        if (user) throw new Error(`${user} could not be stopped and still uses it`);
+        let held = false;
+        for (const claim of mine)
+          if (!signal.aborted && (await this.release(volume, claim))) held = true;
+        return held;
       },
     }));
     return tearDownVolumes(steps, budgetMs, this.#options);

@@ -28,9 +28,9 @@ describe('the teardown of volumes at shutdown', () => {
     const step = {
       volume: volumeOf(name),
       tries: 0,
-      release: (): Promise<void> => {
+      release: (): Promise<boolean> => {
         step.tries++;
-        if (step.tries > failures) return Promise.resolve();
+        if (step.tries > failures) return Promise.resolve(true);
         return Promise.reject(new DriverError(kind, `busy, held by pid ${step.tries}`));
       },
     };
@@ -75,8 +75,15 @@ describe('the teardown of volumes at shutdown', () => {
     expect(refused.tries).to.equal(1);
   });
 
+  it('does not count what the store shows to have been released before', async () => {
+    const before = { volume: volumeOf('before'), release: () => Promise.resolve(false) };
+    const ports = { clock, logger, policy: defaultPolicy };
+    await tearDownVolumes([failing('a', 'InUse', 0), before], 1_000, ports);
+    expect(lines()).to.deep.equal([{ msg: 'All volumes torn down', detached: 1, total: 1 }]);
+  });
+
   it('leaves behind a release that hangs', async () => {
-    const hung = { volume: volumeOf('hung'), release: () => new Promise<void>(() => undefined) };
+    const hung = { volume: volumeOf('hung'), release: () => new Promise<boolean>(() => undefined) };
     const down = tearDownVolumes([hung], 1_000, { clock, logger, policy: defaultPolicy });
     await clock.advance(1_000);
     await down;

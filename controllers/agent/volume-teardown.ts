@@ -6,7 +6,8 @@ import { backoffOf, type ControllerPolicy } from '../policy.js';
 /** One volume to release at shutdown. */
 export interface TeardownStep {
   readonly volume: Volume;
-  readonly release: (signal: AbortSignal) => Promise<void>;
+  /** False: by the account of the store it was released before. */
+  readonly release: (signal: AbortSignal) => Promise<boolean>;
 }
 
 /** Ports of {@link tearDownVolumes}. */
@@ -48,9 +49,12 @@ export async function tearDownVolumes(
         error: messageOf(result.reason),
       });
   }
-  const released = results.filter((result) => result.status === 'fulfilled').length;
-  if (released === total) logger.info('All volumes torn down', { detached: released, total });
-  else logger.warn('Volume teardown incomplete', { released, total });
+  const held = results.filter((result) => result.status === 'rejected' || result.value);
+  const released = held.filter((result) => result.status === 'fulfilled').length;
+  const counts = { total: held.length };
+  if (released === held.length)
+    logger.info('All volumes torn down', { detached: released, ...counts });
+  else logger.warn('Volume teardown incomplete', { released, ...counts });
 }
 
 /**
@@ -61,7 +65,7 @@ async function releaseWithin(
   { release }: TeardownStep,
   signal: AbortSignal,
   { clock, policy }: TeardownPorts,
-): Promise<void> {
+): Promise<boolean> {
   const { baseMs, maxMs } = backoffOf(policy, 'teardown');
   let last: unknown = new Error('the shutdown budget is spent');
   const spent = new Promise<'spent'>((resolve) => {
@@ -69,12 +73,12 @@ async function releaseWithin(
   });
   for (let waitMs = baseMs; !signal.aborted; waitMs = Math.min(waitMs * 2, maxMs)) {
     const tried = release(signal).then(
-      () => ({ type: 'released' }) as const,
+      (held) => ({ type: 'released', held }) as const,
       (error: unknown) => ({ type: 'failed', error }) as const,
     );
     const outcome = await Promise.race([tried, spent]);
     if (outcome === 'spent') break;
-    if (outcome.type === 'released') return;
+    if (outcome.type === 'released') return outcome.held;
     last = outcome.error;
     if (!(last instanceof DriverError) || errorClasses[last.kind] === 'final') break;
     await sleep(clock, Math.max(waitMs, last.retryAfterMs ?? 0), signal);

@@ -19,7 +19,7 @@ import {
 } from '../kinds/index.js';
 import { referencedSecrets } from '../secret/index.js';
 import { mountedVolumes, type UsedData, usedData } from '../service/index.js';
-import { withheldOfInstance, withheldOfNode, withheldOfVolume } from './withheld.js';
+import { withheldFinalizers, withheldOfNode, withheldOfVolume } from './withheld.js';
 
 /** Whether an instance takes variables or files from a secret or configmap. */
 function uses({ namespace, template }: Instance, kind: UsedData['kind'], key: string): boolean {
@@ -58,6 +58,7 @@ class NodeFilter implements ObjectFilter {
         return object.name === this.#node;
       case 'instances':
       case 'instances/status':
+      case 'instances/finalizers':
         return (object as Instance).node === this.#node;
       case 'volumes':
       case 'volumes/status':
@@ -94,8 +95,8 @@ class NodeFilter implements ObjectFilter {
           : [{ field: 'regarding', description: `is nothing of node ${node}` }];
       case 'nodes':
         return withheldOfNode(before, after);
-      case 'instances':
-        return withheldOfInstance({ node, before: before as Instance, after: after as Instance });
+      case 'instances/finalizers':
+        return before ? withheldFinalizers(before, after) : [];
       case 'volumes/status': {
         const volume = before as Volume;
         const owned = this.#owns(volume) && (await this.#takesNoCredentials(volume));

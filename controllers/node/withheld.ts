@@ -1,6 +1,6 @@
-import { type Condition, type FieldViolation, isDeleting, jsonEqual } from 'kedge';
+import { type ApiObject, type Condition, type FieldViolation, isDeleting, jsonEqual } from 'kedge';
 import { agentFinalizer } from '../instance/index.js';
-import { type Attachment, type Instance, type Node, type Volume, volumes } from '../kinds/index.js';
+import { type Attachment, type Node, type Volume, volumes } from '../kinds/index.js';
 
 /** A write by a node's agent. */
 export interface NodeWrite<T> {
@@ -166,21 +166,10 @@ export function withheldOfNode(before: Node | undefined, after: Node): readonly 
     }));
 }
 
-/** An agent takes its own finalizer from an instance, and leaves the rest as it is. */
-export function withheldOfInstance({
-  before,
-  after,
-}: NodeWrite<Instance>): readonly FieldViolation[] {
-  const found: FieldViolation[] = [];
-  for (const field of ['labels', 'service', 'ordinal', 'node', 'template'] as const)
-    if (!same(before[field], after[field]))
-      found.push({ field, description: "is not the node's to write; leave it as it is" });
+/** An agent takes its own finalizer from an instance, and leaves the others. */
+export function withheldFinalizers(before: ApiObject, after: ApiObject): readonly FieldViolation[] {
   const left = (before.metadata.finalizers ?? []).filter((name) => name !== agentFinalizer);
-  const next = after.metadata.finalizers;
-  if (!same(next, before.metadata.finalizers) && !same(next, left))
-    found.push({
-      field: 'metadata.finalizers',
-      description: `an agent takes away ${agentFinalizer}, and leaves the others`,
-    });
-  return found;
+  if (same(after.metadata.finalizers, left)) return [];
+  const description = `an agent takes away ${agentFinalizer}, and leaves the others`;
+  return [{ field: 'metadata.finalizers', description }];
 }

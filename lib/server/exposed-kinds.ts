@@ -41,6 +41,12 @@ export class ExposedKinds {
     return this.#kinds.get(kind)?.served;
   }
 
+  /** Whether the standard method of the kind's own service can be called in the generic way. */
+  offers(kind: string, verb: StandardVerb): boolean {
+    const exposed = this.#kinds.get(kind);
+    return exposed !== undefined && exposed.verbs?.has(verb) !== false;
+  }
+
   /**
    * @param field what the error names
    * @throws StatusError InvalidArgument for a kind that is not served, Unimplemented for a verb that

@@ -59,6 +59,8 @@ export interface GivenObjectOperation {
   /** Of a creation or replacement the object, of a status update the fields; else empty. */
   readonly object: JsonObject;
   readonly protectedMetadata: ProtectedMetadata;
+  /** Of a replacement: the kind's own service has no Update, so that finalizers are all that can be written. */
+  readonly finalizersOnly: boolean;
   readonly precondition: GivenPrecondition;
 }
 
@@ -110,13 +112,16 @@ function parseOperation(given: JsonObject, at: string, kinds: ExposedKinds): Giv
     const description = `${JSON.stringify(type)} is not a type; use one of ${Object.keys(verbs).join(', ')}`;
     throw invalid([{ field: `${at}.type`, description }]);
   }
-  const served = kinds.demand(textOf(given, 'kind'), verbs[type], `${at}.kind`);
+  const kind = textOf(given, 'kind');
+  const replaces = type === 'UPDATE' || type === 'OVERWRITE';
+  const finalizersOnly = replaces && !kinds.offers(kind, 'Update');
+  const served = kinds.demand(kind, finalizersOnly ? 'Get' : verbs[type], `${at}.kind`);
   if (type === 'CHECK_KIND') return parseKindCheck(given, served, at);
   const name = textOf(given, 'name');
   const violations: FieldViolation[] = [];
   if (name === '') violations.push({ field: `${at}.name`, description: 'is required' });
   const precondition = parsePrecondition(given, type, at, violations);
-  const body = type === 'CREATE' || type === 'UPDATE' || type === 'OVERWRITE';
+  const body = type === 'CREATE' || replaces;
   const object = body || type === 'UPDATE_STATUS' ? parseObject(given, at, violations) : {};
   const protectedMetadata = body ? parseProtected(object, `${at}.object`, violations) : {};
   if (violations.length > 0) throw invalid(violations);
@@ -130,6 +135,7 @@ function parseOperation(given: JsonObject, at: string, kinds: ExposedKinds): Giv
     // What guards is the precondition alone.
     object: body ? withoutGuards(object) : object,
     protectedMetadata,
+    finalizersOnly,
     precondition,
   };
 }

@@ -1,12 +1,4 @@
-import {
-  type Clock,
-  conflict,
-  limits,
-  StatusError,
-  systemRandom,
-  TimeSlice,
-  timestamp,
-} from '../base/index.js';
+import { type Clock, conflict, limits, systemRandom, TimeSlice, timestamp } from '../base/index.js';
 import {
   type AnyKind,
   type ApiObject,
@@ -33,6 +25,7 @@ import {
 import { judgeGuard } from './object-guards.js';
 import { accessesByIndex } from './kind-check-operations.js';
 import type { Resources } from './resources.js';
+import { answerTooLarge, demandFinalizersOnly, located } from './transaction-refusals.js';
 import type { WritePlanner } from './write-planner.js';
 
 /** What transactions are judged and committed with. */
@@ -54,9 +47,12 @@ type Planned =
   | { readonly type: 'known'; readonly result: OperationResult | undefined };
 
 /** The right that an operation needs, before anything is judged. */
-export function accessOf({ type, served, namespace }: GivenObjectOperation): Access {
+export function accessOf(given: GivenObjectOperation): Access {
+  const { type, served, namespace, finalizersOnly } = given;
   const { plural } = served.kind;
   const where = namespace === '-' ? '*' : namespace;
+  // The right to finalizers is demanded for what changes of them.
+  if (finalizersOnly) return { resource: plural, verb: 'get', namespace: where };
   switch (type) {
     case 'CREATE':
       return { resource: plural, verb: 'create', namespace: where };
@@ -177,6 +173,7 @@ export class ObjectTransactions {
       case 'CREATE':
       case 'UPDATE':
       case 'OVERWRITE':
+        if (given.finalizersOnly) return this.#finalizers(context, given, judgement);
         return this.#write(context, given, judgement);
       case 'UPDATE_STATUS':
         return this.#status(context, given, judgement, again);
@@ -215,6 +212,28 @@ export class ObjectTransactions {
       ? { ...operation, object: stored }
       : { op: 'overwrite', kind: served.kind, object: stored };
     return this.#stage(given, replacement, before, judgement);
+  }
+
+  async #finalizers(
+    context: CallContext,
+    given: GivenObjectOperation,
+    judgement: Judgement,
+  ): Promise<Planned> {
+    const { planner, resources } = this.#options;
+    const { served, key } = given;
+    const { kind } = served;
+    const first = !judgement.staging.has(kind, key);
+    const before = await planner.require(served, key, judgement);
+    await planner.demand(context, kind.plural, 'get', before);
+    await judgeGuard(this.#options, context, given, before);
+    demandFinalizersOnly(given, before, resources.show(served, before));
+    const wanted = await this.#protected(context, given, before);
+    const object = { ...before, metadata: { ...before.metadata, ...wanted } };
+    const { uid, resourceVersion } = before.metadata;
+    const operation: ObjectOperation = first
+      ? { op: 'update', kind, object, precondition: { uid, resourceVersion } }
+      : { op: 'overwrite', kind, object };
+    return this.#stage(given, operation, before, judgement);
   }
 
   /** Finalizers, owner references and expiry to write: what differs needs the right to it. */
@@ -351,33 +370,4 @@ function idOf(kind: AnyKind, key: ObjectKey): string {
 
 function reading({ served }: GivenObjectOperation): Pick<Access, 'resource' | 'verb'> {
   return { resource: served.kind.plural, verb: 'get' };
-}
-
-function answerTooLarge(count: number): StatusError {
-  return new StatusError({
-    code: 'InvalidArgument',
-    reason: 'TransactionTooLarge',
-    message: `the objects of the first ${count} operations are more than ${limits.transactionAnswerCharactersMax} characters, which is the most that one transaction is answered with; split it`,
-  });
-}
-
-/** Says which operation of several an error is about. */
-function located(error: unknown, at: number): unknown {
-  if (!(error instanceof StatusError)) return error;
-  const { code, reason, message, violations, resource, retryAfterMs } = error;
-  const where = `operations[${at}]`;
-  return new StatusError({
-    code,
-    reason,
-    message: `${where}: ${message}`,
-    violations: violations.map((violation) => ({
-      ...violation,
-      field: violation.field.startsWith(where)
-        ? violation.field
-        : `${where}.object.${violation.field}`,
-    })),
-    ...(resource ? { resource } : {}),
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    cause: error,
-  });
 }

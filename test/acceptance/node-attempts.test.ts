@@ -139,6 +139,27 @@ describe("what a node's token tries beside the status of volumes", function () {
     'finalizers and owners': async (here) => [
       await caller.transact({
         type: 'OVERWRITE',
+        kind: 'Instance',
+        ...where,
+        name: 'disk-0',
+        object: '{"metadata":{"finalizers":["svc.io/agent","mine"]}}',
+      }),
+      await caller.transact({
+        type: 'OVERWRITE',
+        kind: 'Instance',
+        ...where,
+        name: 'elsewhere-0',
+        object: '{"metadata":{"finalizers":[]}}',
+      }),
+      await caller.transact({
+        type: 'OVERWRITE',
+        kind: 'Volume',
+        ...where,
+        name: 'disk',
+        object: '{"metadata":{"finalizers":[]}}',
+      }),
+      await caller.transact({
+        type: 'OVERWRITE',
         kind: 'Node',
         name: here,
         object: JSON.stringify({ name: here, metadata: { finalizers: ['mine'] } }),

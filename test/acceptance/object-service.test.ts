@@ -184,6 +184,40 @@ describe('the object service of a running daemon', function () {
     expect(String(object)).to.not.contain('secretHash');
   });
 
+  it('writes finalizers, and nothing else, of a kind whose service has no Update', async () => {
+    const where = { kind: 'Instance', namespace: 'default', name: 'bound-0' };
+    const codeOf = async (subject: string, object: JsonObject): Promise<string> =>
+      call(subject, 'Transact', {
+        operations: [{ ...where, type: 'OVERWRITE', object: JSON.stringify(object) }],
+      }).then(
+        () => 'OK',
+        (error: unknown) => StatusError.from(error).code,
+      );
+    type Found = JsonObject & { readonly metadata: JsonObject };
+    const stored = async (): Promise<Found> =>
+      JSON.parse(String((await call('root', 'Get', where)).object)) as Found;
+    const before = await stored();
+    const { finalizers, ownerReferences } = before.metadata;
+    for (const change of [
+      { node: 'elsewhere' },
+      { template: {} },
+      { labels: { a: 'b' } },
+      { metadata: { ownerReferences: [] } },
+    ])
+      expect(await codeOf('root', change), JSON.stringify(change)).to.equal('Unimplemented');
+    expect(ownerReferences).to.have.length(1);
+    const more = [...(finalizers as readonly string[]), 'test.io/more'];
+    for (const subject of ['nothing', 'reader', 'writer', 'own-agent', 'other-agent'])
+      expect(await codeOf(subject, { metadata: { finalizers: more } })).to.equal(
+        'PermissionDenied',
+      );
+    const whole = { ...before, metadata: { ...before.metadata, finalizers: more } };
+    expect(await codeOf('root', whole)).to.equal('OK');
+    const { metadata, template } = await stored();
+    expect([metadata.finalizers, template]).to.deep.equal([more, before.template]);
+    expect(await codeOf('root', { metadata: { finalizers } })).to.equal('OK');
+  });
+
   it('never answers a masked value, whatever is done to the object', async () => {
     const secret = { kind: 'Secret', namespace: 'default', name: 'used' };
     const { object } = await call('writer', 'Get', secret);

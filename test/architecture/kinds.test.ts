@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Ajv } from 'ajv';
 import { expect } from 'chai';
+import { effectRecords } from 'kedge';
 import { httpRoute, SchemaRegistry } from 'kedge/rpc';
 import { builtinPolicies, methodTable, openApiDocument } from 'kedge/server';
 import { descriptorSet } from '@kedge/api';
@@ -70,7 +71,8 @@ describe('every kind', () => {
   it('built-in policies name resources that exist or are planned', () => {
     // Not kinds: what their services answer is read from elsewhere.
     const planned = ['logs', 'health', 'exec', 'keys'];
-    const known = allKinds.flatMap((k) => [k.plural, `${k.plural}/status`]);
+    const parts = ['', '/status', '/finalizers'];
+    const known = [...allKinds, effectRecords].flatMap((k) => parts.map((part) => k.plural + part));
     for (const policy of Object.values(builtinPolicies))
       for (const rule of policy.rules)
         expect([...known, ...planned, '*']).to.include.members([...rule.resources]);

@@ -82,7 +82,7 @@ export const builtinPolicies: Readonly<
       { resources: ['secrets'], verbs: ['get', 'reveal'], namespaces: all },
       { resources: ['nodes', 'events'], verbs: ['create', 'update'], namespaces: all },
       {
-        resources: ['nodes/status', 'instances/status', 'volumes/status'],
+        resources: ['nodes/status', 'instances/status', 'instances/finalizers', 'volumes/status'],
         verbs: ['update'],
         namespaces: all,
       },

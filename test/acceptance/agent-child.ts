@@ -1,0 +1,122 @@
+/**
+ * The agent of a node as a process of its own, over the object service of a daemon: what runs with a
+ * node's token and nothing else. Its settings are the first argument, as JSON.
+ */
+import { join } from 'node:path';
+import {
+  type ListWatch,
+  type Logger,
+  Manager,
+  type ObjectStore,
+  systemClock,
+  systemRandom,
+} from 'kedge';
+import { RemoteStore } from 'kedge/client';
+import {
+  Agent,
+  DataFiles,
+  dataFilesDirectory,
+  defaultPolicy,
+  NodeRegistration,
+  parameterResolver,
+  ProcessRuntime,
+  Sealer,
+  secrets,
+  thawLeftovers,
+  UsedParameters,
+  VolumeManager,
+} from '@kedge/controllers';
+import { directoryJournal } from '@kedge/driver-sdk';
+import { builtinDrivers } from '@kedge/drivers';
+
+/** What the process is started with. */
+export interface AgentSettings {
+  readonly server: string;
+  readonly token: string;
+  readonly node: string;
+  readonly directory: string;
+  readonly hostPathAllowlist: readonly string[];
+  readonly heartbeatMs: number;
+}
+
+const settings = JSON.parse(process.argv[2] ?? '{}') as AgentSettings;
+const { server, token, node, directory, hostPathAllowlist, heartbeatMs } = settings;
+const clock = systemClock;
+const random = systemRandom;
+
+/** Lines of JSON on standard error. */
+function lineLogger(context: object = {}): Logger {
+  const log = (message: string, fields: object = {}): void => {
+    process.stderr.write(`${JSON.stringify({ msg: message, ...context, ...fields })}\n`);
+  };
+  const child = (fields: object): Logger => lineLogger({ ...context, ...fields });
+  return { debug: () => undefined, info: log, warn: log, error: log, child };
+}
+const logger = lineLogger();
+
+/** A cache of secrets can't be kept with a node's token, which reads single ones: there are none. */
+const noSecrets: ListWatch<never> = {
+  list: () => Promise.resolve({ items: [], revision: 0 }),
+  watch: (_revision, _sink, signal) =>
+    new Promise((resolve) => {
+      signal.addEventListener('abort', () => resolve());
+    }),
+};
+const remote = await RemoteStore.connect({ server, token, logger });
+const store = new Proxy<ObjectStore>(remote, {
+  get: (target, name) => {
+    if (name === 'source')
+      return ((kind) =>
+        kind.kind === secrets.kind ? noSecrets : target.source(kind)) as ObjectStore['source'];
+    const value: unknown = Reflect.get(target, name, target);
+    return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+  },
+});
+
+const policy = { ...defaultPolicy, heartbeatMs };
+const manager = new Manager({ store, clock, random, logger });
+const common = { store, manager, clock, random, logger, policy, node };
+const journal = directoryJournal(join(directory, 'node-journal'));
+const drivers = builtinDrivers({
+  localVolumeRoot: join(directory, 'volumes'),
+  journal,
+  hostPathAllowlist,
+  allowCreateMissing: true,
+});
+const sealer = new Sealer(Buffer.alloc(32));
+const dataFiles = new DataFiles(dataFilesDirectory(directory), directory);
+const processes = new ProcessRuntime({
+  directory: join(directory, 'instances'),
+  hiddenDirectories: [directory, dataFiles.directory],
+  clock,
+});
+const volumeManager = new VolumeManager({
+  ...common,
+  drivers,
+  resolver: parameterResolver(manager.informer(secrets).lister, sealer),
+  mountRoot: join(directory, 'mounts'),
+  journal,
+  used: new UsedParameters({ directory: join(directory, 'mount-parameters'), sealer, logger }),
+});
+manager
+  .addRunnable(
+    new NodeRegistration({
+      ...common,
+      name: node,
+      labels: {},
+      address: '127.0.0.1',
+      version: 'test',
+      drivers: drivers.names,
+      runtimes: async () => ((await processes.availability()).available ? [processes.name] : []),
+    }),
+  )
+  .addRunnable(new Agent({ ...common, runtimes: [processes], volumeManager, sealer, dataFiles }));
+await thawLeftovers({ journal, logger }, new AbortController().signal);
+await manager.start();
+logger.info('ready');
+process.once('SIGTERM', () => {
+  void manager
+    .stop(20_000)
+    .then(() => remote.close())
+    .then(() => process.exit(0));
+});

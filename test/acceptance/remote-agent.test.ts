@@ -1,0 +1,201 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
+import type { AgentSettings } from './agent-child.js';
+import { root, TestDaemon } from './daemon.js';
+
+const base = '/v1/namespaces/default';
+const node = 'far-node';
+
+/** A port that the server can have again after it was killed. */
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** The program of an agent in a process of its own. */
+class AgentProcess {
+  readonly #settings: AgentSettings;
+  #child: ChildProcess | undefined;
+  #lines: string[] = [];
+
+  constructor(settings: AgentSettings) {
+    this.#settings = settings;
+  }
+
+  /** What this life of it has logged. */
+  get log(): string {
+    return this.#lines.join('\n');
+  }
+
+  async run(): Promise<void> {
+    const program = join(root, 'test/dist/acceptance/agent-child.js');
+    const child = spawn(process.execPath, [program, JSON.stringify(this.#settings)], {
+      stdio: ['ignore', 'inherit', 'pipe'],
+    });
+    this.#child = child;
+    this.#lines = [];
+    createInterface({ input: child.stderr }).on('line', (line) => this.#lines.push(line));
+    await eventually(
+      'the agent to be ready',
+      () => {
+        if (child.exitCode !== null) throw new Error(`the agent ended: ${this.log}`);
+        return this.log.includes('"msg":"ready"');
+      },
+      30_000,
+    );
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#child;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return null;
+    const ended = new Promise<number | null>((resolve) => {
+      child.on('close', (code) => resolve(code));
+    });
+    child.kill(signal);
+    return ended;
+  }
+}
+
+describe("an agent in a process of its own, with its node's token", function () {
+  this.timeout(180_000);
+  let daemon: TestDaemon;
+  let agent: AgentProcess;
+
+  before(async () => {
+    const address = `127.0.0.1:${await freePort()}`;
+    daemon = await TestDaemon.start({ arguments: ['--grpc-address', address] });
+    const account = { kind: 'serviceAccount', policies: ['node'], node };
+    await daemon.ok('POST', '/v1/admin/users', { name: 'far', ...account });
+    const { token } = await daemon.ok('POST', '/v1/auth/tokens', { subject: 'far' });
+    agent = new AgentProcess({
+      server: address,
+      token: String(token),
+      node,
+      directory: join(daemon.home, 'far'),
+      hostPathAllowlist: [join(daemon.home, 'host')],
+      heartbeatMs: 500,
+    });
+    await agent.run();
+  });
+  after(async () => {
+    await agent.end('SIGTERM');
+    await daemon.dispose();
+  });
+
+  const read = (path: string): Promise<Record<string, unknown>> => daemon.ok('GET', path);
+  const heartbeat = async (): Promise<unknown> => (await read(`/v1/nodes/${node}`)).lastHeartbeatAt;
+  async function beats(): Promise<void> {
+    const before = await heartbeat();
+    await eventually('a heartbeat', async () => (await heartbeat()) !== before, 30_000);
+  }
+  const instance = (name: string) => read(`${base}/instances/${name}-0`);
+  async function running(name: string): Promise<Record<string, unknown>> {
+    return eventually(
+      `${name} to run`,
+      async () => {
+        const { status, body } = await daemon.rest('GET', `${base}/instances/${name}-0`);
+        return status === 200 && body.status === 'Running' ? body : undefined;
+      },
+      30_000,
+    ).catch(async (error: unknown) => {
+      const found = await daemon.rest('GET', `${base}/instances/${name}-0`);
+      throw new Error(`${String(error)}\n${JSON.stringify(found.body)}\n${agent.log}`);
+    });
+  }
+  const alive = (pid: number): boolean => {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  };
+  const lines = async (name: string): Promise<number> =>
+    (await readFile(join(daemon.home, 'host', name, 'part', 'lines'), 'utf8')).split('\n').length;
+
+  /** A service with a volume that only the agent's node reaches, mounted by a part of it. */
+  async function make(name: string): Promise<void> {
+    const parameters = { hostPath: join(daemon.home, 'host', name), createIfMissing: 'true' };
+    await daemon.ok('POST', `${base}/volumes`, {
+      name,
+      storageClassName: 'far',
+      size: '1Gi',
+      accessMode: 'ReadWriteOnce',
+      parameters,
+    });
+    await daemon.ok('POST', `${base}/services`, {
+      name,
+      runtime: 'process',
+      command: ['/bin/sh', '-c', 'while :; do echo line >> /data/lines; sleep 0.1; done'],
+      terminationGracePeriodSeconds: 1,
+      volumes: [{ name: 'data', mountPath: '/data', subPath: 'part', claim: { name } }],
+    });
+  }
+
+  it('registers and tells of itself', async () => {
+    const { status, runtimes, labels } = await read(`/v1/nodes/${node}`);
+    expect([status, runtimes, labels]).to.deep.equal(['Ready', ['process'], {}]);
+    await beats();
+  });
+
+  it('runs an instance that it is given with its volume, through kills of the agent and the daemon', async () => {
+    await daemon.ok('POST', '/v1/storageclasses', {
+      name: 'far',
+      driver: 'local-host',
+      allowedTopologies: [{ matchLabels: { 'svc.io/node': node } }],
+    });
+    await make('first');
+    const { node: where, pid } = await running('first');
+    expect(where).to.equal(node);
+    const volume = await read(`${base}/volumes/first`);
+    expect([volume.status, volume.boundNode, volume.topology]).to.deep.equal([
+      'Bound',
+      node,
+      { 'svc.io/node': node },
+    ]);
+    await eventually('a line', async () => (await lines('first')) > 1);
+
+    await agent.end('SIGKILL');
+    expect(alive(Number(pid)), 'while the agent is gone').to.equal(true);
+    await agent.run();
+    await beats();
+    await daemon.crash();
+    await beats();
+    const after = await running('first');
+    expect([after.pid, after.restartCount]).to.deep.equal([pid, 0]);
+    const written = await lines('first');
+    await eventually('more lines', async () => (await lines('first')) > written);
+
+    await daemon.ok('DELETE', `${base}/services/first`);
+    await eventually(
+      'the instance to go',
+      async () => (await daemon.rest('GET', `${base}/instances/first-0`)).status === 404,
+      30_000,
+    ).catch(async (error: unknown) => {
+      throw new Error(`${String(error)}\n${JSON.stringify(await instance('first'))}\n${agent.log}`);
+    });
+    expect(alive(Number(pid)), 'when the instance is gone').to.equal(false);
+    const left = await read(`${base}/volumes/first`);
+    expect([left.attachments, left.boundNode]).to.deep.equal([[], '']);
+  });
+
+  it('stops its workloads, then lets go of its volumes, and says that it is gone', async () => {
+    await make('second');
+    const { pid } = await running('second');
+    expect(await agent.end('SIGTERM'), agent.log).to.equal(0);
+    expect(alive(Number(pid))).to.equal(false);
+    expect(agent.log).to.contain('"msg":"All volumes torn down"').and.contain('"detached":1');
+    expect((await instance('second')).status).to.equal('Stopped');
+    const { status, attachments } = await read(`${base}/volumes/second`);
+    expect([status, attachments], agent.log).to.deep.equal(['Available', []]);
+    expect((await read(`/v1/nodes/${node}`)).status).to.equal('NotReady');
+  });
+});
