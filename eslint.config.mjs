@@ -2,6 +2,9 @@ import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
 const time = 'inject a Clock (lib/base/clock.ts) instead';
+/** Phases of volumes and snapshots. */
+const phases =
+  'Pending|Provisioning|Available|Bound|Released|Failed|Stalled|Creating|Ready|Deleting';
 const chance = 'inject a Random (lib/base/random.ts) instead';
 
 export default defineConfig(
@@ -50,6 +53,21 @@ export default defineConfig(
           object: 'process',
           property: 'env',
           message: 'take options instead; only cmd reads the environment',
+        },
+      ],
+    },
+  },
+  {
+    files: ['controllers/{volume,snapshot,agent}/**/*.ts'],
+    ignores: ['**/phases.ts', '**/*.test.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: ['', 'TSAsExpression > ']
+            .map((cast) => `Property[key.name="status"] > ${cast}Literal[value=/^(${phases})$/]`)
+            .join(', '),
+          message: 'a phase comes out of the table: nextPhase(from, event) of phases.ts',
         },
       ],
     },

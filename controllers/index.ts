@@ -20,4 +20,5 @@ export * from './service/index.js';
 export * from './snapshot/index.js';
 export * from './storage-class/index.js';
 export * from './storage-root/index.js';
+export type { TransitionRow } from './transition-table.js';
 export * from './volume/index.js';

@@ -16,7 +16,10 @@ import {
   type Snapshot,
   snapshotFinalizer,
   snapshots,
+  snapshotTransitions,
   storageClasses,
+  type TransitionRow,
+  transitions,
   type Volume,
   volumeFinalizer,
   volumes,
@@ -45,6 +48,8 @@ class World {
   /** Handles whose objects went by policy retain: the data stays without them. */
   readonly #retained = new Set<string>();
   readonly #bound = new Set<string>();
+  /** Phases that the store took although no table has the move. */
+  readonly #illegal: string[] = [];
 
   constructor(seed: number) {
     this.#seed = seed;
@@ -113,6 +118,7 @@ class World {
       ['secret', () => this.#changeSecret()],
       ['secret', () => this.#createSecret()],
       ['wipe', () => this.#wipe()],
+      ['write an illegal phase', () => this.#writeIllegalPhase()],
       ['crash', () => this.#crash()],
       ['crash at a write', () => this.#crashAtWrite()],
     ];
@@ -219,6 +225,27 @@ class World {
     if (volume) this.provider.wipe(volume.metadata.uid);
   }
 
+  /** Somebody with the right to it writes a phase that the table does not lead to. */
+  async #writeIllegalPhase(): Promise<void> {
+    const isVolume = this.#random.next() < 0.5;
+    const kind = isVolume ? volumes : snapshots;
+    const rows: readonly TransitionRow[] = isVolume ? transitions : snapshotTransitions;
+    const found = this.#pick<Volume | Snapshot>(
+      isVolume ? await this.volumes() : await this.snapshots(),
+    );
+    if (!found) return;
+    const { name, status: from = 'Pending', metadata } = found;
+    const legal = new Set([from, ...rows.filter((row) => row.from === from).map(({ to }) => to)]);
+    const phases = new Set(rows.map(({ from: phase }) => phase).filter((p) => p !== 'None'));
+    const to = this.#pick([...phases].filter((phase) => !legal.has(phase)));
+    if (to === undefined) return;
+    const { uid, resourceVersion } = metadata;
+    const guard = { uid, resourceVersion };
+    const change = { status: to } as never;
+    await this.#store.updateStatus(kind as typeof volumes, { namespace, name }, change, guard);
+    this.#illegal.push(`${name} from ${from} to ${to}`);
+  }
+
   async #deleteSnapshot(): Promise<void> {
     const snapshot = this.#pick(await this.snapshots());
     if (snapshot) await this.#store.deleteByName(snapshots, { namespace, name: snapshot.name });
@@ -251,6 +278,7 @@ class World {
   /** What must hold of volumes and snapshots at every moment. */
   async check(): Promise<void> {
     expect(this.provider.wrongs).to.deep.equal([]);
+    expect(this.#illegal, 'phases that no table leads to').to.deep.equal([]);
     for (const volume of await this.volumes()) {
       if (volume.storageClassName === 'retain' && volume.handle)
         this.#retained.add(volume.metadata.uid);
