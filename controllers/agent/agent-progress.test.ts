@@ -29,6 +29,7 @@ describe('the agent', () => {
   let store: ObjectStore;
   let manager: Manager;
   let runtime: PlayedRuntime;
+  let driver: PlayedDriver;
 
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'kedge-agent-'));
@@ -37,12 +38,13 @@ describe('the agent', () => {
     store = await openStore({ engine: new MemoryEngine(), clock });
     manager = new Manager({ store, clock, random });
     runtime = new PlayedRuntime();
+    driver = new PlayedDriver();
     const sealer = new Sealer(randomBytes(32));
     const ports = { store, manager, clock, random, logger: silentLogger };
     const common = { ...ports, node: 'n', policy: defaultPolicy };
     const volumeManager = new VolumeManager({
       ...common,
-      drivers: new PlayedDriver().registry(),
+      drivers: driver.registry(),
       resolver: parameterResolver(manager.informer(secrets).lister, sealer),
       mountRoot: join(directory, 'mounts'),
       mayMount: false,
@@ -134,6 +136,49 @@ describe('the agent', () => {
     await clock.advance(80_000);
     await until('i', 'Running');
     expect(await get('i')).to.include({ failureMessage: '' });
+  });
+
+  it('starts what waits for its runtime once that is there, though nothing tells so', async () => {
+    runtime.unavailable = 'the runtime does not answer';
+    await create('i');
+    await eventually('the reason', async () => (await readiness('i'))?.reason !== undefined);
+    expect(await readiness('i')).to.include({
+      reason: 'RuntimeUnavailable',
+      message: 'the runtime does not answer',
+    });
+    runtime.unavailable = undefined;
+    await clock.advance(defaultPolicy.workloadProbeMs);
+    await until('i', 'Running');
+  });
+
+  it('looks ever more rarely at a workload whose start comes to no outcome', async () => {
+    runtime.startsHang = true;
+    await create('i');
+    await until('i', 'Starting');
+    await clock.advance(600_000);
+    const before = runtime.looks;
+    await clock.advance(60 * 60_000);
+    expect(runtime.looks - before).to.be.within(60, 130);
+  });
+
+  it('names the volume that can not be taken from an instance', async () => {
+    await store.create(volumes, {
+      ...keyOf('v'),
+      storageClassName: 'c',
+      size: '1Gi',
+      accessMode: 'ReadWriteOnce',
+    });
+    const made = { driver: 'played', handle: '/path' };
+    await reachState(store, volumes, keyOf('v'), 'Available', made);
+    await create('i', [{ name: 'd', mountPath: '/d', claim: { name: 'v' } }]);
+    await until('i', 'Running');
+    driver.failsOn = { detach: 'Unavailable' };
+    await store.deleteByName(instances, keyOf('i'));
+    await eventually('the reason', async () => (await readiness('i'))?.reason === 'DetachFailed');
+    expect((await readiness('i'))?.message).to.match(/^volume default\/v: call \d+$/);
+    driver.failsOn = {};
+    await clock.advance(120_000);
+    await eventually('its end', async () => (await get('i')) === undefined);
   });
 
   it('starts who waits for a volume on the same path once its holder is gone, without time passing', async () => {

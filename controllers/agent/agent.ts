@@ -210,12 +210,13 @@ export class Agent implements Runnable {
         told('ContainersReady', false, 'RuntimeUnavailable', message),
         told('Ready', false, 'RuntimeUnavailable', message),
       ]);
-      return done();
+      // Nothing tells that a runtime is there again.
+      return requeueAfter(this.#options.policy.workloadProbeMs);
     }
     const state = await runtime.observe(instance.metadata.uid);
     switch (state.state) {
       case 'starting':
-        return requeueAfter(this.#options.policy.startingProbeMs);
+        return requeueAfter(this.#starts.probeAfterMs(instance));
       case 'running':
         await this.#starts.running(instance, state, instance.mounts ?? []);
         await runtime.rotateLog(instance.metadata.uid);

@@ -331,8 +331,12 @@ export class VolumeManager {
           await redaction.guard(() => this.#node.takeAway(volume, driver, call));
         });
       } catch (thrown) {
-        if (thrown instanceof DriverError) await this.#records.failed(volume, 'detach', thrown);
-        throw thrown;
+        if (!(thrown instanceof DriverError)) throw thrown;
+        await this.#records.failed(volume, 'detach', thrown);
+        const { kind, message, retryAfterMs } = thrown;
+        const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
+        const label = `volume ${volume.namespace}/${volume.name}`;
+        throw new DriverError(kind, `${label}: ${message}`, { ...wait, cause: thrown });
       }
       await this.#records.released(volume, claim);
       if (!here) await this.#used.forget(volume.metadata.uid);

@@ -22,6 +22,8 @@ export class WorkloadStarts {
   readonly #options: WorkloadStartsOptions;
   /** The run whose failed start was counted, by instance uid. */
   readonly #failed = new Map<string, number>();
+  /** Looks at a workload that is being started, by instance uid. */
+  readonly #probes = new Map<string, number>();
 
   constructor(options: WorkloadStartsOptions) {
     this.#options = options;
@@ -82,9 +84,17 @@ export class WorkloadStarts {
     }
     const state = await runtime.observe(uid);
     if (state.state === 'startFailed') return this.failed(instance, runtime, state);
-    if (state.state !== 'running') return requeueAfter(policy.startingProbeMs);
+    if (state.state !== 'running') return requeueAfter(this.probeAfterMs(instance));
     await this.running(instance, state, mounts);
     return requeueAfter(policy.workloadProbeMs);
+  }
+
+  /** When to look again at a workload that is being started: ever more rarely, since its outcome is told too. */
+  probeAfterMs({ metadata: { uid } }: Instance): number {
+    const { startingProbeMs, workloadProbeMs } = this.#options.policy;
+    const probes = this.#probes.get(uid) ?? 0;
+    this.#probes.set(uid, probes + 1);
+    return Math.min(startingProbeMs * 2 ** Math.min(probes, 20), workloadProbeMs);
   }
 
   /** The last run was not started: tells it once, and starts another one after the backoff. */
@@ -96,6 +106,7 @@ export class WorkloadStarts {
     const { uid } = instance.metadata;
     if (this.#failed.get(uid) === run) return this.start(instance, runtime);
     this.#failed.set(uid, run);
+    this.#probes.delete(uid);
     return this.#noteFailed(instance, message);
   }
 
@@ -113,6 +124,7 @@ export class WorkloadStarts {
   /** The instance starts over, or is gone. */
   forget(uid: string): void {
     this.#failed.delete(uid);
+    this.#probes.delete(uid);
     this.#options.gate.clear(uid);
   }
 

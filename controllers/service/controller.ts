@@ -33,7 +33,13 @@ import {
 import { backoffOf, type ControllerPolicy } from '../policy.js';
 import { deleteUnused, volumeFinalizer } from '../volume/index.js';
 import { serviceFinalizer } from './admission.js';
-import { planService, type ServicePlan, type WantedVolume } from './plan.js';
+import {
+  planService,
+  type ServicePlan,
+  type ServiceSituation,
+  waitOf,
+  type WantedVolume,
+} from './plan.js';
 
 /** Ports of the service controller. */
 export interface ServiceControllerOptions {
@@ -77,13 +83,14 @@ class ServiceReconciler {
     const ownedVolumes = await txn.list(volumes, { index: 'ownerService', ...mine });
     const own = new Map(ownedVolumes.map((volume) => [volume.name, volume]));
     const cached: Lister<Volume> = manager.informer(volumes).lister;
-    const plan = planService({
+    const situation: ServiceSituation = {
       service,
       nowMs: clock.now(),
       instances: await txn.list(instances, { index: 'service', ...mine }),
       volumeNamed: (name) => own.get(name) ?? cached.get(`${service.namespace}/${name}`),
       ownedVolumes,
-    });
+    };
+    const plan = planService(situation);
     const unused = plan.deleteVolumes;
     if (plan.finish) {
       this.#finish(txn, service, plan);
@@ -91,7 +98,7 @@ class ServiceReconciler {
     }
     // The status is written once the rest is, and tells of it then.
     if (await this.#writeObjects(txn, service, plan)) return { unused, result: requeueAfter(0) };
-    this.#writeStatus(txn, service, plan);
+    this.#writeStatus(txn, service, plan, waitOf(situation));
     const { forMs } = plan.waitsFor ?? {};
     return { unused, result: forMs === undefined ? done() : requeueAfter(forMs) };
   }
@@ -140,14 +147,19 @@ class ServiceReconciler {
     txn.update(services, { ...service, metadata: { ...service.metadata, finalizers } });
   }
 
-  #writeStatus(txn: Transaction, service: Service, plan: ServicePlan): void {
+  #writeStatus(
+    txn: Transaction,
+    service: Service,
+    plan: ServicePlan,
+    wait: string | undefined,
+  ): void {
     const { namespace, name, conditions, metadata, scale = 1 } = service;
     const { status, readyInstances = 0 } = plan.status;
     const condition = {
       type: 'Ready',
       status: status === 'Running' ? ('True' as const) : ('False' as const),
       reason: status ?? 'Pending',
-      message: `${readyInstances} of ${scale} instances are ready${replacementMessage(service, plan)}`,
+      message: `${readyInstances} of ${scale} instances are ready${replacementMessage(service, plan)}${wait === undefined ? '' : `; ${wait}`}`,
     };
     txn.updateStatus(
       services,

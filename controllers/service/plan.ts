@@ -152,6 +152,19 @@ function replacementWait(
   return soonest;
 }
 
+/** What the first instance that is not ready, or still there, tells of itself; undefined when none does. */
+export function waitOf({ service, instances }: ServiceSituation): string | undefined {
+  const waiting = [...instances]
+    .sort((a, b) => a.ordinal - b.ordinal)
+    .filter((instance) => isDeleting(service) || !isReady(instance));
+  for (const { name, conditions = [] } of waiting) {
+    const unmet =
+      findCondition(conditions, 'Ready') ?? conditions.find(({ status }) => status !== 'True');
+    if (unmet?.message && unmet.status !== 'True') return `${name}: ${unmet.message}`;
+  }
+  return undefined;
+}
+
 /** Milliseconds since the epoch; a run that began after the condition was met counts from its start. */
 function readySinceMs({ conditions, startedAt = '' }: Instance): number | undefined {
   const ready = findCondition(conditions, 'Ready');

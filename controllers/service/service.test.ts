@@ -9,7 +9,7 @@ import {
 import { claimedVolume } from './claim.js';
 import { mountPathProblem, normalMountPath, subPathProblem } from './mount-path.js';
 import { mountViolations } from './mount-rules.js';
-import { planService, type ServiceSituation } from './plan.js';
+import { planService, type ServiceSituation, waitOf } from './plan.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
 const service: Service = {
@@ -49,6 +49,27 @@ const plan = (
   situation: Omit<ServiceSituation, 'volumeNamed' | 'ownedVolumes' | 'nowMs'> &
     Partial<ServiceSituation>,
 ) => planService({ volumeNamed: noVolumes, ownedVolumes: [], nowMs: 60_000, ...situation });
+
+describe('what a service waits for', () => {
+  const notReady = { ...ready, status: 'False', message: 'volume default/v is Pending' } as const;
+  const scheduled = { ...notReady, type: 'Scheduled', message: 'of 0 nodes 0 are ready' };
+  const wait = (instances: readonly Instance[], of: Service = service) =>
+    waitOf({ service: of, instances, volumeNamed: noVolumes, ownedVolumes: [], nowMs: 0 });
+
+  it('is what its first instance that is not ready tells', () => {
+    const waiting = instance(1, { conditions: [notReady] });
+    expect(wait([waiting, instance(0)])).to.equal('s-1: volume default/v is Pending');
+    expect(wait([instance(0, { conditions: [scheduled] })])).to.equal(
+      's-0: of 0 nodes 0 are ready',
+    );
+    expect(wait([instance(0)])).to.equal(undefined);
+  });
+
+  it('is what an instance tells that is still there when the service is deleted', () => {
+    const stopping = instance(0, { conditions: [notReady], metadata: deleting });
+    expect(wait([stopping], { ...service, metadata: deleting })).to.contain('s-0: volume');
+  });
+});
 
 describe('service plan', () => {
   it('makes what is missing, by stable names', () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { findCondition } from 'kedge';
 import { settle } from 'kedge/testing';
 import { type Snapshot, snapshots } from '../kinds/index.js';
 import { StorageWorld } from '../testing/storage-world.js';
@@ -32,6 +33,16 @@ describe('a snapshot that was never made', () => {
     expect(await snapshot()).to.include({ status: 'Failed', reason: 'InvalidParameters' });
     expect((await snapshot())?.failureMessage).to.contain('secret default/token does not exist');
     expect((await world.volume())?.snapshotsInFlight ?? []).to.deep.equal([]);
+  });
+
+  it('is told of with its failure and the way on by the volume that waits for it', async () => {
+    await world.createVolume({ name: 'copy', source: { snapshot: 's' } });
+    const told = findCondition((await world.volume('copy'))?.conditions, 'Provisioned');
+    expect(told?.reason).to.equal('SnapshotNotReady');
+    expect(told?.message)
+      .to.contain('snapshot "default/s" is Failed: InvalidParameters')
+      .and.to.contain('secret default/token does not exist')
+      .and.to.contain('then: kedge snapshot retry s -n default; or delete this volume');
   });
 
   it('is deleted without the secret', async () => {

@@ -36,6 +36,14 @@ function situation(
 }
 
 describe('snapshot plan', () => {
+  it('S2 says why its source is not there', () => {
+    const failed: Volume = { ...source, status: 'Failed', failureMessage: 'quota exceeded' };
+    expect(planSnapshot(situation({}, { source: failed }))).to.deep.include({
+      message:
+        'volume "default/v" is Failed: quota exceeded; the snapshot is made once it is there',
+    });
+  });
+
   const table: readonly [string, SnapshotSituation, string][] = [
     ['S2 waits for a source that is gone', situation({}, { source: undefined }), 'wait'],
     [

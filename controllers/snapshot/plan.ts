@@ -58,10 +58,12 @@ function planStart({ snapshot, source }: SnapshotSituation): SnapshotAction {
   });
   if (!source) return wait(`${label} does not exist any more; delete this snapshot`);
   if (source.metadata.deletionRequestedAt !== undefined) return wait(`${label} is being deleted`);
-  const { status = 'Pending', handle } = source;
+  const { status = 'Pending', handle, failureMessage } = source;
   const usable = status === 'Available' || status === 'Bound' || status === 'Released';
   if (!usable || !handle)
-    return wait(`${label} is ${status}; the snapshot is made once it is there`);
+    return wait(
+      `${label} is ${status}${failureMessage ? `: ${failureMessage}` : ''}; the snapshot is made once it is there`,
+    );
   return { type: 'start', source };
 }
 

@@ -14,12 +14,21 @@ export class PlayedRuntime implements Runtime {
   readonly starts: string[] = [];
   /** Why starts fail; undefined: they do not. */
   startsFail: string | undefined;
+  /** Why the runtime can't be used; undefined: it can. */
+  unavailable: string | undefined;
+  /** Whether starts never come to an outcome. */
+  startsHang = false;
+  /** Looks at a workload. */
+  looks = 0;
   /** Whether workloads go on after they were asked to end. */
   deaf = false;
   #listener: (id: string) => void = () => undefined;
 
   availability(): Promise<Availability> {
-    return Promise.resolve({ available: true });
+    const message = this.unavailable;
+    return Promise.resolve(
+      message === undefined ? { available: true } : { available: false, message },
+    );
   }
 
   start({ id }: WorkloadSpec): Promise<void> {
@@ -27,11 +36,13 @@ export class PlayedRuntime implements Runtime {
     const run = this.starts.filter((other) => other === id).length;
     const message = this.startsFail;
     if (message !== undefined) this.states.set(id, { state: 'startFailed', run, message });
+    else if (this.startsHang) this.states.set(id, { state: 'starting', run });
     else this.states.set(id, { state: 'running', run, pid: 1, startedAt: 1 });
     return Promise.resolve();
   }
 
   observe(id: string): Promise<WorkloadState> {
+    this.looks += 1;
     return Promise.resolve(this.states.get(id) ?? { state: 'absent' });
   }
 

@@ -103,6 +103,10 @@ export class Provisioning {
     if (!snapshot) return `snapshot "${key}" does not exist; create it, or delete this volume`;
     if (snapshot.metadata.deletionRequestedAt !== undefined)
       return `snapshot "${key}" is being deleted`;
+    if (snapshot.status === 'Failed') {
+      const { name, namespace, failureMessage = '' } = snapshot;
+      return `snapshot "${key}" is Failed: ${failureMessage}; mend that, then: kedge snapshot retry ${name} -n ${namespace}; or delete this volume`;
+    }
     if (snapshot.status !== 'Ready')
       return `snapshot "${key}" is ${snapshot.status ?? 'Pending'}, not Ready yet`;
     return snapshot;

@@ -25,6 +25,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/storage/provider-kills/provider-kills.test.js'],
     environment: { KEDGE_PROVIDER_KILLS: 'all' },
   },
+  'never-stuck': {
+    summary: 'every kind, phase, broken dependency and action; each ends or says what it waits for',
+    specs: ['test/dist/never-stuck/never-stuck.test.js'],
+    environment: { KEDGE_NEVER_STUCK: 'all' },
+  },
   admission: {
     summary: 'fifty clients create 10,000 volumes; none of them is told Aborted',
     specs: ['test/dist/admission/rules.test.js'],

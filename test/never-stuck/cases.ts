@@ -1,0 +1,287 @@
+import { errorClasses } from '@kedge/driver-sdk';
+import { type DescEnum, SchemaRegistry } from 'kedge/rpc';
+import { descriptorSet } from '@kedge/api';
+import type { RuntimeFault } from './machine.js';
+import type { Fault } from './provider.js';
+import { relations, type Subject, type Target } from './references.js';
+
+/** What becomes of an object that others depend on. */
+export type ObjectBreakage = 'missing' | 'wrong' | 'late' | 'deleted' | 'madeAgain';
+/** What becomes of a machine. */
+export type NodeBreakage = 'silent' | 'deleted' | 'deletedAlive' | 'madeAgain' | 'missing' | 'late';
+
+/** One broken dependency. */
+export type Broken =
+  | { readonly to: 'driver'; readonly breakage: Fault }
+  | { readonly to: 'runtime'; readonly breakage: RuntimeFault }
+  | { readonly to: 'Node'; readonly breakage: NodeBreakage }
+  | {
+      readonly to: Exclude<Target, 'driver' | 'runtime' | 'Node'>;
+      readonly breakage: ObjectBreakage;
+    };
+
+/** What happens while a dependency is broken; `return` is that it comes back and nothing else. */
+export const actions = ['delete', 'recast', 'restart', 'return'] as const;
+
+/** One combination. */
+export interface Case {
+  readonly from: Subject;
+  readonly phase: string;
+  readonly broken: Broken;
+  readonly action: (typeof actions)[number];
+}
+
+/** Combinations that are not run. */
+export interface LeftOut {
+  /** With `*` for every one. */
+  readonly which: string;
+  readonly reason: string;
+  readonly count: number;
+}
+
+const objectBreakages: readonly ObjectBreakage[] = [
+  'missing',
+  'wrong',
+  'late',
+  'deleted',
+  'madeAgain',
+];
+const nodeBreakages: readonly NodeBreakage[] = [
+  'silent',
+  'deleted',
+  'deletedAlive',
+  'madeAgain',
+  'missing',
+  'late',
+];
+const faults: readonly Fault[] = [...(Object.keys(errorClasses) as Fault[]), 'slow'];
+const runtimeFaults: readonly RuntimeFault[] = ['unavailable', 'startsFail', 'startsHang', 'deaf'];
+
+function brokenOf(to: Target): readonly Broken[] {
+  if (to === 'driver') return faults.map((breakage) => ({ to, breakage }));
+  if (to === 'runtime') return runtimeFaults.map((breakage) => ({ to, breakage }));
+  if (to === 'Node') return nodeBreakages.map((breakage) => ({ to, breakage }));
+  return objectBreakages.map((breakage) => ({ to, breakage }));
+}
+
+const schemas = new SchemaRegistry(descriptorSet);
+
+/** The phases of a kind, as its schema has them. */
+export function phasesOf(kind: Subject): readonly string[] {
+  const status = schemas.message(`api.${kind}`).fields.find((f) => f.jsonName === 'status');
+  const values: DescEnum['values'] = status?.enum?.values ?? [];
+  return values.map((value) => value.name).filter((name) => !name.endsWith('UNSPECIFIED'));
+}
+
+interface Exclusion {
+  readonly from?: Subject;
+  readonly phases?: readonly string[];
+  /** All but these. */
+  readonly otherPhases?: readonly string[];
+  readonly to?: readonly Target[];
+  readonly breakages?: readonly string[];
+  readonly actions?: readonly string[];
+  readonly reason: string;
+}
+
+const before = ['missing', 'wrong', 'late'];
+const refused = 'Create is refused, and the refusal names it';
+
+/** The first that matches is the reason. */
+const exclusions: readonly Exclusion[] = [
+  {
+    to: ['Namespace'],
+    breakages: ['missing', 'late', 'wrong'],
+    reason: refused,
+  },
+  {
+    to: ['Namespace'],
+    breakages: ['madeAgain'],
+    reason: 'a namespace is gone when it is empty: nothing of it meets its successor',
+  },
+  {
+    to: ['StorageClass', 'Snapshot'],
+    breakages: ['missing', 'late'],
+    from: 'Volume',
+    reason: refused,
+  },
+  { to: ['StorageClass'], breakages: ['missing', 'late'], from: 'Service', reason: refused },
+  { to: ['Volume'], breakages: ['missing', 'late'], from: 'Snapshot', reason: refused },
+  {
+    to: ['StorageClass'],
+    breakages: ['missing', 'late'],
+    reason: 'it has no instance or content then: the Service or Volume is refused',
+  },
+  {
+    from: 'Volume',
+    to: ['Service', 'Instance'],
+    breakages: before,
+    reason: 'the service makes its volume, and the instance takes it: neither is there after it',
+  },
+  {
+    from: 'Instance',
+    to: ['Service'],
+    breakages: before,
+    reason: 'an instance is made by its service',
+  },
+  {
+    from: 'Namespace',
+    to: ['Instance'],
+    breakages: before,
+    reason: 'nothing in a namespace needs an instance before it is there',
+  },
+  {
+    from: 'Volume',
+    to: ['Node'],
+    breakages: ['missing', 'late'],
+    reason: 'no volume waits for a node by name: StorageClass wrong is the one that allows none',
+  },
+  {
+    from: 'Namespace',
+    to: ['Node'],
+    breakages: ['missing', 'late'],
+    reason: 'a namespace waits for no node before something runs there',
+  },
+  {
+    from: 'Namespace',
+    phases: ['Terminating'],
+    to: ['Secret'],
+    breakages: before,
+    reason: 'what was never made is deleted at once, and the namespace with it',
+  },
+  {
+    from: 'Node',
+    breakages: ['missing', 'late'],
+    reason: 'the subject itself',
+  },
+  // Phases that are reached only with what is not there.
+  {
+    from: 'Volume',
+    to: ['Secret'],
+    breakages: before,
+    otherPhases: ['Failed'],
+    reason: 'without its secret a volume fails before a driver is called',
+  },
+  {
+    from: 'Volume',
+    to: ['StorageClass', 'Snapshot'],
+    breakages: ['wrong'],
+    otherPhases: ['Pending'],
+    reason: 'a volume that finds no place, or no snapshot that is Ready, is Pending',
+  },
+  {
+    from: 'Volume',
+    to: ['Service', 'Instance', 'Node'],
+    otherPhases: ['Bound', 'Released', 'Available', 'Stalled', 'Failed', 'Pending', 'Provisioning'],
+    reason: 'not attached',
+  },
+  {
+    from: 'Volume',
+    to: ['Instance', 'Node'],
+    otherPhases: ['Bound'],
+    reason: 'only what is Bound is held by an instance, on a node',
+  },
+  {
+    from: 'Volume',
+    to: ['Service'],
+    phases: ['Released'],
+    reason: 'Released says that its service is gone already',
+  },
+  {
+    from: 'Snapshot',
+    to: ['Volume'],
+    breakages: ['wrong'],
+    otherPhases: ['Pending'],
+    reason: 'of a volume that is not made no snapshot begins',
+  },
+  {
+    from: 'Snapshot',
+    to: ['Secret'],
+    breakages: before,
+    otherPhases: ['Failed'],
+    reason: 'without the secret a snapshot fails before a driver is called',
+  },
+  {
+    from: 'Snapshot',
+    to: ['StorageClass'],
+    breakages: ['wrong'],
+    reason: 'a snapshot is made with what its source captured: no topology is looked at',
+  },
+  {
+    from: 'Service',
+    breakages: before,
+    otherPhases: ['Pending'],
+    to: ['Volume', 'StorageClass', 'Secret', 'Configmap', 'Node'],
+    reason: 'no replica starts without it, and one that never started goes at once',
+  },
+  {
+    from: 'Instance',
+    breakages: before,
+    otherPhases: ['Pending'],
+    to: ['Volume', 'StorageClass', 'Secret', 'Configmap', 'Node'],
+    reason: 'an instance does not start without it',
+  },
+  {
+    from: 'Instance',
+    phases: ['Unknown'],
+    to: ['Node'],
+    breakages: ['silent', 'deletedAlive'],
+    reason: 'Unknown says that its node is silent already',
+  },
+  {
+    from: 'Node',
+    phases: ['NotReady'],
+    breakages: ['silent', 'deletedAlive'],
+    reason: 'NotReady says that it is silent already',
+  },
+  {
+    from: 'Node',
+    actions: ['recast'],
+    phases: ['NotReady'],
+    breakages: ['deleted'],
+    reason: 'what is not there is not updated',
+  },
+];
+
+function excludes(exclusion: Exclusion, { from, phase, broken, action }: Case): boolean {
+  const { phases, otherPhases, to, breakages } = exclusion;
+  return (
+    (exclusion.from ?? from) === from &&
+    (phases?.includes(phase) ?? true) &&
+    !(otherPhases?.includes(phase) ?? false) &&
+    (to?.includes(broken.to) ?? true) &&
+    (breakages?.includes(broken.breakage) ?? true) &&
+    (exclusion.actions?.includes(action) ?? true)
+  );
+}
+
+/** How a case is called. */
+export function nameOf({ from, phase, broken, action }: Case): string {
+  return `${from} ${phase}, ${broken.to} ${broken.breakage}, ${action}`;
+}
+
+/** Every kind, phase, dependency, breakage and action; and what of that is not run, by reason. Pure. */
+export function generate(): {
+  readonly cases: readonly Case[];
+  readonly leftOut: readonly LeftOut[];
+} {
+  const cases: Case[] = [];
+  const left = new Map<string, LeftOut>();
+  for (const { from, to } of relations)
+    for (const phase of phasesOf(from))
+      for (const broken of brokenOf(to))
+        for (const action of actions) {
+          const one: Case = { from, phase, broken, action };
+          const exclusion = exclusions.find((candidate) => excludes(candidate, one));
+          if (!exclusion) {
+            cases.push(one);
+            continue;
+          }
+          const which = `${from} x ${broken.to} ${broken.breakage}`;
+          const { reason } = exclusion;
+          const id = `${which}: ${reason}`;
+          const count = (left.get(id)?.count ?? 0) + 1;
+          left.set(id, { which, reason, count });
+        }
+  return { cases, leftOut: [...left.values()] };
+}

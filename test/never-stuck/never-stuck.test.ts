@@ -1,0 +1,67 @@
+import { expect } from 'chai';
+import { seededRandom } from 'kedge';
+import { actions, type Case, generate, nameOf, phasesOf } from './cases.js';
+import { relations, type Subject } from './references.js';
+import { groups, run } from './run.js';
+
+/** `all`, or how many cases of each kind are drawn. */
+const extent = process.env['KEDGE_NEVER_STUCK'] ?? '40';
+const seed = Number(process.env['KEDGE_SEED'] ?? 1);
+/** Runs the cases whose names it matches, instead of a sample. */
+const only = process.env['KEDGE_NEVER_STUCK_CASE'];
+/** Cases that share a world. */
+const groupMax = 160;
+
+const { cases, leftOut } = generate();
+const kinds = [...new Set(relations.map(({ from }) => from))];
+
+/** So many of each kind, or all of it. */
+function drawn(kind: Subject, count: number): readonly Case[] {
+  const random = seededRandom(seed);
+  const mine = cases.filter(({ from }) => from === kind);
+  const order = new Map(mine.map((one) => [one, random.next()]));
+  return mine.sort((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0)).slice(0, count);
+}
+
+function chosen(): readonly Case[] {
+  if (only !== undefined) return cases.filter((one) => new RegExp(only).test(nameOf(one)));
+  if (extent === 'all') return cases;
+  return kinds.flatMap((kind) => drawn(kind, Number(extent)));
+}
+
+describe('whatever is broken, in whatever phase', function () {
+  this.timeout(3_600_000);
+  const running = chosen();
+
+  it('every phase of every kind has cases for each of its dependencies, or a reason why not', () => {
+    const names = new Set(cases.map(nameOf));
+    expect(names.size, 'names are unique').to.equal(cases.length);
+    for (const { from, to } of relations)
+      for (const phase of phasesOf(from)) {
+        const there = cases.some((c) => c.from === from && c.phase === phase && c.broken.to === to);
+        const excused = leftOut.some(({ which }) => which.startsWith(`${from} x ${to} `));
+        expect(there || excused, `${from} ${phase}, ${to}`).to.equal(true);
+      }
+    for (const action of actions) expect(cases.some((one) => one.action === action)).to.equal(true);
+    const left = leftOut.reduce((sum, { count }) => sum + count, 0);
+    process.stdout.write(`      ${cases.length} cases, ${left} combinations left out:\n`);
+    for (const { which, count, reason } of leftOut)
+      process.stdout.write(`        ${which}, ${count}: ${reason}\n`);
+  });
+
+  it(`an object ends where it should, or says what it waits for and goes on once that is there (${running.length} of ${cases.length} cases, seed ${seed})`, async () => {
+    const problems: string[] = [];
+    const refusals = new Set<string>();
+    for (const group of groups(running, groupMax))
+      for (const { name, problems: found, refusals: refused } of await run(group)) {
+        problems.push(...found.map((problem) => `${name}: ${problem}`));
+        for (const refusal of refused) refusals.add(refusal);
+      }
+    for (const refusal of refusals) expect(refusal, 'says what to do').to.match(wayOut);
+    const replay = 'KEDGE_NEVER_STUCK_CASE=<name> runs one alone';
+    expect(problems, replay).to.deep.equal([]);
+  });
+});
+
+/** What a refusal must tell, beside what is wrong. */
+const wayOut = /first|wait until|create it|only what its content waits for/;

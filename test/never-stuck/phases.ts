@@ -1,0 +1,271 @@
+import type {
+  InstancePhase,
+  Namespace,
+  Node,
+  Service,
+  SnapshotPhase,
+  VolumePhase,
+} from '@kedge/controllers';
+import type { RuntimeFault } from './machine.js';
+import type { Fault, ProviderCall } from './provider.js';
+import type { Subject } from './references.js';
+import type { Scene, Step } from './scene.js';
+
+/** How an object is brought into a phase, and held there. */
+export interface Recipe {
+  /** Taken one after the other, with time in between. */
+  readonly steps: readonly Step[];
+  /** Ends what holds it in the phase. */
+  readonly letGo: Step;
+  /** What the object says, as long as it is held. */
+  readonly says?: RegExp;
+  /** Whether it is on its way out. */
+  readonly leaving?: boolean;
+}
+
+const nothing: Step = () => Promise.resolve();
+
+function holding(scene: Scene, call: ProviderCall, fault: Fault): [Step, Step] {
+  const { provider } = scene.world;
+  const set = (to: Fault | undefined) => () => {
+    provider.hold(scene.namespace, call, to);
+    return Promise.resolve();
+  };
+  return [set(fault), set(undefined)];
+}
+
+function runtimeFault(scene: Scene, fault: RuntimeFault): [Step, Step] {
+  const { namespace } = scene;
+  return [
+    () => Promise.resolve(scene.onMachines(({ faults }) => faults.set(namespace, fault))),
+    () => Promise.resolve(scene.onMachines(({ faults }) => faults.delete(namespace))),
+  ];
+}
+
+/** How the volume comes: by itself, from a snapshot, or with its service. */
+function volumeComes(scene: Scene, policy = 'delete'): Step {
+  const { to } = scene.one.broken;
+  if (to === 'Service') return () => scene.makeService({ template: true, policy });
+  if (to === 'Snapshot') return () => scene.makeVolume('v', { source: { snapshot: 'snap' } });
+  return () => scene.makeVolume('v');
+}
+
+const volumePhases: Record<VolumePhase, (scene: Scene) => Recipe> = {
+  Pending: (scene) => ({
+    steps: [() => scene.openClass(false), volumeComes(scene)],
+    letGo: () => scene.openClass(true),
+    says: /none of 2 nodes has labels that allowedTopologies/,
+  }),
+  Provisioning: (scene) => {
+    const [hold, letGo] = holding(scene, provisionOf(scene), 'slow');
+    return { steps: [hold, volumeComes(scene)], letGo, says: /driver disk is asked/ };
+  },
+  Available: (scene) => ({
+    steps: [notStarting(scene), volumeComes(scene)],
+    letGo: starting(scene),
+    says: /answers Unavailable/,
+  }),
+  Bound: (scene) => ({
+    steps: [volumeComes(scene), () => scene.makeService()],
+    letGo: nothing,
+  }),
+  Released: (scene) => ({
+    steps: [
+      () => scene.makeService({ template: true, policy: 'retain' }),
+      () => scene.remove('/services/web'),
+    ],
+    letGo: nothing,
+  }),
+  Failed: (scene) => {
+    const [hold, letGo] = holding(scene, provisionOf(scene), 'PermissionDenied');
+    return { steps: [hold, volumeComes(scene)], letGo, says: /answers PermissionDenied/ };
+  },
+  Stalled: (scene) => {
+    const [hold, letGo] = holding(scene, provisionOf(scene), 'Timeout');
+    const [blind, see] = holding(scene, 'observe', 'Unavailable');
+    return {
+      steps: [both(hold, blind), volumeComes(scene)],
+      letGo: both(letGo, see),
+      says: /answers (Timeout|Unavailable)/,
+    };
+  },
+};
+
+function provisionOf({ one }: Scene): ProviderCall {
+  return one.broken.to === 'Snapshot' ? 'restore' : 'provision';
+}
+
+/** A volume of a service is not Available for long: its instance takes it. */
+function notStarting(scene: Scene): Step {
+  return scene.one.broken.to === 'Service' ? holding(scene, 'attach', 'Unavailable')[0] : nothing;
+}
+
+function starting(scene: Scene): Step {
+  return scene.one.broken.to === 'Service' ? holding(scene, 'attach', 'Unavailable')[1] : nothing;
+}
+
+function both(...steps: readonly Step[]): Step {
+  return async () => {
+    for (const step of steps) await step();
+  };
+}
+
+const snapshotPhases: Record<SnapshotPhase, (scene: Scene) => Recipe> = {
+  Pending: (scene) => {
+    const [hold, letGo] = holding(scene, 'provision', 'slow');
+    return {
+      // The source is on its way: it is made by the preparation, which waits for this hold.
+      steps: [hold, () => scene.makeVolume('base'), () => scene.makeSnapshot()],
+      letGo,
+      says: /is Provisioning; the snapshot is made once it is there/,
+    };
+  },
+  Creating: (scene) => {
+    const [hold, letGo] = holding(scene, 'createSnapshot', 'slow');
+    return {
+      steps: [hold, () => scene.makeSnapshot()],
+      letGo,
+      says: /driver disk is asked|Pending/,
+    };
+  },
+  Ready: (scene) => ({ steps: [() => scene.makeSnapshot()], letGo: nothing }),
+  Deleting: (scene) => {
+    const [hold, letGo] = holding(scene, 'deleteSnapshot', 'slow');
+    return {
+      steps: [hold, () => scene.makeSnapshot(), () => scene.remove('/snapshots/snap')],
+      letGo,
+      says: /Pending|Deleting/,
+      leaving: true,
+    };
+  },
+  Failed: (scene) => {
+    const [hold, letGo] = holding(scene, 'createSnapshot', 'PermissionDenied');
+    return { steps: [hold, () => scene.makeSnapshot()], letGo, says: /answers PermissionDenied/ };
+  },
+};
+
+/** The service as the case's dependency wants it. */
+function serviceComes(scene: Scene, scale = 1): Step {
+  const { to, breakage } = scene.one.broken;
+  const template = to === 'StorageClass' || scale > 1;
+  const waits = to === 'Node' && (breakage === 'missing' || breakage === 'late');
+  const more = waits ? { nodeSelector: { [`zone-${scene.namespace}`]: 'here' } } : {};
+  return () => scene.makeService({ template, scale, more });
+}
+
+/** Another environment: instances are replaced. */
+export function recastService(scene: Scene, value: string): Step {
+  return () =>
+    scene.change(scene.path('/services/web'), (service) => ({
+      ...service,
+      env: { ...(service['env'] as object), AGAIN: value },
+    }));
+}
+
+const servicePhases: Record<NonNullable<Service['status']>, (scene: Scene) => Recipe> = {
+  Pending: (scene) => {
+    const [hold, letGo] = runtimeFault(scene, 'startsHang');
+    return { steps: [hold, serviceComes(scene)], letGo, says: /0 of 1 instances are ready/ };
+  },
+  Running: (scene) => ({ steps: [serviceComes(scene)], letGo: nothing }),
+  Deploying: (scene) => {
+    const [hold, letGo] = runtimeFault(scene, 'startsHang');
+    const steps = [serviceComes(scene, 2), both(hold, recastService(scene, 'first'))];
+    return { steps, letGo, says: /older ones are replaced once web-\d is ready/ };
+  },
+  Degraded: (scene) => {
+    const [hold, letGo] = runtimeFault(scene, 'startsHang');
+    const steps = [serviceComes(scene, 2), both(hold, () => scene.remove('/instances/web-0'))];
+    return { steps, letGo, says: /\d of 2 instances are ready.*web-0/ };
+  },
+  Failed: (scene) => {
+    const [hold, letGo] = runtimeFault(scene, 'startsFail');
+    return { steps: [hold, serviceComes(scene)], letGo, says: /0 of 1 instances are ready/ };
+  },
+  Deleting: (scene) => {
+    const [hold, letGo] = holding(scene, 'detach', 'slow');
+    const stays = runtimeFault(scene, 'deaf');
+    const steps = [both(hold, stays[0]), serviceComes(scene), () => scene.remove('/services/web')];
+    return { steps, letGo: both(letGo, stays[1]), says: /instances are ready/, leaving: true };
+  },
+};
+
+const instancePhases: Record<InstancePhase, (scene: Scene) => Recipe> = {
+  Pending: (scene) => {
+    const [hold, letGo] = holding(scene, 'attach', 'Unavailable');
+    return { steps: [hold, serviceComes(scene)], letGo, says: /answers Unavailable/ };
+  },
+  Starting: (scene) => {
+    const [hold, letGo] = runtimeFault(scene, 'startsHang');
+    return { steps: [hold, serviceComes(scene)], letGo, says: /is being started/ };
+  },
+  Running: (scene) => ({ steps: [serviceComes(scene)], letGo: nothing }),
+  Stopped: (scene) => {
+    const [hold, letGo] = holding(scene, 'detach', 'slow');
+    const steps = [hold, serviceComes(scene), () => scene.remove('/instances/web-0')];
+    return { steps, letGo, says: /are being detached|has not finished the operation/ };
+  },
+  Failed: (scene) => {
+    const [hold, letGo] = runtimeFault(scene, 'startsFail');
+    return { steps: [hold, serviceComes(scene)], letGo, says: /the image can not be run/ };
+  },
+  Exited: (scene) => {
+    const { namespace } = scene;
+    const ends = () =>
+      Promise.resolve(scene.onMachines((m) => m.endings.set(namespace, { exitCode: 0 })));
+    const letGo = () => Promise.resolve(scene.onMachines((m) => m.endings.delete(namespace)));
+    return { steps: [ends, serviceComes(scene)], letGo, says: /ended with exit code 0/ };
+  },
+  Unknown: (scene) => ({
+    steps: [serviceComes(scene), () => Promise.resolve(scene.world.kill('n1'))],
+    letGo: async () => {
+      if (!scene.world.isUp('n1')) await scene.world.boot('n1');
+    },
+    says: /node n1/,
+  }),
+};
+
+const namespacePhases: Record<NonNullable<Namespace['status']>, (scene: Scene) => Recipe> = {
+  Active: (scene) => ({ steps: [() => scene.makeService()], letGo: nothing }),
+  Terminating: (scene) => {
+    const [hold, letGo] = holding(scene, 'delete', 'slow');
+    return {
+      steps: [
+        both(hold, () => scene.makeService()),
+        () => scene.world.rest('DELETE', `/namespaces/${scene.namespace}?cascade=true`),
+      ],
+      letGo,
+      says: /waits for its content/,
+      leaving: true,
+    };
+  },
+};
+
+const nodePhases: Record<NonNullable<Node['status']>, (scene: Scene) => Recipe> = {
+  Ready: () => ({ steps: [], letGo: nothing }),
+  NotReady: (scene) => ({
+    steps: [() => Promise.resolve(scene.world.kill('n1'))],
+    letGo: async () => {
+      if (!scene.world.isUp('n1')) await scene.world.boot('n1');
+    },
+    says: /told nothing of itself/,
+  }),
+};
+
+/** By kind and phase: complete by their types. */
+const recipes: Readonly<Record<Subject, Readonly<Record<string, (scene: Scene) => Recipe>>>> = {
+  Volume: volumePhases,
+  Snapshot: snapshotPhases,
+  Service: servicePhases,
+  Instance: instancePhases,
+  Namespace: namespacePhases,
+  Node: nodePhases,
+};
+
+/** How the subject of a scene comes into its phase. @throws TypeError for a phase without a recipe */
+export function recipeOf(scene: Scene): Recipe {
+  const { from, phase } = scene.one;
+  const recipe = recipes[from][phase];
+  if (!recipe) throw new TypeError(`nothing says how a ${from} becomes ${phase}`);
+  return recipe(scene);
+}

@@ -1,0 +1,180 @@
+import {
+  type CallContext,
+  type Driver,
+  DriverError,
+  type DriverErrorKind,
+  type DriverRegistry,
+  type OperationKind,
+  operationKinds,
+  type Pending,
+  type ProvisionResult,
+  type SnapshotIdentity,
+  type SnapshotResult,
+  type VolumeIdentity,
+} from '@kedge/driver-sdk';
+
+/** Calls that a provider may refuse. */
+export type ProviderCall = OperationKind | 'observe' | 'observeSnapshot' | 'mount' | 'unmount';
+
+interface Asked extends Pick<CallContext, 'operations'> {
+  readonly volume?: VolumeIdentity;
+  readonly snapshot?: SnapshotIdentity;
+}
+
+interface Disk {
+  readonly uid: string;
+  readonly label: string;
+  sizeBytes: bigint;
+  node: string | undefined;
+}
+
+/** How the provider fails every call, or those of a name: an error, or operations that go on. */
+export type Fault = DriverErrorKind | 'slow';
+
+/** Of the driver of the cases. */
+export const driverName = 'disk';
+
+/** A provider of disks in memory. It fails as it is told, and notes what must never be asked of it. */
+export class Provider {
+  readonly disks = new Map<string, Disk>();
+  readonly snapshots = new Map<string, { readonly label: string; readonly sizeBytes: bigint }>();
+  /** Calls that would have harmed data. */
+  readonly wrongs: string[] = [];
+  /** Of every call for a namespace. */
+  readonly broken = new Map<string, Fault>();
+  readonly #held = new Map<string, Fault>();
+  #begun = 0;
+
+  /** Of single calls for a namespace, where not every call of it fails. */
+  hold(namespace: string, call: ProviderCall, fault: Fault | undefined): void {
+    if (fault === undefined) this.#held.delete(`${namespace} ${call}`);
+    else this.#held.set(`${namespace} ${call}`, fault);
+  }
+
+  registry(): DriverRegistry {
+    const driver = this.#driver();
+    return { names: [driverName], get: (name) => Promise.resolve(this.#named(name, driver)) };
+  }
+
+  #named(name: string, driver: Driver): Driver | undefined {
+    return name === driverName ? driver : undefined;
+  }
+
+  async #call<T>(name: ProviderCall, request: Asked, effect: () => T): Promise<T | Pending> {
+    await Promise.resolve();
+    const { namespace } = request.volume ?? request.snapshot ?? { namespace: '' };
+    const fault = this.broken.get(namespace) ?? this.#held.get(`${namespace} ${name}`);
+    if (fault !== undefined && fault !== 'slow')
+      throw new DriverError(fault, `the provider answers ${fault}`);
+    const kind = operationKinds.find((known) => known === name);
+    if (kind && fault === 'slow') return this.#goesOn(kind, request);
+    const result = effect();
+    if (kind) await request.operations.clear(kind);
+    return result;
+  }
+
+  async #goesOn(
+    kind: OperationKind,
+    { operations }: Pick<CallContext, 'operations'>,
+  ): Promise<Pending> {
+    if ((await operations.get(kind)) === undefined)
+      await operations.set(kind, `${kind}-${(this.#begun += 1)}`);
+    return { type: 'pending', pollAfterMs: 5_000 };
+  }
+
+  /** As `#call`, for calls that no provider goes on with. */
+  async #now<T>(name: ProviderCall, request: Asked, effect: () => T): Promise<T> {
+    return (await this.#call(name, request, effect)) as T;
+  }
+
+  #disk(uid: string): Disk {
+    const disk = this.disks.get(uid);
+    if (!disk) throw new DriverError('NotFound', 'the provider has no such disk');
+    return disk;
+  }
+
+  #made({ uid, namespace, name }: VolumeIdentity, sizeBytes: bigint): ProvisionResult {
+    const label = `${namespace}/${name}`;
+    const disk = this.disks.get(uid) ?? { uid, label, sizeBytes, node: undefined };
+    this.disks.set(uid, disk);
+    return { handle: uid, sizeBytes: disk.sizeBytes };
+  }
+
+  #snapshot(uid: string): SnapshotResult {
+    const found = this.snapshots.get(uid);
+    if (!found) throw new DriverError('NotFound', 'the provider has no such snapshot');
+    return { handle: uid, restoreSizeBytes: found.sizeBytes, ready: true };
+  }
+
+  #driver(): Driver {
+    return {
+      name: driverName,
+      capabilities: () => ({
+        accessModes: ['ReadWriteOnce', 'ReadOnlyMany'],
+        snapshots: true,
+        clone: false,
+        expand: true,
+        onlineExpand: true,
+        blockDevice: false,
+        topologyKeys: [],
+        sensitiveParameters: ['token'],
+        ownsData: true,
+      }),
+      validateParameters: () => [],
+      provision: (asked) =>
+        this.#call('provision', asked, () => this.#made(asked.volume, asked.sizeBytes)),
+      restore: (asked) =>
+        this.#call('restore', asked, () => {
+          this.#snapshot(asked.snapshot.uid);
+          return this.#made(asked.volume, asked.sizeBytes);
+        }),
+      observe: (asked) =>
+        this.#now('observe', asked, () => {
+          const { uid, sizeBytes } = this.#disk(asked.volume.uid);
+          return { handle: uid, sizeBytes };
+        }),
+      delete: (asked) =>
+        this.#call('delete', asked, () => {
+          const disk = this.disks.get(asked.volume.uid);
+          if (disk?.node !== undefined)
+            this.wrongs.push(`${disk.label} was deleted while it was attached to ${disk.node}`);
+          this.disks.delete(asked.volume.uid);
+        }),
+      attach: (asked) =>
+        this.#call('attach', asked, () => {
+          const disk = this.#disk(asked.volume.uid);
+          if (disk.node !== undefined && disk.node !== asked.node)
+            throw new DriverError('InUse', `the disk is attached to ${disk.node}`);
+          disk.node = asked.node;
+          return { devicePath: '' };
+        }),
+      detach: (asked) =>
+        this.#call('detach', asked, () => {
+          const disk = this.disks.get(asked.volume.uid);
+          if (disk?.node === asked.node) disk.node = undefined;
+        }),
+      mount: (asked) => this.#now('mount', asked, () => ({ path: asked.target })),
+      unmount: (asked) => this.#now('unmount', asked, () => undefined),
+      expand: (asked) =>
+        this.#call('expand', asked, () => {
+          const disk = this.#disk(asked.volume.uid);
+          if (disk.sizeBytes < asked.sizeBytes) disk.sizeBytes = asked.sizeBytes;
+          return { sizeBytes: disk.sizeBytes, fileSystemPending: false };
+        }),
+      createSnapshot: (asked) =>
+        this.#call('createSnapshot', asked, () => {
+          const { sizeBytes } = this.#disk(asked.volume.uid);
+          const { uid, namespace, name } = asked.snapshot;
+          const label = `${namespace}/${name}`;
+          if (!this.snapshots.has(uid)) this.snapshots.set(uid, { label, sizeBytes });
+          return this.#snapshot(uid);
+        }),
+      observeSnapshot: (asked) =>
+        this.#now('observeSnapshot', asked, () => this.#snapshot(asked.snapshot.uid)),
+      deleteSnapshot: (asked) =>
+        this.#call('deleteSnapshot', asked, () => {
+          this.snapshots.delete(asked.snapshot.uid);
+        }),
+    };
+  }
+}

@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import { type DescMessage, SchemaRegistry } from 'kedge/rpc';
+import { descriptorSet } from '@kedge/api';
+import { otherFields, relations, type Subject } from './references.js';
+
+const schemas = new SchemaRegistry(descriptorSet);
+/** As descriptors number the type of texts. */
+const text = 9;
+
+function isText(scalar: number): boolean {
+  return scalar === text;
+}
+
+/** Paths of all text fields, but of what every kind has. */
+function textFields(message: DescMessage, path: readonly string[] = []): readonly string[] {
+  return message.fields.flatMap((field) => {
+    const here = [...path, field.jsonName].join('.');
+    if (['metadata', 'conditions', 'labels'].includes(here)) return [];
+    switch (field.fieldKind) {
+      case 'message':
+        return textFields(field.message, [...path, field.jsonName]);
+      case 'list':
+        if (field.listKind === 'message')
+          return textFields(field.message, [...path, `${field.jsonName}[]`]);
+        return field.listKind === 'scalar' && isText(field.scalar) ? [`${here}[]`] : [];
+      case 'map':
+        return field.mapKind === 'scalar' && isText(field.scalar) ? [`${here}{}`] : [];
+      case 'scalar':
+        return isText(field.scalar) ? [here] : [];
+      default:
+        return [];
+    }
+  });
+}
+
+describe('the table of references', () => {
+  for (const kind of Object.keys(otherFields) as Subject[])
+    it(`has every text field of ${kind}: as a reference, or with the reason why it is none`, () => {
+      const referring = relations.filter(({ from }) => from === kind).flatMap((r) => r.fields);
+      const known = [...referring, ...Object.keys(otherFields[kind])];
+      expect(known.sort()).to.deep.equal([...textFields(schemas.message(`api.${kind}`))].sort());
+    });
+});

@@ -1,0 +1,171 @@
+/** Kinds whose phases are enumerated. */
+export type Subject = 'Volume' | 'Snapshot' | 'Service' | 'Instance' | 'Namespace' | 'Node';
+
+/** What a subject depends on: an object of another kind, or a port of its controllers. */
+export type Target =
+  | 'Namespace'
+  | 'StorageClass'
+  | 'Secret'
+  | 'Configmap'
+  | 'Volume'
+  | 'Snapshot'
+  | 'Service'
+  | 'Instance'
+  | 'Node'
+  | 'driver'
+  | 'runtime';
+
+/** One dependency of a kind, and the fields that hold it. Ports have none. */
+export interface Relation {
+  readonly from: Subject;
+  readonly to: Target;
+  /** As the schema names them: `a.b`, `a[].b` in lists, `a{}` for the values of a map. */
+  readonly fields: readonly string[];
+}
+
+/** Every field of these kinds that names another object, by what it names; and their controllers' ports. */
+export const relations: readonly Relation[] = [
+  { from: 'Volume', to: 'Namespace', fields: ['namespace'] },
+  { from: 'Volume', to: 'StorageClass', fields: ['storageClassName'] },
+  { from: 'Volume', to: 'Secret', fields: ['parameters{}', 'driverParameters{}'] },
+  { from: 'Volume', to: 'Snapshot', fields: ['source.snapshot', 'snapshotsInFlight[]'] },
+  { from: 'Volume', to: 'Instance', fields: ['boundClaim', 'attachments[].claim'] },
+  { from: 'Volume', to: 'Node', fields: ['boundNode', 'attachments[].node', 'topology{}'] },
+  { from: 'Volume', to: 'Service', fields: ['ownerService'] },
+  { from: 'Volume', to: 'driver', fields: ['driver'] },
+  { from: 'Snapshot', to: 'Namespace', fields: ['namespace'] },
+  { from: 'Snapshot', to: 'Volume', fields: ['source.volume', 'restoresInFlight[]'] },
+  { from: 'Snapshot', to: 'StorageClass', fields: ['storageClassName'] },
+  { from: 'Snapshot', to: 'Secret', fields: ['driverParameters{}'] },
+  { from: 'Snapshot', to: 'driver', fields: ['driver'] },
+  { from: 'Service', to: 'Namespace', fields: ['namespace'] },
+  { from: 'Service', to: 'Volume', fields: ['volumes[].claim.name'] },
+  {
+    from: 'Service',
+    to: 'StorageClass',
+    fields: ['volumes[].claimTemplate.storageClassName'],
+  },
+  {
+    from: 'Service',
+    to: 'Secret',
+    fields: ['envFrom[].secret', 'secretMounts[].name', 'volumes[].claimTemplate.parameters{}'],
+  },
+  { from: 'Service', to: 'Configmap', fields: ['envFrom[].configmap', 'configmapMounts[].name'] },
+  { from: 'Service', to: 'Node', fields: ['nodeSelector{}'] },
+  { from: 'Service', to: 'driver', fields: [] },
+  { from: 'Service', to: 'runtime', fields: [] },
+  { from: 'Instance', to: 'Namespace', fields: ['namespace'] },
+  { from: 'Instance', to: 'Service', fields: ['service'] },
+  { from: 'Instance', to: 'Node', fields: ['node', 'template.nodeSelector{}'] },
+  {
+    from: 'Instance',
+    to: 'Volume',
+    fields: ['template.volumes[].claim.name', 'mounts[].volume'],
+  },
+  {
+    from: 'Instance',
+    to: 'StorageClass',
+    fields: ['template.volumes[].claimTemplate.storageClassName'],
+  },
+  {
+    from: 'Instance',
+    to: 'Secret',
+    fields: [
+      'template.envFrom[].secret',
+      'template.secretMounts[].name',
+      'template.volumes[].claimTemplate.parameters{}',
+    ],
+  },
+  {
+    from: 'Instance',
+    to: 'Configmap',
+    fields: ['template.envFrom[].configmap', 'template.configmapMounts[].name'],
+  },
+  { from: 'Instance', to: 'driver', fields: [] },
+  { from: 'Instance', to: 'runtime', fields: [] },
+  // A namespace names nothing; its deletion waits for what is in it, and for what that waits for.
+  { from: 'Namespace', to: 'Secret', fields: [] },
+  { from: 'Namespace', to: 'StorageClass', fields: [] },
+  { from: 'Namespace', to: 'Node', fields: [] },
+  { from: 'Namespace', to: 'Instance', fields: [] },
+  { from: 'Namespace', to: 'driver', fields: [] },
+  { from: 'Namespace', to: 'runtime', fields: [] },
+  // A node names nothing; the port of its controller is the machine that tells of itself.
+  { from: 'Node', to: 'Node', fields: [] },
+];
+
+const told = 'told to people, read by nobody';
+const own = 'its own name';
+const literal = 'a value, no name of an object';
+
+/** Every other text field of these kinds, and why no object is meant. */
+export const otherFields: Readonly<Record<Subject, Readonly<Record<string, string>>>> = {
+  Namespace: { name: own, description: told },
+  Node: {
+    name: own,
+    address: literal,
+    version: told,
+    lastHeartbeatAt: literal,
+    'drivers[]': 'what its process has built in',
+    'runtimes[]': 'what its process has built in',
+  },
+  Volume: {
+    name: own,
+    size: literal,
+    handle: "the provider's name of it; only its driver reads it",
+    failureMessage: told,
+    sizeBytes: literal,
+    reason: told,
+    'attachments[].devicePath': 'of the node',
+    'attachments[].attachedAt': literal,
+    ...operation(),
+  },
+  Snapshot: {
+    name: own,
+    handle: "the provider's name of it; only its driver reads it",
+    failureMessage: told,
+    sizeBytes: literal,
+    restoreSize: literal,
+    reason: told,
+    readyAt: literal,
+    ...operation(),
+  },
+  Service: { name: own, ...template('') },
+  Instance: {
+    name: own,
+    failureMessage: told,
+    startedAt: literal,
+    'mounts[].name': 'of an entry of its template',
+    'mounts[].mountPath': literal,
+    'mounts[].source': 'a directory of the node',
+    ...template('template.'),
+  },
+};
+
+function operation(): Readonly<Record<string, string>> {
+  const fields = ['call', 'startedAt', 'outcome', 'message', 'nextTryAt'];
+  return Object.fromEntries(fields.map((field) => [`lastOperation.${field}`, told]));
+}
+
+function template(prefix: string): Readonly<Record<string, string>> {
+  const reasons: Readonly<Record<string, string>> = {
+    image: 'a runtime pulls it; its failure is one of the port runtime',
+    'command[]': literal,
+    'args[]': literal,
+    workingDir: literal,
+    'env{}': literal,
+    'envFrom[].prefix': literal,
+    'volumes[].name': own,
+    'volumes[].mountPath': literal,
+    'volumes[].subPath': literal,
+    'volumes[].claimTemplate.size': literal,
+    restartedAt: literal,
+    'secretMounts[].mountPath': literal,
+    'secretMounts[].items[].key': 'of the secret: breakage wrong',
+    'secretMounts[].items[].path': literal,
+    'configmapMounts[].mountPath': literal,
+    'configmapMounts[].items[].key': 'of the configmap: breakage wrong',
+    'configmapMounts[].items[].path': literal,
+  };
+  return Object.fromEntries(Object.entries(reasons).map(([k, why]) => [`${prefix}${k}`, why]));
+}

@@ -1,0 +1,141 @@
+import type { Case } from './cases.js';
+import { ownerVariable } from './machine.js';
+import { driverName } from './provider.js';
+import { type Answer, nodeNames, type World } from './world.js';
+
+/** One thing that is done, at the moment that is its turn; then time passes for all. */
+export type Step = () => Promise<unknown>;
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * The objects of one case, in a namespace of its own and with a class of its own, so that many cases share
+ * a world. What is here is named alike in all of them.
+ */
+export class Scene {
+  readonly world: World;
+  readonly one: Case;
+  readonly namespace: string;
+
+  constructor(world: World, one: Case, number: number) {
+    this.world = world;
+    this.one = one;
+    this.namespace = `c${number}`;
+  }
+
+  get storageClass(): string {
+    return `fast-${this.namespace}`;
+  }
+
+  /** A path of the namespace. */
+  path(rest: string): string {
+    return `/namespaces/${this.namespace}${rest}`;
+  }
+
+  get(rest: string): Promise<Answer['body'] | undefined> {
+    return this.world.get(this.path(rest));
+  }
+
+  make(plural: string, body: Json): Promise<Answer> {
+    return this.world.rest('POST', this.path(`/${plural}`), body);
+  }
+
+  /** @throws Error when it is refused */
+  async made(plural: string, body: Json): Promise<void> {
+    await this.world.ok('POST', this.path(`/${plural}`), body);
+  }
+
+  remove(rest: string): Promise<Answer> {
+    return this.world.rest('DELETE', this.path(rest));
+  }
+
+  /** Reads, changes, and puts an object. */
+  async change(path: string, change: (object: Json) => Json): Promise<Answer> {
+    const object = await this.world.get(path);
+    if (!object) return { status: 404, body: { message: `${path} is not there` } };
+    return this.world.rest('PUT', path, change(object));
+  }
+
+  async makeNamespace(): Promise<void> {
+    await this.world.ok('POST', '/namespaces', { name: this.namespace });
+  }
+
+  /** @param open whether a node is allowed */
+  async makeClass(open = true): Promise<void> {
+    await this.world.ok('POST', '/storageclasses', {
+      name: this.storageClass,
+      driver: driverName,
+      reclaimPolicy: 'delete',
+      parameters: { token: 'secret:token/key' },
+      ...(open ? {} : { allowedTopologies: this.nowhere }),
+    });
+  }
+
+  get nowhere(): readonly Json[] {
+    return [{ matchLabels: { zone: `zone-of-${this.namespace}` } }];
+  }
+
+  /** Whether a class allows nodes. */
+  async openClass(open: boolean): Promise<void> {
+    const allowedTopologies = open ? [] : this.nowhere;
+    const path = `/storageclasses/${this.storageClass}`;
+    const { status, body } = await this.change(path, (found) => ({ ...found, allowedTopologies }));
+    if (status !== 200 && status !== 404) throw new Error(`${path}: ${JSON.stringify(body)}`);
+  }
+
+  /** @param right with the key that is asked for */
+  async makeSecret(name: string, right = true): Promise<void> {
+    await this.make('secrets', { name, data: right ? { key: 'value' } : { other: 'value' } });
+  }
+
+  async makeConfigmap(right = true): Promise<void> {
+    const data = right ? { key: 'value' } : { other: 'value' };
+    await this.make('configmaps', { name: 'conf', data });
+  }
+
+  makeVolume(name: string, more: Json = {}): Promise<Answer> {
+    return this.make('volumes', {
+      name,
+      storageClassName: this.storageClass,
+      size: '1Gi',
+      accessMode: 'ReadWriteOnce',
+      ...more,
+    });
+  }
+
+  makeSnapshot(): Promise<Answer> {
+    return this.make('snapshots', { name: 'snap', source: { volume: 'base' } });
+  }
+
+  /** A service `web`: of one replica with a claim on `v`, or of some with a volume each. */
+  makeService({ template = false, scale = 1, policy = 'delete', more = {} } = {}): Promise<Answer> {
+    const source = template
+      ? {
+          claimTemplate: {
+            storageClassName: this.storageClass,
+            size: '1Gi',
+            accessMode: 'ReadWriteOnce',
+            reclaimPolicy: policy,
+          },
+        }
+      : { claim: { name: 'v' } };
+    const items = [{ key: 'key', path: 'file' }];
+    return this.make('services', {
+      name: 'web',
+      runtime: 'container',
+      image: 'web',
+      scale,
+      env: { [ownerVariable]: this.namespace },
+      envFrom: [{ secret: 'settings' }, { configmap: 'conf' }],
+      volumes: [{ name: 'data', mountPath: '/data', ...source }],
+      secretMounts: [{ name: 'settings', mountPath: '/secret', items }],
+      configmapMounts: [{ name: 'conf', mountPath: '/conf', items }],
+      ...more,
+    });
+  }
+
+  /** What the runtime of every machine does with workloads of this scene. */
+  onMachines(act: (machine: World['machines'][(typeof nodeNames)[number]]) => void): void {
+    for (const name of nodeNames) act(this.world.machines[name]);
+  }
+}

@@ -1,0 +1,266 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type Clock,
+  Manager,
+  MemoryEngine,
+  type ObjectStore,
+  openStore,
+  seededRandom,
+  silentLogger,
+} from 'kedge';
+import { SchemaRegistry } from 'kedge/rpc';
+import { accessControl, ApiServer } from 'kedge/server';
+import { FakeClock, settle } from 'kedge/testing';
+import { descriptorSet } from '@kedge/api';
+import {
+  Agent,
+  customMethods,
+  DataFiles,
+  dataFilesDirectory,
+  defaultPolicy,
+  instanceController,
+  type KeyRotation,
+  namespaceController,
+  nodeController,
+  NodeRegistration,
+  parameterResolver,
+  schedulerController,
+  Sealer,
+  secrets,
+  seedNamespaces,
+  servedKinds,
+  serviceController,
+  snapshotController,
+  UsedParameters,
+  volumeController,
+  VolumeManager,
+} from '@kedge/controllers';
+import { KillableStore } from './killable-store.js';
+import { Machine } from './machine.js';
+import { Provider } from './provider.js';
+
+/** An answer of the REST API. */
+export interface Answer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** A process that can be killed. */
+interface Running {
+  readonly killable: KillableStore;
+  readonly manager: Manager;
+}
+
+const schemas = new SchemaRegistry(descriptorSet);
+const sealer = new Sealer(Buffer.alloc(32));
+/** Time passes in steps of this length, each with some turns for what is done with files. */
+const chunkMs = 5_000;
+const fileRounds = 3;
+/** Nodes with an agent. */
+export const nodeNames = ['n1', 'n2'] as const;
+export type NodeName = (typeof nodeNames)[number];
+
+/**
+ * The whole system in one process under a fake clock: the API with all rules over a store in memory, the
+ * controllers, two nodes with their agents, a provider of disks. Each part can be killed on its own.
+ */
+export class World {
+  readonly clock = new FakeClock();
+  readonly provider = new Provider();
+  readonly machines: Readonly<Record<NodeName, Machine>> = { n1: new Machine(), n2: new Machine() };
+  /** Reads of an object by controllers and agents, by kind and key. */
+  readonly looks = new Map<string, number>();
+  readonly #used: Readonly<Record<NodeName, UsedParameters>> = {
+    n1: new UsedParameters(),
+    n2: new UsedParameters(),
+  };
+  readonly #running = new Map<'control' | NodeName, Running>();
+  readonly #directory: string;
+  readonly #store: ObjectStore;
+  readonly #api: ApiServer;
+  #port = 0;
+
+  private constructor(store: ObjectStore, directory: string, clock: FakeClock) {
+    this.clock = clock;
+    this.#store = store;
+    this.#directory = directory;
+    const options = {
+      drivers: this.provider.registry(),
+      sealer,
+      runtimes: [this.machines.n1.runtime(() => clock.now())],
+      defaultStorageClass: undefined,
+      rotation: { rotate: () => Promise.reject(new Error('no keys')) } as unknown as KeyRotation,
+      clock,
+    };
+    this.#api = new ApiServer({
+      store,
+      schemas,
+      packageName: 'api',
+      kinds: servedKinds(options),
+      custom: (parts) => customMethods(parts, options),
+      authenticator: {
+        authenticate: () =>
+          Promise.resolve({
+            subject: 'root',
+            kind: 'user',
+            policies: [],
+            tokenId: '',
+            expiresAt: undefined,
+            node: undefined,
+          }),
+      },
+      authorizer: accessControl(() => true),
+      clock,
+    });
+  }
+
+  static async start(): Promise<World> {
+    const clock = new FakeClock();
+    const store = await openStore({ engine: new MemoryEngine(), clock });
+    await seedNamespaces(store);
+    const world = new World(store, await mkdtemp(join(tmpdir(), 'kedge-never-stuck-')), clock);
+    const free = { host: '127.0.0.1', port: 0 };
+    world.#port = (await world.#api.listen({ rest: free, grpc: free })).rest;
+    await world.boot('control');
+    for (const node of nodeNames) await world.boot(node);
+    await settle();
+    return world;
+  }
+
+  /** Starts the controllers, or a node. */
+  async boot(part: 'control' | NodeName): Promise<void> {
+    const { clock } = this;
+    const killable = new KillableStore(this.#store, this.looks);
+    const { store } = killable;
+    const random = seededRandom(1);
+    const manager = new Manager({ store, clock, random });
+    const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
+    const drivers = this.provider.registry();
+    const common = {
+      store,
+      manager,
+      clock,
+      random,
+      logger: silentLogger,
+      drivers,
+      resolver,
+      policy: defaultPolicy,
+    };
+    if (part === 'control') {
+      const node = 'control';
+      manager
+        .addController(namespaceController(common))
+        .addController(volumeController({ ...common, node }))
+        .addController(snapshotController({ ...common, node }))
+        .addController(serviceController(common))
+        .addController(schedulerController(common))
+        .addController(nodeController(common))
+        .addController(instanceController(common));
+    } else this.#addNode(part, { ...common, node: part });
+    this.#running.set(part, { killable, manager });
+    await manager.start();
+  }
+
+  #addNode(
+    name: NodeName,
+    common: ConstructorParameters<typeof VolumeManager>[0] extends infer Options
+      ? Omit<Options & { manager: Manager; clock: Clock }, 'mountRoot'>
+      : never,
+  ): void {
+    const random = seededRandom(2);
+    const runtime = this.machines[name].runtime(() => this.clock.now());
+    const directory = join(this.#directory, name);
+    const volumeManager = new VolumeManager({
+      ...common,
+      used: this.#used[name],
+      mountRoot: join(directory, 'mounts'),
+      mayMount: false,
+    });
+    const dataFiles = new DataFiles(dataFilesDirectory(directory), this.#directory);
+    const registration = new NodeRegistration({
+      store: common.store,
+      name,
+      labels: {},
+      address: '127.0.0.1',
+      version: '1',
+      drivers: [],
+      runtimes: () => Promise.resolve([runtime.name]),
+      clock: common.clock,
+      logger: common.logger,
+      policy: defaultPolicy,
+    });
+    const agent = new Agent({
+      ...common,
+      random,
+      runtimes: [runtime],
+      volumeManager,
+      sealer,
+      dataFiles,
+    });
+    common.manager.addRunnable(registration).addRunnable(agent);
+  }
+
+  /** As kill -9: nothing is said or done any more. */
+  kill(part: 'control' | NodeName): void {
+    const running = this.#running.get(part);
+    running?.killable.kill();
+    this.#running.delete(part);
+    // What it watched and waited for goes with it.
+    void running?.manager.stop(0).catch(() => undefined);
+  }
+
+  isUp(part: 'control' | NodeName): boolean {
+    return this.#running.has(part);
+  }
+
+  /** kill -9 of everything that runs, and its next start. */
+  async restart(): Promise<void> {
+    const parts = [...this.#running.keys()];
+    for (const part of parts) this.kill(part);
+    for (const part of parts) await this.boot(part);
+    await settle();
+  }
+
+  /** Lets time pass; what is done with files is not overtaken by it. */
+  async advance(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= chunkMs) {
+      await this.clock.advance(Math.min(left, chunkMs));
+      for (let round = 0; round < fileRounds; round += 1) await readFile('/proc/self/mountinfo');
+    }
+  }
+
+  async rest(method: string, path: string, body?: object): Promise<Answer> {
+    const asked = fetch(`http://127.0.0.1:${this.#port}/v1${path}`, {
+      method,
+      headers: { authorization: 'Bearer root', 'content-type': 'application/json' },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+    const response = await asked;
+    return { status: response.status, body: (await response.json()) as Answer['body'] };
+  }
+
+  /** As {@link rest}, for what must succeed. */
+  async ok(method: string, path: string, body?: object): Promise<Answer['body']> {
+    const { status, body: answer } = await this.rest(method, path, body);
+    if (status !== 200) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer)}`);
+    return answer;
+  }
+
+  /** The object at a path; undefined for none. */
+  async get(path: string): Promise<Answer['body'] | undefined> {
+    const { status, body } = await this.rest('GET', path);
+    return status === 404 ? undefined : body;
+  }
+
+  async stop(): Promise<void> {
+    for (const part of [...this.#running.keys()]) this.kill(part);
+    await this.advance(60_000);
+    await this.#api.close(0);
+    await this.#store.close();
+    for (const name of nodeNames)
+      await rm(dataFilesDirectory(join(this.#directory, name)), { recursive: true, force: true });
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+}
