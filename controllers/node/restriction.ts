@@ -1,5 +1,6 @@
 import {
   type ApiObject,
+  type EffectRecord,
   type Event,
   type FieldViolation,
   keyString,
@@ -65,6 +66,8 @@ class NodeFilter implements ObjectFilter {
         return this.#reaches(object as Volume);
       case 'snapshots':
         return this.#has(object as Snapshot);
+      case 'effectrecords':
+        return this.#records(object as EffectRecord);
       case 'secrets':
         return (
           this.#mine().some((i) => uses(i, 'secret', key)) ||
@@ -93,6 +96,10 @@ class NodeFilter implements ObjectFilter {
         return this.#tells(after as Event)
           ? []
           : [{ field: 'regarding', description: `is nothing of node ${node}` }];
+      case 'effectrecords':
+        return this.#records(after as EffectRecord)
+          ? []
+          : [{ field: 'key', description: `is of no volume that node ${node} owns` }];
       case 'nodes':
         return withheldOfNode(before, after);
       case 'instances/finalizers':
@@ -130,6 +137,18 @@ class NodeFilter implements ObjectFilter {
   /** Whether its topology, which the volume controller writes, names this node. */
   #owns({ topology }: Volume): boolean {
     return topology?.[nodeTopologyKey] === this.#node;
+  }
+
+  /**
+   * Whether a record is of the operations of a volume that this node owns now: only it has the volume
+   * attached, or only it reaches it.
+   */
+  #records({ name: uid, of, key }: EffectRecord): boolean {
+    const volume = of === volumes.kind ? this.#facts.volumes.get(key) : undefined;
+    if (volume?.metadata.uid !== uid) return false;
+    const holders = (volume.attachments ?? []).map(({ node }) => node);
+    if (holders.length === 0) return this.#owns(volume);
+    return holders.every((node) => node === this.#node);
   }
 
   /** Whether a snapshot is of a volume that only this node reaches. */

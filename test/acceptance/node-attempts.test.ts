@@ -132,10 +132,38 @@ describe("what a node's token tries beside the status of volumes", function () {
         }),
       ),
     ],
-    'an effect record': async () => [
-      await caller.transact({ type: 'CREATE', kind: 'EffectRecord', name: 'x', object: '{}' }),
-      await caller.transact({ type: 'CREATE', kind: 'ReconcileRecord', name: 'x', object: '{}' }),
-    ],
+    'records of volumes that its node does not own': async () => {
+      const uidOf = async (name: string): Promise<string> => {
+        const { metadata } = await caller.daemon.ok('GET', `${base}/volumes/${name}`);
+        return String((metadata as { readonly uid: unknown }).uid);
+      };
+      const [mine, foreign, disk] = await Promise.all(['mine', 'foreign', 'disk'].map(uidOf));
+      const record = (name: unknown, key: string, of = 'Volume') => ({
+        kind: 'EffectRecord',
+        name,
+        object: JSON.stringify({ name, of, key, effects: {} }),
+      });
+      const create = (...given: Parameters<typeof record>): Promise<Refusal> =>
+        caller.transact({ type: 'CREATE', ...record(...given) });
+      const created = [
+        await create('x', 'default/mine'),
+        await create(foreign, 'default/mine'),
+        await create(mine, 'default/foreign'),
+        await create(mine, 'default/mine', 'Snapshot'),
+        // Its instance waits for it, and nothing of the node has it.
+        await create(disk, 'default/disk'),
+        await create(foreign, 'default/foreign'),
+      ];
+      await caller.asRoot({ type: 'CREATE', ...record(foreign, 'default/foreign') });
+      return [
+        ...created,
+        await caller.read('EffectRecord', String(foreign)),
+        await caller.transact({ type: 'OVERWRITE', ...record(foreign, 'default/foreign') }),
+        await caller.transact({ type: 'OVERWRITE', ...record(foreign, 'default/mine') }),
+        await caller.transact({ type: 'DELETE_BY_NAME', kind: 'EffectRecord', name: foreign }),
+        await caller.transact({ type: 'CREATE', kind: 'ReconcileRecord', name: 'x', object: '{}' }),
+      ];
+    },
     'finalizers and owners': async (here) => [
       await caller.transact({
         type: 'OVERWRITE',

@@ -102,6 +102,20 @@ export class NodeCaller implements AsyncDisposable {
     return refused(this.#objects.call('ObjectService.Transact', { operations }));
   }
 
+  /** How a read of one object of a kind without namespaces ends. */
+  read(kind: string, name: string): Promise<Refusal> {
+    return refused(this.#objects.call('ObjectService.Get', { kind, name }));
+  }
+
+  /** A transaction of somebody who may do everything. */
+  async asRoot(...operations: readonly JsonObject[]): Promise<void> {
+    const { grpcAddress: server, token } = this.daemon;
+    const schemas = new SchemaRegistry(baseDescriptors);
+    const root = new ApiClient({ server, token, schemas, packageName: 'kedge' });
+    await root.call('ObjectService.Transact', { operations });
+    root.close();
+  }
+
   /** The same write of a status, every way there is. */
   async write(
     kind: 'Volume' | 'Instance',

@@ -124,6 +124,31 @@ describe("what a node's token writes into volumes", function () {
     );
   });
 
+  it('keeps the records of operations of a volume while its node owns it, and no longer', async () => {
+    const { metadata } = await caller.daemon.ok('GET', `${base}/volumes/disk`);
+    const name = String((metadata as { readonly uid: unknown }).uid);
+    const object = JSON.stringify({ name, of: 'Volume', key: 'default/disk', effects: {} });
+    const record = { kind: 'EffectRecord', name, object };
+    const disk = `${base}/volumes/disk/status`;
+    const attach = async (more: readonly object[]): Promise<unknown> =>
+      (await caller.daemon.rest('PUT', disk, { attachments: more })).status;
+    const mine = { claim: 'default/disk-0', node: caller.node, state: 'Reserved' };
+    expect((await caller.transact({ type: 'CREATE', ...record })).code).to.match(denied);
+    expect(await attach([mine])).to.equal(200);
+    expect((await caller.transact({ type: 'CREATE', ...record })).code).to.equal('OK');
+    expect((await caller.read('EffectRecord', name)).code).to.equal('OK');
+    expect((await caller.transact({ type: 'OVERWRITE', ...record })).code).to.equal('OK');
+    const stolen = JSON.stringify({ name, of: 'Volume', key: 'default/foreign', effects: {} });
+    const steal = { type: 'OVERWRITE', kind: 'EffectRecord', name, object: stolen };
+    expect((await caller.transact(steal)).message).to.contain('key: is of no volume that node');
+    expect(await attach([mine, { ...mine, claim: 'default/x', node: 'elsewhere' }])).to.equal(200);
+    expect((await caller.read('EffectRecord', name)).code, 'on two nodes').to.match(denied);
+    expect(await attach([])).to.equal(200);
+    expect((await caller.read('EffectRecord', name)).code).to.match(denied);
+    const { kind } = record;
+    await caller.asRoot({ type: 'DELETE_BY_NAME', kind, name });
+  });
+
   it('reports what a node reports: its attachments, and handle and size of what only it reaches', async () => {
     const { volume } = workload(caller.daemon, 'idle', '');
     await caller.daemon.ok('POST', `${base}/volumes`, volume);

@@ -80,6 +80,11 @@ export const builtinPolicies: Readonly<
         namespaces: all,
       },
       { resources: ['secrets'], verbs: ['get', 'reveal'], namespaces: all },
+      {
+        resources: ['effectrecords'],
+        verbs: ['get', 'create', 'update', 'delete'],
+        namespaces: all,
+      },
       { resources: ['nodes', 'events'], verbs: ['create', 'update'], namespaces: all },
       {
         resources: ['nodes/status', 'instances/status', 'instances/finalizers', 'volumes/status'],
