@@ -28,13 +28,13 @@ import {
   volumes,
 } from '../kinds/index.js';
 import { backoffOf, type ControllerPolicy } from '../policy.js';
-import { RetryGate } from '../retry-gate.js';
 import type { Sealer } from '../secret/index.js';
 import { mountedVolumes, usedData } from '../service/index.js';
 import type { DataFiles } from './data-files.js';
 import { InstanceNotes, told } from './instance-notes.js';
 import { decideRestart, wasHealthy } from './restart.js';
 import type { Runtime, WorkloadState } from './runtime.js';
+import { StartBackoff } from './start-backoff.js';
 import { claimOf, type VolumeManager } from './volume-manager.js';
 import { WorkloadInputs } from './workload-inputs.js';
 import { WorkloadStarts } from './workload-starts.js';
@@ -97,7 +97,7 @@ export class Agent implements Runnable {
       volumeManager: options.volumeManager,
       notes: this.#notes,
       inputs: this.#inputs,
-      gate: new RetryGate(clock, random, backoff),
+      gate: new StartBackoff(clock, random, backoff),
       policy,
     });
     const informer = manager.informer(instances);

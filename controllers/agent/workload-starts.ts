@@ -1,9 +1,9 @@
 import { done, messageOf, requeueAfter, type Result } from 'kedge';
 import type { Instance, InstanceMount } from '../kinds/index.js';
 import type { ControllerPolicy } from '../policy.js';
-import type { RetryGate } from '../retry-gate.js';
 import { type InstanceNotes, inputsReason, told } from './instance-notes.js';
 import type { Runtime, WorkloadMount, WorkloadSpec, WorkloadState } from './runtime.js';
+import type { StartBackoff } from './start-backoff.js';
 import type { VolumeManager } from './volume-manager.js';
 import type { WorkloadInputs } from './workload-inputs.js';
 
@@ -13,7 +13,7 @@ export interface WorkloadStartsOptions {
   readonly notes: InstanceNotes;
   readonly inputs: WorkloadInputs;
   /** Backoff of failures by instance uid. */
-  readonly gate: RetryGate;
+  readonly gate: StartBackoff;
   readonly policy: ControllerPolicy;
 }
 

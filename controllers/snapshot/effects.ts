@@ -26,7 +26,10 @@ import {
   driverCall,
   keyOfVolume,
   operationsOfSnapshot,
+  requireSeen,
+  shownTime,
   type VolumeControllerOptions,
+  writeStatus,
 } from '../volume/index.js';
 
 /** Ports of the snapshot controller: those of the volume controller. */
@@ -55,10 +58,8 @@ export class SnapshotEffects {
   }
 
   /** Status fields, unless the snapshot changed meanwhile. @throws StatusError Aborted then: look again. */
-  async write(snapshot: Snapshot, status: SnapshotStatus): Promise<void> {
-    const { resourceVersion, uid } = snapshot.metadata;
-    const guard = { resourceVersion, uid };
-    await this.options.store.updateStatus(snapshots, keyOfSnapshot(snapshot), status, guard);
+  write(context: ReconcileContext, snapshot: Snapshot, status: SnapshotStatus): Promise<void> {
+    return writeStatus(context, snapshots, snapshot, status);
   }
 
   condition(
@@ -73,32 +74,23 @@ export class SnapshotEffects {
   }
 
   /** The snapshot's status, and its source free again, in one transaction. */
-  async settle(
+  settle(
+    context: ReconcileContext,
     snapshot: Snapshot,
     source: Volume | undefined,
     status: SnapshotStatus,
   ): Promise<void> {
     const { uid } = snapshot.metadata;
-    if (!source?.snapshotsInFlight?.includes(uid)) return this.write(snapshot, status);
-    await this.options.store.transact([
-      {
-        op: 'updateStatus',
-        kind: snapshots,
-        key: keyOfSnapshot(snapshot),
-        status,
-        precondition: { uid, resourceVersion: snapshot.metadata.resourceVersion },
-      },
-      {
-        op: 'updateStatus',
-        kind: volumes,
-        key: keyOfVolume(source),
-        status: { snapshotsInFlight: source.snapshotsInFlight.filter((u) => u !== uid) },
-        precondition: {
-          uid: source.metadata.uid,
-          resourceVersion: source.metadata.resourceVersion,
-        },
-      },
-    ]);
+    return context.txn(async (txn) => {
+      requireSeen(snapshots, snapshot, await txn.get(snapshots, keyOfSnapshot(snapshot)));
+      txn.updateStatus(snapshots, keyOfSnapshot(snapshot), status);
+      if (!source) return;
+      const key = keyOfVolume(source);
+      const current = await txn.get(volumes, key, { watching: ['snapshotsInFlight'] });
+      const inFlight = current?.snapshotsInFlight ?? [];
+      if (current?.metadata.uid !== source.metadata.uid || !inFlight.includes(uid)) return;
+      txn.updateStatus(volumes, key, { snapshotsInFlight: inFlight.filter((u) => u !== uid) });
+    });
   }
 
   /** Placement as captured, credentials from the live class. @throws DriverError */
@@ -154,7 +146,7 @@ export class SnapshotEffects {
     againMs?: number,
   ): DriverOperation {
     const { clock } = this.options;
-    const nextTryAt = againMs === undefined ? '' : new Date(clock.now() + againMs).toISOString();
+    const nextTryAt = shownTime(clock, againMs);
     const outcome = error?.kind ?? 'Succeeded';
     return { call, startedAt, outcome, message: error?.message ?? '', nextTryAt };
   }

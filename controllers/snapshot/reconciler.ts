@@ -5,49 +5,45 @@ import {
   type ReconcileContext,
   requeueAfter,
   type Result,
-  retry,
-  StatusError,
   timestamp,
 } from 'kedge';
 import { DriverError, errorClasses, isPending } from '@kedge/driver-sdk';
 import {
   secrets,
   type Snapshot,
+  type SnapshotStatus,
   snapshots,
   storageClasses,
   type Volume,
   volumes,
 } from '../kinds/index.js';
-import { backoffOf } from '../policy.js';
-import { RetryGate } from '../retry-gate.js';
 import { referencedSecrets } from '../secret/index.js';
 import {
+  callAgain,
   driverEffects,
+  driverErrorOf,
   identityOf,
   judgeFailure,
   keyOfVolume,
   releaseObject,
+  requireSeen,
+  retryDelayMs,
 } from '../volume/index.js';
 import { snapshotFinalizer } from './admission.js';
 import { keyOfSnapshot, SnapshotEffects, type SnapshotControllerOptions } from './effects.js';
 import { nextPhase } from './phases.js';
-import { planSnapshot, type SnapshotAction, type SnapshotSituation } from './plan.js';
-
-const callsDriver: readonly SnapshotAction['type'][] = ['create', 'delete'];
+import { planSnapshot, type SnapshotSituation } from './plan.js';
 
 /** Effects of the snapshot state machine; what to do is decided in plan.ts. */
 export class SnapshotReconciler {
   readonly #options: SnapshotControllerOptions;
   readonly #effects: SnapshotEffects;
-  readonly #gate: RetryGate;
   /** When to look next, and how often it was missing, by uid. */
   readonly #looks = new Map<string, { readonly at: number; readonly missing: number }>();
 
   constructor(options: SnapshotControllerOptions) {
     this.#options = options;
     this.#effects = new SnapshotEffects(options);
-    const { clock, random, policy } = options;
-    this.#gate = new RetryGate(clock, random, backoffOf(policy, 'driver'));
   }
 
   async reconcile(request: ReconcileContext): Promise<Result> {
@@ -55,17 +51,14 @@ export class SnapshotReconciler {
     if (!snapshot) return done();
     const situation = this.#situation(snapshot);
     const action = planSnapshot(situation);
-    if (callsDriver.includes(action.type)) {
-      const leftMs = this.#gate.leftMs(snapshot.metadata.uid, situation.inputs);
-      if (leftMs > 0) return requeueAfter(leftMs);
-    }
     switch (action.type) {
       case 'none':
         return this.#untilLook(snapshot);
       case 'wait':
-        return this.#wait(snapshot, action.reason, action.message);
+        return this.#wait(request, snapshot, action.reason, action.message);
       case 'waitForRestores':
         return this.#wait(
+          request,
           snapshot,
           'RestoreInFlight',
           `${snapshot.restoresInFlight?.length ?? 0} volumes are being made from it; it is deleted after that`,
@@ -75,23 +68,23 @@ export class SnapshotReconciler {
       case 'create':
         return this.#create(situation, request);
       case 'retry':
-        await this.#effects.write(snapshot, {
+        await this.#effects.write(request, snapshot, {
           status: nextPhase('Failed', 'retried'),
           attempts: 0,
           failureMessage: '',
           failedWith: '',
           reason: 'Retried',
         });
-        return done();
+        return requeueAfter(0);
       case 'look':
         return this.#look(situation, request);
       case 'startDeleting':
-        await this.#effects.write(snapshot, {
+        await this.#effects.write(request, snapshot, {
           status: action.status,
           reason: 'Deleting',
           failureMessage: '',
         });
-        return done();
+        return requeueAfter(0);
       case 'delete':
         return this.#delete(situation, request);
       case 'forget':
@@ -128,10 +121,15 @@ export class SnapshotReconciler {
     };
   }
 
-  async #wait(snapshot: Snapshot, reason: string, message: string): Promise<Result> {
+  async #wait(
+    request: ReconcileContext,
+    snapshot: Snapshot,
+    reason: string,
+    message: string,
+  ): Promise<Result> {
     const told = (snapshot.conditions ?? []).find((c) => c.type === 'Ready');
     if (told?.message !== message)
-      await this.#effects.write(snapshot, {
+      await this.#effects.write(request, snapshot, {
         reason,
         ...this.#effects.condition(snapshot, 'False', reason, message),
       });
@@ -148,7 +146,6 @@ export class SnapshotReconciler {
     request: ReconcileContext,
   ): Promise<Result> {
     const { snapshot } = situation;
-    const { store, clock } = this.#options;
     const { uid } = snapshot.metadata;
     const { driver = '', driverParameters = {}, storageClassName } = source;
     try {
@@ -157,40 +154,29 @@ export class SnapshotReconciler {
     } catch (thrown) {
       // Anything else is nobody's failure yet: tried again with the controller's backoff.
       if (thrown instanceof DriverError && errorClasses[thrown.kind] === 'final')
-        return this.#failed(situation, 'Pending', thrown, timestamp(clock));
+        return this.#failed(situation, 'Pending', thrown, timestamp(this.#options.clock), request);
       throw thrown;
     }
-    const inFlight = [...(source.snapshotsInFlight ?? []).filter((u) => u !== uid), uid];
-    await store.transact([
-      {
-        op: 'updateStatus',
-        kind: snapshots,
-        key: keyOfSnapshot(snapshot),
-        status: {
-          status: nextPhase('Pending', 'started'),
-          driver,
-          driverParameters,
-          storageClassName,
-          sizeBytes: source.sizeBytes ?? '0',
-          sourceUid: source.metadata.uid,
-          reason: 'Creating',
-          failureMessage: '',
-          ...this.#effects.condition(snapshot, 'False', 'Creating', `driver ${driver} is asked`),
-        },
-        precondition: { uid, resourceVersion: snapshot.metadata.resourceVersion },
-      },
-      {
-        op: 'updateStatus',
-        kind: volumes,
-        key: keyOfVolume(source),
-        status: { snapshotsInFlight: inFlight },
-        precondition: {
-          uid: source.metadata.uid,
-          resourceVersion: source.metadata.resourceVersion,
-        },
-      },
-    ]);
-    return done();
+    const status: SnapshotStatus = {
+      status: nextPhase('Pending', 'started'),
+      driver,
+      driverParameters,
+      storageClassName,
+      sizeBytes: source.sizeBytes ?? '0',
+      sourceUid: source.metadata.uid,
+      reason: 'Creating',
+      failureMessage: '',
+      ...this.#effects.condition(snapshot, 'False', 'Creating', `driver ${driver} is asked`),
+    };
+    await request.txn(async (txn) => {
+      requireSeen(snapshots, snapshot, await txn.get(snapshots, keyOfSnapshot(snapshot)));
+      const current = await txn.get(volumes, keyOfVolume(source));
+      requireSeen(volumes, source, current);
+      const inFlight = (current.snapshotsInFlight ?? []).filter((other) => other !== uid);
+      txn.updateStatus(snapshots, keyOfSnapshot(snapshot), status);
+      txn.updateStatus(volumes, keyOfVolume(source), { snapshotsInFlight: [...inFlight, uid] });
+    });
+    return requeueAfter(0);
   }
 
   /** S4 to S6, S9. */
@@ -209,25 +195,22 @@ export class SnapshotReconciler {
         const context = { ...prepared.request, volume: identityOf(source), handle };
         const answer = await driver.createSnapshot(context);
         if (isPending(answer)) {
-          this.#gate.clear(snapshot.metadata.uid);
           return await this.#effects.goesOn(request, snapshot, 'createSnapshot', answer);
         }
         made = answer;
       }
     } catch (thrown) {
-      if (thrown instanceof StatusError) return retry(thrown);
-      return this.#failed(situation, 'Creating', DriverError.from(thrown), startedAt);
+      return this.#failed(situation, 'Creating', driverErrorOf(thrown), startedAt, request);
     }
-    this.#gate.clear(snapshot.metadata.uid);
     const size = BigInt(snapshot.sizeBytes ?? '0');
     const least = made.restoreSizeBytes > size ? made.restoreSizeBytes : size;
     const known = { handle: made.handle, restoreSize: String(least) };
     if (!made.ready) {
-      if (snapshot.handle !== made.handle) await this.#effects.write(snapshot, known);
+      if (snapshot.handle !== made.handle) await this.#effects.write(request, snapshot, known);
       return requeueAfter(this.#options.policy.snapshotPollMs);
     }
     const readyAt = timestamp(this.#options.clock);
-    await this.#effects.settle(snapshot, source, {
+    await this.#effects.settle(request, snapshot, source, {
       ...known,
       status: nextPhase('Creating', 'completed'),
       readyAt,
@@ -242,7 +225,7 @@ export class SnapshotReconciler {
         `driver ${snapshot.driver ?? ''} made it`,
       ),
     });
-    return done();
+    return requeueAfter(0);
   }
 
   async #failed(
@@ -250,16 +233,11 @@ export class SnapshotReconciler {
     from: 'Pending' | 'Creating',
     error: DriverError,
     startedAt: string,
+    request: ReconcileContext,
   ): Promise<Result> {
     const attempts = (snapshot.attempts ?? 0) + 1;
     const { event, reason, message } = judgeFailure(error, attempts, this.#options.policy);
-    const delayMs = this.#gate.failed(snapshot.metadata.uid, inputs, error.retryAfterMs);
-    this.#options.logger.warn('driver call failed', {
-      snapshot: `${snapshot.namespace}/${snapshot.name}`,
-      reason,
-      error: error.message,
-      retryInMs: Math.round(delayMs),
-    });
+    const delayMs = retryDelayMs(request, error, this.#options);
     // An unknown outcome is found out by asking again: the identity makes it the same snapshot.
     const again = event === 'failedForNow' || event === 'outcomeUnknown';
     const told = {
@@ -274,50 +252,48 @@ export class SnapshotReconciler {
       ...this.#effects.condition(snapshot, 'False', reason, message),
     };
     if (again) {
-      await this.#effects.write(snapshot, told);
-      return requeueAfter(delayMs);
+      await this.#effects.write(request, snapshot, told);
+      return callAgain(error, delayMs);
     }
-    await this.#effects.settle(snapshot, source, {
+    await this.#effects.settle(request, snapshot, source, {
       ...told,
       status: nextPhase(from, 'failedForGood'),
       failureMessage: message,
       failedWith: inputs,
     });
-    return fail(reason, message);
+    // A deletion goes on from here.
+    return isDeleting(snapshot) ? requeueAfter(0) : fail(reason, message);
   }
 
   /** S11, S12. */
   async #delete(situation: SnapshotSituation, request: ReconcileContext): Promise<Result> {
-    const { snapshot, inputs } = situation;
+    const { snapshot } = situation;
     if (!isDeleting(snapshot)) return done();
     const startedAt = timestamp(this.#options.clock);
     try {
       const prepared = await this.#effects.prepare(snapshot, request.signal);
       const answer = await prepared.driver.deleteSnapshot(prepared.request);
       if (isPending(answer)) {
-        this.#gate.clear(snapshot.metadata.uid);
         return await this.#effects.goesOn(request, snapshot, 'deleteSnapshot', answer);
       }
     } catch (thrown) {
-      if (thrown instanceof StatusError) return retry(thrown);
-      const error = DriverError.from(thrown);
-      const delayMs = this.#gate.failed(snapshot.metadata.uid, inputs, error.retryAfterMs);
+      const error = driverErrorOf(thrown);
+      const delayMs = retryDelayMs(request, error, this.#options);
       const final = errorClasses[error.kind] === 'final';
-      await this.#effects.write(snapshot, {
+      await this.#effects.write(request, snapshot, {
         reason: error.kind,
         lastOperation: this.#effects.operation('deleteSnapshot', startedAt, error, delayMs),
         ...(final
           ? { status: nextPhase('Deleting', 'deleteFailed'), failureMessage: error.message }
           : {}),
       });
-      return requeueAfter(delayMs);
+      return callAgain(error, delayMs);
     }
     return this.#forget(snapshot, request);
   }
 
   #forget(snapshot: Snapshot, request: ReconcileContext): Promise<Result> {
     const { uid } = snapshot.metadata;
-    this.#gate.clear(uid);
     this.#looks.delete(uid);
     return releaseObject(request, snapshots, snapshot, snapshotFinalizer, driverEffects);
   }
@@ -347,15 +323,14 @@ export class SnapshotReconciler {
       const prepared = await this.#effects.prepare(snapshot, request.signal);
       await prepared.driver.observeSnapshot(prepared.request);
     } catch (thrown) {
-      if (thrown instanceof StatusError) return retry(thrown);
-      const error = DriverError.from(thrown);
+      const error = driverErrorOf(thrown);
       if (error.kind !== 'NotFound') return this.#untilLook(snapshot);
       if (missing === 0) {
         this.#looks.set(uid, { at: clock.monotonic() + policy.lossConfirmMs, missing: 1 });
         return requeueAfter(policy.lossConfirmMs);
       }
       const message = `SnapshotLost: the provider does not have it any more: ${error.message}`;
-      await this.#effects.write(snapshot, {
+      await this.#effects.write(request, snapshot, {
         status: nextPhase('Ready', 'lost'),
         reason: 'SnapshotLost',
         failureMessage: message,

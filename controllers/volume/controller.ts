@@ -1,5 +1,7 @@
 import {
   type Controller,
+  generationChanged,
+  jsonEqual,
   type SharedInformer,
   keyString,
   modifyStatus,
@@ -38,12 +40,15 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     concurrency: 16,
     backoff: backoffOf(options.policy, 'driver'),
   })
-    .for(volumeInformer)
+    .for(volumeInformer, tellsMore)
     .watches(manager.informer(storageClasses), (c) =>
       lister.byIndex('storageClass', c.name).map(keyOfVolume),
     )
-    .watches(manager.informer(services), (s) =>
-      lister.byIndex('ownerService', keyString(s)).map(keyOfVolume),
+    .watches(
+      manager.informer(services),
+      (s) => lister.byIndex('ownerService', keyString(s)).map(keyOfVolume),
+      // What matters is whether it is there: its status tells of these volumes.
+      generationChanged(),
     )
     .watches(manager.informer(secrets), () => failed().map(keyOfVolume))
     .watches(manager.informer(snapshots), (snapshot) => [
@@ -69,4 +74,18 @@ export async function rearm(store: ObjectStore, volume: Volume): Promise<Volume 
       ? { attempts: 0, failedWith: '', reason: 'Retried' }
       : undefined,
   );
+}
+
+/**
+ * Whether a change is more than the record of a call: the node's agent writes one with each failure, and a
+ * call that failed here would be made again at its pace.
+ */
+function tellsMore(before: Volume, volume: Volume): boolean {
+  return !jsonEqual(withoutRecord(before), withoutRecord(volume));
+}
+
+function withoutRecord(volume: Volume): unknown {
+  const { lastOperation: _record, metadata, ...rest } = volume;
+  const { resourceVersion: _version, updatedAt: _updatedAt, ...kept } = metadata;
+  return { ...rest, metadata: kept };
 }

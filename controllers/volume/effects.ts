@@ -29,12 +29,12 @@ import {
   type VolumeStatus,
   volumes,
 } from '../kinds/index.js';
-import { backoffOf, type ControllerPolicy } from '../policy.js';
-import { RetryGate } from '../retry-gate.js';
+import type { ControllerPolicy } from '../policy.js';
 import type { ParameterResolver } from '../secret/index.js';
 import { driverCall, identityOf } from './driver-call.js';
 import { operationsOfVolume } from './operations.js';
 import type { VolumeSituation } from './plan.js';
+import { shownTime, writeStatus } from './retries.js';
 
 /** Ports of the volume controller. */
 export interface VolumeControllerOptions {
@@ -65,15 +65,12 @@ export interface PreparedCall {
   readonly context: CallContext;
 }
 
-/** What the parts of the volume controller share: writing status, calling drivers, backing off. */
+/** What the parts of the volume controller share: writing status, and calling drivers. */
 export class VolumeEffects {
   readonly options: VolumeControllerOptions;
-  readonly gate: RetryGate;
 
   constructor(options: VolumeControllerOptions) {
     this.options = options;
-    const { clock, random, policy } = options;
-    this.gate = new RetryGate(clock, random, backoffOf(policy, 'driver'));
   }
 
   get now(): string {
@@ -81,10 +78,8 @@ export class VolumeEffects {
   }
 
   /** Status fields, unless the volume changed meanwhile. @throws StatusError Aborted then: look again. */
-  async write(volume: Volume, status: VolumeStatus): Promise<void> {
-    const { resourceVersion, uid } = volume.metadata;
-    const guard = { resourceVersion, uid };
-    await this.options.store.updateStatus(volumes, keyOfVolume(volume), status, guard);
+  write(context: ReconcileContext, volume: Volume, status: VolumeStatus): Promise<void> {
+    return writeStatus(context, volumes, volume, status);
   }
 
   condition(
@@ -136,7 +131,6 @@ export class VolumeEffects {
     call: string,
     { pollAfterMs }: Pending,
   ): Promise<Result> {
-    this.gate.clear(volume.metadata.uid);
     const shown = { call, startedAt: this.now, outcome: 'Pending', message: '', nextTryAt: '' };
     return context.txn(async (txn) => {
       const current = await txn.get(volumes, keyOfVolume(volume));
@@ -161,28 +155,8 @@ export class VolumeEffects {
     error: DriverError,
     retryInMs: number | undefined,
   ): DriverOperation {
-    const nextTryAt =
-      retryInMs === undefined ? '' : new Date(this.options.clock.now() + retryInMs).toISOString();
+    const nextTryAt = shownTime(this.options.clock, retryInMs);
     return { call, startedAt, outcome: error.kind, message: error.message, nextTryAt };
-  }
-
-  /** Tells of a failed driver call and gives the wait before the next. */
-  closeGate(
-    { volume, inputs }: VolumeSituation,
-    call: string,
-    error: DriverError,
-    leastMs = 0,
-  ): number {
-    const askedMs = Math.max(leastMs, error.retryAfterMs ?? 0);
-    const delayMs = this.gate.failed(volume.metadata.uid, inputs, askedMs);
-    this.options.logger.warn('driver call failed', {
-      volume: `${volume.namespace}/${volume.name}`,
-      call,
-      reason: error.kind,
-      error: error.message,
-      retryInMs: Math.round(delayMs),
-    });
-    return delayMs;
   }
 
   /** The classes as the cache has them. */

@@ -29,4 +29,12 @@ export {
   volumeStates,
 } from './phases.js';
 export { effectivePolicy, planVolume, type VolumeAction, type VolumeSituation } from './plan.js';
+export {
+  callAgain,
+  driverErrorOf,
+  requireSeen,
+  retryDelayMs,
+  shownTime,
+  writeStatus,
+} from './retries.js';
 export { volumeVerbs } from './verbs.js';

@@ -1,14 +1,11 @@
 import {
   done,
-  fail,
   isDeleting,
   keyString,
   parseQuantity,
   type ReconcileContext,
   requeueAfter,
   type Result,
-  retry,
-  StatusError,
 } from 'kedge';
 import {
   type Driver,
@@ -34,6 +31,7 @@ import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { type Failure, judgeFailure } from './failure.js';
 import { nextPhase, type NextVolumePhase } from './phases.js';
 import { effectivePolicy, type VolumeAction, type VolumeSituation } from './plan.js';
+import { callAgain, driverErrorOf, requireSeen, retryDelayMs } from './retries.js';
 
 /** The step from Pending or Failed to Provisioning. */
 type Start = Extract<VolumeAction, { readonly type: 'startProvisioning' }>;
@@ -57,7 +55,7 @@ export class Provisioning {
   ): Promise<Result> {
     const { volume, storageClass } = situation;
     const { options } = this.#effects;
-    if (!storageClass) return this.#refused(situation, from, classMissing(volume));
+    if (!storageClass) return this.#refused(situation, from, classMissing(volume), request);
     let driver;
     try {
       requireSameDriver(volume, storageClass);
@@ -65,15 +63,16 @@ export class Provisioning {
     } catch (thrown) {
       // Anything else is nobody's failure yet: tried again with the controller's backoff.
       if (thrown instanceof DriverError && errorClasses[thrown.kind] === 'final')
-        return this.#refused(situation, from, thrown);
+        return this.#refused(situation, from, thrown, request);
       throw thrown;
     }
     const keys = driver.capabilities().topologyKeys;
     const all = options.manager.informer(nodes).lister.list();
     const choice = chooseTopology(storageClass, all, keys, options.node);
-    if (choice.type === 'none') return this.#wait(volume, 'TopologyUnsatisfied', choice.message);
+    if (choice.type === 'none')
+      return this.#wait(request, volume, 'TopologyUnsatisfied', choice.message);
     const source = this.#sourceOf(volume);
-    if (typeof source === 'string') return this.#wait(volume, 'SnapshotNotReady', source);
+    if (typeof source === 'string') return this.#wait(request, volume, 'SnapshotNotReady', source);
     const status: VolumeStatus = {
       status: begun,
       driver: storageClass.driver,
@@ -90,9 +89,9 @@ export class Provisioning {
         `driver ${storageClass.driver} is asked`,
       ),
     };
-    if (!source) await this.#effects.write(volume, status);
-    else await this.#startRestore(volume, status, source);
-    return done();
+    if (!source) await this.#effects.write(request, volume, status);
+    else await this.#startRestore(volume, status, source, request);
+    return requeueAfter(0);
   }
 
   /** The Ready snapshot a volume is made from; undefined for none, a message while there is none yet. */
@@ -113,37 +112,36 @@ export class Provisioning {
   }
 
   /** The snapshot is told in the same transaction: it is not deleted under the copy. */
-  async #startRestore(volume: Volume, status: VolumeStatus, snapshot: Snapshot): Promise<void> {
-    const { uid, resourceVersion } = volume.metadata;
-    const inFlight = [...(snapshot.restoresInFlight ?? []).filter((u) => u !== uid), uid];
-    await this.#effects.options.store.transact([
-      {
-        op: 'updateStatus',
-        kind: volumes,
-        key: keyOfVolume(volume),
-        status,
-        precondition: { uid, resourceVersion },
-      },
-      {
-        op: 'updateStatus',
-        kind: snapshots,
-        key: { namespace: snapshot.namespace, name: snapshot.name },
-        status: { restoresInFlight: inFlight },
-        precondition: {
-          uid: snapshot.metadata.uid,
-          resourceVersion: snapshot.metadata.resourceVersion,
-        },
-      },
-    ]);
+  async #startRestore(
+    volume: Volume,
+    status: VolumeStatus,
+    source: Snapshot,
+    request: ReconcileContext,
+  ): Promise<void> {
+    const { uid } = volume.metadata;
+    const key = { namespace: source.namespace, name: source.name };
+    await request.txn(async (txn) => {
+      requireSeen(volumes, volume, await txn.get(volumes, keyOfVolume(volume)));
+      const snapshot = await txn.get(snapshots, key);
+      requireSeen(snapshots, source, snapshot);
+      const inFlight = (snapshot.restoresInFlight ?? []).filter((other) => other !== uid);
+      txn.updateStatus(volumes, keyOfVolume(volume), status);
+      txn.updateStatus(snapshots, key, { restoresInFlight: [...inFlight, uid] });
+    });
   }
 
   /** V2: nothing was asked of anybody; a change of what it waits for wakes it. */
-  async #wait(volume: Volume, reason: string, message: string): Promise<Result> {
+  async #wait(
+    request: ReconcileContext,
+    volume: Volume,
+    reason: string,
+    message: string,
+  ): Promise<Result> {
     const { reason: before } = volume;
     const condition = this.#effects.condition(volume, 'Provisioned', 'False', reason, message);
     const told = (volume.conditions ?? []).find((c) => c.type === 'Provisioned');
     if (before !== reason || told?.message !== message)
-      await this.#effects.write(volume, { reason, ...condition });
+      await this.#effects.write(request, volume, { reason, ...condition });
     return done();
   }
 
@@ -175,11 +173,10 @@ export class Provisioning {
         );
       }
     } catch (thrown) {
-      return this.#failed(situation, call, thrown, startedAt);
+      return this.#failed(situation, call, thrown, startedAt, request);
     }
     const { driver, parameters } = prepared;
-    this.#effects.gate.clear(volume.metadata.uid);
-    await this.#effects.write(volume, {
+    await this.#effects.write(request, volume, {
       status: nextPhase('Provisioning', 'provisioned'),
       handle: made.handle,
       sizeBytes: String(made.sizeBytes),
@@ -200,7 +197,7 @@ export class Provisioning {
         `driver ${driver.name} made it`,
       ),
     });
-    return done();
+    return requeueAfter(0);
   }
 
   #restored(volume: Volume): SnapshotIdentity & { readonly handle: string } {
@@ -221,9 +218,10 @@ export class Provisioning {
     situation: VolumeSituation,
     from: 'Pending' | 'Failed',
     error: DriverError,
+    request: ReconcileContext,
   ): Promise<Result> {
     const status = nextPhase(from, 'failedForGood');
-    return this.#tell(situation, 'provision', error, () => status, this.#effects.now);
+    return this.#tell(situation, 'provision', error, () => status, this.#effects.now, request);
   }
 
   /** V4, V5, V7, V8 by the class of the error. A store conflict is nobody's failure: just again. */
@@ -232,11 +230,11 @@ export class Provisioning {
     call: string,
     thrown: unknown,
     startedAt: string,
+    request: ReconcileContext,
   ): Promise<Result> {
-    if (thrown instanceof StatusError) return retry(thrown);
-    const error = DriverError.from(thrown);
+    const error = driverErrorOf(thrown);
     const next = (event: Failure['event']) => nextPhase('Provisioning', event);
-    return this.#tell(situation, call, error, next, startedAt);
+    return this.#tell(situation, call, error, next, startedAt, request);
   }
 
   async #tell(
@@ -245,20 +243,17 @@ export class Provisioning {
     error: DriverError,
     next: (event: Failure['event']) => NextVolumePhase,
     startedAt: string,
+    request: ReconcileContext,
   ): Promise<Result> {
     const { volume, inputs } = situation;
     const attempts = (volume.attempts ?? 0) + 1;
-    const { policy } = this.#effects.options;
+    const { logger, policy } = this.#effects.options;
     const { event, reason, message } = judgeFailure(error, attempts, policy);
     const unknown = event === 'outcomeUnknown';
-    const delayMs = this.#effects.closeGate(
-      situation,
-      call,
-      error,
-      unknown ? policy.stalledProbeMs : 0,
-    );
+    const leastMs = unknown ? policy.stalledProbeMs : 0;
+    const delayMs = retryDelayMs(request, error, this.#effects.options, leastMs);
     const again = unknown || event === 'failedForNow' ? delayMs : undefined;
-    await this.#effects.write(volume, {
+    await this.#effects.write(request, volume, {
       status: next(event),
       attempts,
       reason,
@@ -273,16 +268,23 @@ export class Provisioning {
       ),
       ...this.#effects.condition(volume, 'Provisioned', 'False', reason, message),
     });
-    return again === undefined ? fail(reason, message) : requeueAfter(again);
+    if (again !== undefined) return callAgain(error, again);
+    const label = `${volume.namespace}/${volume.name}`;
+    logger.warn('driver call failed', { volume: label, call, reason, error: error.message });
+    return requeueAfter(0);
   }
 
-  async recheck(volume: Volume): Promise<Result> {
+  async recheck(volume: Volume, request: ReconcileContext): Promise<Result> {
     const { clock, policy } = this.#effects.options;
     const since = Date.parse(volume.metadata.updatedAt);
     const leftMs = since + policy.failedRecheckMs - clock.now();
     if (leftMs > 0 || (volume.handle ?? '') !== '') return requeueAfter(Math.max(leftMs, 60_000));
-    await this.#effects.write(volume, { attempts: 0, failedWith: '', reason: 'Rechecking' });
-    return done();
+    await this.#effects.write(request, volume, {
+      attempts: 0,
+      failedWith: '',
+      reason: 'Rechecking',
+    });
+    return requeueAfter(0);
   }
 
   /** V20, V21: only what the provider shows leads out of Stalled. */
@@ -295,10 +297,9 @@ export class Provisioning {
         request.signal,
       );
       const found = await driver.observe({ ...context, handle: volume.handle || undefined });
-      this.#effects.gate.clear(volume.metadata.uid);
       // What the operation did is known now: nobody asks for its end any more.
       for (const kind of ['provision', 'restore'] as const) await context.operations.clear(kind);
-      await this.#effects.write(volume, {
+      await this.#effects.write(request, volume, {
         status: nextPhase('Stalled', 'provisioned'),
         formatted: isFormatted(volume, driver),
         handle: found.handle,
@@ -318,25 +319,23 @@ export class Provisioning {
           `driver ${driver.name} has it`,
         ),
       });
-      return done();
+      return requeueAfter(0);
     } catch (thrown) {
-      if (thrown instanceof StatusError) return retry(thrown);
-      const error = DriverError.from(thrown);
+      const error = driverErrorOf(thrown);
       if (error.kind !== 'NotFound') {
         const { stalledProbeMs } = this.#effects.options.policy;
-        const delayMs = this.#effects.closeGate(situation, 'observe', error, stalledProbeMs);
-        await this.#effects.write(volume, {
+        const delayMs = retryDelayMs(request, error, this.#effects.options, stalledProbeMs);
+        await this.#effects.write(request, volume, {
           lastOperation: this.#effects.failedOperation('observe', startedAt, error, delayMs),
         });
-        return requeueAfter(delayMs);
+        return callAgain(error, delayMs);
       }
-      this.#effects.gate.clear(volume.metadata.uid);
-      await this.#effects.write(volume, {
+      await this.#effects.write(request, volume, {
         status: nextPhase('Stalled', 'observedAbsent'),
         failureMessage: '',
         reason: 'Provisioning',
       });
-      return done();
+      return requeueAfter(0);
     }
   }
 }

@@ -1,21 +1,13 @@
-import {
-  done,
-  findCondition,
-  isDeleting,
-  type ReconcileContext,
-  requeueAfter,
-  type Result,
-  retry,
-  StatusError,
-} from 'kedge';
-import { DriverError, errorClasses, isPending } from '@kedge/driver-sdk';
-import { type Snapshot, snapshots, sourceSnapshot, type Volume, volumes } from '../kinds/index.js';
+import { done, findCondition, isDeleting, type ReconcileContext, type Result } from 'kedge';
+import { type DriverError, errorClasses, isPending } from '@kedge/driver-sdk';
+import { snapshots, sourceSnapshot, type Volume, volumes } from '../kinds/index.js';
 import { volumeFinalizer } from './admission.js';
 import type { VolumeEffects } from './effects.js';
 import { deleteUnused } from './in-use.js';
 import { driverEffects, effectOf, releaseObject } from './operations.js';
 import { nextPhase } from './phases.js';
 import type { ReclaimedFrom, VolumeSituation } from './plan.js';
+import { callAgain, driverErrorOf, retryDelayMs } from './retries.js';
 
 /** The way out: V23 to V25. */
 export class Reclaim {
@@ -36,26 +28,27 @@ export class Reclaim {
   ): Promise<Result> {
     const { volume } = situation;
     // V23 for an owned volume whose service is gone: the object goes with its data.
-    if (!isDeleting(volume)) return this.#requestUnused(volume);
+    if (!isDeleting(volume)) return this.#requestUnused(volume, request);
     const startedAt = this.#effects.now;
     try {
       const { driver, context } = await this.#effects.prepare(situation, request.signal);
       const answer = await driver.delete({ ...context, handle: volume.handle || undefined });
       if (isPending(answer)) return await this.#effects.goesOn(request, volume, 'delete', answer);
     } catch (thrown) {
-      return this.#failed(situation, from, thrown, startedAt);
+      return this.#failed(situation, from, thrown, startedAt, request);
     }
     return this.#release(volume, request);
   }
 
   /** A copy that waits to begin is made first: the volume's snapshots wake this. */
-  async #requestUnused(volume: Volume): Promise<Result> {
+  async #requestUnused(volume: Volume, request: ReconcileContext): Promise<Result> {
     const obstacle = await deleteUnused(this.#effects.options.store, volume);
     if (obstacle === undefined) return done();
     const message = `its service is gone, and its policy is delete: ${obstacle}`;
     const told = findCondition(volume.conditions, 'Bound');
     if (told?.message !== message)
       await this.#effects.write(
+        request,
         volume,
         this.#effects.condition(volume, 'Bound', 'False', 'InUse', message),
       );
@@ -77,14 +70,14 @@ export class Reclaim {
     from: ReclaimedFrom,
     thrown: unknown,
     startedAt: string,
+    request: ReconcileContext,
   ): Promise<Result> {
-    if (thrown instanceof StatusError) return retry(thrown);
     const { volume } = situation;
-    const error = DriverError.from(thrown);
-    const delayMs = this.#effects.closeGate(situation, 'delete', error);
+    const error = driverErrorOf(thrown);
+    const delayMs = retryDelayMs(request, error, this.#effects.options);
     const final = errorClasses[error.kind] === 'final';
     const lastOperation = this.#effects.failedOperation('delete', startedAt, error, delayMs);
-    await this.#effects.write(volume, {
+    await this.#effects.write(request, volume, {
       lastOperation,
       reason: error.kind,
       ...(final || from === 'Failed'
@@ -94,7 +87,7 @@ export class Reclaim {
           }
         : {}),
     });
-    return requeueAfter(delayMs);
+    return callAgain(error, delayMs);
   }
 
   /** V25: the object goes, its data stays. A deletion that was begun is followed to its end first. */
@@ -116,29 +109,23 @@ export class Reclaim {
    * provider is known.
    */
   async #release(volume: Volume, request: ReconcileContext): Promise<Result> {
-    this.#effects.gate.clear(volume.metadata.uid);
-    await this.letGoOfSource(volume);
+    await this.letGoOfSource(volume, request);
     return releaseObject(request, volumes, volume, volumeFinalizer, driverEffects);
   }
 
   /** The snapshot a volume was made from may be deleted again. Idempotent. */
-  async letGoOfSource(volume: Volume): Promise<void> {
+  async letGoOfSource(volume: Volume, request: ReconcileContext): Promise<void> {
     const key = sourceSnapshot(volume);
     if (!key) return;
     const { uid } = volume.metadata;
-    const { store, manager } = this.#effects.options;
-    const cached = manager.informer(snapshots).lister.get(`${key.namespace}/${key.name}`);
-    if (!cached?.restoresInFlight?.includes(uid)) return;
-    const { metadata, restoresInFlight }: Snapshot = cached;
-    await store.transact([
-      {
-        op: 'updateStatus',
-        kind: snapshots,
-        key,
-        status: { restoresInFlight: restoresInFlight.filter((other) => other !== uid) },
-        precondition: { uid: metadata.uid, resourceVersion: metadata.resourceVersion },
-      },
-    ]);
+    const { lister } = this.#effects.options.manager.informer(snapshots);
+    if (!lister.get(`${key.namespace}/${key.name}`)?.restoresInFlight?.includes(uid)) return;
+    await request.txn(async (txn) => {
+      const snapshot = await txn.get(snapshots, key, { watching: ['restoresInFlight'] });
+      const inFlight = snapshot?.restoresInFlight ?? [];
+      if (!inFlight.includes(uid)) return;
+      txn.updateStatus(snapshots, key, { restoresInFlight: inFlight.filter((u) => u !== uid) });
+    });
   }
 }
 

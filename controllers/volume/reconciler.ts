@@ -14,19 +14,10 @@ import { referencedSecrets } from '../secret/index.js';
 import { rootCondition } from '../storage-root/index.js';
 import { VolumeEffects, type VolumeControllerOptions } from './effects.js';
 import type { NextVolumePhase } from './phases.js';
-import { planVolume, type VolumeAction, type VolumeSituation } from './plan.js';
+import { planVolume, type VolumeSituation } from './plan.js';
 import { Provisioning } from './provisioning.js';
 import { Reclaim } from './reclaim.js';
 import { Upkeep } from './upkeep.js';
-
-/** Actions that the gate holds back after a failure. */
-const callsDriver: readonly VolumeAction['type'][] = [
-  'provision',
-  'observe',
-  'expand',
-  'reclaim',
-  'detach',
-];
 
 /** Drivers whose data is of one node. */
 const nodeDrivers: readonly string[] = ['local', 'local-host'];
@@ -44,7 +35,7 @@ function holdingNodes({ attachments = [] }: Volume, node: string): readonly stri
 
 /** The same result, but looked at again after `ms` at the latest. */
 function within(result: Result, ms: number): Result {
-  if (result.type === 'done') return requeueAfter(ms);
+  if (result.type === 'done' || result.type === 'retry') return requeueAfter(ms);
   return result.type === 'requeueAfter' && result.delayMs > ms ? requeueAfter(ms) : result;
 }
 
@@ -80,23 +71,16 @@ export class VolumeReconciler {
   async #act(volume: Volume, request: ReconcileContext): Promise<Result> {
     const situation = this.#situation(volume);
     const action = planVolume(situation);
-    const { gate } = this.#effects;
     const { uid } = volume.metadata;
-    if (callsDriver.includes(action.type)) {
-      // A fresh count of attempts (by hand, or after a long while) is a fresh start.
-      if (action.type === 'provision' && !volume.attempts) gate.clear(uid);
-      const leftMs = gate.leftMs(uid, situation.inputs);
-      if (leftMs > 0) return requeueAfter(leftMs);
-    }
     if (volume.status === 'Available' || volume.status === 'Failed')
-      await this.#reclaim.letGoOfSource(volume);
+      await this.#reclaim.letGoOfSource(volume, request);
     switch (action.type) {
       case 'none':
         return this.#untilLook(volume);
       case 'waitForUsers':
         return done();
       case 'recheckLater':
-        return this.#provisioning.recheck(volume);
+        return this.#provisioning.recheck(volume, request);
       case 'startProvisioning':
         return this.#provisioning.start(situation, action, request);
       case 'provision':
@@ -110,11 +94,11 @@ export class VolumeReconciler {
       case 'detach':
         return this.#upkeep.detach(situation, request);
       case 'release':
-        return this.#move(volume, action.status, 'OwnerGone', 'its service is gone');
+        return this.#move(request, volume, action.status, 'OwnerGone', 'its service is gone');
       case 'takeBack':
-        return this.#move(volume, action.status, 'OwnerBack', 'its service is back');
+        return this.#move(request, volume, action.status, 'OwnerBack', 'its service is back');
       case 'unbind':
-        return this.#upkeep.unbind(volume);
+        return this.#upkeep.unbind(volume, request);
       case 'abandon':
         return this.#reclaim.requestDeletion(volume);
       case 'reclaim':
@@ -185,18 +169,19 @@ export class VolumeReconciler {
   }
 
   async #move(
+    request: ReconcileContext,
     volume: Volume,
     status: NextVolumePhase,
     reason: string,
     message: string,
   ): Promise<Result> {
     const condition = { type: 'Bound', status: 'False' as const, reason, message };
-    await this.#effects.write(volume, {
+    await this.#effects.write(request, volume, {
       status,
       reason,
       failureMessage: '',
       conditions: setCondition(volume.conditions, condition, this.#effects.now),
     });
-    return done();
+    return requeueAfter(0);
   }
 }

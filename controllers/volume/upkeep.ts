@@ -5,15 +5,14 @@ import {
   type ReconcileContext,
   requeueAfter,
   type Result,
-  retry,
   setCondition,
-  StatusError,
 } from 'kedge';
-import { type Driver, DriverError, isPending, nodeTopologyKey } from '@kedge/driver-sdk';
+import { type Driver, type DriverError, isPending, nodeTopologyKey } from '@kedge/driver-sdk';
 import { type Attachment, nodes, type Volume, type VolumeStatus, volumes } from '../kinds/index.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { nextPhase } from './phases.js';
 import { lostReason, type VolumeSituation } from './plan.js';
+import { callAgain, driverErrorOf, retryDelayMs } from './retries.js';
 
 /** What is done for a volume that stands: growing, looking after it, taking it from a node by hand. */
 export class Upkeep {
@@ -36,7 +35,6 @@ export class Upkeep {
       if (!driver.capabilities().expand) return done();
       const reached = await driver.expand({ ...context, handle: volume.handle ?? '', sizeBytes });
       if (isPending(reached)) return await this.#effects.goesOn(request, volume, 'expand', reached);
-      this.#effects.gate.clear(volume.metadata.uid);
       const pending = reached.fileSystemPending;
       const now = this.#effects.now;
       const resized = {
@@ -51,19 +49,18 @@ export class Upkeep {
         reason: pending ? 'WaitsForMount' : 'Resized',
         message: pending ? 'the file system grows on its node, now or at the next mount' : '',
       };
-      await this.#effects.write(volume, {
+      await this.#effects.write(request, volume, {
         sizeBytes: String(reached.sizeBytes),
         reason: 'Resized',
         ...this.#effects.succeeded('expand', startedAt),
         conditions: setCondition(setCondition(volume.conditions, resized, now), fileSystem, now),
       });
-      return done();
+      return requeueAfter(0);
     } catch (thrown) {
-      if (thrown instanceof StatusError) return retry(thrown);
-      const error = DriverError.from(thrown);
-      const delayMs = this.#effects.closeGate(situation, 'expand', error);
+      const error = driverErrorOf(thrown);
+      const delayMs = retryDelayMs(request, error, this.#effects.options);
       const wanted = parseQuantity(volume.size) ?? 0n;
-      await this.#effects.write(volume, {
+      await this.#effects.write(request, volume, {
         lastOperation: this.#effects.failedOperation('expand', startedAt, error, delayMs),
         ...this.#effects.condition(
           volume,
@@ -73,7 +70,7 @@ export class Upkeep {
           `to ${wanted} bytes: ${error.message}`,
         ),
       });
-      return requeueAfter(delayMs);
+      return callAgain(error, delayMs);
     }
   }
 
@@ -88,17 +85,16 @@ export class Upkeep {
       await driver.observe({ ...context, handle: volume.handle || undefined });
       adopted = adoption(volume, driver, context.node);
     } catch (thrown) {
-      if (thrown instanceof StatusError) return retry(thrown);
-      const error = DriverError.from(thrown);
+      const error = driverErrorOf(thrown);
       // Not being able to look says nothing.
       if (error.kind !== 'NotFound' || (status !== 'Available' && status !== 'Bound'))
         return done();
-      return this.#missing(volume, status, error, startedAt);
+      return this.#missing(volume, status, error, startedAt, request);
     }
     // A reservation is not on a node yet: its claim goes on from Available.
     const held = volume.attachments?.some((attachment) => attachment.state !== 'Reserved') === true;
     if (status === 'Failed')
-      await this.#effects.write(volume, {
+      await this.#effects.write(request, volume, {
         status: nextPhase('Failed', held ? 'foundAttached' : 'found'),
         reason: 'Found',
         failureMessage: '',
@@ -107,7 +103,7 @@ export class Upkeep {
         ...this.#effects.succeeded('observe', startedAt),
       });
     else if (volume.missingSince || adopted.topology)
-      await this.#effects.write(volume, { missingSince: '', ...adopted });
+      await this.#effects.write(request, volume, { missingSince: '', ...adopted });
     return done();
   }
 
@@ -116,24 +112,25 @@ export class Upkeep {
     from: 'Available' | 'Bound',
     error: DriverError,
     startedAt: string,
+    request: ReconcileContext,
   ): Promise<Result> {
     const { clock, policy } = this.#effects.options;
     if (!volume.missingSince) {
-      await this.#effects.write(volume, { missingSince: startedAt });
+      await this.#effects.write(request, volume, { missingSince: startedAt });
       return requeueAfter(policy.lossConfirmMs);
     }
     const sinceMs = Date.parse(volume.missingSince);
     const leftMs = sinceMs + policy.lossConfirmMs - clock.now();
     if (leftMs > 0) return requeueAfter(leftMs);
     const message = `${lostReason}: the provider does not have it any more: ${error.message}; restore a snapshot, or delete the volume`;
-    await this.#effects.write(volume, {
+    await this.#effects.write(request, volume, {
       status: nextPhase(from, 'lost'),
       reason: lostReason,
       failureMessage: message,
       lastOperation: this.#effects.failedOperation('observe', startedAt, error, undefined),
       ...this.#effects.condition(volume, 'Provisioned', 'False', lostReason, message),
     });
-    return done();
+    return requeueAfter(0);
   }
 
   /** V19: a node that was taken out of the cluster holds nothing any more. */
@@ -163,13 +160,13 @@ export class Upkeep {
   }
 
   /** V15 of a volume that nobody holds any more. */
-  async unbind(volume: Volume): Promise<Result> {
+  async unbind(volume: Volume, request: ReconcileContext): Promise<Result> {
     const message = 'nobody holds it';
-    await this.#effects.write(volume, {
+    await this.#effects.write(request, volume, {
       ...detached(volume, []),
       ...this.#effects.condition(volume, 'Bound', 'False', 'Unbound', message),
     });
-    return done();
+    return requeueAfter(0);
   }
 
   /** V19, V15: takes it from the node by the provider's means; the node itself is not asked. */
@@ -192,16 +189,14 @@ export class Upkeep {
         if (isPending(gone)) return await this.#effects.goesOn(request, volume, 'detach', gone);
       }
     } catch (thrown) {
-      if (thrown instanceof StatusError) return retry(thrown);
-      const error = DriverError.from(thrown);
-      const delayMs = this.#effects.closeGate(situation, 'detach', error);
-      await this.#effects.write(volume, {
+      const error = driverErrorOf(thrown);
+      const delayMs = retryDelayMs(request, error, this.#effects.options);
+      await this.#effects.write(request, volume, {
         lastOperation: this.#effects.failedOperation('detach', startedAt, error, delayMs),
       });
-      return requeueAfter(delayMs);
+      return callAgain(error, delayMs);
     }
-    this.#effects.gate.clear(volume.metadata.uid);
-    await this.#effects.write(volume, {
+    await this.#effects.write(request, volume, {
       ...detached(volume, left),
       ...this.#effects.succeeded('detach', startedAt),
       ...this.#effects.condition(
@@ -212,7 +207,7 @@ export class Upkeep {
         `taken from ${leaving.claim} on node ${leaving.node} by hand`,
       ),
     });
-    return done();
+    return requeueAfter(0);
   }
 }
 

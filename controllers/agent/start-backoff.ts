@@ -8,11 +8,11 @@ interface Closed {
 }
 
 /**
- * Keeps a failed call from being made again too soon, whoever wakes the controller: recording the
- * failure is itself a change that wakes it, and would turn backoff into a hot loop. When what the
- * failure depended on changes, the gate is open at once.
+ * Paces the starts of workloads, as their restarts are paced. Runtimes tell of each start that failed, and
+ * volumes of each attach that did: both wake the agent, and without a pace of its own it would start again at
+ * once. When what a start depends on changes, it is due at once.
  */
-export class RetryGate {
+export class StartBackoff {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #backoff: BackoffOptions;
@@ -24,7 +24,7 @@ export class RetryGate {
     this.#backoff = backoff;
   }
 
-  /** Milliseconds until the call may be made; 0 when it may now. */
+  /** Milliseconds until a start may be tried; 0 when it may now. */
   leftMs(id: string, inputs: string): number {
     const closed = this.#closed.get(id);
     if (closed?.inputs !== inputs) return 0;
