@@ -259,7 +259,7 @@ async function assemble(
     .addRunnable(
       new TransitionEvents({ ...common, metrics, logger: logger.child({ part: 'events' }) }),
     );
-  await thawLeftovers({ journal, logger }, new AbortController().signal);
+  await thawLeftovers({ journal, logger, clock });
   await manager.start();
   return {
     ports,

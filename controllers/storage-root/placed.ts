@@ -1,6 +1,6 @@
 import type { ObjectStore } from 'kedge';
 import { nodeTopologyKey } from '@kedge/driver-sdk';
-import { snapshots, type Volume, volumes } from '../kinds/index.js';
+import { nodes, snapshots, type Volume, volumes } from '../kinds/index.js';
 import type { PlacedData } from './plan.js';
 
 /** The driver whose data is in storage roots. */
@@ -18,14 +18,21 @@ export function isPlacedOn(volume: Volume, node: string): boolean {
 /** What the store places in the root of a node, and has not been found missing before. */
 export async function placedIn(store: ObjectStore, node: string): Promise<readonly PlacedData[]> {
   const placed: PlacedData[] = [];
+  const here = new Set<string>();
+  const elsewhere = new Set<string>();
   for (const volume of (await store.list(volumes)).items) {
+    (isPlacedOn(volume, node) ? here : elsewhere).add(volume.metadata.uid);
     const { handle = '', namespace, name, status, reason } = volume;
     const lost = status === 'Failed' && reason === lostReason;
     if (handle === '' || lost || !isPlacedOn(volume, node)) continue;
     placed.push({ uid: volume.metadata.uid, label: `volume ${namespace}/${name}` });
   }
+  const alone = (await store.list(nodes)).items.every(({ name }) => name === node);
   for (const { driver, handle = '', status, ...snapshot } of (await store.list(snapshots)).items) {
     if (driver !== rootDriver || handle === '' || status !== 'Ready') continue;
+    const { sourceUid = '' } = snapshot;
+    // A snapshot is where its source is. Of one whose source is gone nothing tells the node.
+    if (elsewhere.has(sourceUid) || (!alone && !here.has(sourceUid))) continue;
     const { metadata, namespace, name } = snapshot;
     placed.push({ uid: metadata.uid, label: `snapshot ${namespace}/${name}` });
   }

@@ -14,14 +14,17 @@ export class KeyedQueue {
 
   /**
    * Runs `work` when all that was asked for before under `key` is done.
-   * @param signal aborted before its turn: `work` is not run
+   * @param signal aborted before its turn: `work` is not run, and the call ends at once
    * @throws DriverError Unavailable when `signal` is aborted before the turn; what `work` throws
    */
   run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#tails.get(key) ?? Promise.resolve();
+    const givenUp = (): DriverError =>
+      new DriverError('Unavailable', 'an earlier call for this volume took too long');
+    let begun = false;
     const turn = async (): Promise<T> => {
-      if (signal?.aborted)
-        throw new DriverError('Unavailable', 'an earlier call for this volume took too long');
+      if (signal?.aborted) throw givenUp();
+      begun = true;
       return work();
     };
     const next = before.then(turn, turn);
@@ -31,6 +34,14 @@ export class KeyedQueue {
         if (this.#tails.get(key) === tail) this.#tails.delete(key);
       });
     this.#tails.set(key, tail);
-    return next;
+    if (!signal) return next;
+    return new Promise((resolve, reject) => {
+      const abort = (): void => {
+        if (!begun) reject(givenUp());
+      };
+      signal.addEventListener('abort', abort, { once: true });
+      if (signal.aborted) abort();
+      void next.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+    });
   }
 }

@@ -1,11 +1,13 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { DriverError } from './errors.js';
 import {
   directoryJournal,
   type JournalFiles,
+  memoryJournal,
   NodeJournal,
   type NodeState,
 } from './node-journal.js';
@@ -49,6 +51,7 @@ class Life {
       read: (name) => this.step(() => disk.get(name)),
       write: (name, text) => this.step(() => void disk.set(name, text)),
       remove: (name) => this.step(() => void disk.delete(name)),
+      setAside: (name) => this.step(() => (disk.delete(name), name)),
     };
     return new NodeJournal(files);
   }
@@ -60,6 +63,13 @@ class Life {
   unmake(state: NodeState): Promise<void> {
     return this.step(() => void this.#world.states.delete(keyOf(state)));
   }
+}
+
+/** Also where the end came while a failed work was undone. */
+function isKilled(error: unknown): boolean {
+  if (error instanceof Killed) return true;
+  const { cause } = error as { readonly cause?: unknown };
+  return cause instanceof AggregateError && cause.errors.some(isKilled);
 }
 
 function keyOf(state: NodeState): string {
@@ -100,7 +110,7 @@ const acts = {
     const failed = await life.journal
       .hold(freeze(uid), work, () => life.unmake(freeze(uid)))
       .catch((error: unknown) => error);
-    if (failed instanceof Killed) throw failed;
+    if (failed instanceof Error && isKilled(failed)) throw failed;
   },
   async restart(life: Life, { attached }: World) {
     const undo: NodeUndo = {
@@ -144,7 +154,7 @@ describe('the journal of a node', () => {
               await acts.restart(life, world);
               for (const { name, uid } of list) await acts[name](life, world, uid);
             } catch (error) {
-              if (!(error instanceof Killed)) throw error;
+              if (!isKilled(error)) throw error;
             }
             const named = [...world.disk.values()];
             for (const state of world.states) expect(named).to.include(state);
@@ -161,26 +171,53 @@ describe('the journal of a node', () => {
     );
   });
 
-  it('in a directory survives its process, and a write that was interrupted', async () => {
+  it('in a directory survives its process and an interrupted write, and sets damaged records aside', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'kedge-journal-'));
     try {
       const directory = join(folder, 'journal');
       const journal = directoryJournal(directory);
-      expect(await journal.states()).to.deep.equal([]);
+      expect((await journal.replay()).states).to.deep.equal([]);
       for (const state of [loop('a'), mount('a'), freeze('a')])
         await journal.make(state, () => Promise.resolve());
       await writeFile(join(directory, 'mount-b-0123456789abcdef.new'), '{"type"');
       const next = directoryJournal(directory);
-      expect(await next.states()).to.deep.equal([freeze('a'), mount('a'), loop('a')]);
+      expect((await next.replay()).states).to.deep.equal([freeze('a'), mount('a'), loop('a')]);
       await next.undo(mount('a'), () => Promise.resolve());
       await next.forget(mount('a'));
-      expect(await next.states()).to.deep.equal([freeze('a'), loop('a')]);
-      await writeFile(join(directory, 'mount-b-0123456789abcdef'), '{"type"');
-      const error: unknown = await next.states().catch((thrown: unknown) => thrown);
-      expect(String(error)).to.contain('mount-b-0123456789abcdef').and.contain('damaged');
-      expect((await readdir(directory)).length).to.equal(4);
+      expect((await next.replay()).states).to.deep.equal([freeze('a'), loop('a')]);
+      const damaged = [
+        '{"type"',
+        '{"type":"mount","uid":"b"}',
+        '{"type":"raid","uid":"b"}',
+        'null',
+      ];
+      for (const [n, text] of damaged.entries()) await writeFile(join(directory, `b-${n}`), text);
+      const { states, damaged: aside } = await next.replay();
+      expect(states).to.deep.equal([freeze('a'), loop('a')]);
+      expect([...aside].sort()).to.deep.equal(
+        damaged.map((_, n) => join(directory, `b-${n}.damaged`)),
+      );
+      for (const [n, place] of [...aside].sort().entries())
+        expect(await readFile(place, 'utf8')).to.equal(damaged[n]);
+      expect((await next.replay()).damaged, 'set aside once').to.deep.equal([]);
     } finally {
       await rm(folder, { recursive: true });
     }
+  });
+
+  it('tells the error of a work also when undoing it fails', async () => {
+    const journal = memoryJournal();
+    const error: unknown = await journal
+      .hold(
+        freeze('a'),
+        () => Promise.reject(new DriverError('QuotaExceeded', 'the disk is full')),
+        () => Promise.reject(new Error('it stays frozen')),
+      )
+      .catch((thrown: unknown) => thrown);
+    expect(error).to.include({
+      kind: 'QuotaExceeded',
+      message: 'the disk is full; undoing it failed too: it stays frozen',
+    });
+    expect(await journal.has(freeze('a')), 'the next start undoes it').to.equal(true);
   });
 });

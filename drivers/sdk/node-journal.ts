@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DriverError } from './errors.js';
 
 /** Something of the node's kernel that outlives the process that made it. */
 export type NodeState =
@@ -24,6 +25,16 @@ export interface JournalFiles {
   write(name: string, text: string): Promise<void>;
   /** Succeeds for a name that is not there. */
   remove(name: string): Promise<void>;
+  /** Keeps a text where it is no longer listed; gives the place. */
+  setAside(name: string): Promise<string>;
+}
+
+/** What a journal holds. */
+export interface JournalContent {
+  /** Freezes first, then mounts, then loop devices, as they are to be undone. */
+  readonly states: readonly NodeState[];
+  /** Places of records that can't be read; they were set aside. */
+  readonly damaged: readonly string[];
 }
 
 /**
@@ -64,7 +75,9 @@ export class NodeJournal {
     try {
       await work();
     } catch (error) {
-      await this.undo(state, undo);
+      await this.undo(state, undo).catch((undoing: unknown) => {
+        throw bothFailed(error, undoing);
+      });
       throw error;
     }
     await this.forget(state);
@@ -84,29 +97,52 @@ export class NodeJournal {
     return this.#files.write(nameOf(state), JSON.stringify(state));
   }
 
-  /**
-   * All states recorded: freezes first, then mounts, then loop devices, as they are to be undone.
-   * @throws Error that names a record which can't be read
-   */
-  async states(): Promise<readonly NodeState[]> {
-    const found: NodeState[] = [];
+  /** All states recorded. A damaged record is set aside, so that it keeps no other one from being undone. */
+  async replay(): Promise<JournalContent> {
+    const states: NodeState[] = [];
+    const damaged: string[] = [];
     for (const name of await this.#files.list()) {
       const text = await this.#files.read(name);
-      if (text !== undefined) found.push(parse(name, text));
+      if (text === undefined) continue;
+      const state = parse(text);
+      if (state) states.push(state);
+      else damaged.push(await this.#files.setAside(name));
     }
     const order = ['freeze', 'mount', 'loop'];
-    return found.sort((a, b) => order.indexOf(a.type) - order.indexOf(b.type));
+    return {
+      states: states.sort((a, b) => order.indexOf(a.type) - order.indexOf(b.type)),
+      damaged,
+    };
   }
 }
 
-function parse(name: string, text: string): NodeState {
+/** The error of a work, with what its undoing failed with. */
+function bothFailed(error: unknown, undoing: unknown): DriverError {
+  const { kind, message, retryAfterMs, operation } = DriverError.from(error);
+  const second = DriverError.from(undoing).message;
+  return new DriverError(kind, `${message}; undoing it failed too: ${second}`, {
+    cause: new AggregateError([error, undoing]),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(operation === undefined ? {} : { operation }),
+  });
+}
+
+/** Undefined for a text that is no record. */
+function parse(text: string): NodeState | undefined {
+  let value: unknown;
   try {
-    return JSON.parse(text) as NodeState;
-  } catch (cause) {
-    throw new Error(`record ${name} of the node journal is damaged; look at it and remove it`, {
-      cause,
-    });
+    value = JSON.parse(text);
+  } catch {
+    // Told by the answer.
+    return undefined;
   }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { type, uid, device, file, target } = value as Partial<Record<string, unknown>>;
+  if (typeof uid !== 'string') return undefined;
+  if (type === 'freeze' && typeof device === 'string') return { type, uid, device };
+  if (type === 'loop' && typeof file === 'string') return { type, uid, file };
+  if (type === 'mount' && typeof target === 'string') return { type, uid, target };
+  return undefined;
 }
 
 /** One name for a state, whatever paths it has. */
@@ -131,10 +167,15 @@ export function memoryJournal(): NodeJournal {
       texts.delete(name);
       return Promise.resolve();
     },
+    setAside: (name) => {
+      texts.delete(name);
+      return Promise.resolve(name);
+    },
   });
 }
 
 const draftEnding = '.new';
+const damagedEnding = '.damaged';
 
 /** A journal in a directory of this node, which is made with mode 0700. */
 export function directoryJournal(directory: string): NodeJournal {
@@ -153,7 +194,7 @@ export function directoryJournal(directory: string): NodeJournal {
   return new NodeJournal({
     async list() {
       const names = (await absentIsUndefined(readdir(directory))) ?? [];
-      return names.filter((name) => !name.endsWith(draftEnding));
+      return names.filter((name) => !name.endsWith(draftEnding) && !name.endsWith(damagedEnding));
     },
     read: (name) => absentIsUndefined(readFile(join(directory, name), 'utf8')),
     async write(name, text) {
@@ -172,6 +213,12 @@ export function directoryJournal(directory: string): NodeJournal {
     async remove(name) {
       const gone = await absentIsUndefined(rm(join(directory, name)).then(() => true));
       if (gone) await sync();
+    },
+    async setAside(name) {
+      const place = join(directory, `${name}${damagedEnding}`);
+      await rename(join(directory, name), place);
+      await sync();
+      return place;
     },
   });
 }

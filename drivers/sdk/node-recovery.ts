@@ -13,6 +13,8 @@ export interface Recovery {
   readonly undone: readonly NodeState[];
   /** Still recorded: tried again by the next recovery. */
   readonly failed: readonly { readonly state: NodeState; readonly error: DriverError }[];
+  /** Places of records that could not be read and were set aside. */
+  readonly damaged: readonly string[];
 }
 
 /**
@@ -26,7 +28,8 @@ export async function recoverNode(
 ): Promise<Recovery> {
   const undone: NodeState[] = [];
   const failed: { readonly state: NodeState; readonly error: DriverError }[] = [];
-  for (const state of await journal.states()) {
+  const { states, damaged } = await journal.replay();
+  for (const state of states) {
     if (isWanted(state)) continue;
     try {
       await journal.undo(state, () => undoState(undo, state));
@@ -35,7 +38,7 @@ export async function recoverNode(
       failed.push({ state, error: DriverError.from(error) });
     }
   }
-  return { undone, failed };
+  return { undone, failed, damaged };
 }
 
 function undoState(undo: NodeUndo, state: NodeState): Promise<void> {

@@ -60,6 +60,12 @@ export async function thawDevice(
     await thawUnmounted(run, device, number, fsType, signal);
     return;
   }
+  const [left] = await placesOf(number);
+  if (left !== undefined)
+    throw new DriverError(
+      'Unavailable',
+      `the file system on ${device} could not be thawed at ${left}; try fsfreeze --unfreeze there`,
+    );
 }
 
 /** Directories where a device is mounted, of this process and of all others. */
@@ -113,6 +119,9 @@ async function thawUnmounted(
 function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
-    () => false,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return false;
+      throw error;
+    },
   );
 }

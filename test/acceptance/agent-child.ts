@@ -111,7 +111,7 @@ manager
     }),
   )
   .addRunnable(new Agent({ ...common, runtimes: [processes], volumeManager, sealer, dataFiles }));
-await thawLeftovers({ journal, logger }, new AbortController().signal);
+await thawLeftovers({ ...common, journal });
 await manager.start();
 logger.info('ready');
 process.once('SIGTERM', () => {

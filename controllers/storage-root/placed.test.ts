@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import { MemoryEngine, openStore, type ObjectStore } from 'kedge';
+import { nodeTopologyKey } from '@kedge/driver-sdk';
+import { nodes, snapshots, volumes } from '../kinds/index.js';
+import { placedIn } from './placed.js';
+
+describe('what the store places in the root of a node', () => {
+  let store: ObjectStore;
+  beforeEach(async () => {
+    store = await openStore({ engine: new MemoryEngine() });
+  });
+  afterEach(() => store.close());
+
+  const namespace = 'default';
+  const common = { storageClassName: 'c', accessMode: 'ReadWriteOnce', size: '1Gi' } as const;
+  const createVolume = async (name: string, node: string): Promise<string> => {
+    const { metadata } = await store.create(volumes, { ...common, name, namespace });
+    const topology = { [nodeTopologyKey]: node };
+    const status = { driver: 'local', handle: name, topology };
+    await store.updateStatus(volumes, { namespace, name }, { ...status, status: 'Provisioning' });
+    await store.updateStatus(volumes, { namespace, name }, { ...status, status: 'Available' });
+    return metadata.uid;
+  };
+  const createSnapshot = async (name: string, sourceUid: string): Promise<void> => {
+    await store.create(snapshots, { name, namespace, source: { volume: 'any' } });
+    const status = { driver: 'local', handle: name, sourceUid };
+    await store.updateStatus(snapshots, { namespace, name }, { ...status, status: 'Creating' });
+    await store.updateStatus(snapshots, { namespace, name }, { ...status, status: 'Ready' });
+  };
+  const labels = async (): Promise<readonly string[]> =>
+    (await placedIn(store, 'n1')).map(({ label }) => label).sort();
+
+  it('leaves out volumes and snapshots of other nodes, and snapshots that could be of any', async () => {
+    await createSnapshot('here', await createVolume('v1', 'n1'));
+    await createSnapshot('there', await createVolume('v2', 'n2'));
+    await createSnapshot('orphan', '0f6cbd92-1c31-4a3a-9c0e-111111111111');
+    await store.create(nodes, { name: 'n1' });
+    const mine = ['snapshot default/here', 'volume default/v1'];
+    expect(await labels()).to.deep.equal([mine[0], 'snapshot default/orphan', mine[1]]);
+    await store.create(nodes, { name: 'n2' });
+    expect(await labels()).to.deep.equal(mine);
+  });
+});
