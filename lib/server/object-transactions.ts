@@ -134,7 +134,8 @@ export class ObjectTransactions {
     for (const [at, operation] of operations.entries()) {
       if (slice.due()) await slice.pause();
       const step = await this.#step(context, operation, judgement, touches).catch(
-        (error: unknown) => {
+        async (error: unknown) => {
+          await this.#demandKindChecks(plan);
           throw operations.length > 1 ? located(error, at) : error;
         },
       );
@@ -144,6 +145,17 @@ export class ObjectTransactions {
       if (characters > limits.transactionAnswerCharactersMax) throw answerTooLarge(at + 1);
     }
     return plan;
+  }
+
+  /**
+   * Checks of kinds are judged in the commit. When a later operation is refused before that, they
+   * come first: an overtaken transaction is Aborted, and its caller reads again.
+   */
+  async #demandKindChecks(before: readonly Planned[]): Promise<void> {
+    const checks = before.flatMap((step) =>
+      step.type === 'store' && step.operation.op === 'checkKind' ? [step.operation] : [],
+    );
+    if (checks.length > 0) await this.#options.store.transact(checks);
   }
 
   /** What an operation adds to the answer: a check of a few bytes is answered with a whole object. */

@@ -12,6 +12,9 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   'large-store': () => import('./large-store.js'),
   compaction: () => import('./compaction.js'),
   volumes: () => import('./volumes.js'),
+  services: () => import('./services.js'),
+  'crash-loops': () => import('./crash-loops.js'),
+  'stubborn-workloads': () => import('./stubborn-workloads.js'),
   api: () => import('./api.js'),
   parsers: () => import('./parsers.js'),
 };

@@ -5,7 +5,10 @@ export interface Measurement {
   readonly unit: string;
   /** What it is compared with, measured in the same run; absent where the target is absolute. */
   readonly baseline?: { readonly what: string; readonly value: number };
-  /** The figure that gate and goal are about: `value / baseline`, or `value` itself. */
+  /**
+   * The figure that gate and goal are about: `value / baseline`, `value` itself, or for a delay
+   * `value - baseline`.
+   */
   readonly ratio: number;
   readonly better: 'higher' | 'lower';
   readonly gate?: number;
