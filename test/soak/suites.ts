@@ -20,6 +20,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/drivers/conformance-mutants.test.js'],
     environment: { KEDGE_MUTANTS: 'all' },
   },
+  storage: {
+    summary: 'random users of volumes over failing drivers and a dying daemon; nothing is lost',
+    specs: ['test/dist/storage/model.test.js'],
+    environment: { KEDGE_STORAGE_SEEDS: '2000' },
+  },
   'provider-kills': {
     summary: 'kedged is killed at every moment of each operation of an asynchronous provider',
     specs: ['test/dist/storage/provider-kills/provider-kills.test.js'],
