@@ -47,7 +47,7 @@ describe('metrics of a running daemon', function () {
       return body.status === 'Running';
     });
     const runs =
-      /^controller_runtime_reconcile_total\{controller="([a-z]+)",result="success"\} [1-9]/gm;
+      /^controller_runtime_reconcile_total\{controller="([a-z]+)",result="(?:success|requeue_after)"\} [1-9]/gm;
     await eventually('runs of every controller', async () => {
       const text = await scrape();
       const seen = new Set([...text.matchAll(runs)].map(([, name]) => name));
