@@ -151,6 +151,23 @@ describe('the agent', () => {
     await until('i', 'Running');
   });
 
+  it('keeps what it knows of a running workload while its runtime does not answer', async () => {
+    await create('i');
+    await until('i', 'Running');
+    runtime.unavailable = 'the runtime does not answer';
+    await clock.advance(defaultPolicy.workloadProbeMs);
+    await eventually(
+      'the reason',
+      async () => (await readiness('i'))?.reason === 'RuntimeUnavailable',
+    );
+    expect(await readiness('i')).to.include({ status: 'Unknown' });
+    expect(await get('i')).to.include({ status: 'Running', pid: 1 });
+    runtime.unavailable = undefined;
+    await clock.advance(defaultPolicy.workloadProbeMs);
+    await eventually('its look', async () => (await readiness('i'))?.status === 'True');
+    expect(runtime.starts).to.have.length(1);
+  });
+
   it('looks ever more rarely at a workload whose start comes to no outcome', async () => {
     runtime.startsHang = true;
     await create('i');

@@ -205,11 +205,7 @@ export class Agent implements Runnable {
     const runtime = this.#runtimeOf(instance);
     const unusable = await this.#whyUnusable(instance, runtime);
     if (!runtime || unusable !== undefined) {
-      const message = unusable ?? '';
-      await this.#notes.note(instance, 'Pending', [
-        told('ContainersReady', false, 'RuntimeUnavailable', message),
-        told('Ready', false, 'RuntimeUnavailable', message),
-      ]);
+      await this.#notes.runtimeUnavailable(instance, unusable ?? '');
       // Nothing tells that a runtime is there again.
       return requeueAfter(this.#options.policy.workloadProbeMs);
     }

@@ -40,9 +40,10 @@ export class InstanceNotes {
     this.#options = options;
   }
 
+  /** @param status undefined leaves the phase as it is */
   async note(
     instance: Instance,
-    status: InstancePhase,
+    status: InstancePhase | undefined,
     conditions: readonly Told[],
     more: StatusUpdate<Instance> = {},
   ): Promise<void> {
@@ -53,13 +54,26 @@ export class InstanceNotes {
       if (current.metadata.uid !== instance.metadata.uid) return undefined;
       let all = current.conditions;
       for (const condition of conditions) all = setCondition(all, condition, now);
-      return { ...more, status, ...(all ? { conditions: all } : {}) };
+      return { ...more, ...(status ? { status } : {}), ...(all ? { conditions: all } : {}) };
     });
   }
 
   /** The phase is left as it is: a workload that was asked to end still runs. */
   stopping(instance: Instance, condition: Told, more: StatusUpdate<Instance> = {}): Promise<void> {
-    return this.note(instance, instance.status ?? 'Pending', [condition], more);
+    return this.note(instance, undefined, [condition], more);
+  }
+
+  /**
+   * What a runtime that can't be asked last told stays: its workload may still run. Whether one that ran
+   * is ready is not known.
+   */
+  runtimeUnavailable(instance: Instance, message: string): Promise<void> {
+    const status = instance.status === 'Running' ? 'Unknown' : 'False';
+    const reason = 'RuntimeUnavailable';
+    return this.note(instance, undefined, [
+      { type: 'ContainersReady', status, reason, message },
+      { type: 'Ready', status, reason, message },
+    ]);
   }
 
   /** @param files undefined when the workload mounts no secrets and configmaps */

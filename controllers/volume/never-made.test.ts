@@ -71,6 +71,22 @@ describe('a volume that was never made', () => {
     expect(world.driver.tokenOf('delete')).to.equal('again');
   });
 
+  it('says what to create when its driver was asked and both class and secret are gone', async () => {
+    await world.writeSecret('token', 'value');
+    world.driver.failsOn = { provision: 'PermissionDenied' };
+    await world.createVolume(withToken);
+    await world.deleteSecret('token');
+    await removeClass();
+    await world.deleteVolume();
+    const waiting = await world.volume();
+    expect(waiting).to.include({ status: 'Failed' });
+    expect(waiting?.failureMessage).to.contain('secret default/token does not exist; create it');
+    world.driver.failsOn = {};
+    await world.writeSecret('token', 'again');
+    expect(await world.volume()).to.equal(undefined);
+    expect(world.driver.tokenOf('delete')).to.equal('again');
+  });
+
   it('is not looked for at the driver that a later class of the name has', async () => {
     world.driver.failsOn = { provision: 'PermissionDenied' };
     await world.createVolume();

@@ -207,6 +207,17 @@ describe('an operation of a provider as a driver call', () => {
     expect(await operations.get('attach')).to.equal(undefined);
   });
 
+  it('is done when what it was to make is there, though the provider refuses to show the operation', async () => {
+    expect(await call()).to.include({ type: 'pending' });
+    provider.state = () => Promise.reject(new DriverError('Timeout', 'no right to look'));
+    provider.look = () => Promise.reject(new DriverError('PermissionDenied', 'nor at this'));
+    expect(await refused(call()), 'neither shows it').to.equal('Timeout: no right to look');
+    provider.look = () => Promise.resolve({ type: 'done', result: 'thing' });
+    expect(await call()).to.equal('thing');
+    expect(await operations.get('provision')).to.equal(undefined);
+    expect(provider.keys).to.have.length(1);
+  });
+
   it('a call that is given up while it waits throws Timeout and keeps the id', async () => {
     const abort = new AbortController();
     const running = awaitOperation({ operations, signal: abort.signal }, 'provision', provider);

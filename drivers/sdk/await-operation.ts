@@ -29,7 +29,7 @@ export interface ProviderOperation<R> {
   start(idempotencyKey: string): Promise<string>;
   /**
    * Asks once. An answer that tells nothing, such as a refusal for want of a right, is a throw of kind
-   * Timeout: the outcome is unknown then, and the id is kept.
+   * Timeout: what {@link look} finds done then counts; else the outcome is unknown, and the id is kept.
    */
   state(operationId: string): Promise<OperationState>;
 }
@@ -119,7 +119,15 @@ export async function awaitOperation<R>(
   };
   for (;;) {
     const id = attempt?.operationId;
-    const state = id === undefined ? undefined : await operation.state(id);
+    let state: OperationState | undefined;
+    try {
+      state = id === undefined ? undefined : await operation.state(id);
+    } catch (unseen) {
+      const result = await doneUnseen(operation, unseen);
+      if (!result) throw unseen;
+      await operations.clear(kind);
+      return result.result;
+    }
     if (state?.type === 'failed') {
       await operations.clear(kind);
       throw state.error;
@@ -153,6 +161,20 @@ export async function awaitOperation<R>(
     }
     if (!(await waited())) return pending;
   }
+}
+
+/**
+ * What an operation that the provider refuses to show has brought about, by identity; undefined where that
+ * tells nothing either. An error of this look never replaces the first one: a final one would say that the
+ * operation failed.
+ */
+async function doneUnseen<R>(
+  operation: ProviderOperation<R>,
+  unseen: unknown,
+): Promise<{ readonly result: R } | undefined> {
+  if (!(unseen instanceof DriverError) || unseen.kind !== 'Timeout') return undefined;
+  const looked = await operation.look().catch(() => undefined);
+  return looked?.type === 'done' ? { result: looked.result } : undefined;
 }
 
 /** @throws DriverError Timeout when the signal is aborted */

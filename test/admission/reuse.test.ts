@@ -1,0 +1,33 @@
+import { volumes } from '@kedge/controllers';
+import { expect } from 'chai';
+import { reachState } from 'kedge/testing';
+import { JudgedApi } from './judged-api.js';
+
+const path = '/v1/namespaces/default/volumes';
+const key = { namespace: 'default', name: 'v' };
+
+describe('reuse of a Released volume', () => {
+  let api: JudgedApi;
+  beforeEach(async () => {
+    api = await JudgedApi.start();
+    const volume = { name: 'v', size: '1Gi', accessMode: 'ReadWriteOnce' };
+    await api.ok('POST', path, { ...volume, storageClassName: 'local' });
+  });
+  afterEach(() => api[Symbol.asyncDispose]());
+
+  it('is refused as NotProvisioned without a handle, and leaves the volume as it is', async () => {
+    await reachState(api.store, volumes, key, 'Released', { driver: 'local', handle: '' });
+    const { status, body } = await api.rest('POST', `${path}/v:reuse`, {});
+    expect(status).to.equal(412);
+    expect(JSON.stringify(body))
+      .to.contain('"NotProvisioned"')
+      .and.to.contain('was never provisioned')
+      .and.to.contain('delete it and create it anew');
+    expect(await api.store.get(volumes, key)).to.include({ status: 'Released' });
+  });
+
+  it('makes one with a handle Available', async () => {
+    await reachState(api.store, volumes, key, 'Released', { driver: 'local', handle: 'h' });
+    expect(await api.ok('POST', `${path}/v:reuse`, {})).to.include({ status: 'Available' });
+  });
+});
