@@ -19,6 +19,7 @@ import { type Instance, instances, nodes, storageClasses, volumes } from '../kin
 import { backoffOf, type ControllerPolicy } from '../policy.js';
 import { volumeOfMount } from '../service/index.js';
 import { placeInstance, type VolumeConstraint } from './plan.js';
+import { changesNodePlacement, changesVolumePlacement, placementWakes } from './wakes.js';
 
 /** Ports of the scheduler. */
 export interface SchedulerOptions {
@@ -84,11 +85,7 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
 export function schedulerController(options: SchedulerOptions): Controller {
   const { manager } = options;
   const informer = manager.informer(instances);
-  const waiting = (): { namespace: string; name: string }[] =>
-    informer.lister
-      .list()
-      .filter((i) => i.node === undefined)
-      .map((i) => ({ namespace: i.namespace, name: i.name }));
+  const wakes = placementWakes({ instances: informer, volumes: manager.informer(volumes) });
   return newController({
     ...manager.ports,
     name: 'scheduler',
@@ -97,17 +94,7 @@ export function schedulerController(options: SchedulerOptions): Controller {
     backoff: backoffOf(options.policy, 'object'),
   })
     .for(informer)
-    .watches(
-      manager.informer(nodes),
-      () => waiting(),
-      // A heartbeat changes no placement.
-      (before, node) =>
-        before.status !== node.status || before.metadata.generation !== node.metadata.generation,
-    )
-    .watches(
-      manager.informer(volumes),
-      () => waiting(),
-      (before, volume) => before.handle !== volume.handle,
-    )
-    .watches(manager.informer(storageClasses), () => waiting());
+    .watches(manager.informer(nodes), wakes.ofNode, changesNodePlacement)
+    .watches(manager.informer(volumes), wakes.ofVolume, changesVolumePlacement)
+    .watches(manager.informer(storageClasses), wakes.ofClass);
 }

@@ -1,0 +1,59 @@
+import { keyString, type ObjectKey, type SharedInformer } from 'kedge';
+import type { Instance, Node, StorageClass, Volume } from '../kinds/index.js';
+import { mountedVolumes } from '../service/index.js';
+
+/** What decides where an instance goes, besides the instance. */
+export interface PlacementSources {
+  readonly instances: SharedInformer<Instance>;
+  readonly volumes: SharedInformer<Volume>;
+}
+
+/** The unplaced instances whose placement depends on an object. */
+export interface PlacementWakes {
+  readonly ofNode: () => readonly ObjectKey[];
+  readonly ofVolume: (volume: Pick<Volume, 'namespace' | 'name'>) => readonly ObjectKey[];
+  readonly ofClass: (storageClass: Pick<StorageClass, 'name'>) => readonly ObjectKey[];
+}
+
+const unplacedIndex = 'unplaced';
+const unplacedByVolume = 'unplacedByVolume';
+
+const isUnplaced = ({ node }: Instance): boolean => node === undefined;
+
+function keyOf({ namespace, name }: Instance): ObjectKey {
+  return { namespace, name };
+}
+
+/**
+ * Finds unplaced instances by what they depend on: a volume wakes those that mount it, a class those
+ * that mount a volume of it, a node all. Placed instances cost nothing.
+ *
+ * An instance or volume that is not in the cache yet loses no wake-up: its own arrival is one.
+ */
+export function placementWakes({ instances, volumes }: PlacementSources): PlacementWakes {
+  instances.addIndex(unplacedIndex, (instance) => (isUnplaced(instance) ? ['yes'] : []));
+  instances.addIndex(unplacedByVolume, (instance) =>
+    isUnplaced(instance) ? mountedVolumes(instance) : [],
+  );
+  const ofVolume: PlacementWakes['ofVolume'] = ({ namespace, name }) =>
+    instances.lister.byIndex(unplacedByVolume, keyString({ namespace, name })).map(keyOf);
+  return {
+    ofNode: () => instances.lister.byIndex(unplacedIndex, 'yes').map(keyOf),
+    ofVolume,
+    ofClass: ({ name }) => volumes.lister.byIndex('storageClass', name).flatMap(ofVolume),
+  };
+}
+
+/** Whether an update of a node may change where instances go; a heartbeat may not. */
+export function changesNodePlacement(before: Node, node: Node): boolean {
+  return before.status !== node.status || before.metadata.generation !== node.metadata.generation;
+}
+
+/** Whether an update of a volume may change where instances go. */
+export function changesVolumePlacement(before: Volume, volume: Volume): boolean {
+  return (
+    before.handle !== volume.handle ||
+    before.storageClassName !== volume.storageClassName ||
+    JSON.stringify(before.topology) !== JSON.stringify(volume.topology)
+  );
+}
