@@ -1,5 +1,5 @@
 /** Namespaces: their rules, and the controller that empties those being deleted. */
-export { namespaceRules } from './admission.js';
+export { namespaceFinalizer, namespaceRules } from './admission.js';
 export {
   namespaceController,
   type NamespaceControllerOptions,

@@ -1,6 +1,7 @@
 import { type Clock, Manager, type ObjectStore, type Random, silentLogger } from 'kedge';
 import {
   defaultPolicy,
+  namespaceController,
   parameterResolver,
   Sealer,
   secrets,
@@ -70,7 +71,10 @@ export class ModelProcess implements Caller {
       mountRoot: '/nowhere',
       mayMount: false,
     });
-    this.manager.addController(volumeController(parts)).addController(snapshotController(parts));
+    this.manager
+      .addController(volumeController(parts))
+      .addController(snapshotController(parts))
+      .addController(namespaceController(parts));
   }
 
   get alive(): boolean {

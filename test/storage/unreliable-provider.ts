@@ -114,7 +114,9 @@ export class UnreliableProvider {
         sensitiveParameters: ['token'],
         ownsData: true,
       }),
-      validateParameters: () => [],
+      // A class leaves it open, or a volume does; one of them says it.
+      validateParameters: ({ zone }, { level }) =>
+        level === 'volume' && !zone ? [{ key: 'zone', description: 'is required' }] : [],
       provision: ({ volume, sizeBytes }) => call(() => this.#provision(volume.uid, sizeBytes, 0)),
       observe: ({ volume }) =>
         call(() => {
