@@ -31,7 +31,7 @@ import {
 } from '../volume/index.js';
 import { snapshotFinalizer } from './admission.js';
 import { keyOfSnapshot, SnapshotEffects, type SnapshotControllerOptions } from './effects.js';
-import { nextPhase } from './phases.js';
+import { nextPhase, type NextSnapshotPhase } from './phases.js';
 import { planSnapshot, type SnapshotSituation } from './plan.js';
 
 /** Effects of the snapshot state machine; what to do is decided in plan.ts. */
@@ -79,12 +79,7 @@ export class SnapshotReconciler {
       case 'look':
         return this.#look(situation, request);
       case 'startDeleting':
-        await this.#effects.write(request, snapshot, {
-          status: action.status,
-          reason: 'Deleting',
-          failureMessage: '',
-        });
-        return requeueAfter(0);
+        return this.#startDeleting(situation, action.status, request);
       case 'delete':
         return this.#delete(situation, request);
       case 'forget':
@@ -263,6 +258,23 @@ export class SnapshotReconciler {
     });
     // A deletion goes on from here.
     return isDeleting(snapshot) ? requeueAfter(0) : fail(reason, message);
+  }
+
+  /** S8, S10. The driver is called in the same run: a run that succeeds between two calls ends their backoff. */
+  async #startDeleting(
+    situation: SnapshotSituation,
+    status: NextSnapshotPhase,
+    request: ReconcileContext,
+  ): Promise<Result> {
+    const { snapshot } = situation;
+    await this.#effects.write(request, snapshot, {
+      status,
+      reason: 'Deleting',
+      failureMessage: '',
+    });
+    const begun = await this.#options.store.get(snapshots, keyOfSnapshot(snapshot));
+    if (begun?.status !== 'Deleting') return requeueAfter(0);
+    return this.#delete({ ...situation, snapshot: begun }, request);
   }
 
   /** S11, S12. */

@@ -135,6 +135,8 @@ describe('transitions of a snapshot', () => {
       await failing(world, { deleteSnapshot: 'PermissionDenied' });
       await remove(world);
       expect(await snapshot(world)).to.include({ handle: 's' });
+      await world.clock.advance(600_000);
+      expect(count(world, 'deleteSnapshot'), 'with backoff').to.be.within(4, 16);
       world.driver.failsOn = {};
       await world.clock.advance(hour);
       expect(await world.store.get(snapshots, key)).to.equal(undefined);
