@@ -20,7 +20,13 @@ import {
 } from '../kinds/index.js';
 import { referencedSecrets } from '../secret/index.js';
 import { mountedVolumes, type UsedData, usedData } from '../service/index.js';
-import { withheldFinalizers, withheldOfNode, withheldOfVolume } from './withheld.js';
+import {
+  isAgentsAlone,
+  withheldFinalizers,
+  withheldOfNode,
+  withheldOfRecord,
+  withheldOfVolume,
+} from './withheld.js';
 
 /** Whether an instance takes variables or files from a secret or configmap. */
 function uses({ namespace, template }: Instance, kind: UsedData['kind'], key: string): boolean {
@@ -67,7 +73,10 @@ class NodeFilter implements ObjectFilter {
       case 'snapshots':
         return this.#has(object as Snapshot);
       case 'effectrecords':
-        return this.#records(object as EffectRecord);
+        return (
+          this.#records(object as EffectRecord) &&
+          (verb !== 'delete' || isAgentsAlone(object as EffectRecord))
+        );
       case 'secrets':
         return (
           this.#mine().some((i) => uses(i, 'secret', key)) ||
@@ -98,7 +107,7 @@ class NodeFilter implements ObjectFilter {
           : [{ field: 'regarding', description: `is nothing of node ${node}` }];
       case 'effectrecords':
         return this.#records(after as EffectRecord)
-          ? []
+          ? withheldOfRecord(before as EffectRecord | undefined, after as EffectRecord)
           : [{ field: 'key', description: `is of no volume that node ${node} owns` }];
       case 'nodes':
         return withheldOfNode(before, after);
@@ -157,11 +166,12 @@ class NodeFilter implements ObjectFilter {
     return volume !== undefined && volume.metadata.uid === sourceUid && this.#owns(volume);
   }
 
-  /** Whether an event is about something of this node. */
-  #tells({ regarding }: Event): boolean {
+  /** Whether an event is about something of this node, and stands where events about that do. */
+  #tells({ regarding, namespace: where }: Event): boolean {
     const { kind, namespace = '', name } = regarding;
     const key = `${namespace}/${name}`;
-    if (kind === 'Node') return name === this.#node;
+    if (kind === 'Node') return name === this.#node && where === 'default';
+    if (where !== namespace) return false;
     if (kind === 'Instance') return this.#facts.instances.get(key)?.node === this.#node;
     const volume = kind === 'Volume' ? this.#facts.volumes.get(key) : undefined;
     return volume !== undefined && this.#reaches(volume);

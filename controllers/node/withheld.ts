@@ -1,6 +1,14 @@
-import { type ApiObject, type Condition, type FieldViolation, isDeleting, jsonEqual } from 'kedge';
+import {
+  type ApiObject,
+  type Condition,
+  type EffectRecord,
+  type FieldViolation,
+  isDeleting,
+  jsonEqual,
+} from 'kedge';
 import { agentFinalizer } from '../instance/index.js';
 import { type Attachment, type Node, type Volume, volumes } from '../kinds/index.js';
+import { effectOf } from '../volume/operations.js';
 
 /** A write by a node's agent. */
 export interface NodeWrite<T> {
@@ -164,6 +172,29 @@ export function withheldOfNode(before: Node | undefined, after: Node): readonly 
       description:
         'decides which instances the node is given, so it is an administrator who writes it; leave it out',
     }));
+}
+
+/** Operations that an agent begins and follows; those of other names are looked after by controllers. */
+const agentEffects: readonly string[] = [effectOf('attach'), effectOf('detach')];
+
+function effectsOfControllers(record: EffectRecord | undefined): Readonly<Record<string, unknown>> {
+  const all = Object.entries(record?.effects ?? {});
+  return Object.fromEntries(all.filter(([name]) => !agentEffects.includes(name)));
+}
+
+/** Whether a record goes with nothing in it that a controller looks after. */
+export function isAgentsAlone(record: EffectRecord): boolean {
+  return isEmpty(effectsOfControllers(record));
+}
+
+/** A node writes the operations that its agent makes, and leaves those of controllers as they are. */
+export function withheldOfRecord(
+  before: EffectRecord | undefined,
+  after: EffectRecord,
+): readonly FieldViolation[] {
+  if (same(effectsOfControllers(before), effectsOfControllers(after))) return [];
+  const description = `a node writes ${agentEffects.join(' and ')}; leave the others as they are`;
+  return [{ field: 'effects', description }];
 }
 
 /** An agent takes its own finalizer from an instance, and leaves the others. */

@@ -286,6 +286,15 @@ describe('controller with a store', () => {
       }
     });
 
+    it('a record that no controller can go on with keeps none from starting', async () => {
+      const effects = { light: null, glow: { phase: 'called', controller: 'lamp' } };
+      const record = { name: 'u1', of: 'Lamp', key: 'hall', effects: effects as never };
+      await store.create(effectRecords, record);
+      await start(() => Promise.resolve(done()));
+      await settle();
+      expect((await store.get(effectRecords, record))?.effects).to.deep.equal(effects);
+    });
+
     it('after the commit the next call is a new one', async () => {
       await store.create(lamps, lamp);
       const controller = await start(provision(() => undefined));

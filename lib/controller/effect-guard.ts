@@ -10,6 +10,7 @@ import {
   recordCheck,
   recordWrite,
 } from './effect-records.js';
+import { effectsIn } from './effect-shape.js';
 import type { Gathered } from './transaction.js';
 
 /** What a transaction does to the effects of one object. */
@@ -78,7 +79,7 @@ function demandFinished(
   { object, names, finalizers }: Touched,
   record: EffectRecord | undefined,
 ): void {
-  for (const [name, state] of Object.entries(record?.effects ?? {})) {
+  for (const [name, state] of Object.entries(effectsIn(record))) {
     if (!isUnfinished(state) || names.has(name)) continue;
     const resource = { kind: object.kind.kind, ...object.key };
     throw new StatusError({

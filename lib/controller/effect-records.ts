@@ -10,33 +10,9 @@ import {
   requiredUid,
 } from '../object/index.js';
 import type { ObjectStore, Operation } from '../store/index.js';
-import type { Json } from './effect.js';
+import { type EffectRecord, effectsIn, type EffectState } from './effect-shape.js';
 
-/** How far an effect is. */
-type EffectPhase =
-  /** The intent is durable; nobody knows whether the call happened. */
-  | { readonly phase: 'called' }
-  | { readonly phase: 'pending'; readonly operationId: string }
-  | { readonly phase: 'done'; readonly result?: Json }
-  | { readonly phase: 'failed'; readonly reason: string; readonly message: string };
-
-/** One external call, as stored. */
-export type EffectState = EffectPhase & {
-  readonly idempotencyKey: string;
-  /** Who looks after it: the controller that asked for it last, and the key that it did so for. */
-  readonly controller: string;
-  readonly key: string;
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
-};
-
-/** The external calls made for one object, named by its uid. */
-export interface EffectRecord extends ApiObject {
-  /** Kind and key of the object. */
-  readonly of: string;
-  readonly key: string;
-  readonly effects: Readonly<Record<string, EffectState>>;
-}
+export type { EffectRecord, EffectState };
 
 /**
  * External calls by the object they are made for. The record belongs to the object and not to a
@@ -86,7 +62,8 @@ export function isUnfinished({ phase }: EffectState): boolean {
 
 /** The state of one effect in a record. */
 export function stateIn(record: EffectRecord | undefined, name: string): EffectState | undefined {
-  return record && Object.hasOwn(record.effects, name) ? record.effects[name] : undefined;
+  const effects = effectsIn(record);
+  return Object.hasOwn(effects, name) ? effects[name] : undefined;
 }
 
 /**

@@ -21,6 +21,7 @@ import {
   readRecord,
   recordWrite,
 } from './effect-records.js';
+import { effectsIn } from './effect-shape.js';
 import type { Journal } from './journal.js';
 import { idsOf } from './operation-ids.js';
 
@@ -64,7 +65,7 @@ export class Effects {
     const { items } = await store.list(effectRecords);
     this.#tracked.clear();
     for (const record of items)
-      for (const state of Object.values(record.effects))
+      for (const state of Object.values(effectsIn(record)))
         if (state.controller === controller) this.#track(state.key, objectOfRecord(record));
     return [...this.#tracked.keys()];
   }

@@ -32,6 +32,7 @@ export type {
   Json,
   OperationIds,
 } from './effect.js';
+export { effectViolations } from './effect-shape.js';
 export { type EffectRecord, effectRecords, type EffectState } from './effect-records.js';
 export { type ReconcileRecord, reconcileRecords } from './journal.js';
 export { operationIds, type OperationIdsOptions } from './operation-ids.js';

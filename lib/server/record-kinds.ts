@@ -1,4 +1,4 @@
-import { effectRecords, reconcileRecords } from '../controller/index.js';
+import { effectRecords, effectViolations, reconcileRecords } from '../controller/index.js';
 import { leases } from '../election/index.js';
 import { serve, type ServedKind } from './admission.js';
 
@@ -10,5 +10,7 @@ import { serve, type ServedKind } from './admission.js';
 export const recordKinds: readonly ServedKind[] = [
   serve(leases, 'kedge.Lease'),
   serve(reconcileRecords, 'kedge.ReconcileRecord'),
-  serve(effectRecords, 'kedge.EffectRecord'),
+  serve(effectRecords, 'kedge.EffectRecord', {
+    validate: (_context, record) => Promise.resolve(effectViolations(record)),
+  }),
 ];

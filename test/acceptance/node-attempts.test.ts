@@ -164,6 +164,34 @@ describe("what a node's token tries beside the status of volumes", function () {
         await caller.transact({ type: 'CREATE', kind: 'ReconcileRecord', name: 'x', object: '{}' }),
       ];
     },
+    'operations of its own volume that controllers look after': async () => {
+      const { metadata } = await caller.daemon.ok('GET', `${base}/volumes/mine`);
+      const name = (metadata as { readonly uid: unknown }).uid;
+      const own = { idempotencyKey: 'k', controller: 'agent', key: 'default/mine', startedAt: 1 };
+      const record = (type: string, effects: object) => {
+        const object = JSON.stringify({ name, of: 'Volume', key: 'default/mine', effects });
+        return caller.transact({ type, kind: 'EffectRecord', name, object });
+      };
+      const called = { phase: 'called', ...own };
+      const created = [
+        // Its volume could not be deleted any more: nobody forgets an effect of this name.
+        await record('CREATE', { x: called }),
+        await record('CREATE', { 'driver delete': { ...called, phase: 'done', result: null } }),
+      ];
+      const attach = { 'driver attach': called };
+      expect((await record('CREATE', attach)).code).to.equal('OK');
+      const effects = { ...attach, 'driver expand': called };
+      const object = JSON.stringify({ name, of: 'Volume', key: 'default/mine', effects });
+      await caller.asRoot({ type: 'OVERWRITE', kind: 'EffectRecord', name, object });
+      expect((await record('OVERWRITE', { 'driver expand': called })).code).to.equal('OK');
+      const changed = [
+        await record('OVERWRITE', {}),
+        await record('OVERWRITE', { 'driver expand': { ...called, startedAt: 2 } }),
+        await caller.transact({ type: 'DELETE_BY_NAME', kind: 'EffectRecord', name }),
+      ];
+      await caller.asRoot({ type: 'DELETE_BY_NAME', kind: 'EffectRecord', name });
+      return [...created, ...changed];
+    },
     'finalizers and owners': async (here) => [
       await caller.transact({
         type: 'OVERWRITE',
@@ -230,13 +258,18 @@ describe("what a node's token tries beside the status of volumes", function () {
     ],
     'the status of an instance of another node': async () =>
       Object.values(await caller.write('Instance', 'elsewhere-0', { status: 'Running' })),
-    'an event about what is not its own': () =>
-      caller.refusal('POST', `${base}/events`, {
-        name: 'lie',
-        type: 'Warning',
-        reason: 'Lie',
-        regarding: { kind: 'Volume', namespace: 'default', name: 'foreign', uid: 'x' },
-      }),
+    'an event about what is not its own, or in a namespace of others': async (here) => {
+      const told = { name: 'lie', type: 'Warning', reason: 'Lie' };
+      const foreign = { kind: 'Volume', namespace: 'default', name: 'foreign', uid: 'x' };
+      const mine = { ...foreign, name: 'mine' };
+      await caller.daemon.ok('POST', '/v1/namespaces', { name: 'others' });
+      const others = '/v1/namespaces/others/events';
+      return [
+        await caller.refusal('POST', `${base}/events`, { ...told, regarding: foreign }),
+        await caller.refusal('POST', others, { ...told, regarding: mine }),
+        await caller.refusal('POST', others, { ...told, regarding: { kind: 'Node', name: here } }),
+      ];
+    },
   };
   for (const [what, attempt] of Object.entries(attempts))
     it(`gains nothing by ${what}`, async () => {

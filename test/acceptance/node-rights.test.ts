@@ -138,6 +138,15 @@ describe("what a node's token writes into volumes", function () {
     expect((await caller.transact({ type: 'CREATE', ...record })).code).to.equal('OK');
     expect((await caller.read('EffectRecord', name)).code).to.equal('OK');
     expect((await caller.transact({ type: 'OVERWRITE', ...record })).code).to.equal('OK');
+    // A daemon could not start any more with a record that its controllers can't read.
+    const unread = { name, of: 'Volume', key: 'default/disk', effects: { 'driver attach': null } };
+    const unreadable = await caller.transact({
+      ...record,
+      type: 'OVERWRITE',
+      object: JSON.stringify(unread),
+    });
+    expect(unreadable.code).to.equal('InvalidArgument');
+    expect(unreadable.message).to.contain('effects.driver attach: null must be an object');
     const stolen = JSON.stringify({ name, of: 'Volume', key: 'default/foreign', effects: {} });
     const steal = { type: 'OVERWRITE', kind: 'EffectRecord', name, object: stolen };
     expect((await caller.transact(steal)).message).to.contain('key: is of no volume that node');
