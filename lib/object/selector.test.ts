@@ -64,6 +64,41 @@ describe('selectors', () => {
     expect(parseFieldSelector('name==a=b')({ name: 'a=b' } as never)).to.equal(true);
   });
 
+  it('compare values that are no texts by their JSON', () => {
+    const inner = fc.oneof(fc.string({ maxLength: 3 }), fc.integer(), fc.constant(null));
+    const value = fc.oneof(
+      fc.boolean(),
+      fc.integer(),
+      fc.array(fc.array(inner, { maxLength: 2 }), { maxLength: 2 }),
+      fc.dictionary(fc.constantFrom('a', 'b'), fc.oneof(inner, fc.constant(undefined))),
+    );
+    fc.assert(
+      fc.property(value, (given) => {
+        const text = JSON.stringify(given);
+        fc.pre(!/[,()]/.test(text) && text === text.trim());
+        const object = { name: 'x', metadata: {}, given } as never;
+        expect(parseFieldSelector(`given=${text}`)(object), text).to.equal(true);
+        expect(parseFieldSelector(`given!=${text}`)(object), text).to.equal(false);
+        expect(parseFieldSelector(`given=${text}x`)(object), text).to.equal(false);
+      }),
+    );
+  });
+
+  it('make the text of a value once, and none of a map that no requirement can name', () => {
+    let made = 0;
+    const told = { toJSON: () => (made += 1) };
+    const hundred = Array.from({ length: 100 }, (_, i) => `data!=${i + 1_000}`).join(',');
+    const judge = (data: object): boolean =>
+      parseFieldSelector(hundred)({ name: 'x', metadata: {}, data } as never);
+    expect([judge({ a: told, b: told }), judge({ a: [told, told] }), made]).to.deep.equal([
+      true,
+      true,
+      0,
+    ]);
+    // One entry may be named, so its text is needed.
+    expect([judge(told), made]).to.deep.equal([true, 1]);
+  });
+
   it('that are too long are refused with their bound', () => {
     const { selectorCharactersMax, selectorRequirementsMax } = limits;
     for (const [parse, field] of [

@@ -198,27 +198,49 @@ function parseFieldRequirement(text: string): FieldRequirement | undefined {
 export function parseFieldSelector(text: string): FieldSelector {
   if (text.trim() === '') return withText(() => true, '');
   const violations: FieldViolation[] = [];
-  const paths: string[] = [];
-  const tests = requirementsOf('fieldSelector', text).map((part): FieldSelector => {
+  const byPath = new Map<string, FieldRequirement[]>();
+  for (const part of requirementsOf('fieldSelector', text)) {
     const requirement = parseFieldRequirement(part);
-    if (!requirement) {
+    if (requirement)
+      byPath.set(requirement.path, [...(byPath.get(requirement.path) ?? []), requirement]);
+    else
       violations.push({
         field: 'fieldSelector',
         description: `${quoted(part)} is not a requirement; use field=value or field!=value`,
       });
-      return () => false;
-    }
-    const { path, equal, value } = requirement;
-    paths.push(path);
-    return (object) => (textAt(object, path) === value) === equal;
-  });
+  }
   if (violations.length > 0) throw invalid(violations);
-  const select = (object: ApiObject): boolean => tests.every((test) => test(object));
+  const paths = [...byPath.keys()];
+  const tests = [...byPath];
+  // The text of a value is made once, however many requirements look at it.
+  const select = (object: ApiObject): boolean =>
+    tests.every(([path, requirements]) => {
+      const found = textAt(object, path);
+      return requirements.every(({ value, equal }) => (value === found) === equal);
+    });
   return Object.assign(withText(select, text), { paths });
 }
 
-function textAt(object: ApiObject, path: string): string {
+/** The value at a path as text; undefined where its text is one that no requirement can give. */
+function textAt(object: ApiObject, path: string): string | undefined {
   const value = valueAt(object, path);
   if (value === undefined || value === null) return '';
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  if (typeof value === 'string') return value;
+  return isUnspeakable(value) ? undefined : JSON.stringify(value);
+}
+
+/**
+ * Whether the JSON of a value has a comma, which no requirement has, or is longer than a selector. Told
+ * without making that text: a map may have a megabyte, and each watcher judges it.
+ */
+function isUnspeakable(value: unknown): boolean {
+  let inner = value;
+  while (typeof inner === 'object' && inner !== null) {
+    const all: readonly unknown[] = Array.isArray(inner) ? inner : Object.values(inner);
+    // JSON leaves out what is undefined.
+    const entries = Array.isArray(inner) ? all : all.filter((entry) => entry !== undefined);
+    if (entries.length > 1) return true;
+    [inner] = entries;
+  }
+  return typeof inner === 'string' && inner.length > limits.selectorCharactersMax;
 }
