@@ -35,6 +35,15 @@ function uses({ namespace, template }: Instance, kind: UsedData['kind'], key: st
   );
 }
 
+// Rights are judged for each object of a list, so they are looked up and never searched for.
+const boundTo = 'rights of the node it is bound to';
+const mountedOn = 'rights of the node that mounts';
+const heldBy = 'rights of the node that holds it';
+
+function mountOf(node: string, volume: string): string {
+  return `${node} ${volume}`;
+}
+
 /** What the rights of nodes are read from. */
 interface Facts {
   readonly instances: Lister<Instance>;
@@ -128,19 +137,23 @@ class NodeFilter implements ObjectFilter {
   }
 
   #mine(): readonly Instance[] {
-    return this.#facts.instances.list().filter((instance) => instance.node === this.#node);
+    return this.#facts.instances.byIndex(boundTo, this.#node);
   }
 
   #myVolumes(): readonly Volume[] {
-    return this.#facts.volumes.list().filter((volume) => this.#reaches(volume));
+    const mounted = this.#mine()
+      .flatMap((instance) => mountedVolumes(instance))
+      .map((key) => this.#facts.volumes.get(key))
+      .filter((volume) => volume !== undefined);
+    return [...new Set([...this.#facts.volumes.byIndex(heldBy, this.#node), ...mounted])];
   }
 
   /** Attached here, mounted by an instance of this node, or nowhere else. */
   #reaches(volume: Volume): boolean {
     if ((volume.attachments ?? []).some(({ node }) => node === this.#node)) return true;
     if (this.#owns(volume)) return true;
-    const key = keyString(volume);
-    return this.#mine().some((instance) => mountedVolumes(instance).includes(key));
+    const mount = mountOf(this.#node, keyString(volume));
+    return this.#facts.instances.byIndex(mountedOn, mount).length > 0;
   }
 
   /** Whether its topology, which the volume controller writes, names this node. */
@@ -199,8 +212,19 @@ class NodeFilter implements ObjectFilter {
 
 /** Narrows the tokens of agents to what belongs to their node. */
 export function nodeRestriction(manager: Manager, drivers: DriverRegistry): ObjectAccess {
+  const bound = manager.informer(instances);
+  bound.addIndex(boundTo, ({ node }) => (node === undefined ? [] : [node]));
+  bound.addIndex(mountedOn, (instance) => {
+    const { node } = instance;
+    return node === undefined ? [] : mountedVolumes(instance).map((key) => mountOf(node, key));
+  });
+  manager.informer(volumes).addIndex(heldBy, ({ attachments = [], topology }) => {
+    const owner = topology?.[nodeTopologyKey];
+    const holders = attachments.map(({ node }) => node);
+    return [...new Set(owner === undefined ? holders : [...holders, owner])];
+  });
   const facts: Facts = {
-    instances: manager.informer(instances).lister,
+    instances: bound.lister,
     volumes: manager.informer(volumes).lister,
     storageClasses: manager.informer(storageClasses).lister,
     drivers,

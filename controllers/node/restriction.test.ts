@@ -1,0 +1,58 @@
+import { expect } from 'chai';
+import { Manager, MemoryEngine, openStore } from 'kedge';
+import type { Identity } from 'kedge/server';
+import { FakeClock } from 'kedge/testing';
+import { instances, type Volume, volumes } from '../kinds/index.js';
+import { nodeRestriction } from './restriction.js';
+
+describe("the rights of a node's token", () => {
+  it('are looked up, however many instances and volumes there are', async () => {
+    const clock = new FakeClock();
+    await using store = await openStore({ engine: new MemoryEngine(), clock });
+    const manager = new Manager({ store, clock });
+    const restriction = nodeRestriction(manager, {
+      names: [],
+      get: () => Promise.resolve(undefined),
+    });
+    const all = [manager.informer(instances).lister, manager.informer(volumes).lister];
+    const searched = (): never => expect.fail('all objects were looked at');
+    for (const lister of all) Object.assign(lister, { list: searched });
+    const template = { volumes: [{ name: 'data', mountPath: '/d', claim: { name: 'mounted' } }] };
+    await store.create(instances, {
+      ...{ namespace: 'default', name: 'here-0', service: 'here', ordinal: 0, node: 'near' },
+      template,
+    });
+    const given = {
+      mounted: {},
+      held: { attachments: [{ claim: 'default/x', node: 'near', state: 'Attached' }] },
+      owned: { topology: { 'svc.io/node': 'near' } },
+      foreign: { topology: { 'svc.io/node': 'far' } },
+    } as const;
+    const made: Volume[] = [];
+    for (const [name, fields] of Object.entries(given)) {
+      const key = { namespace: 'default', name };
+      await store.create(volumes, {
+        ...{ ...key, storageClassName: 'local', size: '1Gi', accessMode: 'ReadWriteOnce' },
+        parameters: { token: `secret:${name}/k` },
+      });
+      made.push(await store.updateStatus(volumes, key, fields));
+    }
+    await manager.start();
+    const reached = (node: string): readonly string[] => {
+      const filter = restriction.filterFor({ subject: 'agent', node } as Identity);
+      const secret = (name: string) => ({ ...made[0], namespace: 'default', name }) as Volume;
+      return made.flatMap((volume) => [
+        ...(filter?.allows('volumes', 'get', volume) === true ? [volume.name] : []),
+        ...(filter?.allows('secrets', 'get', secret(volume.name)) === true
+          ? [`secret of ${volume.name}`]
+          : []),
+      ]);
+    };
+    expect(reached('near')).to.deep.equal(
+      ['mounted', 'held', 'owned'].flatMap((name) => [name, `secret of ${name}`]),
+    );
+    expect(reached('far')).to.deep.equal(['foreign', 'secret of foreign']);
+    expect(reached('none')).to.deep.equal([]);
+    await manager.stop(0);
+  });
+});
