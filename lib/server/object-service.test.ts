@@ -247,7 +247,16 @@ describe('transactions of the object service', () => {
       name: 'uid-1',
       of: 'Lamp',
       key: 'home/a',
-      effects: { make: { phase: 'pending', operationId: '7', startedAt: 1.7e12 } },
+      effects: {
+        make: {
+          phase: 'pending',
+          operationId: '7',
+          idempotencyKey: 'k',
+          controller: 'c',
+          key: 'k',
+          startedAt: 1.7e12,
+        },
+      },
     };
     for (const [kind, plural, object] of [
       ['Lease', 'leases', lease],
