@@ -2,6 +2,7 @@ import {
   type Clock,
   type Controller,
   done,
+  hasCode,
   isDeleting,
   keyString,
   type Logger,
@@ -30,6 +31,7 @@ import {
 import { backoffOf, type ControllerPolicy } from '../policy.js';
 import type { Sealer } from '../secret/index.js';
 import { mountedVolumes, usedData } from '../service/index.js';
+import { AbandonedWorkloads } from './abandoned-workloads.js';
 import type { DataFiles } from './data-files.js';
 import { InstanceNotes, told } from './instance-notes.js';
 import { decideRestart, wasHealthy } from './restart.js';
@@ -79,6 +81,9 @@ export class Agent implements Runnable {
   readonly #starts: WorkloadStarts;
   readonly #notes: InstanceNotes;
   readonly #inputs: WorkloadInputs;
+  readonly #abandoned: AbandonedWorkloads;
+  /** Who waits for workloads whose instances are gone: their end wakes them. */
+  readonly #behindAbandoned = new Map<string, Request['key']>();
   /** Short runs in a row by instance uid. */
   readonly #crashes = new Map<string, { readonly run: number; readonly count: number }>();
 
@@ -87,6 +92,7 @@ export class Agent implements Runnable {
     const { manager, clock, random, logger, policy } = options;
     const backoff = backoffOf(policy, 'start');
     this.#notes = new InstanceNotes(options);
+    this.#abandoned = new AbandonedWorkloads(options);
     const sources = {
       secrets: manager.informer(secrets).lister,
       configmaps: manager.informer(configmaps).lister,
@@ -136,14 +142,27 @@ export class Agent implements Runnable {
     });
     for (const runtime of options.runtimes)
       runtime.onChange((id) => {
-        for (const key of keysOf(informer.lister.byIndex('uid', id))) this.#controller.enqueue(key);
+        const keys = keysOf(informer.lister.byIndex('uid', id));
+        for (const key of keys) this.#controller.enqueue(key);
+        if (keys.length > 0) return;
+        for (const key of this.#behindAbandoned.values()) this.#controller.enqueue(key);
+        this.#behindAbandoned.clear();
       });
   }
 
   /** What earlier lives left mounted is sorted out before anything is started or stopped. */
   async start(): Promise<void> {
-    const { store, volumeManager } = this.#options;
-    await volumeManager.adopt();
+    const { store, volumeManager, logger } = this.#options;
+    let stopped = true;
+    try {
+      await this.#abandoned.stop();
+    } catch (error) {
+      const message =
+        'a workload whose instance is gone does not end; mounts without an owner stay';
+      logger.error(message, { error: messageOf(error) });
+      stopped = false;
+    }
+    if (stopped) await volumeManager.adopt();
     const { items } = await store.list(instances);
     await this.#inputs.open(new Set(items.map(({ metadata }) => metadata.uid)));
     await this.#controller.start();
@@ -198,9 +217,8 @@ export class Agent implements Runnable {
   }
 
   async #reconcile(request: Request): Promise<Result> {
-    const instance = await this.#options.store.get(instances, request.key);
-    if (!instance) return this.#letGoOfOrphan(request);
-    if (instance.node !== this.#options.node) return done();
+    const instance = await this.#instanceOf(request.key);
+    if (instance?.node !== this.#options.node) return this.#letGoOfOrphan(request);
     if (isDeleting(instance)) return this.#tearDown(instance);
     const runtime = this.#runtimeOf(instance);
     const unusable = await this.#whyUnusable(instance, runtime);
@@ -223,7 +241,7 @@ export class Agent implements Runnable {
       case 'startFailed':
         return this.#starts.failed(instance, runtime, state);
       case 'absent':
-        return this.#starts.start(instance, runtime);
+        return (await this.#afterAbandoned(instance)) ?? this.#starts.start(instance, runtime);
     }
   }
 
@@ -297,6 +315,8 @@ export class Agent implements Runnable {
       await this.#notes.stopping(instance, condition, { failureMessage: message });
       return retry(error);
     }
+    const abandoned = await this.#afterAbandoned(instance);
+    if (abandoned) return abandoned;
     try {
       if (!(await this.#options.volumeManager.letGo(claimOf(instance)))) {
         const message = 'its volumes are being detached';
@@ -318,9 +338,46 @@ export class Agent implements Runnable {
     return done();
   }
 
-  /** A claim whose instance is gone holds nothing. */
+  /** Undefined also where a node's token is refused it: then it was made again on another node. */
+  async #instanceOf(key: Request['key']): Promise<Instance | undefined> {
+    const { store, manager } = this.#options;
+    try {
+      return await store.get(instances, key);
+    } catch (error) {
+      const cached = manager.informer(instances).lister.get(keyString(key));
+      if (!hasCode(error, 'PermissionDenied') || cached?.node === this.#options.node) throw error;
+      return undefined;
+    }
+  }
+
+  /** For whoever waits under `key`. Undefined once none is left. */
+  async #stopAbandoned(key: Request['key']): Promise<Result | undefined> {
+    const { manager, node } = this.#options;
+    const { lister } = manager.informer(instances);
+    const isKnown = (uid: string): boolean =>
+      lister.byIndex('uid', uid).some((instance) => instance.node === node);
+    try {
+      const progress = await this.#abandoned.requestStop(isKnown);
+      if (progress.type === 'gone') return undefined;
+      this.#behindAbandoned.set(keyString(key), key);
+      return requeueAfter(progress.checkInMs);
+    } catch (error) {
+      return retry(error);
+    }
+  }
+
+  /** An earlier instance of the name may still write to the volumes that it claimed. */
+  async #afterAbandoned({ namespace, name, template }: Instance): Promise<Result | undefined> {
+    return (template.volumes ?? []).length > 0
+      ? this.#stopAbandoned({ namespace, name })
+      : undefined;
+  }
+
+  /** A claim whose instance is gone, or is on another node, runs nothing and holds nothing here. */
   async #letGoOfOrphan({ key }: Request): Promise<Result> {
     const { volumeManager, logger } = this.#options;
+    const stopping = await this.#stopAbandoned(key);
+    if (stopping) return stopping;
     const claim = `${key.namespace ?? ''}/${key.name}`;
     if (!volumeManager.holdsHere(claim)) return done();
     logger.warn('volumes are held for an instance that is gone', { claim });

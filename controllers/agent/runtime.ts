@@ -63,6 +63,8 @@ export interface Runtime {
    */
   start(spec: WorkloadSpec): Promise<void>;
   observe(id: string): Promise<WorkloadState>;
+  /** Ids of all workloads that were started and not removed, also in earlier lives of the daemon. */
+  workloads(): Promise<readonly string[]>;
   /**
    * Asks the workload to end, once; `graceMs` after the first request, also of an earlier life of the
    * daemon, it is killed by the request that comes then. Waits for nothing.

@@ -46,6 +46,10 @@ export class PlayedRuntime implements Runtime {
     return Promise.resolve(this.states.get(id) ?? { state: 'absent' });
   }
 
+  workloads(): Promise<readonly string[]> {
+    return Promise.resolve([...this.states.keys()]);
+  }
+
   requestStop(id: string, graceMs: number): Promise<StopProgress> {
     const runs = this.states.get(id)?.state === 'running';
     if (runs && this.deaf) return Promise.resolve({ type: 'stopping', checkInMs: graceMs });

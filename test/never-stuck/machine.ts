@@ -47,6 +47,7 @@ export class Machine {
           workload.state = this.#started(owner, now());
         return Promise.resolve(workload.state);
       },
+      workloads: () => Promise.resolve([...this.#workloads.keys()]),
       requestStop: (id, graceMs) => Promise.resolve(this.#stop(id, graceMs)),
       stop: (id) => Promise.resolve(void this.#workloads.delete(id)),
       remove: (id) => Promise.resolve(void this.#workloads.delete(id)),

@@ -27,6 +27,7 @@ const supervisor = fileURLToPath(
 const startMsMax = 10_000;
 /** A start that takes longer goes on by itself, and its outcome is told. */
 const startPatienceMs = 250;
+const idPattern = /^[0-9a-f-]{36}$/;
 const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Ports of the process runtime. */
@@ -102,8 +103,16 @@ export class ProcessRuntime implements Runtime {
     return this.#mode;
   }
 
+  async workloads(): Promise<readonly string[]> {
+    const names = await readdir(this.#options.directory).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return [];
+      throw error;
+    });
+    return names.filter((name) => idPattern.test(name));
+  }
+
   #workload(id: string): string {
-    if (!/^[0-9a-f-]{36}$/.test(id)) throw new TypeError(`${id} is not a workload id`);
+    if (!idPattern.test(id)) throw new TypeError(`${id} is not a workload id`);
     return join(this.#options.directory, id);
   }
 
