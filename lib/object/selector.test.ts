@@ -99,6 +99,14 @@ describe('selectors', () => {
     expect([judge(told), made]).to.deep.equal([true, 1]);
   });
 
+  it('match a missing label by notin, != and !key, and by nothing else', () => {
+    const matches = (selector: string) => parseLabelSelector(selector)({ b: 'x' });
+    for (const selector of ['a notin (x)', 'a!=x', '!a', 'b', 'b in (x,y)', 'b=x'])
+      expect(matches(selector), selector).to.equal(true);
+    for (const selector of ['a', 'a in (x)', 'a=x', 'a=', '!b', 'b notin (x,y)', 'b!=x'])
+      expect(matches(selector), selector).to.equal(false);
+  });
+
   it('that are too long are refused with their bound', () => {
     const { selectorCharactersMax, selectorRequirementsMax } = limits;
     for (const [parse, field] of [
@@ -107,6 +115,7 @@ describe('selectors', () => {
     ] as const) {
       const long = `a=${'x'.repeat(selectorCharactersMax)}`;
       expect(() => parse(long)).to.throw(`${field}: has ${long.length} characters`);
+      expect(() => parse(long.slice(0, selectorCharactersMax))).not.to.throw();
       const many = Array.from({ length: selectorRequirementsMax + 1 }, () => 'a=b').join(',');
       expect(() => parse(many)).to.throw(
         `${field}: has ${selectorRequirementsMax + 1} requirements`,

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import type { KeptIndex } from './kept-indexes.js';
 import { RecentChanges, type Touch } from './recent-changes.js';
 
 const touch: Touch = { statusOnly: false, indexed: [] };
@@ -41,6 +42,37 @@ describe('recent changes', () => {
     for (let n = 1; n <= 100; n += 1) recent.note('Thing', `${n} ${'x'.repeat(500)}`, touch, n);
     expect(recent.size).to.be.at.most(8);
     expect(recent.ofValue('Thing', undefined, 'y').revision).to.be.within(90, 100);
+  });
+
+  it('of an index are those of the values before and after; of a status only where it moves', () => {
+    const recent = new RecentChanges(0);
+    const index = { name: 'byNode', floor: 0 } as KeptIndex;
+    const of = (value: string) => recent.ofValue('Thing', index, value);
+    const note = (statusOnly: boolean, before: string[], after: string[], revision: number) =>
+      recent.note(
+        'Thing',
+        undefined,
+        { statusOnly, indexed: [{ index, before, after }] },
+        revision,
+      );
+    note(false, ['a'], ['b'], 1);
+    expect(of('a')).to.deep.equal({ revision: 1, exact: true });
+    expect(of('b')).to.deep.equal({ revision: 1, exact: true });
+    note(true, ['b', 'c'], ['b', 'd'], 2);
+    expect(of('b')).to.deep.equal({ revision: 1, exact: true });
+    expect(of('c')).to.deep.equal({ revision: 2, exact: true });
+    expect(of('d')).to.deep.equal({ revision: 2, exact: true });
+  });
+
+  it('of an index whose values are not known count for all of its values', () => {
+    const recent = new RecentChanges(0);
+    const index = { name: 'byNode', floor: 0 } as KeptIndex;
+    const known = { index, before: ['a'], after: ['a'] };
+    recent.note('Thing', undefined, { statusOnly: false, indexed: [known] }, 1);
+    const before = { index, before: undefined, after: ['b'] };
+    recent.note('Thing', undefined, { statusOnly: false, indexed: [before] }, 2);
+    expect(recent.ofValue('Thing', index, 'a')).to.deep.equal({ revision: 2, exact: false });
+    expect(recent.ofValue('Thing', index, 'b')).to.deep.equal({ revision: 2, exact: true });
   });
 
   it('of another life are not known: what was read before the store was opened is refused', () => {
