@@ -2,6 +2,7 @@ import {
   type Clock,
   type Controller,
   done,
+  findCondition,
   hasCode,
   isDeleting,
   keyString,
@@ -319,6 +320,8 @@ export class Agent implements Runnable {
     if (abandoned) return abandoned;
     try {
       if (!(await this.#options.volumeManager.letGo(claimOf(instance)))) {
+        // A failure that is told stays told while it is tried again: each change would wake this key at once.
+        if (findCondition(instance.conditions, 'Ready')?.reason === 'DetachFailed') return done();
         const message = 'its volumes are being detached';
         await this.#notes.note(instance, 'Stopped', [told('Ready', false, 'Detaching', message)]);
         return done();

@@ -4,7 +4,8 @@ import { type Holder, type Holders, joinHolders } from './holders.js';
 import { deviceNumber, readMountTable, unescapeMountField } from './mount-table.js';
 import { commandOf, processIds, processMounts } from './process-mounts.js';
 
-const absent = ['ENOENT', 'ENOTDIR'];
+/** A file of sysfs that was opened before its device went answers ENODEV or ENXIO, one of proc ESRCH. */
+const absent = ['ENOENT', 'ENOTDIR', 'ENODEV', 'ENXIO', 'ESRCH'];
 
 /** An answer that is empty where the path is absent: the device or the process went meanwhile. */
 async function unlessAbsent<T>(reading: Promise<T>, empty: T): Promise<T> {

@@ -50,7 +50,11 @@ async function rise(
   return found;
 }
 
-async function measure(surface: Surface, inputs: number): Promise<readonly Measurement[]> {
+async function measure(
+  surface: Surface,
+  inputs: number,
+  quick: boolean,
+): Promise<readonly Measurement[]> {
   const random = seededRandom(seed);
   let steepest = 0;
   let longest = 0;
@@ -74,9 +78,10 @@ async function measure(surface: Surface, inputs: number): Promise<readonly Measu
       worst = { ...worst, hold: shape };
     }
   }
-  console.error(
-    `${surface.name}: ${inputs} inputs, ${measured} of them take ${measurableMs} ms at some allowed length; steepest ${worst.rise}, longest ${worst.hold}`,
-  );
+  if (!quick)
+    console.error(
+      `${surface.name}: ${inputs} inputs, ${measured} of them take ${measurableMs} ms at some allowed length; steepest ${worst.rise}, longest ${worst.hold}`,
+    );
   const rising: Measurement[] = [
     {
       name: `parsers, ${surface.name}: CPU time of twice the input`,
@@ -116,7 +121,11 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
     for (const surface of [...surfaces, await castSurface(directory)])
       if (only === undefined || only === surface.name)
         measurements.push(
-          ...(await measure(surface, quick ? 2 : Number(process.env.KEDGE_PARSERS_INPUTS ?? 200))),
+          ...(await measure(
+            surface,
+            quick ? 2 : Number(process.env.KEDGE_PARSERS_INPUTS ?? 200),
+            quick,
+          )),
         );
     close();
     return measurements;
