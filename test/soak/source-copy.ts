@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { root } from '../acceptance/daemon.js';
@@ -21,6 +21,8 @@ export class SourceCopy {
 
   static async make(): Promise<SourceCopy> {
     const folder = await mkdtemp(join(tmpdir(), 'kedge-copy-'));
+    // Some tests run the code as another user, who could not enter a private directory.
+    await chmod(folder, 0o755);
     const listed = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
     const files = execFileSync('git', listed, { cwd: root, maxBuffer: 2 ** 26 }).toString();
     for (const file of files.split('\0').filter((name) => name !== '')) {
