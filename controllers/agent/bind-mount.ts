@@ -3,8 +3,8 @@ import { type FileHandle, mkdir, open, rmdir, stat } from 'node:fs/promises';
 import {
   demandCommand,
   DriverError,
-  mountAt,
-  type RunCommand,
+  mountOn,
+  type NodeHost,
   unmountTarget,
 } from '@kedge/driver-sdk';
 
@@ -66,7 +66,7 @@ async function isSame(handle: FileHandle, path: string): Promise<boolean> {
 }
 
 /** Binds a directory of a volume to `target`, read-only where asked. Idempotent. @throws DriverError */
-export async function bindDirectory(run: RunCommand, request: BindRequest): Promise<void> {
+export async function bindDirectory(host: NodeHost, request: BindRequest): Promise<void> {
   const { target, readOnly, signal } = request;
   const handle = await openInside(request.root, request.subPath).catch((error: unknown) => {
     throw error instanceof DriverError
@@ -74,20 +74,21 @@ export async function bindDirectory(run: RunCommand, request: BindRequest): Prom
       : new DriverError('Unavailable', String(error), { cause: error });
   });
   try {
-    const there = await mountAt(target);
+    const there = await mountOn(host, target);
     if (there?.readOnly === readOnly && (await isSame(handle, target))) return;
-    if (there) await unmountTarget(target, signal, run);
+    if (there) await unmountTarget(target, signal, host);
     await mkdir(target, { recursive: true, mode: 0o755 });
     try {
       // The handle, not its path: mount must not resolve it again.
       const source = `/proc/${process.pid}/fd/${handle.fd}`;
       const bind = ['--bind', '--no-canonicalize', source, target];
-      await demandCommand(run, 'mount', bind, signal);
+      await demandCommand(host.run, 'mount', bind, signal);
       if (!(await isSame(handle, target)))
         throw new DriverError('Internal', `${target} shows another directory than was opened`);
-      if (readOnly) await demandCommand(run, 'mount', ['-o', 'remount,bind,ro', target], signal);
+      if (readOnly)
+        await demandCommand(host.run, 'mount', ['-o', 'remount,bind,ro', target], signal);
     } catch (error) {
-      await unmountTarget(target, signal, run).catch(() => rmdir(target).catch(() => undefined));
+      await unmountTarget(target, signal, host).catch(() => rmdir(target).catch(() => undefined));
       throw error;
     }
   } finally {

@@ -1,19 +1,19 @@
 import { type Clock, type Logger, sleep } from 'kedge';
 import {
+  type NodeHost,
   type NodeJournal,
   type NodeState,
   type NodeUndo,
   nodeUndo,
   recoverNode,
-  type RunCommand,
-  runCommand,
+  thisNode,
 } from '@kedge/driver-sdk';
 
 /** What a recovery works with. */
 export interface RecoveryOptions {
   readonly journal: NodeJournal;
   readonly logger: Logger;
-  readonly run?: RunCommand;
+  readonly host?: NodeHost;
   /** Undoes with the programs of the host by default. */
   readonly undo?: (signal: AbortSignal) => NodeUndo;
 }
@@ -56,7 +56,7 @@ export function detachLeftovers(
 }
 
 async function recover(
-  { journal, logger, run = runCommand, undo = (s) => nodeUndo(run, s) }: RecoveryOptions,
+  { journal, logger, host = thisNode, undo = (s) => nodeUndo(host, s) }: RecoveryOptions,
   isWanted: (state: NodeState) => boolean,
   signal: AbortSignal,
 ): Promise<void> {

@@ -5,8 +5,7 @@ import {
   type CallContext,
   type Driver,
   DriverError,
-  readMountTable,
-  type RunCommand,
+  type NodeHost,
   unmountTarget,
   untilOver,
 } from '@kedge/driver-sdk';
@@ -18,7 +17,7 @@ import { resolveSubPath } from './sub-path.js';
 export interface NodeVolumesOptions {
   /** Below it: `<volume uid>` for staging, `binds/<volume uid>/<claim>/<mount>` for what instances see. */
   readonly mountRoot: string;
-  readonly run: RunCommand;
+  readonly host: NodeHost;
   /** Whether this process may mount. Without it directories are used where they are. */
   readonly mayMount: boolean;
   readonly clock: Clock;
@@ -92,7 +91,7 @@ export class NodeVolumes {
     if (!this.#options.mayMount)
       return { ...known, source: await insideByPath(mounted.path, subPath) };
     const source = join(this.#binds(volume), claimFolder(claim), mount.name);
-    await bindDirectory(this.#options.run, {
+    await bindDirectory(this.#options.host, {
       root: mounted.path,
       subPath,
       target: source,
@@ -125,9 +124,11 @@ export class NodeVolumes {
   async unbind(volume: Volume, claim: string, signal: AbortSignal): Promise<void> {
     if (!this.#options.mayMount) return;
     const folder = join(this.#binds(volume), claimFolder(claim));
-    const below = (await readMountTable()).filter((e) => e.target.startsWith(`${folder}/`));
+    const below = (await this.#options.host.mounts()).filter((e) =>
+      e.target.startsWith(`${folder}/`),
+    );
     for (const entry of below.reverse())
-      await unmountTarget(entry.target, signal, this.#options.run);
+      await unmountTarget(entry.target, signal, this.#options.host);
     for (const name of await readdir(folder).catch(() => []))
       await rmdir(join(folder, name)).catch(() => undefined);
     await rmdir(folder).catch(() => undefined);
@@ -137,7 +138,7 @@ export class NodeVolumes {
   /** Whether something is mounted where the volume would be. */
   async isStaged(volume: Volume): Promise<boolean> {
     const target = this.staging(volume);
-    return (await readMountTable()).some((entry) => entry.target === target);
+    return (await this.#options.host.mounts()).some((entry) => entry.target === target);
   }
 
   /** Unmounts and detaches: nobody here uses it any more. @throws DriverError; then it stays attached. */
@@ -162,9 +163,9 @@ export class NodeVolumes {
    * away, binds first; the others are kept. Gives the uids found mounted.
    */
   async adopt(attached: ReadonlySet<string>, signal: AbortSignal): Promise<readonly string[]> {
-    const { mountRoot, run, logger } = this.#options;
+    const { mountRoot, host, logger } = this.#options;
     if (!this.#options.mayMount) return [];
-    const mine = (await readMountTable())
+    const mine = (await this.#options.host.mounts())
       .map((entry) => entry.target)
       .filter((target) => target.startsWith(`${mountRoot}/`))
       // Binds before what they are bound from.
@@ -175,7 +176,7 @@ export class NodeVolumes {
     };
     for (const target of mine.filter((t) => !attached.has(uidOf(t)))) {
       try {
-        await unmountTarget(target, signal, run);
+        await unmountTarget(target, signal, host);
         logger.warn('a mount without an owner was taken away', { target });
       } catch (error) {
         logger.warn('a mount without an owner could not be taken away', { target, error });

@@ -4,9 +4,9 @@ import {
   type DriverRegistry,
   KeyedQueue,
   memoryJournal,
+  type NodeHost,
   type NodeJournal,
-  type RunCommand,
-  runCommand,
+  thisNode,
 } from '@kedge/driver-sdk';
 import {
   type Instance,
@@ -40,7 +40,8 @@ export interface VolumeManagerOptions {
   readonly policy: ControllerPolicy;
   /** Default: kept in memory only. */
   readonly used?: UsedParameters;
-  readonly run?: RunCommand;
+  /** Default: the node that this process runs on. */
+  readonly host?: NodeHost;
   /** What drivers made of this node's kernel. Default: in memory only. */
   readonly journal?: NodeJournal;
   /** Whether this process may mount; default: as root. */
@@ -99,8 +100,8 @@ export class VolumeManager {
     this.#records = new AttachmentRecords(options);
     const { mountRoot, clock, logger } = options;
     const mayMount = options.mayMount ?? process.getuid?.() === 0;
-    const run = options.run ?? runCommand;
-    this.#node = new NodeVolumes({ mountRoot, run, mayMount, clock, logger });
+    const host = options.host ?? thisNode;
+    this.#node = new NodeVolumes({ mountRoot, host, mayMount, clock, logger });
     const informer = options.manager.informer(volumes);
     informer.addIndex('claim', (volume) => (volume.attachments ?? []).map((a) => a.claim));
     informer.addIndex('storage', (volume) => [this.#storageOf(volume)]);
@@ -297,10 +298,10 @@ export class VolumeManager {
   /** After a restart: what is mounted is kept where it is wanted, else taken away. */
   async adopt(): Promise<void> {
     const wanted = new Set(this.heldHere().map((volume) => volume.metadata.uid));
-    const { journal = memoryJournal(), logger, run } = this.#options;
+    const { journal = memoryJournal(), logger, host } = this.#options;
     const kept = await this.#limited(async (signal) => {
       const mounted = await this.#node.adopt(wanted, signal);
-      const ports = { journal, logger, ...(run ? { run } : {}) };
+      const ports = { journal, logger, ...(host ? { host } : {}) };
       await detachLeftovers(ports, wanted, signal);
       return mounted;
     });

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import {
   type CallContext,
   type Capabilities,
@@ -7,30 +6,19 @@ import {
   DriverError,
   fsTypeRule,
   type HandleRequest,
-  KeyedQueue,
   memoryJournal,
   nodeTopologyKey,
   type Parameters,
-  type RunCommand,
-  runCommand,
   type SnapshotResult,
   type StorageSettings,
+  thisNode,
   uncheckedStorageRoot,
   validateByRules,
 } from '@kedge/driver-sdk';
 import { copyDirectory } from './copy.js';
 import { ImageVolumes, sizeOfImage } from './image-volume.js';
 import { tellFullDisk } from './full-disk.js';
-import {
-  attempt,
-  demandOwn,
-  kindAt,
-  LocalPaths,
-  makeWhole,
-  type Place,
-  removeWhole,
-  syncFolder,
-} from './paths.js';
+import { attempt, demandOwn, LocalPaths, makeWhole, type Place, removeWhole } from './paths.js';
 
 const capabilities: Capabilities = {
   accessModes: ['ReadWriteOnce'],
@@ -43,12 +31,6 @@ const capabilities: Capabilities = {
   sensitiveParameters: [],
   ownsData: true,
 };
-
-/**
- * Calls by volume, of all drivers of this process: a copy of an image and its attachment exclude each
- * other, as do freezing and unmounting.
- */
-const volumeWork = new KeyedQueue();
 
 const rules = [{ key: 'backing', values: ['directory', 'image'] }, fsTypeRule];
 
@@ -70,23 +52,30 @@ function isImage(parameters: Parameters): boolean {
  * copies; those of an image are of one point in time, those of a directory are copied file by file.
  */
 export function createLocalDriver(
-  settings: Pick<StorageSettings, 'localVolumeRoot' | 'storageRoot' | 'journal'>,
-  run: RunCommand = runCommand,
+  settings: Pick<StorageSettings, 'localVolumeRoot' | 'storageRoot' | 'journal' | 'host'>,
 ): Driver {
+  const { host = thisNode } = settings;
+  const { files, run, turns } = host;
   const root = settings.storageRoot ?? uncheckedStorageRoot(settings.localVolumeRoot);
-  const images = new ImageVolumes(run, settings.journal ?? memoryJournal());
+  const images = new ImageVolumes(host, settings.journal ?? memoryJournal());
 
   /** Runs a call in the root, and tells what the file system refuses as the driver's error. */
   const inRoot = <T>(what: string, call: (paths: LocalPaths) => Promise<T>): Promise<T> =>
     attempt(what, () =>
-      root.use((directory) => tellFullDisk(directory, () => call(new LocalPaths(directory)))),
+      root.use((directory) =>
+        tellFullDisk(files, directory, () => call(new LocalPaths(directory, files))),
+      ),
     );
-  /** As `inRoot`, when no other such call for the volume is under way, of any driver of this process. */
+  /**
+   * As `inRoot`, when no other such call for the volume is under way, of any driver of this process: a copy of
+   * an image and its attachment exclude each other, as do freezing and unmounting.
+   */
   const alone = <T>(
     what: string,
     request: CallContext,
     call: (paths: LocalPaths) => Promise<T>,
-  ): Promise<T> => volumeWork.run(request.volume.uid, () => inRoot(what, call), request.signal);
+  ): Promise<T> =>
+    turns.run(`volume ${request.volume.uid}`, () => inRoot(what, call), request.signal);
   /** The volume's place, the handle found to be of it. */
   const owned = (paths: LocalPaths, request: HandleRequest): Place => {
     const place = paths.volume(request.volume.uid);
@@ -94,7 +83,7 @@ export function createLocalDriver(
     return place;
   };
   const demandThere = async (path: string): Promise<void> => {
-    if ((await kindAt(path)) !== 'absent') return;
+    if ((await files.kindAt(path)) !== 'absent') return;
     throw new DriverError('NotFound', `${path} does not exist`);
   };
 
@@ -112,8 +101,8 @@ export function createLocalDriver(
             handle: image,
             sizeBytes: await images.make(image, sizeBytes, parameters, signal),
           };
-        await mkdir(directory, { recursive: true, mode: 0o755 });
-        await syncFolder(folder);
+        await files.makeFolder(directory, { parents: true, mode: 0o755 });
+        await files.syncFolder(folder);
         return { handle: directory, sizeBytes };
       }),
     observe: (request) =>
@@ -121,7 +110,7 @@ export function createLocalDriver(
         const place = paths.volume(request.volume.uid);
         demandOwn(place, request.handle);
         if (isImage(request.parameters))
-          return { handle: place.image, sizeBytes: await sizeOfImage(place.image) };
+          return { handle: place.image, sizeBytes: await sizeOfImage(files, place.image) };
         await demandThere(place.directory);
         return { handle: place.directory, sizeBytes: undefined };
       }),
@@ -129,9 +118,9 @@ export function createLocalDriver(
       alone('delete the volume', request, async (paths) => {
         const place = paths.volume(request.volume.uid);
         demandOwn(place, request.handle);
-        if ((await kindAt(place.image)) === 'file' || (await images.isAttached(place)))
+        if ((await files.kindAt(place.image)) === 'file' || (await images.isAttached(place)))
           await images.detach(place, request.signal);
-        await removeWhole(place);
+        await removeWhole(host, place);
       }),
     attach: (request) =>
       alone('attach the volume', request, async (paths) => {
@@ -179,7 +168,9 @@ export function createLocalDriver(
           return { handle: to.image, restoreSizeBytes, ready: true };
         }
         await demandThere(directory);
-        await makeWhole(to.directory, (draft) => copyDirectory(run, directory, draft, signal));
+        await makeWhole(host, to.directory, (draft) =>
+          copyDirectory(run, directory, draft, signal),
+        );
         return { handle: to.directory, restoreSizeBytes: 0n, ready: true };
       };
       const what = 'make the snapshot';
@@ -189,10 +180,10 @@ export function createLocalDriver(
       inRoot('look at the snapshot', async (paths) => {
         const place = await paths.snapshot(request.snapshot.uid);
         demandOwn(place, request.handle);
-        if ((await kindAt(place.image)) === 'file')
+        if ((await files.kindAt(place.image)) === 'file')
           return {
             handle: place.image,
-            restoreSizeBytes: await sizeOfImage(place.image),
+            restoreSizeBytes: await sizeOfImage(files, place.image),
             ready: true,
           };
         await demandThere(place.directory);
@@ -202,7 +193,7 @@ export function createLocalDriver(
       inRoot('delete the snapshot', async (paths) => {
         const place = await paths.snapshot(request.snapshot.uid);
         demandOwn(place, request.handle);
-        await removeWhole(place);
+        await removeWhole(host, place);
       }),
     restore: (request) =>
       alone('restore the snapshot', request, async (paths) => {
@@ -211,7 +202,7 @@ export function createLocalDriver(
         demandOwn(from, request.snapshot.handle);
         const { directory, image } = paths.volume(request.volume.uid);
         const { sizeBytes, signal } = request;
-        const fromImage = (await kindAt(from.image)) === 'file';
+        const fromImage = (await files.kindAt(from.image)) === 'file';
         if (!fromImage) await demandThere(from.directory);
         if (fromImage !== isImage(request.parameters))
           throw new DriverError(
@@ -223,7 +214,9 @@ export function createLocalDriver(
             handle: image,
             sizeBytes: await images.restore(from.image, image, sizeBytes, signal),
           };
-        await makeWhole(directory, (draft) => copyDirectory(run, from.directory, draft, signal));
+        await makeWhole(host, directory, (draft) =>
+          copyDirectory(run, from.directory, draft, signal),
+        );
         return { handle: directory, sizeBytes };
       }),
   };

@@ -1,13 +1,12 @@
-import { statfs } from 'node:fs/promises';
-import { DriverError } from '@kedge/driver-sdk';
+import { DriverError, type HostFiles } from '@kedge/driver-sdk';
 
 /** Nothing that holds a volume can be made with less. */
 const leastBytes = 1024 * 1024;
 
 /** Programs and calls tell a full disk in many words; what the disk says of itself counts. */
-async function isFull(directory: string): Promise<boolean> {
-  const { bavail, bsize, files, ffree } = await statfs(directory);
-  return bavail * bsize < leastBytes || (files > 0 && ffree === 0);
+async function isFull(files: HostFiles, directory: string): Promise<boolean> {
+  const room = await files.room(directory);
+  return room.bytes < leastBytes || room.files === 0;
 }
 
 function saysFull(error: unknown): boolean {
@@ -21,12 +20,16 @@ function saysFull(error: unknown): boolean {
  * failing program said.
  * @throws DriverError QuotaExceeded; else what `work` throws
  */
-export async function tellFullDisk<T>(directory: string, work: () => Promise<T>): Promise<T> {
+export async function tellFullDisk<T>(
+  files: HostFiles,
+  directory: string,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     return await work();
   } catch (error) {
     const told = error instanceof DriverError && !['Unavailable', 'Internal'].includes(error.kind);
-    const full = saysFull(error) || (!told && (await isFull(directory)));
+    const full = saysFull(error) || (!told && (await isFull(files, directory)));
     if (!full) throw error;
     throw new DriverError(
       'QuotaExceeded',

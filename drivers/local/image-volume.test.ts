@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { DriverError, memoryJournal } from '@kedge/driver-sdk';
+import { DriverError, memoryJournal, nodeHost } from '@kedge/driver-sdk';
 import { ImageVolumes } from './image-volume.js';
 
 describe('image volumes', () => {
@@ -12,10 +12,13 @@ describe('image volumes', () => {
       const image = join(folder, 'v.img');
       await writeFile(image, 'bytes');
       const ran: string[] = [];
-      const images = new ImageVolumes((command) => {
-        ran.push(command);
-        return Promise.resolve({ exitCode: 1, stdout: '', stderr: 'losetup: cannot read /sys' });
-      }, memoryJournal());
+      const images = new ImageVolumes(
+        nodeHost((command) => {
+          ran.push(command);
+          return Promise.resolve({ exitCode: 1, stdout: '', stderr: 'losetup: cannot read /sys' });
+        }),
+        memoryJournal(),
+      );
       const place = { uid: 'v', folder, directory: join(folder, 'v'), image };
       const { signal } = new AbortController();
       const refused = await images.snapshot(place, join(folder, 's.img'), signal).then(
@@ -35,10 +38,13 @@ describe('image volumes', () => {
     const folder = await mkdtemp(join(tmpdir(), 'kedge-image-'));
     try {
       const ran: string[] = [];
-      const images = new ImageVolumes((command) => {
-        ran.push(command);
-        return Promise.resolve({ exitCode: 0, stdout: 'mkfs.ext4\nlosetup\n', stderr: '' });
-      }, memoryJournal());
+      const images = new ImageVolumes(
+        nodeHost((command) => {
+          ran.push(command);
+          return Promise.resolve({ exitCode: 0, stdout: 'mkfs.ext4\nlosetup\n', stderr: '' });
+        }),
+        memoryJournal(),
+      );
       const { signal } = new AbortController();
       const made = images.make(join(folder, 'v.img'), 1n, {}, signal);
       const refused: unknown = await made.catch((error: unknown) => error);

@@ -1,4 +1,3 @@
-import { open } from 'node:fs/promises';
 import {
   attachLoop,
   demandCommand,
@@ -8,6 +7,7 @@ import {
   DriverError,
   type FsType,
   growMounted,
+  type HostFiles,
   loopOf,
   loopsOf,
   makeFileSystem,
@@ -15,15 +15,15 @@ import {
   mountOfLoop,
   type MountRequest,
   type MountResult,
+  type NodeHost,
   type NodeJournal,
   type NodeState,
   type Parameters,
-  type RunCommand,
   unmountTarget,
 } from '@kedge/driver-sdk';
 import { copyImage } from './copy.js';
 import { copyMountedImage } from './mounted-copy.js';
-import { kindAt, makeWhole, type Place } from './paths.js';
+import { makeWhole, type Place } from './paths.js';
 
 /** Smallest images that hold a file system (mkfs refuses less). */
 const bytesMin: Readonly<Record<FsType, bigint>> = {
@@ -43,28 +43,16 @@ export function imageBytes(asked: bigint, parameters: Parameters): bigint {
   return ((wanted + sectorBytes - 1n) / sectorBytes) * sectorBytes;
 }
 
-async function setSize(path: string, bytes: bigint): Promise<void> {
+async function setSize(files: HostFiles, path: string, bytes: bigint): Promise<void> {
   if (bytes > BigInt(Number.MAX_SAFE_INTEGER))
     throw new DriverError('InvalidParameters', `${bytes} bytes are more than an image can have`);
-  const file = await open(path, 'a+', 0o600);
-  try {
-    const { size } = await file.stat();
-    if (BigInt(size) < bytes) await file.truncate(Number(bytes));
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await files.extend(path, Number(bytes));
 }
 
 /** Size of an image file. @throws DriverError NotFound. */
-export async function sizeOfImage(path: string): Promise<bigint> {
-  if ((await kindAt(path)) !== 'file') throw new DriverError('NotFound', `${path} does not exist`);
-  const file = await open(path, 'r');
-  try {
-    return BigInt((await file.stat()).size);
-  } finally {
-    await file.close();
-  }
+export async function sizeOfImage(files: HostFiles, path: string): Promise<bigint> {
+  if ((await files.kindAt(path)) === 'file') return files.size(path);
+  throw new DriverError('NotFound', `${path} does not exist`);
 }
 
 /** What a volume needs from its making to its last snapshot. */
@@ -83,11 +71,11 @@ function loopState({ uid, image }: Place): NodeState {
  * is made at a time; the caller sees to that.
  */
 export class ImageVolumes {
-  readonly #run: RunCommand;
+  readonly #host: NodeHost;
   readonly #journal: NodeJournal;
 
-  constructor(run: RunCommand, journal: NodeJournal) {
-    this.#run = run;
+  constructor(host: NodeHost, journal: NodeJournal) {
+    this.#host = host;
     this.#journal = journal;
   }
 
@@ -99,43 +87,43 @@ export class ImageVolumes {
     signal: AbortSignal,
   ): Promise<bigint> {
     const fsType = fsTypeOf(parameters);
-    await makeWhole(path, async (draft) => {
-      await demandPrograms(this.#run, [...programs.all, ...programs[fsType]], signal);
-      await setSize(draft, imageBytes(asked, parameters));
-      await makeFileSystem(this.#run, draft, fsType, signal);
-      await demandCommand(this.#run, 'sync', [draft], signal);
+    await makeWhole(this.#host, path, async (draft) => {
+      await demandPrograms(this.#host.run, [...programs.all, ...programs[fsType]], signal);
+      await setSize(this.#host.files, draft, imageBytes(asked, parameters));
+      await makeFileSystem(this.#host, draft, fsType, signal);
+      await demandCommand(this.#host.run, 'sync', [draft], signal);
     });
-    return sizeOfImage(path);
+    return sizeOfImage(this.#host.files, path);
   }
 
   /** A copy of an image, made larger where asked; its file system grows at the first mount. */
   async restore(from: string, path: string, asked: bigint, signal: AbortSignal): Promise<bigint> {
-    await sizeOfImage(from);
-    await makeWhole(path, async (draft) => {
-      await copyImage(this.#run, from, draft, signal);
-      await setSize(draft, imageBytes(asked, {}));
+    await sizeOfImage(this.#host.files, from);
+    await makeWhole(this.#host, path, async (draft) => {
+      await copyImage(this.#host.run, from, draft, signal);
+      await setSize(this.#host.files, draft, imageBytes(asked, {}));
     });
-    return sizeOfImage(path);
+    return sizeOfImage(this.#host.files, path);
   }
 
   async attach(place: Place, signal: AbortSignal): Promise<string> {
-    await sizeOfImage(place.image);
-    const attach = (): Promise<string> => attachLoop(this.#run, place.image, signal);
+    await sizeOfImage(this.#host.files, place.image);
+    const attach = (): Promise<string> => attachLoop(this.#host, place.image, signal);
     return this.#journal.make(loopState(place), attach);
   }
 
   /** Its file system was made with the image, so none is ever made here. */
   mount({ uid }: Place, request: MountRequest): Promise<MountResult> {
     return this.#journal.make({ type: 'mount', uid, target: request.target }, () =>
-      mountBlockDevice({ ...request, mayFormat: false }, { run: this.#run }),
+      mountBlockDevice({ ...request, mayFormat: false }, { host: this.#host }),
     );
   }
 
   /** Also of an image that somebody removed while it was mounted. */
   async unmount({ uid, image }: Place, target: string, signal: AbortSignal): Promise<void> {
-    const [device] = await loopsOf(this.#run, image, signal);
+    const [device] = await loopsOf(this.#host, image, signal);
     await this.#journal.undo({ type: 'mount', uid, target }, () =>
-      unmountTarget(target, signal, this.#run, device),
+      unmountTarget(target, signal, this.#host, device),
     );
   }
 
@@ -146,7 +134,7 @@ export class ImageVolumes {
 
   /** Also of an image that somebody removed while it was attached. */
   async detach(place: Place, signal: AbortSignal): Promise<void> {
-    const detach = (): Promise<void> => detachLoops(this.#run, place.image, signal);
+    const detach = (): Promise<void> => detachLoops(this.#host, place.image, signal);
     await this.#journal.undo(loopState(place), detach);
   }
 
@@ -157,17 +145,18 @@ export class ImageVolumes {
     parameters: Parameters,
     signal: AbortSignal,
   ): Promise<{ readonly sizeBytes: bigint; readonly fileSystemPending: boolean }> {
-    await sizeOfImage(path);
-    await setSize(path, imageBytes(asked, parameters));
-    const device = await loopOf(this.#run, path, signal);
+    await sizeOfImage(this.#host.files, path);
+    await setSize(this.#host.files, path, imageBytes(asked, parameters));
+    const device = await loopOf(this.#host.run, path, signal);
     let grown = false;
     if (device !== undefined) {
-      await demandCommand(this.#run, 'losetup', ['--set-capacity', device], signal);
-      const mounted = await mountOfLoop(device);
+      await demandCommand(this.#host.run, 'losetup', ['--set-capacity', device], signal);
+      const mounted = await mountOfLoop(this.#host, device);
       const fsType = mounted?.fsType === 'xfs' ? 'xfs' : 'ext4';
-      if (mounted) grown = await growMounted(this.#run, device, mounted.target, fsType, signal);
+      if (mounted)
+        grown = await growMounted(this.#host.run, device, mounted.target, fsType, signal);
     }
-    return { sizeBytes: await sizeOfImage(path), fileSystemPending: !grown };
+    return { sizeBytes: await sizeOfImage(this.#host.files, path), fileSystemPending: !grown };
   }
 
   /**
@@ -175,19 +164,20 @@ export class ImageVolumes {
    * process does not see it, it is not copied.
    */
   async snapshot({ uid, image }: Place, to: string, signal: AbortSignal): Promise<bigint> {
-    await sizeOfImage(image);
-    const run = this.#run;
-    await makeWhole(to, async (draft) => {
+    await sizeOfImage(this.#host.files, image);
+    const host = this.#host;
+    const { run } = host;
+    await makeWhole(host, to, async (draft) => {
       const device = await loopOf(run, image, signal);
-      const mounted = device === undefined ? undefined : await mountOfLoop(device);
+      const mounted = device === undefined ? undefined : await mountOfLoop(this.#host, device);
       if (device !== undefined && mounted) {
         const source = { uid, image, device, target: mounted.target };
-        await copyMountedImage({ run, journal: this.#journal, source, draft, signal });
+        await copyMountedImage({ host, journal: this.#journal, source, draft, signal });
         return;
       }
-      if (device !== undefined) await demandUnused(device);
+      if (device !== undefined) await demandUnused(device, host);
       await copyImage(run, image, draft, signal);
     });
-    return sizeOfImage(to);
+    return sizeOfImage(this.#host.files, to);
   }
 }

@@ -1,11 +1,8 @@
-import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
 import {
-  deviceNumber,
   DriverError,
-  formatDeviceNumber,
+  type NodeHost,
   type NodeJournal,
-  type RunCommand,
+  type OpenedDirectory,
   thawDevice,
 } from '@kedge/driver-sdk';
 import { copyFrozenImage } from './copy.js';
@@ -21,7 +18,7 @@ export interface MountedImage {
 
 /** What {@link copyMountedImage} is asked for. */
 export interface MountedCopy {
-  readonly run: RunCommand;
+  readonly host: NodeHost;
   readonly journal: NodeJournal;
   readonly source: MountedImage;
   readonly draft: string;
@@ -34,15 +31,15 @@ export interface MountedCopy {
  * @throws DriverError; what could not be thawed stays in the journal
  */
 export async function copyMountedImage(copy: MountedCopy): Promise<void> {
-  const { run, journal, source, draft, signal } = copy;
+  const { host, journal, source, draft, signal } = copy;
   const { uid, device, image } = source;
-  const opened = await openMounted(source);
+  const opened = await openMounted(host, source);
   try {
     await journal.hold(
       { type: 'freeze', uid, device },
-      () => copyFrozenImage(run, `/proc/${process.pid}/fd/${opened.fd}`, image, draft, signal),
+      () => copyFrozenImage(host.run, opened.path, image, draft, signal),
       // Not with the signal of the call, which may be why the copy ended.
-      () => thawDevice(run, device, new AbortController().signal),
+      () => thawDevice(host, device, new AbortController().signal),
     );
   } finally {
     await opened.close();
@@ -50,13 +47,12 @@ export async function copyMountedImage(copy: MountedCopy): Promise<void> {
 }
 
 /** The root of the mounted file system. @throws DriverError Unavailable when the mount changed meanwhile */
-async function openMounted({ target, device }: MountedImage): Promise<FileHandle> {
-  const handle = await open(
-    target,
-    constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW,
-  );
-  const is = formatDeviceNumber((await handle.stat()).dev);
-  if (is === (await deviceNumber(device))) return handle;
-  await handle.close();
+async function openMounted(
+  host: NodeHost,
+  { target, device }: MountedImage,
+): Promise<OpenedDirectory> {
+  const opened = await host.openDirectory(target);
+  if (opened.device === (await host.deviceNumber(device))) return opened;
+  await opened.close();
   throw new DriverError('Unavailable', `${device} is not what is mounted at ${target} any more`);
 }

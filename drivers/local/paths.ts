@@ -1,6 +1,5 @@
-import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { DriverError } from '@kedge/driver-sdk';
+import { DriverError, type HostFiles, type NodeHost } from '@kedge/driver-sdk';
 
 /** Volumes and snapshots are named by their uids: no two share a place, and no name leads elsewhere. */
 const uidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -17,10 +16,12 @@ export interface Place {
 /** The places of a driver's root: `<uid>` and `<uid>.img` for volumes, the same below `snapshots`. */
 export class LocalPaths {
   readonly #root: string;
+  readonly #files: HostFiles;
 
   /** @param root real path of a directory that is there */
-  constructor(root: string) {
+  constructor(root: string, files: HostFiles) {
     this.#root = root;
+    this.#files = files;
   }
 
   volume(uid: string): Place {
@@ -30,9 +31,7 @@ export class LocalPaths {
   async snapshot(uid: string): Promise<Place> {
     const folder = join(this.#root, 'snapshots');
     // Not with its parents: a root that is gone is not made anew.
-    await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
-    });
+    await this.#files.makeFolder(folder, { mode: 0o700 });
     return this.#place(uid, folder);
   }
 
@@ -54,72 +53,50 @@ export function demandOwn(place: Place, handle: string | undefined): void {
   );
 }
 
-/** What is at a path: links are not followed. */
-export async function kindAt(path: string): Promise<'absent' | 'directory' | 'file' | 'other'> {
-  try {
-    const found = await lstat(path);
-    return found.isDirectory() ? 'directory' : found.isFile() ? 'file' : 'other';
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'absent';
-    throw error;
-  }
-}
-
-/** Makes names that were created, renamed or removed in a folder durable. */
-export async function syncFolder(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-/** Making under way, by target: several calls of this process for one thing make it once. */
-const making = new Map<string, Promise<void>>();
-
 /**
  * Makes something under another name and gives it its own when it is whole: what is at `target` is
  * complete or absent, also after a crash. Keeps what is there already.
  */
-export function makeWhole(target: string, make: (draft: string) => Promise<void>): Promise<void> {
-  const before = making.get(target) ?? Promise.resolve();
-  const attempt = (): Promise<void> => makeOnce(target, make);
-  const now = before.then(attempt, attempt).finally(() => {
-    if (making.get(target) === now) making.delete(target);
-  });
-  making.set(target, now);
-  return now;
+export function makeWhole(
+  { turns, files }: NodeHost,
+  target: string,
+  make: (draft: string) => Promise<void>,
+): Promise<void> {
+  return turns.run(`make ${target}`, () => makeOnce(files, target, make));
 }
 
-async function makeOnce(target: string, make: (draft: string) => Promise<void>): Promise<void> {
-  if ((await kindAt(target)) !== 'absent') return;
+async function makeOnce(
+  files: HostFiles,
+  target: string,
+  make: (draft: string) => Promise<void>,
+): Promise<void> {
+  if ((await files.kindAt(target)) !== 'absent') return;
   const draft = join(dirname(target), `.making-${basename(target)}`);
-  await rm(draft, { recursive: true, force: true });
+  await files.remove(draft);
   try {
     await make(draft);
-    await rename(draft, target);
-    await syncFolder(dirname(target));
+    await files.rename(draft, target);
+    await files.syncFolder(dirname(target));
   } catch (error) {
-    await rm(draft, { recursive: true, force: true });
+    await files.remove(draft);
     throw error;
   }
 }
 
 /** Removes everything of a place. Renamed first: what is half deleted is never mounted or copied. */
-export async function removeWhole(place: Place): Promise<void> {
+export async function removeWhole({ files }: NodeHost, place: Place): Promise<void> {
   const { folder, uid } = place;
   for (const path of [place.directory, place.image]) {
-    if ((await kindAt(path)) === 'absent') continue;
-    await rename(path, join(folder, `.deleting-${basename(path)}`));
-    await syncFolder(folder);
+    if ((await files.kindAt(path)) === 'absent') continue;
+    await files.rename(path, join(folder, `.deleting-${basename(path)}`));
+    await files.syncFolder(folder);
   }
-  const remains = (await readdir(folder)).filter((name) =>
+  const remains = (await files.list(folder)).filter((name) =>
     [`.deleting-${uid}`, `.deleting-${uid}.img`, `.making-${uid}`, `.making-${uid}.img`].includes(
       name,
     ),
   );
-  for (const name of remains) await rm(join(folder, name), { recursive: true, force: true });
+  for (const name of remains) await files.remove(join(folder, name));
 }
 
 /** Runs one of the driver's calls; what the file system refuses becomes the driver error of its class. */

@@ -1,6 +1,5 @@
-import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
-import { setTimeout as pause } from 'node:timers/promises';
 import { DriverError } from './errors.js';
+import { type HostFiles, type NodeHost } from './node-host.js';
 import { demandCommand, type RunCommand } from './run-command.js';
 
 /** File systems that block drivers make (specification section 8). */
@@ -14,7 +13,6 @@ export type DeviceContent =
   /** Something of somebody else: never formatted, never mounted. */
   | { readonly type: 'foreign'; readonly what: string };
 
-const probeBytes = 1024 * 1024;
 /** Pauses while a device has not appeared yet, milliseconds. */
 const firstPauseMs = 50;
 const longestPauseMs = 500;
@@ -25,20 +23,21 @@ const longestPauseMs = 500;
  * device that is not attached), InvalidParameters when it is no block device.
  */
 export async function waitForDevice(
+  host: NodeHost,
   path: string,
   waitMs: number,
   signal: AbortSignal,
 ): Promise<string> {
+  const { files } = host;
   let waited = 0;
   for (let next = firstPauseMs; ; next = Math.min(next * 2, longestPauseMs)) {
-    const real = await realpath(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined;
+    const real = await files.realPath(path).catch((error: NodeJS.ErrnoException) => {
       throw new DriverError('Unavailable', `can't look at ${path}: ${error.message}`, {
         cause: error,
       });
     });
     if (real !== undefined) {
-      if ((await stat(real)).isBlockDevice()) return real;
+      if ((await files.kindAt(real)) === 'blockDevice') return real;
       throw new DriverError('InvalidParameters', `${path} leads to ${real}, no block device`);
     }
     if (waited >= waitMs)
@@ -46,40 +45,21 @@ export async function waitForDevice(
         'Unavailable',
         `device ${path} did not appear within ${waitMs} ms; is the volume attached to this node?`,
       );
-    await pause(next, undefined, { signal }).catch((cause: unknown) => {
+    await host.pause(next, signal).catch((cause: unknown) => {
       throw new DriverError('Timeout', `gave up waiting for device ${path}`, { cause });
     });
     waited += next;
   }
 }
 
-async function allZero(file: FileHandle, position: number, length: number): Promise<boolean> {
-  const bytes = Buffer.alloc(length);
-  for (let read = 0; read < length; ) {
-    const { bytesRead } = await file.read(bytes, read, length - read, position + read);
-    if (bytesRead === 0) throw new Error(`it ends at byte ${position + read}`);
-    read += bytesRead;
-  }
-  return bytes.every((byte) => byte === 0);
-}
-
 /** Head and tail of a device: whoever can't read them may not call it blank. */
-async function readsAsZeros(device: string, sizeBytes: bigint): Promise<boolean> {
-  let file: FileHandle | undefined;
-  try {
-    file = await open(device, 'r');
-    const size = Number(sizeBytes);
-    const length = Math.min(probeBytes, size);
-    if (length === 0) throw new Error('its size is 0');
-    return (await allZero(file, 0, length)) && (await allZero(file, size - length, length));
-  } catch (cause) {
+async function readsAsZeros(files: HostFiles, device: string, sizeBytes: bigint): Promise<boolean> {
+  return files.startsAndEndsBlank(device, sizeBytes).catch((cause: unknown) => {
     const words = cause instanceof Error ? cause.message : String(cause);
     throw new DriverError('Unavailable', `${device} can't be read: ${words}; it is left alone`, {
       cause,
     });
-  } finally {
-    await file?.close();
-  }
+  });
 }
 
 /** Size of a block device in bytes. */
@@ -98,11 +78,11 @@ export async function deviceSize(
  * @throws DriverError Unavailable when it can't be found out.
  */
 export async function inspectDevice(
-  run: RunCommand,
+  { run, files }: NodeHost,
   device: string,
   signal: AbortSignal,
 ): Promise<DeviceContent> {
-  const zeros = await readsAsZeros(device, await deviceSize(run, device, signal));
+  const zeros = await readsAsZeros(files, device, await deviceSize(run, device, signal));
   const probe = await run('blkid', ['-p', '-o', 'export', device], signal);
   const tags = new Map(
     probe.stdout
@@ -130,24 +110,21 @@ export async function inspectDevice(
 }
 
 /** One at a time: several of these together need more memory than small nodes have. */
-let heavy: Promise<unknown> = Promise.resolve();
-function oneAtATime<T>(work: () => Promise<T>): Promise<T> {
-  const next = heavy.then(work, work);
-  heavy = next.catch(() => undefined);
-  return next;
+function oneAtATime<T>({ turns }: NodeHost, work: () => Promise<T>): Promise<T> {
+  return turns.run('file systems', work);
 }
 
 /** Makes a file system. The caller has proof that the device (or new image file) is blank. */
 export function makeFileSystem(
-  run: RunCommand,
+  host: NodeHost,
   device: string,
   fsType: FsType,
   signal: AbortSignal,
 ): Promise<void> {
-  return oneAtATime(async () => {
+  return oneAtATime(host, async () => {
     // No reserved blocks: a volume has no root user to keep space for.
     const args = fsType === 'ext4' ? ['-q', '-F', '-m0', device] : ['-q', '-f', device];
-    await demandCommand(run, `mkfs.${fsType}`, args, signal);
+    await demandCommand(host.run, `mkfs.${fsType}`, args, signal);
   });
 }
 
@@ -156,14 +133,14 @@ export function makeFileSystem(
  * @throws DriverError Internal when errors are left: it is not mounted then.
  */
 export function checkFileSystem(
-  run: RunCommand,
+  host: NodeHost,
   device: string,
   fsType: FsType,
   signal: AbortSignal,
 ): Promise<void> {
   if (fsType === 'xfs') return Promise.resolve();
-  return oneAtATime(async () => {
-    const { exitCode, stdout, stderr } = await run('e2fsck', ['-p', device], signal);
+  return oneAtATime(host, async () => {
+    const { exitCode, stdout, stderr } = await host.run('e2fsck', ['-p', device], signal);
     if (exitCode < 4) return;
     const words = (stdout.trim() || stderr.trim()).slice(0, 500);
     throw new DriverError(
@@ -175,18 +152,18 @@ export function checkFileSystem(
 
 /** Grows an unmounted ext4 file system to its device; xfs grows while mounted ({@link growMounted}). */
 export async function growUnmounted(
-  run: RunCommand,
+  host: NodeHost,
   device: string,
   fsType: FsType,
   signal: AbortSignal,
 ): Promise<void> {
-  if (fsType !== 'ext4' || !(await isSmaller(run, device, signal))) return;
-  await oneAtATime(async () => {
+  if (fsType !== 'ext4' || !(await isSmaller(host.run, device, signal))) return;
+  await oneAtATime(host, async () => {
     // resize2fs demands a full check first.
-    const { exitCode, stdout } = await run('e2fsck', ['-f', '-p', device], signal);
+    const { exitCode, stdout } = await host.run('e2fsck', ['-f', '-p', device], signal);
     if (exitCode >= 4)
       throw new DriverError('Internal', `e2fsck of ${device} failed: ${stdout.slice(0, 500)}`);
-    await demandCommand(run, 'resize2fs', [device], signal);
+    await demandCommand(host.run, 'resize2fs', [device], signal);
   });
 }
 

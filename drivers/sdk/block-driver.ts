@@ -29,7 +29,8 @@ import {
   sensitiveKeys,
   validateByRules,
 } from './parameters.js';
-import { type RunCommand, runCommand } from './run-command.js';
+import type { RunCommand } from './run-command.js';
+import { nodeHost } from './this-node.js';
 
 /** The snapshot calls of a provider that has them. */
 export interface BlockSnapshots {
@@ -109,7 +110,8 @@ export function createBlockDriver(
 ): Driver {
   const { name, expansion, instances, snapshots } = provider;
   const rules = [...provider.parameters, fsTypeRule];
-  const run = options.run ?? runCommand;
+  const host = nodeHost(options.run);
+  const { run } = host;
   const validate: Driver['validateParameters'] = (parameters, context) => [
     ...validateByRules(rules, parameters, context),
     ...(provider.validate?.(parameters, context) ?? []),
@@ -146,7 +148,7 @@ export function createBlockDriver(
       if (device !== undefined) {
         // What is written must be on the disk before the provider takes it away.
         await run('blockdev', ['--flushbufs', device], request.signal);
-        await demandUnused(device);
+        await demandUnused(device, host);
       }
       const instance = instances ? await findInstance(request, instances) : request.node;
       return provider.detach({ ...request, instance });
@@ -154,14 +156,14 @@ export function createBlockDriver(
     mount: (request) => {
       const { identify } = provider;
       return mountBlockDevice(request, {
-        run,
+        host,
         ...(options.deviceWaitMs === undefined ? {} : { deviceWaitMs: options.deviceWaitMs }),
         ...(identify ? { identify: (device: string) => identify(device, request) } : {}),
       });
     },
     async unmount(request) {
       const device = await provider.devicePath(request);
-      await unmountTarget(request.target, request.signal, run, device);
+      await unmountTarget(request.target, request.signal, host, device);
     },
     async expand(request) {
       if (!expansion) throw new DriverError('Unsupported', `driver ${name} can't grow volumes`);

@@ -1,6 +1,4 @@
-import { lstat, mkdir, realpath, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import {
   checkFileSystem,
   type DeviceContent,
@@ -13,15 +11,14 @@ import {
 } from './block-device.js';
 import type { MountRequest, MountResult, Parameters } from './driver.js';
 import { DriverError } from './errors.js';
-import { inTurn } from './in-turn.js';
-import { describeHolders, type Holder, type Holders } from './holders.js';
-import { deviceNumber, mountAt } from './mount-table.js';
-import { hasFileSystem, nodeHolders } from './node-holders.js';
-import { demandCommand, type RunCommand, runCommand } from './run-command.js';
+import { describeHolders, type Holder } from './holders.js';
+import { isAbsence, mountOn, type NodeHost } from './node-host.js';
+import { demandCommand } from './run-command.js';
+import { thisNode } from './this-node.js';
 
 /** What {@link mountBlockDevice} works with. */
 export interface BlockMountOptions {
-  readonly run?: RunCommand;
+  readonly host?: NodeHost;
   /** How long an attached device may take to appear; default 30 s. */
   readonly deviceWaitMs?: number;
   /** Says whether the device is the volume's: by its serial, where the provider sets one. */
@@ -42,17 +39,10 @@ function wantedFsType({ fsType = '' }: Parameters): FsType {
  * The target as the mount table names it: links in its parents are resolved.
  * @throws DriverError InvalidParameters when the target itself is a link: the volume would appear elsewhere.
  */
-async function realTarget(target: string): Promise<string> {
-  const parent = await realpath(dirname(target)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return dirname(target);
-    throw error;
-  });
+async function realTarget({ files }: NodeHost, target: string): Promise<string> {
+  const parent = (await files.realPath(dirname(target))) ?? dirname(target);
   const real = join(parent, basename(target));
-  const there = await lstat(real).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (there?.isSymbolicLink())
+  if ((await files.kindAt(real)) === 'link')
     throw new DriverError(
       'InvalidParameters',
       `target ${target} is a symbolic link, which is not followed; remove it`,
@@ -62,11 +52,11 @@ async function realTarget(target: string): Promise<string> {
 
 /** The file system on the device, made where it may be. @throws DriverError for what is not the volume's own. */
 async function demandFileSystem(
-  run: RunCommand,
+  host: NodeHost,
   device: string,
   request: MountRequest,
 ): Promise<FsType> {
-  const content: DeviceContent = await inspectDevice(run, device, request.signal);
+  const content: DeviceContent = await inspectDevice(host, device, request.signal);
   switch (content.type) {
     case 'fileSystem':
       return content.fsType;
@@ -87,7 +77,7 @@ async function demandFileSystem(
           `device ${device} is blank and can't be formatted for a read-only mount; mount it writable once`,
         );
       const fsType = wantedFsType(request.parameters);
-      await makeFileSystem(run, device, fsType, request.signal);
+      await makeFileSystem(host, device, fsType, request.signal);
       return fsType;
     }
   }
@@ -101,26 +91,33 @@ export function mountBlockDevice(
   request: MountRequest,
   options: BlockMountOptions = {},
 ): Promise<MountResult> {
-  return inTurn(`mount ${request.target}`, () => mountInTurn(request, options));
+  const { host = thisNode } = options;
+  return host.turns.run(`mount ${request.target}`, () => mountInTurn(host, request, options));
 }
 
 async function mountInTurn(
+  host: NodeHost,
   request: MountRequest,
   options: BlockMountOptions,
 ): Promise<MountResult> {
   const { signal, readOnly } = request;
-  const run = options.run ?? runCommand;
-  const device = await waitForDevice(request.devicePath, options.deviceWaitMs ?? 30_000, signal);
+  const { run, files } = host;
+  const device = await waitForDevice(
+    host,
+    request.devicePath,
+    options.deviceWaitMs ?? 30_000,
+    signal,
+  );
   if (options.identify && !(await options.identify(device)))
     throw new DriverError(
       'Unavailable',
       `${request.devicePath} leads to ${device}, whose serial is another volume's: a stale link; it is left alone`,
     );
-  await mkdir(dirname(request.target), { recursive: true, mode: 0o750 });
-  const target = await realTarget(request.target);
-  const there = await mountAt(target);
+  await files.makeFolder(dirname(request.target), { parents: true, mode: 0o750 });
+  const target = await realTarget(host, request.target);
+  const there = await mountOn(host, target);
   if (there) {
-    if (there.device !== (await deviceNumber(device)))
+    if (there.device !== (await host.deviceNumber(device)))
       throw new DriverError(
         'InUse',
         `${there.source} is mounted at ${target}, not ${device}; unmount it first`,
@@ -134,19 +131,19 @@ async function mountInTurn(
     const grown = there.readOnly || (await growMounted(run, device, target, fsType, signal));
     return { path: request.target, formatted: true, fileSystemPending: !grown };
   }
-  const fsType = await demandFileSystem(run, device, request);
+  const fsType = await demandFileSystem(host, device, request);
   if (!readOnly) {
-    await checkFileSystem(run, device, fsType, signal);
-    await growUnmounted(run, device, fsType, signal);
+    await checkFileSystem(host, device, fsType, signal);
+    await growUnmounted(host, device, fsType, signal);
   }
-  await mkdir(target, { recursive: true, mode: 0o750 });
+  await files.makeFolder(target, { parents: true, mode: 0o750 });
   // A restored xfs has its source's UUID; regenerating it has damaged data elsewhere.
   const flags = [...(readOnly ? ['ro'] : []), ...(fsType === 'xfs' ? ['nouuid'] : [])];
   const withFlags = flags.length > 0 ? ['-o', flags.join(',')] : [];
   try {
     await demandCommand(run, 'mount', ['-t', fsType, ...withFlags, device, target], signal);
   } catch (error) {
-    await rmdir(target).catch(() => undefined);
+    await files.removeFolder(target).catch(() => undefined);
     throw error;
   }
   if (!readOnly && fsType === 'xfs') await growMounted(run, device, target, fsType, signal);
@@ -162,23 +159,22 @@ async function mountInTurn(
 export function unmountTarget(
   target: string,
   signal: AbortSignal,
-  run: RunCommand = runCommand,
+  host: NodeHost = thisNode,
   device?: string,
-  holders: Holders = nodeHolders,
 ): Promise<void> {
-  return inTurn(`mount ${target}`, () => unmountInTurn(target, signal, run, device, holders));
+  return host.turns.run(`mount ${target}`, () => unmountInTurn(host, target, signal, device));
 }
 
 async function unmountInTurn(
+  host: NodeHost,
   given: string,
   signal: AbortSignal,
-  run: RunCommand,
   device: string | undefined,
-  holders: Holders,
 ): Promise<void> {
-  const target = await realTarget(given);
-  const number = device === undefined ? undefined : await deviceNumber(device);
-  for (let there = await mountAt(target); there; there = await mountAt(target)) {
+  const { run, files, holders } = host;
+  const target = await realTarget(host, given);
+  const number = device === undefined ? undefined : await host.deviceNumber(device);
+  for (let there = await mountOn(host, target); there; there = await mountOn(host, target)) {
     if (number !== undefined && there.device !== number)
       throw new DriverError(
         'InUse',
@@ -195,10 +191,10 @@ async function unmountInTurn(
       );
     }
   }
-  if (device !== undefined) await demandReleased(device, holders);
+  if (device !== undefined) await demandReleased(host, device);
   // Never recursively: what is in there belongs to whoever put it there.
-  await rmdir(target).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return;
+  await files.removeFolder(target).catch((error: NodeJS.ErrnoException) => {
+    if (isAbsence(error)) return;
     throw new DriverError('Unavailable', `can't remove ${target}: ${error.message}`, {
       cause: error,
     });
@@ -213,10 +209,10 @@ const releasePauseMs = 50;
  * Waits until no mount namespace has the file system of a device any more.
  * @throws DriverError InUse naming who has it
  */
-async function demandReleased(device: string, holders: Holders): Promise<void> {
-  for (let waited = 0; await hasFileSystem(device); waited += releasePauseMs) {
-    if (waited >= releaseMsMax) throw inUse(device, await holders.holders({ device }));
-    await pause(releasePauseMs);
+async function demandReleased(host: NodeHost, device: string): Promise<void> {
+  for (let waited = 0; await host.hasFileSystem(device); waited += releasePauseMs) {
+    if (waited >= releaseMsMax) throw inUse(device, await host.holders.holders({ device }));
+    await host.pause(releasePauseMs);
   }
 }
 
@@ -232,14 +228,14 @@ function inUse(device: string, found: readonly Holder[]): DriverError {
  * or a device that the kernel made of it. Then it may not be detached.
  * @throws DriverError InUse naming who has it
  */
-export async function demandUnused(device: string, holders: Holders = nodeHolders): Promise<void> {
-  const number = await deviceNumber(device).catch((error: NodeJS.ErrnoException) => {
+export async function demandUnused(device: string, host: NodeHost = thisNode): Promise<void> {
+  const number = await host.deviceNumber(device).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
   if (number === undefined) return;
-  const found = await holders.holders({ device });
+  const found = await host.holders.holders({ device });
   // What another namespace has may be on its way out; it is waited for.
   if (found.some((holder) => holder.type !== 'mount' || holder.here)) throw inUse(device, found);
-  await demandReleased(device, holders);
+  await demandReleased(host, device);
 }

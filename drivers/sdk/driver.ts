@@ -1,3 +1,4 @@
+import type { NodeHost } from './node-host.js';
 import type { NodeJournal } from './node-journal.js';
 import type { Operations, Pending } from './operations.js';
 import type { StorageRoot } from './storage-root.js';
@@ -225,6 +226,8 @@ export interface StorageSettings {
   readonly storageRoot?: StorageRoot;
   /** Where drivers record what they make of this node's kernel. Absent: in memory only. */
   readonly journal?: NodeJournal;
+  /** The node that drivers work on. Absent: that of this process. */
+  readonly host?: NodeHost;
   /** Allowed path prefixes for local-host; empty allows nothing. */
   readonly hostPathAllowlist: readonly string[];
   /** Whether createIfMissing is honoured. */

@@ -18,6 +18,16 @@ export * from './parameters.js';
 export { type SynchronousDriver, synchronousDriver } from './synchronous-driver.js';
 export { declaredDriver, type DriverDeclaration } from './declared-driver.js';
 export { inTurn } from './in-turn.js';
+export {
+  type DiskRoom,
+  type FileKind,
+  type HostFiles,
+  isAbsence,
+  mountOn,
+  type NodeHost,
+  type OpenedDirectory,
+} from './node-host.js';
+export { nodeHost, thisNode } from './this-node.js';
 export { KeyedQueue } from './keyed-queue.js';
 export { attachLoop, loopOf, loopsOf, mountOfLoop } from './loop-device.js';
 export {

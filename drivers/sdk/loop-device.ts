@@ -1,7 +1,6 @@
-import { stat } from 'node:fs/promises';
 import { DriverError } from './errors.js';
-import { inTurn } from './in-turn.js';
-import { deviceNumber, type MountEntry, readMountTable } from './mount-table.js';
+import type { MountEntry } from './mount-table.js';
+import type { NodeHost } from './node-host.js';
 import { demandCommand, type RunCommand } from './run-command.js';
 
 /** The loop device of an image file, if it has one. @throws DriverError when that can't be found out */
@@ -17,17 +16,11 @@ export async function loopOf(
 
 /** Every loop device over a path: over the file that is there, and over those removed from there. */
 export async function loopsOf(
-  run: RunCommand,
+  { run, files }: NodeHost,
   image: string,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const isThere = await stat(image).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return false;
-      throw error;
-    },
-  );
+  const isThere = (await files.realPath(image)) !== undefined;
   const first = isThere ? await loopOf(run, image, signal) : undefined;
   const columns = ['--list', '--noheadings', '--raw', '--output', 'NAME,BACK-FILE'];
   const table = await demandCommand(run, 'losetup', columns, signal);
@@ -49,9 +42,9 @@ function unescapeRaw(text: string): string {
 }
 
 /** Gives an image file a loop device; the one it has already, if any. @throws DriverError */
-export function attachLoop(run: RunCommand, image: string, signal: AbortSignal): Promise<string> {
+export function attachLoop(host: NodeHost, image: string, signal: AbortSignal): Promise<string> {
   // Two at once would find no device each, and make two.
-  return inTurn(`loop ${image}`, () => attachInTurn(run, image, signal));
+  return host.turns.run(`loop ${image}`, () => attachInTurn(host.run, image, signal));
 }
 
 async function attachInTurn(run: RunCommand, image: string, signal: AbortSignal): Promise<string> {
@@ -75,7 +68,7 @@ async function attachInTurn(run: RunCommand, image: string, signal: AbortSignal)
 }
 
 /** Where a loop device is mounted in this mount namespace. */
-export async function mountOfLoop(device: string): Promise<MountEntry | undefined> {
-  const number = await deviceNumber(device);
-  return (await readMountTable()).find((entry) => entry.device === number);
+export async function mountOfLoop(host: NodeHost, device: string): Promise<MountEntry | undefined> {
+  const number = await host.deviceNumber(device);
+  return (await host.mounts()).find((entry) => entry.device === number);
 }

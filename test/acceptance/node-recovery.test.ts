@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { directoryJournal, loopsOf, runCommand, thawDevice } from '@kedge/driver-sdk';
+import { directoryJournal, loopsOf, thawDevice, thisNode } from '@kedge/driver-sdk';
 import { eventually } from 'kedge/testing';
 import { cleanUp, demandDevices } from '../drivers/devices.js';
 import { TestDaemon } from './daemon.js';
@@ -46,12 +46,12 @@ describe('the start of a daemon after a kill', function () {
     try {
       expect(daemon.log).to.contain('what a killed daemon left was undone');
       await eventually('the loop device to be detached', async () => {
-        const left = await loopsOf(runCommand, image, signal);
+        const left = await loopsOf(thisNode, image, signal);
         return left.length === 0;
       });
       expect(spawnSync('mountpoint', ['-q', target]).status).to.not.equal(0);
     } finally {
-      await thawDevice(runCommand, device, signal);
+      await thawDevice(thisNode, device, signal);
       await daemon.dispose();
     }
   });

@@ -9,7 +9,7 @@ import {
   type Holders,
   joinHolders,
   nodeHolders,
-  runCommand,
+  thisNode,
   unmountTarget,
 } from '@kedge/driver-sdk';
 import { cleanUp, demandDevices } from './devices.js';
@@ -70,9 +70,10 @@ describe('what holds a volume, on real devices', function () {
       () => 'done',
       (error: Error) => error.message,
     );
-  const unmount = (holders?: Holders): Promise<string> =>
-    refusal(unmountTarget(directory, signal, runCommand, device, holders));
-  const detach = (holders?: Holders): Promise<string> => refusal(demandUnused(device, holders));
+  const unmount = (holders: Holders = nodeHolders): Promise<string> =>
+    refusal(unmountTarget(directory, signal, { ...thisNode, holders }, device));
+  const detach = (holders: Holders = nodeHolders): Promise<string> =>
+    refusal(demandUnused(device, { ...thisNode, holders }));
 
   it('a process in its directory is named by an unmount, with the way out', async () => {
     mountVolume();

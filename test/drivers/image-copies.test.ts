@@ -11,10 +11,10 @@ import {
   loopsOf,
   nodeUndo,
   recoverNode,
-  runCommand,
   type SynchronousDriver,
   synchronousDriver,
   thawDevice,
+  thisNode,
   type VolumeIdentity,
 } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
@@ -43,7 +43,7 @@ describe('copies of images', function () {
   });
   afterEach(async () => {
     // A test that fails must not leave writers that hang.
-    if (device) await thawDevice(runCommand, device, signal);
+    if (device) await thawDevice(thisNode, device, signal);
     for (const child of children.splice(0)) child.kill('SIGKILL');
     await cleanUp(folder);
   });
@@ -182,14 +182,14 @@ describe('copies of images', function () {
     await ended;
     expect(isFrozen(path), 'the kill came while it was frozen').to.equal(true);
     const next = directoryJournal(journal);
-    const undo = nodeUndo(runCommand, signal);
+    const undo = nodeUndo(thisNode, signal);
     const thawed = await recoverNode(next, undo, ({ type }) => type !== 'freeze');
     expect(thawed.undone.map(({ type }) => type)).to.deep.equal(['freeze']);
     await writeFile(join(path, 'after'), 'written');
     // Nobody wants the volume: the rest goes, too.
     const rest = await recoverNode(next, undo, () => false);
     expect(rest.undone.map(({ type }) => type)).to.deep.equal(['mount', 'loop']);
-    expect(await loopsOf(runCommand, volume.handle, signal)).to.deep.equal([]);
+    expect(await loopsOf(thisNode, volume.handle, signal)).to.deep.equal([]);
     expect((await next.replay()).states).to.deep.equal([]);
   });
 
@@ -221,7 +221,7 @@ describe('copies of images', function () {
     const path = await mounted(volume);
     execFileSync('fsfreeze', ['--freeze', path]);
     execFileSync('umount', ['-l', path]);
-    await thawDevice(runCommand, device, signal);
+    await thawDevice(thisNode, device, signal);
     const again = await mounted(volume);
     expect(isFrozen(again)).to.equal(false);
     await unmounted(volume, again);
@@ -235,7 +235,7 @@ describe('copies of images', function () {
     await unmounted(volume, path);
     await driver.detach(volume);
     await driver.delete(volume);
-    expect(await loopsOf(runCommand, volume.handle, signal)).to.deep.equal([]);
+    expect(await loopsOf(thisNode, volume.handle, signal)).to.deep.equal([]);
     expect((await directoryJournal(join(folder, 'journal')).replay()).states).to.deep.equal([]);
   });
 });

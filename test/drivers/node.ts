@@ -8,7 +8,7 @@ import {
   systemRandom,
 } from 'kedge';
 import { eventually } from 'kedge/testing';
-import type { Driver, RunCommand } from '@kedge/driver-sdk';
+import { type Driver, nodeHost, type RunCommand } from '@kedge/driver-sdk';
 import {
   defaultPolicy,
   claimOf,
@@ -76,7 +76,7 @@ export class TestNode {
     this.volumeManager = new VolumeManager({
       ...parts,
       mountRoot: this.mountRoot,
-      ...(options.run ? { run: options.run } : {}),
+      ...(options.run ? { host: nodeHost(options.run) } : {}),
     });
     this.manager.addController(volumeController(parts)).addController(snapshotController(parts));
   }

@@ -1,6 +1,6 @@
 import { mkdir, open, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { attachLoop, demandCommand, loopsOf, runCommand } from '@kedge/driver-sdk';
+import { attachLoop, demandCommand, loopsOf, runCommand, thisNode } from '@kedge/driver-sdk';
 
 /** Name of the by-id link of a disk, as a provider's udev rule makes it. */
 export function linkOf(folder: string, uid: string): string {
@@ -40,12 +40,12 @@ export class Images {
   }
 
   async #loops(id: string): Promise<readonly string[]> {
-    return loopsOf(runCommand, this.path(id), this.#signal);
+    return loopsOf(thisNode, this.path(id), this.#signal);
   }
 
   async attach(id: string, uid: string): Promise<void> {
     const [there] = await this.#loops(id);
-    const device = there ?? (await attachLoop(runCommand, this.path(id), this.#signal));
+    const device = there ?? (await attachLoop(thisNode, this.path(id), this.#signal));
     const link = linkOf(this.#folder, uid);
     await mkdir(dirname(link), { recursive: true });
     await rm(`${link}.new`, { force: true });
