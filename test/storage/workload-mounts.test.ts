@@ -1,5 +1,15 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chmod, chown, mkdir, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -157,6 +167,33 @@ describe('the mounts of a workload', function () {
     expect(await placesOf(pid, needed, other)).to.deep.equal([needed.target]);
     await letGo(other);
   });
+
+  for (const [who, uid] of [
+    ['root', 0],
+    ['an ordinary user', nobody],
+  ] as const)
+    it(`of ${who} show all that is beside a mount point made for a volume, whatever its name`, async () => {
+      const shown = join(base, 'shown');
+      const names = ['a b', 'tab\tb', 'line\nb', 'back\\040b', '#b', '*', '-n', '.hidden', '$b'];
+      for (const name of names) {
+        await mkdir(join(shown, name), { recursive: true });
+        await writeFile(join(shown, name, 'within'), name);
+        await writeFile(join(shown, `file ${name}`), name);
+        await symlink(name, join(shown, `link ${name}`));
+      }
+      const expected = (await readdir(shown)).flatMap((name) =>
+        names.includes(name) ? [name, `${name}/within`] : [name],
+      );
+      const source = join(base, 'source');
+      await mkdir(source);
+      await start(uid, [{ source, target: join(shown, 'made/deep'), readOnly: false }]);
+      const found = await inWorkload(['find', shown, '-mindepth', '1', '-printf', '%P\\0']);
+      const all = found.split('\0').filter((name) => name !== '');
+      expect(all).to.have.members([...expected, 'made', 'made/deep']);
+      const texts = await inWorkload(['sh', '-c', `cd ${shown} && cat ./file* ./link*/within`]);
+      expect(texts).to.have.length(names.join('').length * 2);
+      expect(await readdir(shown)).not.to.include('made');
+    });
 
   it('of an ordinary user may hold a mount below a directory of theirs, and lose it with the host', async () => {
     const home = join(base, 'home');

@@ -5,17 +5,48 @@
 # Of the host's mounts the workload gets only those of the system (see system_mount) and those that
 # its working directory and its command are on. A mount namespace keeps every mount in it busy.
 #
+# Each start runs this script, so it starts few programs: one that handles many files or mounts
+# rather than one for each, and builtins where they do.
+#
 # usage: enter.sh RUN_DIRECTORY WORKING_DIRECTORY COMMAND [ARGUMENT...]
 set -eu
 directory=$1
 workdir=$2
 shift 2
-user=$(id -u)
+tab=$(printf '\t')
 newline='
 '
 fail() {
   echo "kedge: can't set up the workload's mounts: $*" >&2
   exit 125
+}
+
+# Sets $user to the effective user id.
+find_user() {
+  while read -r field _ user _; do
+    case $field in Uid:) return ;; esac
+  done </proc/self/status
+}
+
+# Sets $resolved to the path without symbolic links, as far as it exists.
+resolve() {
+  resolved=$1
+  case $1/ in
+  *//* | */./* | */../*) ;;
+  *)
+    while [ ! -L "$resolved" ]; do
+      resolved=${resolved%/*}
+      case $resolved in '') break ;; esac
+    done
+    case $resolved in
+    '')
+      resolved=$1
+      return
+      ;;
+    esac
+    ;;
+  esac
+  resolved=$(readlink -f -- "$1" || :)
 }
 
 # Whether the path is a mount point that belongs to the system rather than to its owner's data.
@@ -30,22 +61,47 @@ system_mount() {
   esac
 }
 
+# Sets $hidden to the directories of the daemon, one a line.
+find_hidden() {
+  hidden=
+  while IFS= read -r line; do
+    resolve "$line"
+    hidden=$hidden$resolved$newline
+  done <"$directory/hidden"
+}
+
 # Whether the path is a directory of the daemon or below one.
 hidden_from_it() {
-  while IFS= read -r line; do
-    case $1/ in "${line:-//}"/*) return 0 ;; esac
-  done <<END
-$hidden
-END
+  for line in $hidden; do
+    case $1/ in "${line%/}"/*) return 0 ;; esac
+  done
   return 1
 }
 
+# Sets $words to the absolute paths that the workload is started with, each between a newline and a slash.
+find_words() {
+  words=$newline
+  for word; do
+    case $word in
+    / | *"$newline"*) ;;
+    /*)
+      resolve "$word"
+      words=$words$word/$newline$resolved/$newline
+      ;;
+    esac
+  done
+}
+
 # Sorts the host's mounts into two lists of paths, each path between newlines.
-kept=$newline
-dropped=$newline
 sort_mounts() {
-  while read -r _ _ _ _ target _; do
-    case $target in *\\*) target=$(printf '%b' "$target") ;; esac
+  kept=$newline
+  dropped=$newline
+  # At once: a shell reads a file byte by byte.
+  for line in $(cat /proc/self/mountinfo); do
+    # The fifth field.
+    line=${line#* * * * }
+    target=${line%% *}
+    case $target in *\\*) target=$(printf '%b.' "$target") && target=${target%.} ;; esac
     case $target in / | *"$newline"*) continue ;; esac
     list=dropped
     if system_mount "$target"; then
@@ -58,27 +114,64 @@ sort_mounts() {
     kept) case $kept in *"$newline$target$newline"*) ;; *) kept=$kept$target$newline ;; esac ;;
     dropped) dropped=$dropped$target$newline ;;
     esac
-  done </proc/self/mountinfo
+  done
 }
 
-# Shows directory $1 of the host at directory $2, with the mounts below it that the workload gets.
+# Sets $word to path $1 as a table of mounts has it.
+table_word() {
+  word=
+  rest=$1
+  while :; do
+    case $rest in
+    *[\\" $tab$newline"]*)
+      word=$word${rest%%[\\" $tab$newline"]*}
+      rest=${rest#"${rest%%[\\" $tab$newline"]*}"}
+      case $rest in
+      \\*) word=$word'\134' ;;
+      ' '*) word=$word'\040' ;;
+      "$tab"*) word=$word'\011' ;;
+      *) word=$word'\012' ;;
+      esac
+      rest=${rest#?}
+      ;;
+    *)
+      word=$word$rest
+      return
+      ;;
+    esac
+  done
+}
+
+# Adds a mount to the table on descriptor 3: source $1, target $2, type $3, options $4.
+plan() {
+  table_word "$1"
+  planned=$word
+  table_word "$2"
+  printf '%s %s %s %s 0 0\n' "$planned" "$word" "$3" "$4" >&3
+}
+
+# Makes the mounts of table $1, in their order.
+make_planned() {
+  exec 3>&-
+  said=$(mount --all --fstab "$1" 2>&1) || fail "$said"
+}
+
+# Plans to show directory $1 of the host at directory $2, with the mounts below it that the workload gets.
 show_directory() {
   case $1 in
   /proc | /sys | /dev)
-    mount --rbind "$1" "$2"
+    plan "$1" "$2" none rbind
     return
     ;;
   esac
   # A tmpfs covers it later.
   if hidden_from_it "$1"; then return; fi
   if [ "$user" = 0 ]; then
-    mount --bind "$1" "$2"
+    plan "$1" "$2" none bind
     case $kept in *"$newline$1/"*) ;; *) return 0 ;; esac
-    while IFS= read -r below; do
-      case $below in "$1"/*) [ ! -e "$below" ] || mount --bind "$below" "$2${below#"$1"}" ;; esac
-    done <<END
-$kept
-END
+    for below in $kept; do
+      case $below in "$1"/*) [ ! -e "$below" ] || plan "$below" "$2${below#"$1"}" none bind ;; esac
+    done
     return
   fi
   # An ordinary user can't leave out or unmount a single mount of the host. Directories that hold such
@@ -95,24 +188,52 @@ END
     fi
     ;;
   esac
-  mount --rbind "$1" "$2"
+  plan "$1" "$2" none rbind
+}
+
+# Makes entries for those of directory $1 (or "" for the root) in directory $2, which is ours, and the
+# directories that further arguments name. Lists of more than some hundreds are worked off in parts.
+make_entries() {
+  from=$1
+  to=$2
+  shift 2
+  set +f
+  for entry in "$from"/* "$from"/.[!.]* "$from"/..?*; do
+    if [ -L "$entry" ]; then continue; fi
+    if [ -d "$entry" ]; then
+      set -- "$@" "$to/${entry##*/}"
+    elif [ -e "$entry" ]; then
+      : >"$to/${entry##*/}"
+    fi
+    if [ $# -gt 500 ]; then mkdir -- "$@" && set --; fi
+  done
+  [ $# = 0 ] || mkdir -- "$@"
+  set --
+  for entry in "$from"/* "$from"/.[!.]* "$from"/..?*; do
+    if [ -L "$entry" ]; then set -- "$@" "$entry"; fi
+    if [ $# -gt 500 ]; then cp -P -- "$@" "$to" && set --; fi
+  done
+  [ $# = 0 ] || cp -P -- "$@" "$to"
+  set -f
 }
 
 # Shows every entry of directory $1 of the host (or "" for its root) in directory $2, which is ours.
+# Further arguments are directories to make there.
 mirror() {
-  for entry in "$1"/* "$1"/.[!.]* "$1"/..?*; do
+  make_entries "$@"
+  set +f
+  for entry in "$from"/* "$from"/.[!.]* "$from"/..?*; do
+    set -f
     name=${entry##*/}
     if [ -L "$entry" ]; then
-      ln -s "$(readlink "$entry")" "$2/$name"
+      continue
     elif [ -d "$entry" ]; then
-      mkdir "$2/$name"
       case $dropped in
       *"$newline$entry$newline"*) ;;
-      *) show_directory "$entry" "$2/$name" ;;
+      *) show_directory "$entry" "$to/$name" ;;
       esac
     elif [ -e "$entry" ]; then
-      : >"$2/$name"
-      mount --bind "$entry" "$2/$name"
+      plan "$entry" "$to/$name" none bind
     fi
   done
 }
@@ -123,26 +244,32 @@ provide() {
   existing=$1
   while [ ! -d "$existing" ]; do existing=$(dirname "$existing"); done
   [ "$existing" = "$1" ] && return
-  existing=$(readlink -f "$existing")
+  resolve "$existing"
+  existing=$resolved
   device=$(stat -c %d "$existing")
+  [ -n "$ours" ] || ours=$(stat -c %d /)
   case " $ours " in
   *" $device "*) ;;
   *)
+    [ -d /.covered ] || mkdir /.covered
     mount --rbind "$existing" /.covered
     mount -t tmpfs -o mode=0755,size=16m kedge "$existing"
     ours="$ours $(stat -c %d "$existing")"
+    make_entries /.covered "$existing"
+    exec 3>"/.host$directory/covered"
+    set +f
     for entry in /.covered/* /.covered/.[!.]* /.covered/..?*; do
       name=${entry##*/}
       if [ -L "$entry" ]; then
-        ln -s "$(readlink "$entry")" "$existing/$name"
+        continue
       elif [ -d "$entry" ]; then
-        mkdir "$existing/$name"
-        mount --rbind "$entry" "$existing/$name"
+        plan "$entry" "$existing/$name" none rbind
       elif [ -e "$entry" ]; then
-        : >"$existing/$name"
-        mount --bind "$entry" "$existing/$name"
+        plan "$entry" "$existing/$name" none bind
       fi
     done
+    set -f
+    make_planned "/.host$directory/covered"
     umount -l /.covered
     ;;
   esac
@@ -161,28 +288,32 @@ mount_volume() {
   fail "the volume at $target: $said"
 }
 
-hidden=$(while IFS= read -r line; do readlink -f "$line" || :; done <"$directory/hidden")
-# What the workload is started with, each word between a newline and a slash.
-words=$newline
-for word in "$workdir" "$(PATH=$KEDGE_WORKLOAD_PATH; command -v "$1" || :)" "$@"; do
-  case $word in *"$newline"*) ;; /*) words="$words$word/$newline$(readlink -f "$word" || :)/$newline" ;; esac
-done
+# Lists of paths have one a line, and no path is a pattern.
+find_user
+set -f
+IFS=$newline
+
+case $1 in
+*/*) program= ;;
+*) program=$(PATH=$KEDGE_WORKLOAD_PATH; command -v "$1" || :) ;;
+esac
+find_hidden
+find_words "$workdir" "$program" "$@"
 sort_mounts
 
 root=$directory/root
-mkdir -p "$root"
-mount -t tmpfs -o mode=0755,size=16m kedge "$root" || fail "no tmpfs"
-# Else a directory of the host above it would be shown with this half of a root inside.
-mount --make-unbindable "$root"
-mirror "" "$root"
-mkdir "$root/.host" "$root/.covered"
+[ -d "$root" ] || mkdir "$root"
+# Unbindable: else a directory of the host above it would be shown with this half of a root inside.
+mount --make-unbindable -t tmpfs -o mode=0755,size=16m kedge "$root" || fail "no tmpfs"
+exec 3>"$directory/system"
+mirror "" "$root" "$root/.host"
+make_planned "$directory/system"
 cd "$root"
 pivot_root . .host || fail "pivot_root"
 cd /
 mount --make-private /
-ours=$(stat -c %d /)
 
-tab=$(printf '\t')
+ours=
 while IFS=$tab read -r mode source target; do
   provide "$target" || fail "$target"
   mount_volume --bind "/.host$source" "$target"
@@ -190,12 +321,14 @@ while IFS=$tab read -r mode source target; do
 done <"/.host$directory/binds"
 
 # The daemon's own files (keys, database, other workloads' secrets) are no business of a workload.
+exec 3>"/.host$directory/covers"
 while IFS= read -r line; do
-  [ -d "$line" ] || continue
-  mount -t tmpfs -o ro,mode=0555,size=4k kedge "$line" || fail "hiding $line"
+  [ ! -d "$line" ] || plan kedge "$line" tmpfs ro,mode=0555,size=4k
 done <"/.host$directory/hidden"
+make_planned "/.host$directory/covers"
 umount -l /.host
-rmdir /.host /.covered
+rmdir /.host
+[ ! -d /.covered ] || rmdir /.covered
 
 cd "$workdir" || fail "working directory $workdir does not exist"
 PATH=$KEDGE_WORKLOAD_PATH

@@ -13,12 +13,13 @@ KEDGE_WORKLOAD_PATH=$PATH
 export KEDGE_WORKLOAD_PATH
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
-# Prints when a process started, in clock ticks since boot: tells it from a later one of its number.
-started_at() {
-  read -r line <"/proc/$1/stat" || { echo 0; return; }
+# Sets $started to when a process started, in clock ticks since boot: tells it from a later one of its number.
+find_start() {
+  started=0
+  read -r line <"/proc/$1/stat" || return
   # shellcheck disable=SC2086
   set -- ${line##*) }
-  echo "${20}"
+  started=${20}
 }
 
 # Only one may start this run: a daemon that found it unclaimed after a crash may have given it up.
@@ -27,9 +28,10 @@ if ! mkdir "$directory/claimed" 2>/dev/null; then
   [ -d "$directory/claimed" ] || mkdir "$directory/claimed"
   exit 0
 fi
-echo "$$ $(started_at $$)" >"$directory/claimed/supervisor"
+find_start $$
+echo "$$ $started" >"$directory/claimed/supervisor"
 
-enter=$(dirname "$0")/enter.sh
+enter=${0%/*}/enter.sh
 case $mode in
 root) set -- unshare --mount --propagation private -- /bin/sh "$enter" "$directory" "$@" ;;
 # What an ordinary user can't leave out goes at least when the host unmounts it.
@@ -43,7 +45,8 @@ setsid "$@" </dev/null &
 workload=$!
 trap : HUP INT TERM
 
-echo "$workload $(started_at $workload)" >"$directory/pid.new"
+find_start $workload
+echo "$workload $started" >"$directory/pid.new"
 mv "$directory/pid.new" "$directory/pid"
 
 while :; do
