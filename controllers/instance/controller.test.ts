@@ -6,14 +6,17 @@ import {
   MemoryEngine,
   type ObjectStore,
   openStore,
+  type Operation,
   seededRandom,
   silentLogger,
+  timestamp,
 } from 'kedge';
 import { FakeClock, reachState, settle } from 'kedge/testing';
 import { instances, nodes, secrets, storageClasses, volumes } from '../kinds/index.js';
 import { NodeRegistration, nodeController } from '../node/index.js';
 import { defaultPolicy } from '../policy.js';
 import { parameterResolver, Sealer } from '../secret/index.js';
+import { overtakenStore, type OvertakenStore } from '../testing/overtaken-store.js';
 import { PlayedDriver } from '../testing/played-driver.js';
 import { volumeController, volumeFinalizer } from '../volume/index.js';
 import { agentFinalizer } from './admission.js';
@@ -24,6 +27,8 @@ const namespace = 'default';
 describe('what is on a node', () => {
   let clock: FakeClock;
   let store: ObjectStore;
+  /** What the instance and the node controller commit through. */
+  let raced: OvertakenStore;
   let manager: Manager;
   let driver: PlayedDriver;
   let registration: NodeRegistration;
@@ -32,6 +37,7 @@ describe('what is on a node', () => {
     clock = new FakeClock();
     const random = seededRandom(1);
     store = await openStore({ engine: new MemoryEngine(), clock });
+    raced = overtakenStore(store);
     manager = new Manager({ store, clock, random });
     driver = new PlayedDriver();
     const common = { store, manager, clock, random, logger: silentLogger, policy: defaultPolicy };
@@ -41,8 +47,8 @@ describe('what is on a node', () => {
     );
     const drivers = driver.registry();
     manager
-      .addController(nodeController(common))
-      .addController(instanceController(common))
+      .addController(nodeController({ ...common, store: raced.store }))
+      .addController(instanceController({ ...common, store: raced.store }))
       .addController(volumeController({ ...common, drivers, resolver, node: 'control' }));
     await store.create(storageClasses, { name: 'c', driver: 'played', reclaimPolicy: 'retain' });
     const key = { namespace, name: 'v' };
@@ -78,7 +84,7 @@ describe('what is on a node', () => {
       service: 's',
       ordinal: 0,
       node: 'n',
-      template: {},
+      template: { volumes: [{ name: 'd', mountPath: '/d', claim: { name: 'v' } }] },
       status: 'Running',
       metadata: { finalizers: [agentFinalizer] },
     });
@@ -163,5 +169,76 @@ describe('what is on a node', () => {
     }
     expect((await volume())?.status).to.equal('Bound');
     expect((await instance())?.metadata.deletionRequestedAt).to.equal(undefined);
+  });
+
+  it('is not silent when its heartbeat comes right before that is written', async () => {
+    await silence();
+    const isVerdict = (operation: Operation) =>
+      operation.op === 'updateStatus' && operation.kind.kind === nodes.kind;
+    let came = 0;
+    raced.overtake(isVerdict, () => {
+      came += 1;
+      const lastHeartbeatAt = timestamp(clock);
+      return store.updateStatus(nodes, { name: 'n' }, { lastHeartbeatAt });
+    });
+    await clock.advance(45_000);
+    expect(came).to.equal(1);
+    expect((await node())?.status).to.equal('Ready');
+    await clock.advance(45_000);
+    expect((await node())?.status, 'nothing came since').to.equal('NotReady');
+  });
+
+  describe('that counts as gone', () => {
+    const isDeletion = (operation: Operation) =>
+      operation.op === 'delete' && operation.kind.kind === instances.kind;
+    const isLetGo = (operation: Operation) =>
+      operation.op === 'update' && operation.kind.kind === instances.kind;
+    /** How often the race came about. */
+    let raceCount = 0;
+    const race = (isMeant: (operation: Operation) => boolean, other: () => Promise<unknown>) => {
+      raceCount = 0;
+      raced.overtake(isMeant, () => {
+        raceCount += 1;
+        return other();
+      });
+    };
+    const goes = async () => {
+      await silence();
+      await store.deleteByName(nodes, { name: 'n' });
+      await clock.advance(600_000);
+      expect(raceCount).to.equal(1);
+    };
+
+    it('keeps an instance whose node makes itself known right before its deletion', async () => {
+      race(isDeletion, () => store.create(nodes, { name: 'n' }));
+      await goes();
+      expect((await instance())?.metadata.deletionRequestedAt).to.equal(undefined);
+    });
+
+    it('keeps the instance that another node got under the name right before the deletion', async () => {
+      await store.create(nodes, { name: 'm' });
+      race(isDeletion, async () => {
+        const { metadata, ...rest } = (await instance())!;
+        await store.update(instances, { ...rest, metadata: { ...metadata, finalizers: [] } });
+        await store.deleteByName(instances, { namespace, name: 'i' });
+        await store.create(instances, { ...rest, node: 'm' });
+      });
+      await goes();
+      expect(await instance()).to.include({ node: 'm' });
+      expect((await instance())?.metadata.deletionRequestedAt).to.equal(undefined);
+    });
+
+    it('keeps an instance that a volume is attached for right before it is let go', async () => {
+      const held = [{ claim: 'default/i', node: 'n', state: 'Attached' as const }];
+      race(isLetGo, () => {
+        driver.failsOn = { detach: 'Unavailable' };
+        return store.updateStatus(volumes, { namespace, name: 'v' }, { attachments: held });
+      });
+      await goes();
+      expect(await instance(), 'while it holds the volume').to.not.equal(undefined);
+      driver.failsOn = {};
+      await clock.advance(600_000);
+      expect(await instance()).to.equal(undefined);
+    });
   });
 });

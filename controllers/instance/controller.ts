@@ -8,12 +8,13 @@ import {
   newController,
   type ObjectKey,
   type ObjectStore,
+  parseKey,
   type ReconcileContext,
   requeueAfter,
   type Result,
   setCondition,
-  type SharedInformer,
   timestamp,
+  type Transaction,
 } from 'kedge';
 import {
   type Instance,
@@ -26,6 +27,7 @@ import {
 import { GoneNodes } from '../node/gone.js';
 import { silentReason } from '../node/controller.js';
 import { backoffOf, type ControllerPolicy } from '../policy.js';
+import { mountedVolumes } from '../service/index.js';
 import { agentFinalizer } from './admission.js';
 
 /** Ports of the instance controller. */
@@ -58,6 +60,20 @@ function toldOf(node: Node, deleting: boolean): Told | undefined {
     reason: 'NodeStopped',
     message: `${waits} node ${node.name}, whose agent was stopped; start kedged on it. When it is gone for good: kedge delete node ${node.name}`,
   };
+}
+
+/** A volume that the instance still has on a node. The commit fails when one is attached meanwhile. */
+async function heldOn(
+  txn: Transaction,
+  instance: Instance,
+  node: string,
+): Promise<Volume | undefined> {
+  const claim = `${instance.namespace}/${instance.name}`;
+  for (const key of mountedVolumes(instance)) {
+    const volume = await txn.get(volumes, parseKey(key), { watching: ['attachments'] });
+    if (volume?.attachments?.some((a) => a.claim === claim && a.node === node)) return volume;
+  }
+  return undefined;
 }
 
 class InstanceReconciler {
@@ -114,7 +130,7 @@ class InstanceReconciler {
       }
       const finalizers = current.metadata.finalizers ?? [];
       if (!finalizers.includes(agentFinalizer)) return done();
-      const held = this.#heldBy(current, nodeName);
+      const held = await heldOn(txn, current, nodeName);
       if (held) {
         const label = `${held.namespace}/${held.name}`;
         const message = `node ${nodeName} is gone; waits until volume ${label} is taken from it: kedge volume explain ${held.name} -n ${held.namespace}`;
@@ -127,16 +143,6 @@ class InstanceReconciler {
       txn.update(instances, { ...current, metadata: { ...current.metadata, finalizers: left } });
       return done();
     });
-  }
-
-  #heldBy({ namespace, name }: Instance, node: string): Volume | undefined {
-    const claim = `${namespace}/${name}`;
-    const { lister }: SharedInformer<Volume> = this.#options.manager.informer(volumes);
-    return lister
-      .byIndex('holder', claim)
-      .find(({ attachments = [] }) =>
-        attachments.some((a) => a.claim === claim && a.node === node),
-      );
   }
 
   #notReady(
@@ -154,9 +160,6 @@ export function instanceController(options: InstanceControllerOptions): Controll
   const { manager, clock, policy } = options;
   const informer = manager.informer(instances);
   informer.addIndex('onNode', ({ node }) => (node === undefined ? [] : [node]));
-  manager
-    .informer(volumes)
-    .addIndex('holder', ({ attachments = [] }) => attachments.map(({ claim }) => claim));
   const gone = new GoneNodes(manager.informer(nodes).lister, clock, policy);
   const reconciler = new InstanceReconciler(options, gone);
   const keys = (found: readonly Instance[]): readonly ObjectKey[] =>

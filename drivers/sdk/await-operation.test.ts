@@ -207,6 +207,16 @@ describe('an operation of a provider as a driver call', () => {
     expect(await operations.get('attach')).to.equal(undefined);
   });
 
+  it('is not done before the operations that it follows have ended, though what it is to bring about is so by now', async () => {
+    await call({}, 'attach');
+    // A look for what is attached does not show what is on its way.
+    provider.look = () => Promise.resolve({ type: 'done', result: 'nothing is attached' });
+    expect(await call({ after: ['attach'] }, 'detach')).to.deep.equal(pending);
+    expect(operationIdOf(await operations.get('attach')), 'still followed').to.equal('op-1');
+    provider.end('op-1');
+    expect(await call({ after: ['attach'] }, 'detach')).to.equal('nothing is attached');
+  });
+
   it('is done when what it was to make is there, though the provider refuses to show the operation', async () => {
     expect(await call()).to.include({ type: 'pending' });
     provider.state = () => Promise.reject(new DriverError('Timeout', 'no right to look'));

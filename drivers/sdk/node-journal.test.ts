@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -202,6 +202,41 @@ describe('the journal of a node', () => {
       expect((await next.replay()).damaged, 'set aside once').to.deep.equal([]);
     } finally {
       await rm(folder, { recursive: true });
+    }
+  });
+
+  it('in a directory is on the disk before an act: the record before its name, the name before the act', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'kedge-journal-'));
+    const probe = await open(directory);
+    const prototype = Object.getPrototypeOf(probe) as FileHandle;
+    await probe.close();
+    const sync: (this: FileHandle) => Promise<void> = Reflect.get(prototype, 'sync');
+    const synced: string[] = [];
+    const names = async () =>
+      (await readdir(directory)).map((name) => name.replace(/[0-9a-f]{16}/, '*'));
+    prototype.sync = async function (this: FileHandle) {
+      const what = (await this.stat()).isDirectory()
+        ? 'directory'
+        : await readFile(`/proc/self/fd/${this.fd}`, 'utf8');
+      await sync.call(this);
+      synced.push(`${what} with ${(await names()).join(', ') || 'nothing'}`);
+    };
+    try {
+      const journal = directoryJournal(directory);
+      await journal.make(loop('a'), async () => {
+        expect(synced, 'before the act').to.deep.equal([
+          `${JSON.stringify(loop('a'))} with loop-a-*.new`,
+          'directory with loop-a-*',
+        ]);
+        await Promise.resolve();
+      });
+      await journal.forget(loop('a'));
+      expect(synced.slice(2)).to.deep.equal(['directory with nothing']);
+      await journal.forget(loop('a'));
+      expect(synced, 'nothing was removed').to.have.length(3);
+    } finally {
+      prototype.sync = sync;
+      await rm(directory, { recursive: true });
     }
   });
 
