@@ -14,6 +14,7 @@ import { DriverError } from './errors.js';
 import { describeHolders, type Holder } from './holders.js';
 import { isAbsence, mountOn, type NodeHost } from './node-host.js';
 import { demandCommand } from './run-command.js';
+import { shownName } from './shown-name.js';
 import { thisNode } from './this-node.js';
 
 /** What {@link mountBlockDevice} works with. */
@@ -120,7 +121,7 @@ async function mountInTurn(
     if (there.device !== (await host.deviceNumber(device)))
       throw new DriverError(
         'InUse',
-        `${there.source} is mounted at ${target}, not ${device}; unmount it first`,
+        `${shownName(there.source)} is mounted at ${target}, not ${device}; unmount it first`,
       );
     if (readOnly && !there.readOnly)
       throw new DriverError(
@@ -178,7 +179,7 @@ async function unmountInTurn(
     if (number !== undefined && there.device !== number)
       throw new DriverError(
         'InUse',
-        `${there.source} is mounted at ${target}, not ${device ?? ''}; it is left alone`,
+        `${shownName(there.source)} is mounted at ${target}, not ${device ?? ''}; it is left alone`,
       );
     const { exitCode, stderr } = await run('umount', [target], signal);
     if (exitCode !== 0 && !/not mounted/.test(stderr)) {

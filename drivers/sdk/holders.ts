@@ -1,3 +1,5 @@
+import { shownName } from './shown-name.js';
+
 /** A volume as the node has it: where it is mounted, its device, or both. */
 export interface HeldVolume {
   /** Directory with its files. */
@@ -47,15 +49,15 @@ const toldMax = 10;
 function nameOf(holder: Holder): string {
   switch (holder.type) {
     case 'files':
-      return `pid ${holder.pid} (${holder.command})`;
+      return `pid ${holder.pid} (${shownName(holder.command)})`;
     case 'mount':
       return holder.here
-        ? `a mount at ${holder.target}`
-        : `pid ${holder.pid} (${holder.command}), which has it mounted at ${holder.target} in another mount namespace`;
+        ? `a mount at ${shownName(holder.target)}`
+        : `pid ${holder.pid} (${shownName(holder.command)}), which has it mounted at ${shownName(holder.target)} in another mount namespace`;
     case 'device':
       return `device ${holder.device}`;
     case 'swap':
-      return `swap on ${holder.path}`;
+      return `swap on ${shownName(holder.path)}`;
     case 'other':
       return holder.name;
   }
@@ -67,7 +69,7 @@ function wayOutOf(holder: Holder): string {
       return `end process ${holder.pid}`;
     case 'mount':
       return holder.here
-        ? `unmount it (umount ${holder.target})`
+        ? `unmount it (umount ${shownName(holder.target)})`
         : `restart that workload or end process ${holder.pid}`;
     case 'device':
       return /\/dm-\d+$/.test(holder.device)
@@ -76,7 +78,7 @@ function wayOutOf(holder: Holder): string {
           ? `detach that device (losetup --detach ${holder.device})`
           : `stop that device (${holder.device})`;
     case 'swap':
-      return `turn it off (swapoff ${holder.path})`;
+      return `turn it off (swapoff ${shownName(holder.path)})`;
     case 'other':
       return holder.wayOut;
   }

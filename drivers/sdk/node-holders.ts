@@ -1,5 +1,6 @@
-import { readdir, readFile, readlink, stat } from 'node:fs/promises';
+import { opendir, readdir, readFile, readlink, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { anyInSlices } from './any-in-slices.js';
 import { type Holder, type Holders, joinHolders } from './holders.js';
 import { deviceNumber, readMountTable, unescapeMountField } from './mount-table.js';
 import { commandOf, processIds, processMounts } from './process-mounts.js';
@@ -28,19 +29,31 @@ async function partsOf(device: string): Promise<readonly string[]> {
   return [name, ...below.filter((entry) => entry.startsWith(name))];
 }
 
-/** Processes with open files below the directory. */
+/** Descriptors of a process that are read at once: a process may have a million. */
+const descriptorsAtOnce = 64;
+
+/** Names of the links to what a process has open. A process that ended, or that another user's is, tells nothing. */
+async function* openFiles(base: string): AsyncGenerator<string> {
+  yield* ['cwd', 'root'];
+  try {
+    const names = await opendir(join(base, 'fd'), { bufferSize: descriptorsAtOnce });
+    for await (const { name } of names) yield `fd/${name}`;
+  } catch {
+    // It ended meanwhile: what was read until then counts.
+  }
+}
+
+/** Processes with open files below the directory: one open file each is enough. */
 const processesWithFiles: Holders = {
   async holders({ directory }) {
     if (directory === undefined) return [];
     const found: Holder[] = [];
     for (const pid of await processIds()) {
       const base = join('/proc', String(pid));
-      // A process that ended meanwhile, or that another user's is, tells nothing.
-      const open = await readdir(join(base, 'fd')).catch(() => []);
-      const links = ['cwd', 'root', ...open.map((fd) => `fd/${fd}`)];
-      const paths = await Promise.all(links.map((l) => readlink(join(base, l)).catch(() => '')));
-      if (paths.some((path) => isWithin(path, directory)))
-        found.push({ type: 'files', pid, command: await commandOf(pid) });
+      const isOpen = await anyInSlices(openFiles(base), descriptorsAtOnce, async (link) =>
+        isWithin(await readlink(join(base, link)).catch(() => ''), directory),
+      );
+      if (isOpen) found.push({ type: 'files', pid, command: await commandOf(pid) });
     }
     return found;
   },
