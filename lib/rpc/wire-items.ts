@@ -53,11 +53,14 @@ class Counter {
         if (single > once) this.#count += 1;
       }
       if (this.#count > this.#max) return true;
-      if (inner === undefined || type !== WireType.LengthDelimited) reader.skip(type, number);
-      else {
-        const length = reader.uint32();
-        if (this.exceeds(inner, reader.pos + length)) return true;
+      if (type !== WireType.LengthDelimited) {
+        reader.skip(type, number);
+        continue;
       }
+      // Not `skip`, which makes a view of what it passes over.
+      const past = reader.uint32() + reader.pos;
+      if (inner !== undefined && this.exceeds(inner, past)) return true;
+      reader.pos = past;
     }
     return false;
   }
