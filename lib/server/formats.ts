@@ -47,7 +47,7 @@ export const formats: Readonly<Record<string, Format>> = {
   'absolute-path': {
     test: (value) =>
       value === '' ||
-      (posix.isAbsolute(value) && !value.split('/').includes('..') && !value.includes('\0')),
+      (posix.isAbsolute(value) && !/(?:^|\/)\.\.(?:\/|$)/.test(value) && !value.includes('\0')),
     rule: 'must be an absolute path without .. segments',
   },
 };
