@@ -10,8 +10,25 @@ import {
   volumeController,
   VolumeManager,
 } from '@kedge/controllers';
-import { slowDriver } from './slow-driver.js';
-import type { Caller, UnreliableProvider } from './unreliable-provider.js';
+import type { DriverRegistry, NodeHost, NodeJournal } from '@kedge/driver-sdk';
+import type { Caller } from './unreliable-provider.js';
+
+/** What a life of a daemon has. */
+export interface ProcessParts {
+  readonly store: ObjectStore;
+  /** Drivers as this life uses them. */
+  readonly drivers: (caller: Caller) => DriverRegistry;
+  /** The node's record of mounts, which outlives the process as the store does. */
+  readonly used: UsedParameters;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The node that it mounts on; absent: it mounts nothing itself. */
+  readonly node?: {
+    readonly host: NodeHost;
+    readonly journal: NodeJournal;
+    readonly mountRoot: string;
+  };
+}
 
 /** Seals the secrets of the model. */
 export const modelSealer = new Sealer(Buffer.alloc(32));
@@ -37,22 +54,11 @@ export class ModelProcess implements Caller {
   readonly #mourners: (() => void)[] = [];
   readonly #random: Random;
 
-  /** @param used the node's record of mounts, which outlives the process as the store does */
-  constructor(
-    store: ObjectStore,
-    provider: UnreliableProvider,
-    used: UsedParameters,
-    clock: Clock,
-    random: Random,
-  ) {
+  constructor({ store, drivers: driversOf, used, clock, random, node }: ProcessParts) {
     this.#random = random;
     const mine = this.#mortal(store);
     this.manager = new Manager({ store: mine, clock, random });
-    const driver = slowDriver(provider.driver(this), random);
-    const drivers = {
-      names: ['unreliable'],
-      get: () => Promise.resolve(driver),
-    };
+    const drivers = driversOf(this);
     const lister = this.manager.informer(secrets).lister;
     const parts = {
       store: mine,
@@ -69,6 +75,7 @@ export class ModelProcess implements Caller {
       ...parts,
       used,
       mountRoot: '/nowhere',
+      ...node,
       mayMount: false,
     });
     this.manager

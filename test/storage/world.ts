@@ -23,13 +23,15 @@ import {
   type Volume,
   volumes,
 } from '@kedge/controllers';
+import type { DriverRegistry } from '@kedge/driver-sdk';
 import { instanceOf } from '../drivers/node.js';
 import { AdmissionActions, changingNamespace, zone } from './admission-actions.js';
 import { checkAdmission } from './admission-invariants.js';
 import { writeIllegalPhase } from './illegal-phase.js';
 import { ModelApi } from './model-api.js';
 import { ModelProcess, modelSealer } from './process.js';
-import { UnreliableProvider } from './unreliable-provider.js';
+import { slowDriver } from './slow-driver.js';
+import { type Caller, UnreliableProvider } from './unreliable-provider.js';
 
 const gibibyte = 1024 ** 3;
 const namespace = 'default';
@@ -106,7 +108,12 @@ export class World {
   async #boot(): Promise<void> {
     const { clock, provider } = this;
     const random = seededRandom(this.#seed + 7);
-    this.#process = new ModelProcess(this.#store, provider, this.#used, clock, random);
+    const drivers = (caller: Caller): DriverRegistry => {
+      const driver = slowDriver(provider.driver(caller), random);
+      return { names: [driver.name], get: () => Promise.resolve(driver) };
+    };
+    const parts = { store: this.#store, drivers, used: this.#used, clock, random };
+    this.#process = new ModelProcess(parts);
     const process = this.#process;
     const killed = new Promise<void>((resolve) => process.onDeath(resolve));
     // One that is killed while it starts never says that it has.

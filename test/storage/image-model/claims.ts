@@ -1,0 +1,73 @@
+import { claimOf, type Instance, type Volume, type VolumeManager } from '@kedge/controllers';
+import type { Workloads } from './workloads.js';
+
+interface Bound {
+  readonly instance: Instance;
+  readonly volume: Volume;
+}
+
+/** What claims work with. */
+export interface ClaimPorts {
+  /** Of the daemon that lives now. */
+  readonly volumeManager: () => VolumeManager;
+  readonly workloads: Workloads;
+  readonly note: (line: string) => void;
+}
+
+/** Instances of a node that want volumes, brought and let go as the agent does it: asked again until it is done. */
+export class Claims {
+  readonly #ports: ClaimPorts;
+  readonly #bound = new Map<string, Bound>();
+  readonly #leaving = new Set<string>();
+
+  constructor(ports: ClaimPorts) {
+    this.#ports = ports;
+  }
+
+  /** Claims that want a volume, or still have one. */
+  get names(): readonly string[] {
+    return [...this.#bound.keys()];
+  }
+
+  /** An instance that has none yet gets a volume. */
+  async bind(instance: Instance, volume: Volume): Promise<void> {
+    const claim = claimOf(instance);
+    if (this.#bound.has(claim)) return;
+    this.#bound.set(claim, { instance, volume });
+    await this.#ensure(claim);
+  }
+
+  /** The workload starts when its volume is mounted. */
+  async #ensure(claim: string): Promise<void> {
+    const bound = this.#bound.get(claim);
+    if (!bound) return;
+    const { instance, volume } = bound;
+    const { volumeManager, workloads, note } = this.#ports;
+    const mount = { name: 'data', mountPath: '/data', claim: { name: volume.name } };
+    const outcome = await volumeManager().ensure(instance, mount);
+    if (this.#bound.get(claim) !== bound || this.#leaving.has(claim)) return;
+    if (outcome.type === 'mounted') workloads.start(claim, volume.metadata.uid, outcome.source);
+    else note(`  ${volume.name} for ${instance.name}: ${outcome.message}`);
+  }
+
+  /** The workload stops first. */
+  async release(claim: string): Promise<void> {
+    const bound = this.#bound.get(claim);
+    if (!bound) return;
+    this.#leaving.add(claim);
+    this.#ports.workloads.stop(claim);
+    const volumeManager = this.#ports.volumeManager();
+    if (!(await volumeManager.letGo(claim)) || volumeManager.held(claim).length > 0) return;
+    // Asked for several times: what the claim has by now may be something new.
+    if (this.#bound.get(claim) !== bound) return;
+    this.#bound.delete(claim);
+    this.#leaving.delete(claim);
+  }
+
+  /** What is done again by itself, by claim. */
+  pending(): readonly (() => Promise<void>)[] {
+    return this.names.map(
+      (claim) => () => (this.#leaving.has(claim) ? this.release(claim) : this.#ensure(claim)),
+    );
+  }
+}

@@ -1,0 +1,72 @@
+import { type Clock, type ObjectStore, type Random, silentLogger } from 'kedge';
+import { thawLeftovers, type UsedParameters } from '@kedge/controllers';
+import type { DriverRegistry } from '@kedge/driver-sdk';
+import { builtinDrivers } from '@kedge/drivers';
+import { ModelProcess } from '../process.js';
+import { FakeHost, type JournalTexts, type Killed } from './fake-host.js';
+import { type FakeKernel, rootPath } from './fake-kernel.js';
+
+/** What outlives a daemon of the fake node. */
+export interface LifePorts {
+  readonly kernel: FakeKernel;
+  readonly texts: JournalTexts;
+  readonly store: ObjectStore;
+  readonly used: UsedParameters;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+const mountRoot = '/mounts';
+
+/** Driver `local` on a fake node. Loaded before the clock goes on: loading takes real time. */
+export async function localDriver({ root, journal, host }: FakeHost): Promise<DriverRegistry> {
+  const settings = { localVolumeRoot: rootPath, storageRoot: root, journal, host };
+  const others = { hostPathAllowlist: [], allowCreateMissing: false };
+  const driver = await builtinDrivers({ ...settings, ...others }).get('local');
+  return { names: ['local'], get: () => Promise.resolve(driver) };
+}
+
+/** One life of a daemon on the fake node. */
+export class NodeLife {
+  readonly host: FakeHost;
+  readonly process: ModelProcess;
+  readonly #ports: LifePorts;
+
+  private constructor(ports: LifePorts, host: FakeHost, process: ModelProcess) {
+    this.#ports = ports;
+    this.host = host;
+    this.process = process;
+  }
+
+  static async of(ports: LifePorts): Promise<NodeLife> {
+    const { kernel, texts, store, used, clock, random } = ports;
+    const host = new FakeHost(kernel, texts, clock, random);
+    const drivers = await localDriver(host);
+    const node = { host: host.host, journal: host.journal, mountRoot };
+    const parts = { store, used, clock, random, drivers: () => drivers, node };
+    return new NodeLife(ports, host, new ModelProcess(parts));
+  }
+
+  /** It thaws, then its controllers run, then it adopts what is mounted. Settles also when it dies meanwhile. */
+  async start(): Promise<void> {
+    const killed = new Promise<void>((resolve) => this.process.onDeath(resolve));
+    await Promise.race([this.#start(), killed]);
+  }
+
+  async #start(): Promise<void> {
+    const { kernel, clock } = this.#ports;
+    const { journal, host } = this.host;
+    await thawLeftovers({ journal, host, logger: silentLogger, clock });
+    // Writers hang from the kill to the next start, and no longer; a program that was killed is told.
+    if (!this.host.childrenKilled)
+      for (const device of kernel.frozen) kernel.wrongs.push(`${device} is frozen after a start`);
+    await this.process.manager.start();
+    await this.process.volumeManager.adopt();
+  }
+
+  kill(whom: Killed): void {
+    if (whom === 'child') return this.host.killChildren();
+    this.host.kill(whom);
+    this.process.kill();
+  }
+}
