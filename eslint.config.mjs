@@ -17,16 +17,13 @@ const rawPhase = {
 };
 
 const throughTxn =
-  'write status through txn of the reconcile (docs/guides/controllers.md): it checks what was read, and wakes nobody with a write of its own';
+  'write status through txn of the reconcile, or runTxn where no reconcile runs (docs/guides/controllers.md): it checks what was read';
 /** Files whose status writes are no part of a reconcile, with the reason. */
 const rawStatusWrites = {
   'controllers/**/verbs.ts': 'methods of the API: a call, judged by its own precondition',
   'controllers/volume/controller.ts': 'rearm, for the API and the command line',
-  'controllers/node/registration.ts': 'the heartbeat, which no key wakes',
   'controllers/storage-root/watch.ts': 'a loop over the storage root, which no key wakes',
   'controllers/secret/key-rotation.ts': 'seals stored values anew, whatever their kind',
-  'controllers/agent/attachment-records.ts': 'work in the queue of a volume outlives the reconcile',
-  'controllers/agent/instance-notes.ts': 'also written at shutdown, when no reconcile runs',
 };
 const notReconcilers = ['**/*.test.ts', 'controllers/testing/**', ...Object.keys(rawStatusWrites)];
 const rawStatus = [

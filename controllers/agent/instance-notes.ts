@@ -1,8 +1,8 @@
 import {
   type Clock,
   type ConditionStatus,
-  modifyStatus,
   type ObjectStore,
+  runTxn,
   setCondition,
   timestamp,
   type StatusUpdate,
@@ -49,12 +49,14 @@ export class InstanceNotes {
   ): Promise<void> {
     const now = timestamp(this.#options.clock);
     const key = { namespace: instance.namespace, name: instance.name };
-    await modifyStatus(this.#options.store, instances, key, (current) => {
+    await runTxn(this.#options.store, async (txn) => {
+      const current = await txn.get(instances, key);
       // The name may belong to a successor by now.
-      if (current.metadata.uid !== instance.metadata.uid) return undefined;
+      if (current?.metadata.uid !== instance.metadata.uid) return;
       let all = current.conditions;
       for (const condition of conditions) all = setCondition(all, condition, now);
-      return { ...more, ...(status ? { status } : {}), ...(all ? { conditions: all } : {}) };
+      const told = { ...more, ...(status ? { status } : {}), ...(all ? { conditions: all } : {}) };
+      txn.updateStatus(instances, key, told);
     });
   }
 

@@ -16,10 +16,11 @@ import {
   volumes,
 } from '../kinds/index.js';
 import type { ControllerPolicy } from '../policy.js';
-import { type ParameterResolver, shownHandle } from '../secret/index.js';
+import type { ParameterResolver } from '../secret/index.js';
 import { volumeOfMount } from '../service/index.js';
 import { fileSystemPending, keyOfVolume } from '../volume/index.js';
 import { AttachmentRecords } from './attachment-records.js';
+import { obstacleOf } from './mount-obstacle.js';
 import { NodeCalls } from './node-calls.js';
 import { detachLeftovers } from './node-recovery.js';
 import { NodeVolumes } from './node-volumes.js';
@@ -121,8 +122,9 @@ export class VolumeManager {
     const label = `volume ${key.namespace}/${key.name}`;
     if (!volume) return waiting('VolumeNotReady', `${label} does not exist yet`);
     const claim = claimOf(instance);
-    const obstacle = this.#obstacle(volume, claim, label);
-    if (obstacle) return obstacle;
+    const { node } = this.#options;
+    const obstacle = obstacleOf(volume, { claim, node }, this.#twinsOf(volume));
+    if (obstacle) return waiting(obstacle.reason, obstacle.message);
     const id = `${volume.metadata.uid} ${claim} ${mount.name}`;
     let bringing = this.#bringing.get(id);
     if (!bringing) {
@@ -137,41 +139,10 @@ export class VolumeManager {
     return outcome ?? waiting('Attaching', `${label} is being attached and mounted${also}`);
   }
 
-  /** Why a volume can't be brought to a claim now. */
-  #obstacle(volume: Volume, claim: string, label: string): MountOutcome | undefined {
-    const all = volume.attachments ?? [];
-    const mine = all.find((a) => a.claim === claim);
-    if (volume.metadata.deletionRequestedAt !== undefined && !mine)
-      return waiting('VolumeNotReady', `${label} is being deleted`);
-    const { status = 'Pending' } = volume;
-    // Stalled by an attach of ours: asking again is how its outcome is found out (V20).
-    const usable = status === 'Available' || status === 'Bound' || (status === 'Stalled' && mine);
-    if (!usable) {
-      const why = volume.failureMessage || volume.lastOperation?.message;
-      return waiting('VolumeNotReady', `${label} is ${status}${why ? `: ${why}` : ''}`);
-    }
-    const other = all.find((a) => a.claim !== claim);
-    if (other && volume.accessMode === 'ReadWriteOnce')
-      return waiting('VolumeInUse', `${label} is ReadWriteOnce and in use by ${other.claim}`);
-    return this.#sharedStorage(volume, claim, label);
-  }
-
-  /**
-   * Two volumes on one real path are one storage: whoever has it through one of them has it. Work on
-   * it is done one after the other, so that this look is not overtaken.
-   */
-  #sharedStorage(volume: Volume, claim: string, label: string): MountOutcome | undefined {
-    const { lister }: SharedInformer<Volume> = this.#options.manager.informer(volumes);
-    for (const twin of volume.handle ? lister.byIndex('storage', this.#storageOf(volume)) : []) {
-      if (twin.metadata.uid === volume.metadata.uid) continue;
-      const writes = [twin, volume].some((v) => v.accessMode === 'ReadWriteOnce');
-      const user = (twin.attachments ?? []).find((a) => a.claim !== claim);
-      if (!user || !writes) continue;
-      const twinLabel = `volume ${twin.namespace}/${twin.name}`;
-      const message = `${label} and ${twinLabel} are both at ${shownHandle(volume.handle) ?? ''}, and ${user.claim} uses that`;
-      return waiting('VolumeInUse', message);
-    }
-    return undefined;
+  /** The other volumes on its storage, as the cache shows them. */
+  #twinsOf(volume: Volume): readonly Volume[] {
+    if (!volume.handle) return [];
+    return this.onStorageOf(volume).filter(({ metadata }) => metadata.uid !== volume.metadata.uid);
   }
 
   /** The work's result, or undefined when it takes longer: it goes on then, and its claim is told at its end. */
@@ -192,20 +163,24 @@ export class VolumeManager {
   }
 
   #bring(given: Volume, mount: VolumeMount, claim: string, label: string): Promise<MountOutcome> {
+    const { node, store } = this.#options;
     return this.#work.run(this.#storageOf(given), async () => {
-      const volume = await this.#options.store.get(volumes, keyOfVolume(given));
+      const volume = await store.get(volumes, keyOfVolume(given));
       if (!volume) return waiting('VolumeNotReady', `${label} does not exist any more`);
-      const obstacle = this.#obstacle(volume, claim, label);
-      if (obstacle) return obstacle;
+      const twins = this.#twinsOf(volume);
+      const obstacle = obstacleOf(volume, { claim, node }, twins);
+      if (obstacle) return waiting(obstacle.reason, obstacle.message);
       try {
         const prepared = await this.#limited(async (signal) => {
           const { driver, call, redaction } = await this.#calls.toAttach(volume, signal);
-          await this.#records.reserve(volume, claim);
+          const overtaken = await this.#records.reserve(volume, claim, twins);
+          if (overtaken) return overtaken;
           const brought = await redaction.guard(() =>
             this.#node.bring(volume, mount, claim, driver, call),
           );
           return { ...brought, shownSource: redaction.text(brought.source) };
         });
+        if ('reason' in prepared) return waiting(prepared.reason, prepared.message);
         await this.#records.bound(volume, claim, prepared);
         const readOnly = mount.readOnly === true || volume.accessMode === 'ReadOnlyMany';
         const { name, mountPath } = mount;

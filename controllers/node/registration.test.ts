@@ -1,13 +1,23 @@
 import { expect } from 'chai';
-import { MemoryEngine, modify, type ObjectStore, openStore, silentLogger } from 'kedge';
-import { FakeClock } from 'kedge/testing';
+import {
+  MemoryEngine,
+  modify,
+  type ObjectStore,
+  openStore,
+  type Operation,
+  setCondition,
+  silentLogger,
+  timestamp,
+} from 'kedge';
+import { eventually, FakeClock } from 'kedge/testing';
 import { nodes } from '../kinds/index.js';
 import { defaultPolicy } from '../policy.js';
+import { overtakenStore } from '../testing/overtaken-store.js';
 import { NodeRegistration } from './registration.js';
 
 const name = 'n1';
 
-function registration(store: ObjectStore): NodeRegistration {
+function registration(store: ObjectStore, clock = new FakeClock()): NodeRegistration {
   return new NodeRegistration({
     store,
     name,
@@ -16,7 +26,7 @@ function registration(store: ObjectStore): NodeRegistration {
     version: '1',
     drivers: ['local'],
     runtimes: () => Promise.resolve(['process']),
-    clock: new FakeClock(),
+    clock,
     logger: silentLogger,
     policy: defaultPolicy,
   });
@@ -72,5 +82,49 @@ describe('node registration', () => {
       expect(node?.address).to.equal('10.0.0.1');
       expect(node?.labels).to.deep.equal({ zone: 'a', ...(race ? { rack: '7' } : {}) });
     }
+  });
+
+  it('tells all of itself again to an object that was made under its name meanwhile', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    const clock = new FakeClock();
+    const registered = registration(store, clock);
+    await registered.start();
+    const { uid } = (await store.get(nodes, { name }))!.metadata;
+    await store.deleteByName(nodes, { name });
+    await store.create(nodes, { name, labels: { rack: '7' } });
+    await clock.advance(defaultPolicy.heartbeatMs);
+    const node = await eventually('its return', async () => {
+      const found = await store.get(nodes, { name });
+      return found?.status === 'Ready' ? found : undefined;
+    });
+    expect(node.metadata.uid).to.not.equal(uid);
+    expect(node).to.include({ address: '10.0.0.1', version: '1' });
+    expect(node.labels).to.deep.equal({ rack: '7', zone: 'a' });
+    await registered.stop();
+    expect((await store.get(nodes, { name }))?.status).to.equal('NotReady');
+  });
+
+  it('keeps a condition that is written at the moment of a heartbeat', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    const clock = new FakeClock();
+    const raced = overtakenStore(store);
+    const registered = registration(raced.store, clock);
+    await registered.start();
+    const isBeat = (operation: Operation) => operation.op === 'updateStatus';
+    const full = { type: 'DiskPressure', status: 'True', reason: 'Full', message: '' } as const;
+    raced.overtake(isBeat, async () => {
+      const { conditions } = (await store.get(nodes, { name }))!;
+      await store.updateStatus(
+        nodes,
+        { name },
+        { conditions: setCondition(conditions, full, timestamp(clock)) },
+      );
+    });
+    await registered.stop();
+    const { conditions } = (await store.get(nodes, { name }))!;
+    expect(conditions?.map(({ type, status }) => [type, status])).to.have.deep.members([
+      ['Ready', 'False'],
+      ['DiskPressure', 'True'],
+    ]);
   });
 });

@@ -1,12 +1,10 @@
 import {
   type Clock,
-  hasCode,
   type Logger,
   messageOf,
-  modify,
-  modifyStatus,
   type ObjectStore,
   type Runnable,
+  runTxn,
   setCondition,
   sleep,
   timestamp,
@@ -28,15 +26,14 @@ export interface NodeRegistrationOptions {
   readonly policy: ControllerPolicy;
 }
 
-/** A node that is deleted again and again while it registers is given up after this many tries. */
-const registrationTriesMax = 5;
-
 /** Makes this node known and keeps it so. */
 export class NodeRegistration implements Runnable {
   readonly name = 'node registration';
   readonly #options: NodeRegistrationOptions;
   readonly #stop = new AbortController();
   #beating: Promise<void> | undefined;
+  /** Of the object that it registered as. */
+  #uid: string | undefined;
 
   constructor(options: NodeRegistrationOptions) {
     this.#options = options;
@@ -56,47 +53,41 @@ export class NodeRegistration implements Runnable {
 
   /** Adds what this node knows of itself; labels of others stay, also those written at this moment. */
   async #register(): Promise<void> {
-    const { store, name, labels, address } = this.#options;
-    for (let tries = 1; ; tries += 1) {
-      const known = await modify(store, nodes, { name }, (current) => ({
-        ...current,
-        address,
-        labels: { ...current.labels, ...labels },
-      }));
-      if (known) return;
-      try {
-        await store.create(nodes, { name, labels, address });
-        return;
-      } catch (error) {
-        // Somebody created it since it was looked for.
-        if (!hasCode(error, 'AlreadyExists') || tries >= registrationTriesMax) throw error;
-      }
-    }
+    // The uid of an object that was just created is known once it is found.
+    this.#uid = (await this.#introduce()) ?? (await this.#introduce());
   }
 
-  /** False when there is no object of this node. */
+  /** The uid of the object that tells it; undefined when that is created by this. */
+  #introduce(): Promise<string | undefined> {
+    const { store, name, labels, address } = this.#options;
+    return runTxn(store, async (txn) => {
+      const current = await txn.get(nodes, { name });
+      if (current)
+        txn.update(nodes, { ...current, address, labels: { ...current.labels, ...labels } });
+      else txn.create(nodes, { name, labels, address });
+      return current?.metadata.uid;
+    });
+  }
+
+  /** False when the object of this node is not the one that it registered as: gone, or made again. */
   async #beat(status: NonNullable<Node['status']>): Promise<boolean> {
     const { store, clock, name, version, drivers } = this.#options;
     const runtimes = await this.#options.runtimes();
     const now = timestamp(clock);
-    const known = await modifyStatus(store, nodes, { name }, (current) => ({
-      status,
-      version,
-      drivers,
-      runtimes,
-      lastHeartbeatAt: now,
-      conditions: setCondition(
-        current.conditions,
-        {
-          type: 'Ready',
-          status: status === 'Ready' ? 'True' : 'False',
-          reason: status === 'Ready' ? 'AgentRunning' : 'AgentStopped',
-          message: status === 'Ready' ? 'the agent tells of itself' : 'the agent was stopped',
-        },
-        now,
-      ),
-    }));
-    return known !== undefined;
+    const ready = {
+      type: 'Ready',
+      status: status === 'Ready' ? 'True' : 'False',
+      reason: status === 'Ready' ? 'AgentRunning' : 'AgentStopped',
+      message: status === 'Ready' ? 'the agent tells of itself' : 'the agent was stopped',
+    } as const;
+    return runTxn(store, async (txn) => {
+      const current = await txn.get(nodes, { name }, { watching: ['conditions'] });
+      if (!current || current.metadata.uid !== this.#uid) return false;
+      const conditions = setCondition(current.conditions, ready, now);
+      const told = { status, version, drivers, runtimes, lastHeartbeatAt: now, conditions };
+      txn.updateStatus(nodes, { name }, told);
+      return true;
+    });
   }
 
   async #keepBeating(): Promise<void> {
@@ -107,8 +98,10 @@ export class NodeRegistration implements Runnable {
       if (signal.aborted) return;
       try {
         if (await this.#beat('Ready')) continue;
-        // Deleted while it is alive: what is on it stays where it is.
-        logger.warn('the node was deleted, it makes itself known again', { node: name });
+        // Deleted, or made anew by somebody, while it is alive: what is on it stays where it is.
+        logger.warn('the node is not the one that it registered as, it makes itself known again', {
+          node: name,
+        });
         await this.#register();
         await this.#beat('Ready');
       } catch (error) {

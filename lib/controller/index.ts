@@ -39,5 +39,6 @@ export { operationIds, type OperationIdsOptions } from './operation-ids.js';
 export * from './predicates.js';
 export { reconcileObject } from './reconcile-object.js';
 export { done, fail, pending, requeueAfter, retry, type Result } from './result.js';
+export { runTxn } from './run-txn.js';
 export type { Transaction } from './transaction.js';
 export type { ReadSelection, StatusPath, Watching } from './transaction-reads.js';

@@ -146,6 +146,20 @@ describe("an agent in a process of its own, with its node's token", function () 
     await beats();
   });
 
+  it('tells of itself again when its object is deleted and made anew', async () => {
+    await daemon.ok('DELETE', `/v1/nodes/${node}`);
+    await daemon.rest('POST', '/v1/nodes', { name: node });
+    await eventually(
+      'its return',
+      async () => {
+        const { body } = await daemon.rest('GET', `/v1/nodes/${node}`);
+        return body.status === 'Ready' && Boolean(body.address);
+      },
+      30_000,
+    );
+    await beats();
+  });
+
   it('runs an instance that it is given with its volume, through kills of the agent and the daemon', async () => {
     await daemon.ok('POST', '/v1/storageclasses', {
       name: 'far',
