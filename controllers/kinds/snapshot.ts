@@ -28,6 +28,8 @@ export interface Snapshot extends ApiObject {
   readonly lastOperation?: DriverOperation;
   /** Uids of volumes being made from it: it is not deleted meanwhile. */
   readonly restoresInFlight?: readonly string[];
+  /** Place of its source: with the label of a node it is on that node, also when the source is gone. */
+  readonly topology?: Readonly<Record<string, string>>;
   /** Uid of the source it is made of: a namesake that came later is another. Never answered. */
   readonly sourceUid?: string;
   /** What the last failure depended on. Never answered. */
@@ -54,6 +56,7 @@ export const snapshots = kindOf<Snapshot>()({
     'storageClassName',
     'lastOperation',
     'restoresInFlight',
+    'topology',
     'sourceUid',
     'failedWith',
   ],

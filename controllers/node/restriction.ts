@@ -8,7 +8,7 @@ import {
   type Manager,
 } from 'kedge';
 import type { Identity, ObjectAccess, ObjectChange, ObjectFilter } from 'kedge/server';
-import { type DriverRegistry, nodeTopologyKey } from '@kedge/driver-sdk';
+import type { DriverRegistry } from '@kedge/driver-sdk';
 import {
   type Instance,
   instances,
@@ -20,6 +20,7 @@ import {
 } from '../kinds/index.js';
 import { referencedSecrets } from '../secret/index.js';
 import { mountedVolumes, type UsedData, usedData } from '../service/index.js';
+import { homeOf, nodesOf, ownerOf } from '../volume/owner.js';
 import {
   isAgentsAlone,
   withheldFinalizers,
@@ -157,20 +158,18 @@ class NodeFilter implements ObjectFilter {
   }
 
   /** Whether its topology, which the volume controller writes, names this node. */
-  #owns({ topology }: Volume): boolean {
-    return topology?.[nodeTopologyKey] === this.#node;
+  #owns(volume: Volume): boolean {
+    return homeOf(volume) === this.#node;
   }
 
   /**
-   * Whether a record is of the operations of a volume that this node owns now: only it has the volume
-   * attached, or only it reaches it.
+   * Whether a record is of the operations of a volume that this node owns now.
    */
   #records({ name: uid, of, key }: EffectRecord): boolean {
     const volume = of === volumes.kind ? this.#facts.volumes.get(key) : undefined;
     if (volume?.metadata.uid !== uid) return false;
-    const holders = (volume.attachments ?? []).map(({ node }) => node);
-    if (holders.length === 0) return this.#owns(volume);
-    return holders.every((node) => node === this.#node);
+    const owner = ownerOf(volume);
+    return owner.type === 'node' && owner.node === this.#node;
   }
 
   /** Whether a snapshot is of a volume that only this node reaches. */
@@ -218,11 +217,7 @@ export function nodeRestriction(manager: Manager, drivers: DriverRegistry): Obje
     const { node } = instance;
     return node === undefined ? [] : mountedVolumes(instance).map((key) => mountOf(node, key));
   });
-  manager.informer(volumes).addIndex(heldBy, ({ attachments = [], topology }) => {
-    const owner = topology?.[nodeTopologyKey];
-    const holders = attachments.map(({ node }) => node);
-    return [...new Set(owner === undefined ? holders : [...holders, owner])];
-  });
+  manager.informer(volumes).addIndex(heldBy, nodesOf);
   const facts: Facts = {
     instances: bound.lister,
     volumes: manager.informer(volumes).lister,

@@ -1,6 +1,14 @@
-import { type Controller, keyString, newController } from 'kedge';
-import { secrets, snapshots, storageClasses, volumes } from '../kinds/index.js';
+import { type Controller, jsonEqual, keyString, newController, type SharedInformer } from 'kedge';
+import {
+  nodes,
+  secrets,
+  type Snapshot,
+  snapshots,
+  storageClasses,
+  volumes,
+} from '../kinds/index.js';
 import { backoffOf } from '../policy.js';
+import { nodesOf } from '../volume/index.js';
 import { controllerName, keyOfSnapshot, type SnapshotControllerOptions } from './effects.js';
 import { SnapshotReconciler } from './reconciler.js';
 
@@ -8,7 +16,8 @@ import { SnapshotReconciler } from './reconciler.js';
 export function snapshotController(options: SnapshotControllerOptions): Controller {
   const { manager } = options;
   const reconciler = new SnapshotReconciler(options);
-  const informer = manager.informer(snapshots);
+  const informer: SharedInformer<Snapshot> = manager.informer(snapshots);
+  informer.addIndex('waitsForNode', nodesOf);
   const { lister } = informer;
   const failed = () => lister.list().filter((snapshot) => snapshot.status === 'Failed');
   // The caches that a run looks at must have synced before it.
@@ -30,7 +39,14 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
       (before, volume) =>
         before.status !== volume.status ||
         before.handle !== volume.handle ||
-        before.snapshotsInFlight !== volume.snapshotsInFlight,
+        before.snapshotsInFlight !== volume.snapshotsInFlight ||
+        !jsonEqual(before.attachments, volume.attachments),
+    )
+    .watches(
+      manager.informer(nodes),
+      ({ name }) => lister.byIndex('waitsForNode', name).map(keyOfSnapshot),
+      // A heartbeat does not change who is waited for.
+      (before, node) => before.status !== node.status,
     )
     .watches(manager.informer(secrets), () => failed().map(keyOfSnapshot));
 }

@@ -15,6 +15,7 @@ import type {
 } from '@kedge/driver-sdk';
 import {
   type DriverOperation,
+  nodes,
   type Snapshot,
   type SnapshotStatus,
   snapshots,
@@ -26,8 +27,12 @@ import {
   driverCall,
   keyOfVolume,
   operationsOfSnapshot,
+  type Part,
   requireSeen,
+  requireTurn,
   shownTime,
+  type Turn,
+  turnOf,
   type VolumeControllerOptions,
   writeStatus,
 } from '../volume/index.js';
@@ -41,6 +46,16 @@ export const controllerName = 'snapshot';
 /** The key of a snapshot. */
 export function keyOfSnapshot(snapshot: Snapshot): { namespace: string; name: string } {
   return { namespace: snapshot.namespace, name: snapshot.name };
+}
+
+/** A copy that was begun before places were written down is where `known` is. */
+export function withHome(
+  snapshot: Snapshot,
+  known: Pick<Snapshot, 'topology'> | undefined,
+): Snapshot {
+  const { topology } = snapshot;
+  if (topology !== undefined && Object.keys(topology).length > 0) return snapshot;
+  return known?.topology === undefined ? snapshot : { ...snapshot, topology: known.topology };
 }
 
 /** A driver with all that a call of it needs. */
@@ -91,6 +106,27 @@ export class SnapshotEffects {
       if (current?.metadata.uid !== source.metadata.uid || !inFlight.includes(uid)) return;
       txn.updateStatus(volumes, key, { snapshotsInFlight: inFlight.filter((u) => u !== uid) });
     });
+  }
+
+  get part(): Part {
+    return this.options.part ?? 'cluster';
+  }
+
+  /** Whether this process calls the driver for what is said of a volume, or of a copy of it. */
+  turn(placed: Pick<Volume, 'namespace' | 'name' | 'topology' | 'attachments'>): Turn {
+    const { node, manager } = this.options;
+    return turnOf(placed, { node, part: this.part, nodes: manager.informer(nodes).lister });
+  }
+
+  /**
+   * As {@link prepare}, for a call that is made now.
+   * @throws StatusError Aborted when somebody else owns the snapshot since it was looked at
+   */
+  async begin(snapshot: Snapshot, request: ReconcileContext): Promise<PreparedCall> {
+    const prepared = await this.prepare(snapshot, request.signal);
+    const current = await this.options.store.get(snapshots, keyOfSnapshot(snapshot));
+    requireTurn(snapshots, snapshot, current, (found) => this.turn(withHome(found, snapshot)));
+    return prepared;
   }
 
   /** Placement as captured, credentials from the live class. @throws DriverError */

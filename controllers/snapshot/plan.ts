@@ -1,4 +1,5 @@
 import type { Snapshot, Volume } from '../kinds/index.js';
+import { isDeletionDone } from '../volume/index.js';
 import { nextPhase, type NextSnapshotPhase } from './phases.js';
 
 /** What is known when a snapshot is looked at. */
@@ -45,7 +46,9 @@ function planDeletion(snapshot: Snapshot): SnapshotAction {
       if (phase === 'Failed' && !begun) return { type: 'forget' };
       return { type: 'startDeleting', status: nextPhase(phase, 'deleting') };
     case 'Deleting':
-      return begun ? { type: 'delete' } : { type: 'forget' };
+      return begun && !isDeletionDone(snapshot.conditions)
+        ? { type: 'delete' }
+        : { type: 'forget' };
   }
 }
 

@@ -28,29 +28,46 @@ import {
   releaseObject,
   requireSeen,
   retryDelayMs,
+  type Turn,
+  waitsReason,
 } from '../volume/index.js';
 import { snapshotFinalizer } from './admission.js';
-import { keyOfSnapshot, SnapshotEffects, type SnapshotControllerOptions } from './effects.js';
+import {
+  keyOfSnapshot,
+  SnapshotEffects,
+  type SnapshotControllerOptions,
+  withHome,
+} from './effects.js';
+import { callsDriver, Handover } from './handover.js';
 import { nextPhase, type NextSnapshotPhase } from './phases.js';
-import { planSnapshot, type SnapshotSituation } from './plan.js';
+import { planSnapshot, type SnapshotAction, type SnapshotSituation } from './plan.js';
+
+type Waits = Extract<Turn, { readonly type: 'waits' }>;
 
 /** Effects of the snapshot state machine; what to do is decided in plan.ts. */
 export class SnapshotReconciler {
   readonly #options: SnapshotControllerOptions;
   readonly #effects: SnapshotEffects;
+  readonly #handover: Handover;
   /** When to look next, and how often it was missing, by uid. */
   readonly #looks = new Map<string, { readonly at: number; readonly missing: number }>();
 
   constructor(options: SnapshotControllerOptions) {
     this.#options = options;
     this.#effects = new SnapshotEffects(options);
+    this.#handover = new Handover(this.#effects);
   }
 
   async reconcile(request: ReconcileContext): Promise<Result> {
     const snapshot = await this.#options.store.get(snapshots, request.key);
     if (!snapshot) return done();
     const situation = this.#situation(snapshot);
+    const isSettled = snapshot.status === 'Ready' || snapshot.status === 'Failed';
+    if (isSettled && this.#effects.turn(situation.snapshot).type === 'waits')
+      await this.#handover.letGoOfSource(snapshot, request);
     const action = planSnapshot(situation);
+    const waits = this.#waitsFor(situation, action);
+    if (waits) return this.#handover.wait(situation, action, waits, request);
     switch (action.type) {
       case 'none':
         return this.#untilLook(snapshot);
@@ -87,13 +104,22 @@ export class SnapshotReconciler {
     }
   }
 
-  #situation(snapshot: Snapshot): SnapshotSituation {
+  /** Whom a call of the driver is left to. */
+  #waitsFor({ snapshot, source }: SnapshotSituation, action: SnapshotAction): Waits | undefined {
+    const of = action.type === 'start' ? source : callsDriver(action) ? snapshot : undefined;
+    const turn = of && this.#effects.turn(of);
+    // A volume that is on another node is copied there, once the copy is asked for.
+    const isIntent = action.type === 'start' && turn?.type === 'waits' && turn.home !== undefined;
+    return turn?.type === 'waits' && !isIntent ? turn : undefined;
+  }
+
+  #situation(given: Snapshot): SnapshotSituation {
     const { manager, clock } = this.#options;
-    const key = `${snapshot.namespace}/${snapshot.source.volume}`;
+    const key = `${given.namespace}/${given.source.volume}`;
     const named = manager.informer(volumes).lister.get(key);
     // A namesake that came later is not what was meant to be copied.
-    const source =
-      !snapshot.sourceUid || named?.metadata.uid === snapshot.sourceUid ? named : undefined;
+    const source = !given.sourceUid || named?.metadata.uid === given.sourceUid ? named : undefined;
+    const snapshot = given.status === 'Pending' ? given : withHome(given, source);
     const storageClass = manager
       .informer(storageClasses)
       .lister.get(snapshot.storageClassName ?? named?.storageClassName ?? '');
@@ -143,6 +169,7 @@ export class SnapshotReconciler {
     const { snapshot } = situation;
     const { uid } = snapshot.metadata;
     const { driver = '', driverParameters = {}, storageClassName } = source;
+    const turn = this.#effects.turn(source);
     try {
       const captured = { ...snapshot, driver, driverParameters, storageClassName };
       await this.#effects.prepare(captured, request.signal);
@@ -159,9 +186,16 @@ export class SnapshotReconciler {
       storageClassName,
       sizeBytes: source.sizeBytes ?? '0',
       sourceUid: source.metadata.uid,
+      topology: source.topology ?? {},
       reason: 'Creating',
       failureMessage: '',
-      ...this.#effects.condition(snapshot, 'False', 'Creating', `driver ${driver} is asked`),
+      ...(turn.type === 'waits'
+        ? {
+            // Its node fails with what it depends on now.
+            failedWith: situation.inputs,
+            ...this.#effects.condition(snapshot, 'False', waitsReason, turn.message),
+          }
+        : this.#effects.condition(snapshot, 'False', 'Creating', `driver ${driver} is asked`)),
     };
     await request.txn(async (txn) => {
       requireSeen(snapshots, snapshot, await txn.get(snapshots, keyOfSnapshot(snapshot)));
@@ -180,7 +214,7 @@ export class SnapshotReconciler {
     const startedAt = timestamp(this.#options.clock);
     let made;
     try {
-      const prepared = await this.#effects.prepare(snapshot, request.signal);
+      const prepared = await this.#effects.begin(snapshot, request);
       const { driver } = prepared;
       if (snapshot.handle) made = await driver.observeSnapshot(prepared.request);
       else {
@@ -273,7 +307,8 @@ export class SnapshotReconciler {
       failureMessage: '',
     });
     const begun = await this.#options.store.get(snapshots, keyOfSnapshot(snapshot));
-    if (begun?.status !== 'Deleting') return requeueAfter(0);
+    if (begun?.status !== 'Deleting' || this.#effects.turn(snapshot).type !== 'here')
+      return requeueAfter(0);
     return this.#delete({ ...situation, snapshot: begun }, request);
   }
 
@@ -283,7 +318,7 @@ export class SnapshotReconciler {
     if (!isDeleting(snapshot)) return done();
     const startedAt = timestamp(this.#options.clock);
     try {
-      const prepared = await this.#effects.prepare(snapshot, request.signal);
+      const prepared = await this.#effects.begin(snapshot, request);
       const answer = await prepared.driver.deleteSnapshot(prepared.request);
       if (isPending(answer)) {
         return await this.#effects.goesOn(request, snapshot, 'deleteSnapshot', answer);
@@ -311,7 +346,7 @@ export class SnapshotReconciler {
   }
 
   #untilLook(snapshot: Snapshot): Result {
-    if (snapshot.status !== 'Ready') return done();
+    if (snapshot.status !== 'Ready' || this.#effects.turn(snapshot).type !== 'here') return done();
     const { clock, random, policy } = this.#options;
     const { uid } = snapshot.metadata;
     const now = clock.monotonic();
@@ -332,7 +367,7 @@ export class SnapshotReconciler {
     const missing = this.#looks.get(uid)?.missing ?? 0;
     this.#looks.delete(uid);
     try {
-      const prepared = await this.#effects.prepare(snapshot, request.signal);
+      const prepared = await this.#effects.begin(snapshot, request);
       await prepared.driver.observeSnapshot(prepared.request);
     } catch (thrown) {
       const error = driverErrorOf(thrown);

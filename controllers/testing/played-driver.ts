@@ -14,6 +14,8 @@ export class PlayedDriver {
   fails: DriverErrorKind | undefined;
   /** Whether attaching gives a device that must be formatted. */
   blockDevice = false;
+  /** Labels of nodes that it places volumes by. */
+  topologyKeys: readonly string[] = [];
   /** Errors of single calls. */
   failsOn: Partial<Record<string, DriverErrorKind>> = {};
   /** So many answers to the calls of a name say that the provider goes on, under one stored id. */
@@ -62,7 +64,7 @@ export class PlayedDriver {
         expand: true,
         onlineExpand: true,
         blockDevice: this.blockDevice,
-        topologyKeys: [],
+        topologyKeys: this.topologyKeys,
         sensitiveParameters: [],
         ownsData: true,
       }),

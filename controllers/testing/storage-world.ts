@@ -30,6 +30,8 @@ export interface StorageWorldOptions {
   readonly logger?: Logger;
   /** Default: kept in memory. */
   readonly used?: () => UsedParameters;
+  /** What the controllers see of the store. Default: the store. */
+  readonly seenBy?: (store: ObjectStore) => ObjectStore;
 }
 
 /** The controllers of volumes and snapshots and a node's volume manager over a real store, a played driver and a fake clock. */
@@ -68,8 +70,9 @@ export class StorageWorld {
   }
 
   async #run(): Promise<void> {
-    const { clock, driver, sealer, store } = this;
-    const { logger, used } = this.#options;
+    const { clock, driver, sealer } = this;
+    const { logger, used, seenBy } = this.#options;
+    const store = seenBy ? seenBy(this.store) : this.store;
     const random = seededRandom(1);
     const manager = new Manager({ store, clock, random });
     const common = {

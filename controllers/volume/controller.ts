@@ -20,6 +20,7 @@ import {
 import { GoneNodes } from '../node/gone.js';
 import { backoffOf } from '../policy.js';
 import { controllerName, keyOfVolume, type VolumeControllerOptions } from './effects.js';
+import { nodesOf } from './owner.js';
 import { VolumeReconciler } from './reconciler.js';
 
 /** The volume controller: provisioning, retries, reclaim; woken by volumes, classes, services and secrets. */
@@ -28,7 +29,7 @@ export function volumeController(options: VolumeControllerOptions): Controller {
   const gone = new GoneNodes(manager.informer(nodes).lister, options.clock, options.policy);
   const reconciler = new VolumeReconciler(options, gone);
   const volumeInformer: SharedInformer<Volume> = manager.informer(volumes);
-  volumeInformer.addIndex('attachedTo', ({ attachments = [] }) => attachments.map((a) => a.node));
+  volumeInformer.addIndex('waitsForNode', nodesOf);
   const { lister } = volumeInformer;
   const pending = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Pending');
   const failed = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Failed');
@@ -60,10 +61,11 @@ export function volumeController(options: VolumeControllerOptions): Controller {
       manager.informer(nodes),
       (node) => {
         gone.seen(node.name);
-        return [...pending(), ...lister.byIndex('attachedTo', node.name)].map(keyOfVolume);
+        return [...pending(), ...lister.byIndex('waitsForNode', node.name)].map(keyOfVolume);
       },
-      // A heartbeat changes no topology.
-      (before, node) => before.metadata.generation !== node.metadata.generation,
+      // A heartbeat changes neither a topology nor who is waited for.
+      (before, node) =>
+        before.metadata.generation !== node.metadata.generation || before.status !== node.status,
     );
 }
 

@@ -23,6 +23,7 @@ import {
 } from '@kedge/driver-sdk';
 import {
   type DriverOperation,
+  nodes,
   type StorageClass,
   storageClasses,
   type Volume,
@@ -34,7 +35,8 @@ import type { ParameterResolver } from '../secret/index.js';
 import { driverCall, identityOf } from './driver-call.js';
 import { operationsOfVolume } from './operations.js';
 import type { VolumeSituation } from './plan.js';
-import { shownTime, writeStatus } from './retries.js';
+import { requireTurn, shownTime, writeStatus } from './retries.js';
+import { type Part, type Turn, turnOf } from './turn.js';
 
 /** Ports of the volume controller. */
 export interface VolumeControllerOptions {
@@ -43,6 +45,8 @@ export interface VolumeControllerOptions {
   readonly drivers: DriverRegistry;
   readonly resolver: ParameterResolver;
   readonly node: string;
+  /** Default: `cluster`, the part of the process that holds the store. */
+  readonly part?: Part;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -98,6 +102,32 @@ export class VolumeEffects {
       observedGeneration,
     };
     return { conditions: setCondition(volume.conditions, next, this.now) };
+  }
+
+  get part(): Part {
+    return this.options.part ?? 'cluster';
+  }
+
+  /** Whether this process calls the driver for a volume. */
+  turn(volume: Volume): Turn {
+    const { node, manager } = this.options;
+    return turnOf(volume, { node, part: this.part, nodes: manager.informer(nodes).lister });
+  }
+
+  /**
+   * As {@link prepare}, for a call that is made now.
+   * @throws StatusError Aborted when somebody else owns the volume since it was looked at
+   */
+  async begin(
+    request: ReconcileContext,
+    situation: VolumeSituation,
+    node?: string,
+  ): Promise<PreparedCall> {
+    const { volume } = situation;
+    const prepared = await this.prepare(situation, request.signal, node);
+    const current = await this.options.store.get(volumes, keyOfVolume(volume));
+    requireTurn(volumes, volume, current, (found) => this.turn(found));
+    return prepared;
   }
 
   /** The driver and the context of a call; secrets are resolved now. @throws DriverError */

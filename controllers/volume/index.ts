@@ -28,13 +28,23 @@ export {
   type VolumeEvent,
   volumeStates,
 } from './phases.js';
+export {
+  deletedCondition,
+  isDeletionAsked,
+  isDeletionDone,
+  waitsReason,
+} from './deletion-report.js';
+export { isUntold } from './handover.js';
+export { homeOf, nodesOf, ownerOf, type VolumeOwner } from './owner.js';
 export { effectivePolicy, planVolume, type VolumeAction, type VolumeSituation } from './plan.js';
 export {
   callAgain,
   driverErrorOf,
   requireSeen,
+  requireTurn,
   retryDelayMs,
   shownTime,
   writeStatus,
 } from './retries.js';
+export { type Part, type Turn, turnOf } from './turn.js';
 export { volumeVerbs } from './verbs.js';

@@ -1,5 +1,6 @@
 import { parseQuantity } from 'kedge';
 import type { StorageClass, Volume } from '../kinds/index.js';
+import { isDeletionDone } from './deletion-report.js';
 import { nextPhase, type NextVolumePhase } from './phases.js';
 
 /** What is known when a volume is looked at. */
@@ -98,6 +99,8 @@ function planDeletion({ volume, storageClass }: VolumeSituation): VolumeAction {
     case 'Released':
       break;
   }
+  // Its node did what the driver has to.
+  if (isDeletionDone(volume.conditions)) return { type: 'forget', from };
   // What was never handed to a driver needs none to be deleted, and neither its class nor its secrets.
   if (!handedOver(volume)) return { type: 'forget', from };
   // It never held data, but a try may have left something behind: that is not kept.

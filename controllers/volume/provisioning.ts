@@ -16,6 +16,7 @@ import {
   type SnapshotIdentity,
 } from '@kedge/driver-sdk';
 import {
+  type Node,
   nodes,
   type Snapshot,
   snapshots,
@@ -25,10 +26,12 @@ import {
   type VolumeStatus,
   volumes,
 } from '../kinds/index.js';
-import { chooseTopology } from '../storage-class/topology.js';
+import { chooseTopology, type TopologyChoice } from '../storage-class/topology.js';
 import { classMissing } from './driver-call.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { type Failure, judgeFailure } from './failure.js';
+import { waitsReason } from './deletion-report.js';
+import { homeOf } from './owner.js';
 import { nextPhase, type NextVolumePhase } from './phases.js';
 import { effectivePolicy, type VolumeAction, type VolumeSituation } from './plan.js';
 import { callAgain, driverErrorOf, requireSeen, retryDelayMs } from './retries.js';
@@ -56,23 +59,23 @@ export class Provisioning {
     const { volume, storageClass } = situation;
     const { options } = this.#effects;
     if (!storageClass) return this.#refused(situation, from, classMissing(volume), request);
-    let driver;
+    let prepared;
     try {
       requireSameDriver(volume, storageClass);
-      ({ driver } = await this.#effects.prepare(situation, request.signal));
+      prepared = await this.#effects.prepare(situation, request.signal);
     } catch (thrown) {
       // Anything else is nobody's failure yet: tried again with the controller's backoff.
       if (thrown instanceof DriverError && errorClasses[thrown.kind] === 'final')
         return this.#refused(situation, from, thrown, request);
       throw thrown;
     }
-    const keys = driver.capabilities().topologyKeys;
+    const source = this.#sourceOf(volume);
     const all = options.manager.informer(nodes).lister.list();
-    const choice = chooseTopology(storageClass, all, keys, options.node);
+    const choice = choosePlace(volume, storageClass, all, prepared.driver, source, options.node);
     if (choice.type === 'none')
       return this.#wait(request, volume, 'TopologyUnsatisfied', choice.message);
-    const source = this.#sourceOf(volume);
     if (typeof source === 'string') return this.#wait(request, volume, 'SnapshotNotReady', source);
+    const turn = this.#effects.turn({ ...volume, topology: choice.topology });
     const status: VolumeStatus = {
       status: begun,
       driver: storageClass.driver,
@@ -81,13 +84,20 @@ export class Provisioning {
       reason: 'Provisioning',
       failureMessage: '',
       attempts: 0,
-      ...this.#effects.condition(
-        volume,
-        'Provisioned',
-        'False',
-        'Provisioning',
-        `driver ${storageClass.driver} is asked`,
-      ),
+      ...(turn.type === 'waits'
+        ? {
+            // Its node makes it with what controllers wrote, and it fails with what it depends on now.
+            driverParameters: prepared.parameters,
+            failedWith: situation.inputs,
+            ...this.#effects.condition(volume, 'Provisioned', 'False', waitsReason, turn.message),
+          }
+        : this.#effects.condition(
+            volume,
+            'Provisioned',
+            'False',
+            'Provisioning',
+            `driver ${storageClass.driver} is asked`,
+          )),
     };
     if (!source) await this.#effects.write(request, volume, status);
     else await this.#startRestore(volume, status, source, request);
@@ -152,7 +162,7 @@ export class Provisioning {
     let made: ProvisionResult;
     let prepared;
     try {
-      prepared = await this.#effects.prepare(situation, request.signal);
+      prepared = await this.#effects.begin(request, situation);
       const { driver, context } = prepared;
       const sizeBytes = parseQuantity(volume.size) ?? 0n;
       const asked = { ...context, sizeBytes, accessMode: volume.accessMode };
@@ -292,10 +302,7 @@ export class Provisioning {
     const { volume } = situation;
     const startedAt = this.#effects.now;
     try {
-      const { driver, parameters, context } = await this.#effects.prepare(
-        situation,
-        request.signal,
-      );
+      const { driver, parameters, context } = await this.#effects.begin(request, situation);
       const found = await driver.observe({ ...context, handle: volume.handle || undefined });
       // What the operation did is known now: nobody asks for its end any more.
       for (const kind of ['provision', 'restore'] as const) await context.operations.clear(kind);
@@ -338,6 +345,26 @@ export class Provisioning {
       return requeueAfter(0);
     }
   }
+}
+
+/** Where it is made: on the node of its snapshot, else where it was begun or this process runs, if that will do. */
+function choosePlace(
+  volume: Volume,
+  storageClass: StorageClass,
+  all: readonly Node[],
+  driver: Driver,
+  source: Snapshot | string | undefined,
+  here: string,
+): TopologyChoice {
+  const keys = driver.capabilities().topologyKeys;
+  const home = typeof source === 'object' ? homeOf(source) : undefined;
+  if (home === undefined) return chooseTopology(storageClass, all, keys, homeOf(volume) ?? here);
+  const there = all.filter(({ name }) => name === home);
+  const choice = chooseTopology(storageClass, there, keys, home);
+  if (choice.type === 'node' && there.length > 0) return choice;
+  const why = there.length > 0 ? `allowedTopologies of class "${storageClass.name}"` : 'its name';
+  const message = `its snapshot is on node "${home}", and no node fits ${why}; start kedged there, or choose another class`;
+  return { type: 'none', message };
 }
 
 /**

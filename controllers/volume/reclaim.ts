@@ -31,13 +31,13 @@ export class Reclaim {
     if (!isDeleting(volume)) return this.#requestUnused(volume, request);
     const startedAt = this.#effects.now;
     try {
-      const { driver, context } = await this.#effects.prepare(situation, request.signal);
+      const { driver, context } = await this.#effects.begin(request, situation);
       const answer = await driver.delete({ ...context, handle: volume.handle || undefined });
       if (isPending(answer)) return await this.#effects.goesOn(request, volume, 'delete', answer);
     } catch (thrown) {
       return this.#failed(situation, from, thrown, startedAt, request);
     }
-    return this.#release(volume, request);
+    return this.release(volume, request);
   }
 
   /** A copy that waits to begin is made first: the volume's snapshots wake this. */
@@ -100,7 +100,7 @@ export class Reclaim {
     const operations = request.operations(volumes, volume);
     if (from !== 'Pending' && (await operations.get(effectOf('delete'))))
       return this.reclaim(situation, from, request);
-    return this.#release(volume, request);
+    return this.release(volume, request);
   }
 
   /**
@@ -108,7 +108,7 @@ export class Reclaim {
    * before. Other operations of the driver are moot: nobody holds the volume, and what it is at the
    * provider is known.
    */
-  async #release(volume: Volume, request: ReconcileContext): Promise<Result> {
+  async release(volume: Volume, request: ReconcileContext): Promise<Result> {
     await this.letGoOfSource(volume, request);
     return releaseObject(request, volumes, volume, volumeFinalizer, driverEffects);
   }

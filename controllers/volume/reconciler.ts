@@ -13,10 +13,12 @@ import type { GoneNodes } from '../node/gone.js';
 import { referencedSecrets } from '../secret/index.js';
 import { rootCondition } from '../storage-root/index.js';
 import { VolumeEffects, type VolumeControllerOptions } from './effects.js';
+import { callsDriver, Handover } from './handover.js';
 import type { NextVolumePhase } from './phases.js';
-import { planVolume, type VolumeSituation } from './plan.js';
+import { planVolume, type VolumeAction, type VolumeSituation } from './plan.js';
 import { Provisioning } from './provisioning.js';
 import { Reclaim } from './reclaim.js';
+import type { Turn } from './turn.js';
 import { Upkeep } from './upkeep.js';
 
 /** Drivers whose data is of one node. */
@@ -39,6 +41,8 @@ function within(result: Result, ms: number): Result {
   return result.type === 'requeueAfter' && result.delayMs > ms ? requeueAfter(ms) : result;
 }
 
+type Waits = Extract<Turn, { readonly type: 'waits' }>;
+
 /** Effects of the volume state machine; what to do is decided in plan.ts. */
 export class VolumeReconciler {
   readonly #options: VolumeControllerOptions;
@@ -46,6 +50,7 @@ export class VolumeReconciler {
   readonly #provisioning: Provisioning;
   readonly #upkeep: Upkeep;
   readonly #reclaim: Reclaim;
+  readonly #handover: Handover;
   readonly #gone: GoneNodes;
   /** When to look next, monotonic milliseconds, by uid. */
   readonly #looks = new Map<string, number>();
@@ -57,6 +62,7 @@ export class VolumeReconciler {
     this.#provisioning = new Provisioning(this.#effects);
     this.#upkeep = new Upkeep(this.#effects);
     this.#reclaim = new Reclaim(this.#effects);
+    this.#handover = new Handover(this.#effects);
   }
 
   async reconcile(request: ReconcileContext): Promise<Result> {
@@ -74,6 +80,10 @@ export class VolumeReconciler {
     const { uid } = volume.metadata;
     if (volume.status === 'Available' || volume.status === 'Failed')
       await this.#reclaim.letGoOfSource(volume, request);
+    if (callsDriver(action, volume)) {
+      const turn = this.#effects.turn(volume);
+      if (turn.type === 'waits') return this.#handOver(situation, action, turn, request);
+    }
     switch (action.type) {
       case 'none':
         return this.#untilLook(volume);
@@ -143,9 +153,28 @@ export class VolumeReconciler {
     return { volume, storageClass, ownerAlive, inputs, lookDue };
   }
 
+  /** Another node calls the driver, or would if it were there. */
+  #handOver(
+    situation: VolumeSituation,
+    action: VolumeAction,
+    turn: Waits,
+    request: ReconcileContext,
+  ): Result | Promise<Result> {
+    const { volume } = situation;
+    const isEmpty = action.type === 'reclaim' && !volume.handle;
+    if (!isEmpty || turn.home === undefined)
+      return this.#handover.wait(situation, action, turn, request);
+    // What a try may have left went with a node that was taken out of the cluster.
+    const { gone, leftMs } = this.#gone.among([turn.home]);
+    if (gone.length > 0) return this.#reclaim.release(volume, request);
+    const told = this.#handover.wait(situation, action, turn, request);
+    return leftMs === undefined ? told : told.then((result) => within(result, leftMs));
+  }
+
   /** Nothing to do now; the next look is due some time. */
   #untilLook(volume: Volume): Result {
     if (volume.status !== 'Available' && volume.status !== 'Bound') return done();
+    if (this.#effects.turn(volume).type !== 'here') return done();
     const { clock, random, policy } = this.#options;
     const { uid } = volume.metadata;
     const now = clock.monotonic();

@@ -14,6 +14,7 @@ import {
 } from 'kedge';
 import { DriverError } from '@kedge/driver-sdk';
 import { backoffOf, type ControllerPolicy } from '../policy.js';
+import type { Turn } from './turn.js';
 
 /**
  * The failure of a driver, for those that tell of it.
@@ -74,6 +75,21 @@ export function requireSeen<T extends ApiObject>(
     code: 'Aborted',
     reason: 'Conflict',
     message: `${kind} "${keyString(keyOf(seen))}" was changed since it was looked at; it is looked at again`,
+  });
+}
+
+/** @throws StatusError Aborted when the object that was looked at is somebody else's by now */
+export function requireTurn<T extends ApiObject>(
+  { kind }: Pick<Kind<T>, 'kind'>,
+  seen: T,
+  current: T | undefined,
+  turn: (current: T) => Turn,
+): void {
+  if (current?.metadata.uid === seen.metadata.uid && turn(current).type === 'here') return;
+  throw new StatusError({
+    code: 'Aborted',
+    reason: 'Conflict',
+    message: `${kind} "${keyString(keyOf(seen))}" has another owner since it was looked at; it is looked at again`,
   });
 }
 

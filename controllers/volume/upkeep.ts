@@ -31,7 +31,7 @@ export class Upkeep {
     const { volume } = situation;
     const startedAt = this.#effects.now;
     try {
-      const { driver, context } = await this.#effects.prepare(situation, request.signal);
+      const { driver, context } = await this.#effects.begin(request, situation);
       if (!driver.capabilities().expand) return done();
       const reached = await driver.expand({ ...context, handle: volume.handle ?? '', sizeBytes });
       if (isPending(reached)) return await this.#effects.goesOn(request, volume, 'expand', reached);
@@ -81,7 +81,7 @@ export class Upkeep {
     const startedAt = this.#effects.now;
     let adopted: VolumeStatus = {};
     try {
-      const { driver, context } = await this.#effects.prepare(situation, request.signal);
+      const { driver, context } = await this.#effects.begin(request, situation);
       await driver.observe({ ...context, handle: volume.handle || undefined });
       adopted = adoption(volume, driver, context.node);
     } catch (thrown) {
@@ -180,11 +180,7 @@ export class Upkeep {
     try {
       const stillThere = left.some((attachment) => attachment.node === leaving.node);
       if (!stillThere) {
-        const { driver, context } = await this.#effects.prepare(
-          situation,
-          request.signal,
-          leaving.node,
-        );
+        const { driver, context } = await this.#effects.begin(request, situation, leaving.node);
         const gone = await driver.detach({ ...context, handle: volume.handle ?? '' });
         if (isPending(gone)) return await this.#effects.goesOn(request, volume, 'detach', gone);
       }

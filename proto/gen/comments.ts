@@ -291,6 +291,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.Snapshot.restores_in_flight": "Uids of volumes that are being made from it.",
   "api.Snapshot.size_bytes": "Size of its source when it was made, in bytes.",
   "api.Snapshot.storage_class_name": "Class of its source: credentials come from there as long as it lives.",
+  "api.Snapshot.topology": "Node labels that its source was provisioned for; with the label svc.io/node it is on that node.",
   "api.SnapshotService": "Copies of volumes at a point in time.",
   "api.SnapshotService.Create": "Creates one. Status fields are ignored.",
   "api.SnapshotService.Delete": "Deletes one; the answer may go on existing while it finalizes.",

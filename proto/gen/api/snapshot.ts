@@ -50,6 +50,8 @@ export interface Snapshot {
     | undefined;
   /** Uids of volumes that are being made from it. */
   restoresInFlight: string[];
+  /** Node labels that its source was provisioned for; with the label svc.io/node it is on that node. */
+  topology: { [key: string]: string };
 }
 
 export const Snapshot_Status = {
@@ -138,6 +140,11 @@ export interface Snapshot_LabelsEntry {
 }
 
 export interface Snapshot_DriverParametersEntry {
+  key: string;
+  value: string;
+}
+
+export interface Snapshot_TopologyEntry {
   key: string;
   value: string;
 }
@@ -337,6 +344,7 @@ function createBaseSnapshot(): Snapshot {
     storageClassName: "",
     lastOperation: undefined,
     restoresInFlight: [],
+    topology: {},
   };
 }
 
@@ -399,6 +407,9 @@ export const Snapshot: MessageFns<Snapshot> = {
     for (const v of message.restoresInFlight) {
       writer.uint32(266).string(v!);
     }
+    globalThis.Object.entries(message.topology).forEach(([key, value]: [string, string]) => {
+      Snapshot_TopologyEntry.encode({ key: key as any, value }, writer.uint32(274).fork()).join();
+    });
     return writer;
   },
 
@@ -573,6 +584,17 @@ export const Snapshot: MessageFns<Snapshot> = {
             message.restoresInFlight.push(reader.string());
             continue;
           }
+          case 34: {
+            if (tag !== 274) {
+              break;
+            }
+
+            const entry34 = Snapshot_TopologyEntry.decode(reader, reader.uint32());
+            if (entry34.value !== undefined) {
+              message.topology[entry34.key] = entry34.value;
+            }
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -675,6 +697,20 @@ export const Snapshot: MessageFns<Snapshot> = {
         : globalThis.Array.isArray(object?.restores_in_flight)
         ? object.restores_in_flight.map((e: any) => globalThis.String(e))
         : [],
+      topology: isObject(object.topology)
+        ? (globalThis.Object.entries(object.topology) as [string, any][]).reduce(
+          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
+            globalThis.Object.defineProperty(acc, key, {
+              value: globalThis.String(value),
+              enumerable: true,
+              configurable: true,
+              writable: true,
+            });
+            return acc;
+          },
+          {},
+        )
+        : {},
     };
   },
 
@@ -749,6 +785,15 @@ export const Snapshot: MessageFns<Snapshot> = {
     if (message.restoresInFlight?.length) {
       obj.restoresInFlight = message.restoresInFlight;
     }
+    if (message.topology) {
+      const entries = globalThis.Object.entries(message.topology) as [string, string][];
+      if (entries.length > 0) {
+        obj.topology = {};
+        entries.forEach(([k, v]) => {
+          obj.topology[k] = v;
+        });
+      }
+    }
     return obj;
   },
 
@@ -798,6 +843,15 @@ export const Snapshot: MessageFns<Snapshot> = {
       ? Volume_Operation.fromPartial(object.lastOperation)
       : undefined;
     message.restoresInFlight = object.restoresInFlight?.map((e) => e) || [];
+    message.topology = (globalThis.Object.entries(object.topology ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
+        if (value !== undefined) {
+          acc[key] = globalThis.String(value);
+        }
+        return acc;
+      },
+      {},
+    );
     return message;
   },
 };
@@ -1035,6 +1089,91 @@ export const Snapshot_DriverParametersEntry: MessageFns<Snapshot_DriverParameter
     object: I,
   ): Snapshot_DriverParametersEntry {
     const message = createBaseSnapshot_DriverParametersEntry();
+    message.key = object.key ?? "";
+    message.value = object.value ?? "";
+    return message;
+  },
+};
+
+function createBaseSnapshot_TopologyEntry(): Snapshot_TopologyEntry {
+  return { key: "", value: "" };
+}
+
+export const Snapshot_TopologyEntry: MessageFns<Snapshot_TopologyEntry> = {
+  encode(message: Snapshot_TopologyEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Snapshot_TopologyEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSnapshot_TopologyEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): Snapshot_TopologyEntry {
+    return {
+      key: isSet(object.key) ? globalThis.String(object.key) : "",
+      value: isSet(object.value) ? globalThis.String(object.value) : "",
+    };
+  },
+
+  toJSON(message: Snapshot_TopologyEntry): unknown {
+    const obj: any = {};
+    if (message.key !== "") {
+      obj.key = message.key;
+    }
+    if (message.value !== "") {
+      obj.value = message.value;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<Snapshot_TopologyEntry>, I>>(base?: I): Snapshot_TopologyEntry {
+    return Snapshot_TopologyEntry.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<Snapshot_TopologyEntry>, I>>(object: I): Snapshot_TopologyEntry {
+    const message = createBaseSnapshot_TopologyEntry();
     message.key = object.key ?? "";
     message.value = object.value ?? "";
     return message;

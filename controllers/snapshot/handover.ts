@@ -1,0 +1,70 @@
+import {
+  done,
+  findCondition,
+  keyString,
+  type ReconcileContext,
+  type Result,
+  setCondition,
+  timestamp,
+} from 'kedge';
+import { type Snapshot, volumes } from '../kinds/index.js';
+import { deletedCondition, isUntold, type Turn, waitsReason } from '../volume/index.js';
+import type { SnapshotEffects } from './effects.js';
+import type { SnapshotAction, SnapshotSituation } from './plan.js';
+
+type Waits = Extract<Turn, { readonly type: 'waits' }>;
+
+/** Whether what is to be done for a snapshot is a call of its driver. */
+export function callsDriver({ type }: SnapshotAction): boolean {
+  return type === 'create' || type === 'look' || type === 'delete';
+}
+
+/** What is done for a snapshot whose driver another process has to call. */
+export class Handover {
+  readonly #effects: SnapshotEffects;
+
+  constructor(effects: SnapshotEffects) {
+    this.#effects = effects;
+  }
+
+  /** Says what is waited for; a change of snapshot, source or node wakes its key. */
+  async wait(
+    { snapshot }: SnapshotSituation,
+    action: SnapshotAction,
+    { message, ready }: Waits,
+    request: ReconcileContext,
+  ): Promise<Result> {
+    // Nothing waits for a look.
+    if (action.type === 'look') return done();
+    const type = action.type === 'delete' ? deletedCondition : 'Ready';
+    const told = findCondition(snapshot.conditions, type);
+    if (!isUntold(told, 'False', { message, ready })) return done();
+    const { generation: observedGeneration } = snapshot.metadata;
+    const condition = {
+      type,
+      status: 'False',
+      reason: waitsReason,
+      message,
+      observedGeneration,
+    } as const;
+    const now = timestamp(this.#effects.options.clock);
+    await this.#effects.write(request, snapshot, {
+      conditions: setCondition(snapshot.conditions, condition, now),
+    });
+    return done();
+  }
+
+  /** Its node is done with the copy: the source is let go of. */
+  async letGoOfSource(snapshot: Snapshot, request: ReconcileContext): Promise<void> {
+    const { uid } = snapshot.metadata;
+    const key = { namespace: snapshot.namespace, name: snapshot.source.volume };
+    const { lister } = this.#effects.options.manager.informer(volumes);
+    if (!lister.get(keyString(key))?.snapshotsInFlight?.includes(uid)) return;
+    await request.txn(async (txn) => {
+      const current = await txn.get(volumes, key, { watching: ['snapshotsInFlight'] });
+      const inFlight = current?.snapshotsInFlight ?? [];
+      if (!inFlight.includes(uid)) return;
+      txn.updateStatus(volumes, key, { snapshotsInFlight: inFlight.filter((u) => u !== uid) });
+    });
+  }
+}
