@@ -223,12 +223,9 @@ export class Agent implements Runnable {
     if (isDeleting(instance)) return this.#tearDown(instance);
     const runtime = this.#runtimeOf(instance);
     const unusable = await this.#whyUnusable(instance, runtime);
-    if (!runtime || unusable !== undefined) {
-      await this.#notes.runtimeUnavailable(instance, unusable ?? '');
-      // Nothing tells that a runtime is there again.
-      return requeueAfter(this.#options.policy.workloadProbeMs);
-    }
-    const state = await runtime.observe(instance.metadata.uid);
+    if (!runtime || unusable !== undefined) return this.#unavailable(instance, unusable ?? '');
+    const state = await runtime.observe(instance.metadata.uid).catch(messageOf);
+    if (typeof state === 'string') return this.#unavailable(instance, state);
     switch (state.state) {
       case 'starting':
         return requeueAfter(this.#starts.probeAfterMs(instance));
@@ -244,6 +241,12 @@ export class Agent implements Runnable {
       case 'absent':
         return (await this.#afterAbandoned(instance)) ?? this.#starts.start(instance, runtime);
     }
+  }
+
+  async #unavailable(instance: Instance, message: string): Promise<Result> {
+    await this.#notes.runtimeUnavailable(instance, message);
+    // Nothing tells that a runtime answers again.
+    return requeueAfter(this.#options.policy.workloadProbeMs);
   }
 
   async #whyUnusable(

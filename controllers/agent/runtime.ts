@@ -62,6 +62,7 @@ export interface Runtime {
    * @throws Error when no process can be made of the command
    */
   start(spec: WorkloadSpec): Promise<void>;
+  /** @throws Error when it may run where this node can't see it */
   observe(id: string): Promise<WorkloadState>;
   /** Ids of all workloads that were started and not removed, also in earlier lives of the daemon. */
   workloads(): Promise<readonly string[]>;

@@ -15,7 +15,14 @@ import type {
 import type { ExecProcess, ExecSpec } from '../exec.js';
 import { noteSize, rotate } from './log-rotation.js';
 import { execInProcess } from './process-exec.js';
-import { isAlive, type ProcessId, readIfExists, readProcessId } from './process-table.js';
+import {
+  isAlive,
+  isLocked,
+  type ProcessId,
+  programPath,
+  readIfExists,
+  readProcessId,
+} from './process-table.js';
 import { abandonedBecause, settleStart, sizeOf, type SpawnedRun } from './run-start.js';
 import { StopRequests } from './stop-requests.js';
 
@@ -28,7 +35,6 @@ const startMsMax = 10_000;
 /** A start that takes longer goes on by itself, and its outcome is told. */
 const startPatienceMs = 250;
 const idPattern = /^[0-9a-f-]{36}$/;
-const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Ports of the process runtime. */
 export interface ProcessRuntimeOptions {
@@ -90,7 +96,7 @@ export class ProcessRuntime implements Runtime {
       const script = 'mount -t tmpfs kedge /tmp && command -v setsid pivot_root setpriv >/dev/null';
       const args = [...flags, '--mount', '--propagation', 'private', '--', 'sh', '-c', script];
       try {
-        await run('unshare', args, { env: { PATH: defaultPath }, timeout: 5_000 });
+        await run('unshare', args, { env: { PATH: programPath }, timeout: 5_000 });
         return { type: root ? 'root' : 'user' };
       } catch (error) {
         const detail = (error as { stderr?: string }).stderr?.trim() || (error as Error).message;
@@ -193,7 +199,7 @@ export class ProcessRuntime implements Runtime {
       const child = spawn('/bin/sh', [this.#options.supervisor ?? supervisor, ...args], {
         detached: true,
         stdio: ['ignore', log.fd, log.fd],
-        env: { PATH: defaultPath, ...spec.env },
+        env: { PATH: programPath, ...spec.env },
         cwd: '/',
       });
       const supervisorEnd = new Promise<number | null>((resolve) => child.once('exit', resolve));
@@ -252,7 +258,12 @@ export class ProcessRuntime implements Runtime {
       this.#watch(id, directory);
       return { state: 'starting', run: n };
     }
+    const held = await isLocked(join(claimed, 'lock'));
     const exit = await readIfExists(join(directory, 'exit'));
+    if (held && exit === undefined)
+      throw new Error(
+        `workload ${id} was started in another pid namespace and may still run there; run kedged in that one, such as the host's, or end that one`,
+      );
     const code = exit === undefined ? undefined : Number(exit.trim());
     return workload || keeper ? this.#exited(directory, n, code) : { state: 'absent' };
   }

@@ -1,4 +1,13 @@
-import { readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { access, readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+/** Exit code that `flock` is told to use for a lock that is held. */
+const lockedCode = 75;
+
+/** Where the programs of the host are looked for. */
+export const programPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** A process by number and start, so that a reused number is told apart. */
 export interface ProcessId {
@@ -30,6 +39,30 @@ export async function readIfExists(file: string): Promise<string | undefined> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ESRCH' || code === 'ENOTDIR') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Whether a process holds the lock (flock) on a file, in whatever pid namespace it is. A file that is not
+ * there is not locked.
+ * @throws Error when it can't be told
+ */
+export async function isLocked(file: string): Promise<boolean> {
+  try {
+    await access(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+  const code = String(lockedCode);
+  try {
+    await run('flock', ['--nonblock', '--conflict-exit-code', code, file, 'true'], {
+      env: { PATH: programPath },
+    });
+    return false;
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code === lockedCode) return true;
     throw error;
   }
 }

@@ -97,6 +97,7 @@ sort_mounts() {
   kept=$newline
   dropped=$newline
   # At once: a shell reads a file byte by byte.
+  # shellcheck disable=SC2013
   for line in $(cat /proc/self/mountinfo); do
     # The fifth field.
     line=${line#* * * * }

@@ -4,7 +4,7 @@
 #
 # usage: supervise.sh RUN_DIRECTORY root|user WORKING_DIRECTORY COMMAND [ARGUMENT...]
 #
-# RUN_DIRECTORY holds: binds and hidden (in), claimed/ and pid and exit (out). Standard output is the log.
+# RUN_DIRECTORY holds: binds and hidden (in), claimed/ (with supervisor and lock), pid and exit (out). Standard output is the log.
 set -u
 directory=$1
 mode=$2
@@ -30,6 +30,9 @@ if ! mkdir "$directory/claimed" 2>/dev/null; then
 fi
 find_start $$
 echo "$$ $started" >"$directory/claimed/supervisor"
+# Held until this script ends: a daemon in another pid namespace sees neither it nor the workload in /proc.
+exec 9>"$directory/claimed/lock"
+flock --nonblock 9 || exit 3
 
 enter=${0%/*}/enter.sh
 case $mode in
@@ -41,7 +44,7 @@ user) set -- unshare --user --map-current-user --keep-caps --mount --propagation
 esac
 
 # A session of its own: signals to its process group reach the workload and not this script.
-setsid "$@" </dev/null &
+setsid "$@" </dev/null 9>&- &
 workload=$!
 trap : HUP INT TERM
 
