@@ -15,6 +15,7 @@ import {
   systemRandom,
   withMethods,
 } from '../base/index.js';
+import type { AnyKind } from '../object/index.js';
 import { baseDescriptors, SchemaRegistry } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { ServedKind } from './admission.js';
@@ -48,6 +49,7 @@ import { Resources } from './resources.js';
 import { RestServer } from './rest-server.js';
 import { Sessions } from './sessions.js';
 import type { TlsSource } from './tls.js';
+import { withGrants } from './user-grants.js';
 import { WritePlanner } from './write-planner.js';
 import { Admission } from './writes.js';
 
@@ -74,6 +76,8 @@ export interface ApiServerOptions {
   readonly authorizer?: AccessControl;
   /** Narrows what policies allow, object by object. */
   readonly objectAccess?: ObjectAccess;
+  /** The kind that accounts of nodes name: such an account is of one node, not of the next of its name. */
+  readonly nodes?: AnyKind;
   /** Gets a record of every call. */
   readonly audit?: AuditSink;
   /** Certificates; absent: in the clear. */
@@ -125,7 +129,9 @@ export class ApiServer {
     const clock = options.clock ?? systemClock;
     const random = options.random ?? systemRandom;
     const logger = options.logger ?? silentLogger;
-    const served = new Map(options.kinds.map((kind) => [kind.kind.kind, kind]));
+    const { nodes } = options;
+    const servedKinds = options.kinds.map((kind) => withGrants(kind, nodes));
+    const served = new Map(servedKinds.map((kind) => [kind.kind.kind, kind]));
     const inputs = new InputSchemas(schemas);
     const base = new SchemaRegistry(baseDescriptors);
     const authorizer = options.authorizer ?? new Authorizer(store);
@@ -154,12 +160,12 @@ export class ApiServer {
     });
     const parts: ApiParts = { store, admission, writes, authorizer, resources, served, clock };
     const authenticator: Authentication =
-      options.authenticator ?? new Authenticator(store, clock, logger);
+      options.authenticator ?? new Authenticator({ store, clock, logger, nodes });
     this.#builtIn = authenticator instanceof Authenticator ? authenticator : undefined;
     this.#sessions = new Sessions({
       authenticator,
       authorizer,
-      changes: this.#builtIn && ((signal) => rightsChanges(store, signal)),
+      changes: this.#builtIn && ((signal) => rightsChanges(store, signal, nodes)),
       clock,
       logger,
     });
@@ -218,6 +224,8 @@ export class ApiServer {
 
   /** Binds both transports; port 0 picks a free one. Resolves to the ports. */
   async listen(addresses: ListenAddresses): Promise<{ grpc: number; rest: number }> {
+    // Before anybody can call.
+    await this.#builtIn?.bindGrants();
     const grpc = await this.#grpc.listen(addresses.grpc.host, addresses.grpc.port);
     try {
       const rest = await this.#rest.listen(addresses.rest.host, addresses.rest.port);

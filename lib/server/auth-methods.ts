@@ -89,11 +89,11 @@ export function authMethods(parts: ApiParts): readonly CustomMethod[] {
             const wanted = write?.object as Token;
             if (request.dryRun === true) return { type: 'answer', answer: { ...wanted } };
             const { subject } = wanted;
-            if (!(await judgement.lookup(users, { name: subject })))
-              throw notFound({ kind: users.kind, name: subject });
+            const user = await judgement.lookup(users, { name: subject });
+            if (!user) throw notFound({ kind: users.kind, name: subject });
             return {
               type: 'commit',
-              operations: [tokenCreation(wanted, clock.now(), material)],
+              operations: [tokenCreation(wanted, user.metadata.uid, clock.now(), material)],
               answer: ([made]) => ({ ...made?.object, token: material.text }),
             };
           });

@@ -58,7 +58,7 @@ describe('authenticator', () => {
   afterEach(() => store.close());
 
   it('accepts a valid token and nothing else', async () => {
-    const authenticator = new Authenticator(store, clock);
+    const authenticator = new Authenticator({ store, clock });
     const token = await bootstrap(store);
     expect((await authenticator.authenticate(`Bearer ${token}`)).subject).to.equal('root');
     const wrong = [undefined, '', token, 'Bearer', `Basic ${token}`, `Bearer ${token}x`];
@@ -67,7 +67,7 @@ describe('authenticator', () => {
   });
 
   it('refuses a token that expired, was deleted, or whose user is gone', async () => {
-    const authenticator = new Authenticator(store, clock);
+    const authenticator = new Authenticator({ store, clock });
     await store.create(users, { name: 'ann' });
     const brief = await issueToken(
       store,

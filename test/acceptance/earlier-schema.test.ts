@@ -44,6 +44,17 @@ describe('a data directory that a daemon with schema version 2 left', function (
     expect(await get('services/reader', reader)).to.equal(200);
   });
 
+  it('gives its tokens to nobody who gets the name of their user later', async () => {
+    const whoami = async (): Promise<number> =>
+      (await daemon.rest('GET', '/v1/auth/whoami', undefined, manifest.tokens.storekeeper)).status;
+    expect(await whoami()).to.equal(200);
+    const account = await daemon.ok('GET', '/v1/admin/users/storekeeper');
+    await daemon.ok('DELETE', '/v1/admin/users/storekeeper');
+    const { name, policies } = account;
+    await daemon.ok('POST', '/v1/admin/users', { name, policies });
+    expect(await whoami()).to.equal(401);
+  });
+
   it('opens what was sealed: the secret, and each parameter of classes and volumes', async () => {
     const { name, data } = manifest.secret;
     const secret = await daemon.ok('GET', `${base}/secrets/${name}?reveal=true`);

@@ -56,6 +56,50 @@ describe('rights in a running daemon', function () {
     expect((await daemon.rest('POST', '/v1/cast', cast)).body.message).to.contain('token create');
   });
 
+  it('a user that is deleted and made anew does not get the tokens of the one before', async () => {
+    const old = await user('phoenix', ['readonly']);
+    const ask = async (text: string): Promise<string> => {
+      const { status, body } = await daemon.rest('GET', `${base}/volumes`, undefined, text);
+      return status === 200 ? '200' : `${status} ${String(body.reason)}`;
+    };
+    expect(await ask(old)).to.match(/^200/);
+    await daemon.ok('DELETE', '/v1/admin/users/phoenix');
+    const young = await user('phoenix', ['admin']);
+    expect(await ask(old)).to.equal('401 InvalidToken');
+    expect(await ask(young)).to.match(/^200/);
+  });
+
+  it('the account of a node has nothing of the node that gets the name after it', async () => {
+    await daemon.ok('POST', '/v1/nodes', { name: 'far' });
+    const account = { kind: 'serviceAccount', node: 'far' };
+    const old = await user('agent-far', ['node'], account);
+    const ask = async (text: string): Promise<string> => {
+      const { status, body } = await daemon.rest('GET', '/v1/nodes/far', undefined, text);
+      return status === 200 ? '200' : `${status} ${String(body.reason)}`;
+    };
+    expect(await ask(old)).to.match(/^200/);
+    await daemon.ok('DELETE', '/v1/nodes/far');
+    expect(await ask(old)).to.equal('401 NodeGone');
+    await daemon.ok('POST', '/v1/nodes', { name: 'far' });
+    expect(await ask(old)).to.equal('401 NodeGone');
+    // Another grant, or a change of the account, does not bring it back.
+    await daemon.ok('POST', '/v1/admin/users/agent-far:attachPolicy', { policy: 'readonly' });
+    expect(await ask(old)).to.equal('401 NodeGone');
+    expect(await ask(await user('agent-far-2', ['node'], account))).to.match(/^200/);
+    await daemon.ok('DELETE', '/v1/nodes/far');
+  });
+
+  it('a policy and a user that are cast together belong together', async () => {
+    const rules = [{ resources: ['volumes'], verbs: ['list'], namespaces: ['default'] }];
+    const objects = [
+      { kind: 'User', object: { name: 'newcomer', policies: ['newcomers'] } },
+      { kind: 'Policy', object: { name: 'newcomers', rules } },
+    ];
+    await daemon.ok('POST', '/v1/cast', { objects });
+    const text = await token('newcomer');
+    expect((await daemon.rest('GET', `${base}/volumes`, undefined, text)).status).to.equal(200);
+  });
+
   it('policies are attached and detached one by one; one in use is not deleted; built-in ones stay', async () => {
     await daemon.ok('POST', '/v1/admin/users', { name: 'pat' });
     const path = '/v1/admin/users/pat';

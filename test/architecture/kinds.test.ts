@@ -22,7 +22,14 @@ describe('every kind', () => {
       const fields = message.fields.map((f) => f.jsonName);
       expect(fields).to.include.members(['name', 'labels', 'metadata']);
       // What is stored and never told is the exception, by name.
-      const untold = ['failedWith', 'secretHash', 'neverUsed', 'missingSince', 'sourceUid'];
+      const untold = [
+        'failedWith',
+        'secretHash',
+        'subjectUid',
+        'neverUsed',
+        'missingSince',
+        'sourceUid',
+      ];
       const told = kind.statusFields.filter((f) => !untold.includes(f));
       expect(fields).to.include.members(told);
       if (kind.scope === 'Namespaced') expect(fields).to.include('namespace');

@@ -7,8 +7,18 @@ import {
   StatusError,
   timestamp,
 } from '../../base/index.js';
-import type { ObjectStore, StoreReader } from '../../store/index.js';
-import { type Token, tokens, users } from './kinds.js';
+import type { AnyKind } from '../../object/index.js';
+import type { ObjectStore } from '../../store/index.js';
+import {
+  bindGrants,
+  bindPolicies,
+  bindToken,
+  type GrantBinding,
+  isGone,
+  type LeftToken,
+  meetsNode,
+} from './grants.js';
+import { type Token, tokens, type User, users } from './kinds.js';
 import { parseToken, secretMatches } from './token-format.js';
 
 /** Who is calling, once proven. */
@@ -18,6 +28,8 @@ export interface Identity {
   readonly uid?: string;
   readonly kind: 'user' | 'serviceAccount';
   readonly policies: readonly string[];
+  /** The uid of each of them; absent where rights come from elsewhere and go by name. */
+  readonly policyUids?: Readonly<Record<string, string>>;
   readonly tokenId: string;
   /** RFC 3339; absent for a token that does not expire. */
   readonly expiresAt: string | undefined;
@@ -52,8 +64,12 @@ function invalidToken(): StatusError {
 }
 
 /** What the built-in authenticator stands on. */
-export interface AuthenticatorStore extends Pick<StoreReader, 'get'> {
-  readonly updateStatus?: ObjectStore['updateStatus'];
+export interface AuthenticatorOptions {
+  readonly store: GrantBinding['store'] & Pick<ObjectStore, 'list'>;
+  readonly clock: Clock;
+  readonly logger?: Logger;
+  /** The kind that accounts of nodes name. Absent: they are not bound to a node's uid. */
+  readonly nodes?: AnyKind | undefined;
 }
 
 /** The last use of a token is stored at most this often. */
@@ -61,17 +77,26 @@ const lastUseMs = 60_000;
 
 /** Proves identities by bearer tokens kept in the store, and notes when each was last used. */
 export class Authenticator implements Authentication {
-  readonly #store: AuthenticatorStore;
+  readonly #store: AuthenticatorOptions['store'];
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #nodes: AnyKind | undefined;
+  readonly #binding: GrantBinding;
   /** When the last use of a token was noted, by its id. */
   readonly #noted = new Map<string, number>();
   readonly #under = new Set<Promise<void>>();
 
-  constructor(store: AuthenticatorStore, clock: Clock, logger: Logger = silentLogger) {
+  constructor({ store, clock, logger = silentLogger, nodes }: AuthenticatorOptions) {
     this.#store = store;
     this.#clock = clock;
     this.#logger = logger;
+    this.#nodes = nodes;
+    this.#binding = {
+      store,
+      onFailure: (error) => {
+        this.#logger.warn('a grant was not bound, will retry', { error: messageOf(error) });
+      },
+    };
   }
 
   /**
@@ -101,24 +126,54 @@ export class Authenticator implements Authentication {
     return this.#identityOf(token);
   }
 
+  /**
+   * Binds what a release that knew names alone has stored to uids. To be called before others can write.
+   * Resolves to the tokens that are no one's, which are logged and refused.
+   */
+  async bindGrants(): Promise<readonly LeftToken[]> {
+    const left = await bindGrants(this.#store, this.#binding.onFailure);
+    for (const { id, subject } of left)
+      this.#logger.warn(
+        'a token is refused: it was made before the user of its name, so it was of another one; revoke it',
+        { token: id, user: subject },
+      );
+    return left;
+  }
+
   /** Resolves when everything noted so far is stored. */
   async flush(): Promise<void> {
     await Promise.all(this.#under);
   }
 
   async #identityOf(token: Token): Promise<Identity> {
-    if (this.#expired(token.expiresAt)) throw invalidToken();
+    if (isGone(token) || this.#expired(token.expiresAt)) throw invalidToken();
     const user = await this.#store.get(users, { name: token.subject });
-    if (!user) throw invalidToken();
+    if (!user || isGone(user)) throw invalidToken();
+    // Another user of the name that this token was made for is somebody else.
+    const subjectUid = await bindToken(this.#binding, token, user);
+    if (subjectUid !== user.metadata.uid) throw invalidToken();
+    const node = user.node || undefined;
+    if (node !== undefined) await this.#demandNode(user, node);
     return {
       subject: user.name,
       uid: user.metadata.uid,
       kind: user.kind ?? 'user',
       policies: user.policies ?? [],
+      policyUids: await bindPolicies(this.#binding, user),
       tokenId: token.name,
       expiresAt: token.expiresAt,
-      node: user.node || undefined,
+      node,
     };
+  }
+
+  async #demandNode(user: User, name: string): Promise<void> {
+    if (!this.#nodes) return;
+    const node = await this.#store.get(this.#nodes, { name });
+    if (await meetsNode(this.#binding, user, node)) return;
+    throw refused(
+      'NodeGone',
+      `account "${user.name}" is of a node "${name}" that was deleted; the node needs an account and a token of its own, made since`,
+    );
   }
 
   #expired(expiresAt: string | undefined): boolean {
@@ -129,7 +184,7 @@ export class Authenticator implements Authentication {
   #noteUse(token: Token): void {
     const now = this.#clock.now();
     const noted = this.#noted.get(token.name) ?? Date.parse(token.lastUsedAt || '1970-01-01');
-    if (now - noted < lastUseMs || !this.#store.updateStatus) return;
+    if (now - noted < lastUseMs) return;
     this.#noted.set(token.name, now);
     const oldest = this.#noted.keys().next();
     if (this.#noted.size > notedMax && !oldest.done) this.#noted.delete(oldest.value);

@@ -1,6 +1,7 @@
 import { StatusError } from '../../base/index.js';
 import type { StoreReader } from '../../store/index.js';
 import type { Identity } from './authenticator.js';
+import { isGranted } from './grants.js';
 import { policies, type PolicyRule } from './kinds.js';
 
 /** What a call wants to do. `namespace` is undefined for cluster-scoped kinds, `*` for all namespaces. */
@@ -64,7 +65,8 @@ export class Authorizer implements AccessControl {
   async can(identity: Identity, access: Access): Promise<boolean> {
     for (const name of identity.policies) {
       const policy = await this.#store.get(policies, { name });
-      if (policy?.rules?.some((rule) => allows(rule, access))) return true;
+      if (!policy || !isGranted(policy, identity.policyUids)) continue;
+      if (policy.rules?.some((rule) => allows(rule, access))) return true;
     }
     return false;
   }

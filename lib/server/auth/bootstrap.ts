@@ -1,7 +1,8 @@
-import { failedPrecondition, hasCode, notFound } from '../../base/index.js';
+import { failedPrecondition, hasCode, notFound, type StatusError } from '../../base/index.js';
 import type { ApiObject, Kind, NewObject } from '../../object/index.js';
 import type { ObjectStore, Operation } from '../../store/index.js';
-import { systemStates, tokens, users } from './kinds.js';
+import { bindPolicies } from './grants.js';
+import { systemStates, tokens, type User, users } from './kinds.js';
 import { makeToken, type NewToken } from './token-format.js';
 
 const rootName = 'root';
@@ -10,9 +11,31 @@ function creation<T extends ApiObject>(kind: Kind<T>, object: Omit<T, 'metadata'
   return { op: 'create', kind: kind, object: object as NewObject<ApiObject> };
 }
 
-function rootTokenCreation(token: NewToken, description: string): Operation {
-  const { id: name, hash: secretHash } = token;
-  return creation(tokens, { name, subject: rootName, description, secretHash });
+/** The root user, made when there is none. */
+async function rootUser(store: ObjectStore): Promise<User> {
+  const known = await store.get(users, { name: rootName });
+  if (known) return known;
+  try {
+    return await store.create(users, { name: rootName, policies: ['root'] });
+  } catch (error) {
+    const other = hasCode(error, 'AlreadyExists') && (await store.get(users, { name: rootName }));
+    if (!other) throw error;
+    return other;
+  }
+}
+
+function rootTokenOperations(
+  user: User,
+  { id: name, hash: secretHash }: NewToken,
+  description: string,
+): readonly Operation[] {
+  const token = { name, subject: rootName, subjectUid: user.metadata.uid, description, secretHash };
+  return [isStill(user), creation(tokens, token)];
+}
+
+/** Holds while the user is the same one. */
+function isStill({ name, metadata: { uid } }: User): Operation {
+  return { op: 'check', kind: users, key: { name }, precondition: { uid } };
 }
 
 /**
@@ -23,19 +46,23 @@ function rootTokenCreation(token: NewToken, description: string): Operation {
 export async function bootstrap(store: ObjectStore): Promise<string> {
   const token = makeToken();
   try {
+    if (await isBootstrapped(store)) throw bootstrapped();
     await store.transact([
       creation(systemStates, { name: 'bootstrapped', value: token.id }),
-      creation(users, { name: rootName, policies: ['root'] }),
-      rootTokenCreation(token, 'bootstrap'),
+      ...rootTokenOperations(await rootUser(store), token, 'bootstrap'),
     ]);
   } catch (error) {
     if (!hasCode(error, 'AlreadyExists')) throw error;
-    throw failedPrecondition(
-      'AlreadyBootstrapped',
-      'this installation is bootstrapped already; a lost root token is replaced on the machine itself with: kedged recover-root',
-    );
+    throw bootstrapped();
   }
   return token.text;
+}
+
+function bootstrapped(): StatusError {
+  return failedPrecondition(
+    'AlreadyBootstrapped',
+    'this installation is bootstrapped already; a lost root token is replaced on the machine itself with: kedged recover-root',
+  );
 }
 
 /** True once {@link bootstrap} has succeeded. */
@@ -46,9 +73,7 @@ export async function isBootstrapped(store: ObjectStore): Promise<boolean> {
 /** A further root token, for the holder of the data directory. */
 export async function recoverRoot(store: ObjectStore): Promise<string> {
   const token = makeToken();
-  const missing = (await store.get(users, { name: rootName })) === undefined;
-  const user = creation(users, { name: rootName, policies: ['root'] });
-  await store.transact([...(missing ? [user] : []), rootTokenCreation(token, 'recover-root')]);
+  await store.transact(rootTokenOperations(await rootUser(store), token, 'recover-root'));
   return token.text;
 }
 
@@ -60,13 +85,22 @@ export interface TokenRequest {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** The operation that stores a token; who commits it sees to it that its user exists. */
-export function tokenCreation(request: TokenRequest, now: number, token: NewToken): Operation {
+/**
+ * The operation that stores a token of a user; who commits it sees to it that the user is still there.
+ * @param subjectUid of the user: a token is of no other one of the name
+ */
+export function tokenCreation(
+  request: TokenRequest,
+  subjectUid: string,
+  now: number,
+  token: NewToken,
+): Operation {
   const { subject, description, labels } = request;
   const ttl = request.ttlSeconds ?? 0;
   return creation(tokens, {
     name: token.id,
     subject,
+    subjectUid,
     ...(labels ? { labels } : {}),
     ...(description === undefined ? {} : { description }),
     ...(ttl > 0 ? { ttlSeconds: ttl } : {}),
@@ -85,9 +119,19 @@ export async function issueToken(
   now: number,
   token: NewToken,
 ): Promise<{ readonly object: ApiObject; readonly text: string }> {
-  if (!(await store.get(users, { name: request.subject })))
-    throw notFound({ kind: 'User', name: request.subject });
-  const [made] = await store.transact([tokenCreation(request, now, token)]);
+  const user = await store.get(users, { name: request.subject });
+  if (!user) throw notFound({ kind: 'User', name: request.subject });
+  await bindPolicies(
+    {
+      store,
+      onFailure: (error) => {
+        throw error;
+      },
+    },
+    user,
+  );
+  const creating = tokenCreation(request, user.metadata.uid, now, token);
+  const [, made] = await store.transact([isStill(user), creating]);
   if (!made) throw new TypeError('the store lost a token');
   return { object: made.object, text: token.text };
 }

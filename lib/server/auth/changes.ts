@@ -3,10 +3,11 @@ import type { AnyKind } from '../../object/index.js';
 import type { StoreReader } from '../../store/index.js';
 import { policies, tokens, users } from './kinds.js';
 
-/** Yields after every change by which somebody may have lost a right: a token gone, a user or a policy changed. */
+/** Yields after every change by which somebody may have lost a right: a token or node gone, a user or policy changed. */
 export async function* rightsChanges(
   store: Pick<StoreReader, 'watch' | 'revision'>,
   signal: AbortSignal,
+  nodes?: AnyKind,
 ): AsyncIterable<void> {
   const fromRevision = store.revision;
   const ended = new AbortController();
@@ -22,15 +23,17 @@ export async function* rightsChanges(
   const follow = async (kind: AnyKind): Promise<void> => {
     try {
       for await (const { events } of watched(kind)) {
-        // A token changes with its last use; what matters of it is that it goes.
-        if (events.some(({ type }) => kind.kind !== tokens.kind || type === 'DELETED')) changed();
+        if (events.some(({ type }) => type === 'DELETED' || !isBusy(kind))) changed();
       }
     } catch (error) {
       failure.error = StatusError.from(error);
     }
     changed();
   };
-  const kinds = [tokens, users, policies] as readonly unknown[] as readonly AnyKind[];
+  const own = [tokens, users, policies] as readonly unknown[] as readonly AnyKind[];
+  const kinds = nodes ? [...own, nodes] : own;
+  // A token changes with its last use, a node with each heartbeat: what matters is that they go.
+  const isBusy = ({ kind }: AnyKind): boolean => kind === tokens.kind || kind === nodes?.kind;
   for (const kind of kinds) void follow(kind);
   try {
     while (!signal.aborted) {

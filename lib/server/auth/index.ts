@@ -5,7 +5,7 @@
 export {
   type Authentication,
   Authenticator,
-  type AuthenticatorStore,
+  type AuthenticatorOptions,
   type Identity,
 } from './authenticator.js';
 export { type Access, type AccessControl, accessControl, Authorizer } from './authorizer.js';
@@ -17,6 +17,7 @@ export {
   tokenCreation,
   type TokenRequest,
 } from './bootstrap.js';
+export { type GrantBinding, type LeftToken, uidThen } from './grants.js';
 export { type Can, escalations } from './escalation.js';
 export { rightsChanges } from './changes.js';
 export { builtinPolicies, seedPolicies } from './builtin-policies.js';

@@ -6,8 +6,15 @@ export interface User extends ApiObject {
   readonly email?: string;
   /** Names of policies. */
   readonly policies?: readonly string[];
+  /**
+   * The uid that each name in `policies` stood for when it was granted; empty: there was none. Not in the
+   * schema, so neither answered nor taken from clients.
+   */
+  readonly policyUids?: Readonly<Record<string, string>>;
   /** Of a service account that is a node's. */
   readonly node?: string;
+  /** The uid of that node, from when the account first met it. Not in the schema. */
+  readonly nodeUid?: string;
 }
 
 /** Resources, verbs and namespaces that belong together. */
@@ -28,6 +35,8 @@ export interface Policy extends ApiObject {
 /** A bearer token. `name` is its id; only a hash of the secret is stored. */
 export interface Token extends ApiObject {
   readonly subject: string;
+  /** Of the user it was made for. Not in the schema. Absent: of a release that stored the name alone. */
+  readonly subjectUid?: string;
   readonly description?: string;
   readonly ttlSeconds?: number;
   /** SHA-256 of the secret, hex. Not in the schema, so never answered. */
@@ -72,7 +81,7 @@ export const tokens = defineKind<Token>({
   kind: 'Token',
   plural: 'tokens',
   scope: 'Cluster',
-  statusFields: ['secretHash', 'expiresAt', 'lastUsedAt'],
+  statusFields: ['subjectUid', 'secretHash', 'expiresAt', 'lastUsedAt'],
   columns: [
     { header: 'ID', value: (o) => o.name },
     { header: 'SUBJECT', value: (o) => o.subject },
