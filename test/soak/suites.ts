@@ -25,6 +25,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/storage/model.test.js'],
     environment: { KEDGE_STORAGE_SEEDS: '2000' },
   },
+  'storage-node': {
+    summary: 'users of images of this machine, as root; daemon and programs are killed at any step',
+    specs: ['test/dist/storage/image-model/real/real-node.test.js'],
+    environment: { KEDGE_REAL_NODE_SEEDS: '50' },
+  },
   'provider-kills': {
     summary: 'kedged is killed at every moment of each operation of an asynchronous provider',
     specs: ['test/dist/storage/provider-kills/provider-kills.test.js'],

@@ -1,4 +1,5 @@
 import { seededRandom } from 'kedge';
+import { FakeMachine } from './image-model/fake-machine.js';
 import { ImageWorld } from './image-model/world.js';
 import { World } from './world.js';
 
@@ -37,7 +38,7 @@ async function live(seed: number, world: Model): Promise<void> {
 
 const models = [
   ['disks of a provider', (seed: number): Model => new World(seed)],
-  ['images of a node', (seed: number): Model => new ImageWorld(seed)],
+  ['images of a node', (seed: number): Model => new ImageWorld(seed, new FakeMachine(seed))],
 ] as const;
 
 describe('storage under random users, faults and crashes', function () {

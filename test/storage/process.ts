@@ -1,5 +1,6 @@
 import { type Clock, Manager, type ObjectStore, type Random, silentLogger } from 'kedge';
 import {
+  type ControllerPolicy,
   defaultPolicy,
   namespaceController,
   parameterResolver,
@@ -22,11 +23,14 @@ export interface ProcessParts {
   readonly used: UsedParameters;
   readonly clock: Clock;
   readonly random: Random;
+  readonly policy?: ControllerPolicy;
   /** The node that it mounts on; absent: it mounts nothing itself. */
   readonly node?: {
     readonly host: NodeHost;
     readonly journal: NodeJournal;
     readonly mountRoot: string;
+    /** Whether it binds what instances see; by default they see where it is mounted. */
+    readonly mayMount?: boolean;
   };
 }
 
@@ -54,7 +58,7 @@ export class ModelProcess implements Caller {
   readonly #mourners: (() => void)[] = [];
   readonly #random: Random;
 
-  constructor({ store, drivers: driversOf, used, clock, random, node }: ProcessParts) {
+  constructor({ store, drivers: driversOf, used, clock, random, node, policy }: ProcessParts) {
     this.#random = random;
     const mine = this.#mortal(store);
     this.manager = new Manager({ store: mine, clock, random });
@@ -69,14 +73,14 @@ export class ModelProcess implements Caller {
       clock,
       random,
       logger: silentLogger,
-      policy: defaultPolicy,
+      policy: policy ?? defaultPolicy,
     };
     this.volumeManager = new VolumeManager({
       ...parts,
       used,
       mountRoot: '/nowhere',
-      ...node,
       mayMount: false,
+      ...node,
     });
     this.manager
       .addController(volumeController(parts))

@@ -1,27 +1,21 @@
-import { claimOf, type Instance, type Volume, type VolumeManager } from '@kedge/controllers';
-import type { Workloads } from './workloads.js';
+import { claimOf, type Instance, type Volume } from '@kedge/controllers';
+import type { Machine } from './machine.js';
 
 interface Bound {
   readonly instance: Instance;
   readonly volume: Volume;
 }
 
-/** What claims work with. */
-export interface ClaimPorts {
-  /** Of the daemon that lives now. */
-  readonly volumeManager: () => VolumeManager;
-  readonly workloads: Workloads;
-  readonly note: (line: string) => void;
-}
-
 /** Instances of a node that want volumes, brought and let go as the agent does it: asked again until it is done. */
 export class Claims {
-  readonly #ports: ClaimPorts;
+  readonly #machine: Machine;
+  readonly #note: (line: string) => void;
   readonly #bound = new Map<string, Bound>();
   readonly #leaving = new Set<string>();
 
-  constructor(ports: ClaimPorts) {
-    this.#ports = ports;
+  constructor(machine: Machine, note: (line: string) => void) {
+    this.#machine = machine;
+    this.#note = note;
   }
 
   /** Claims that want a volume, or still have one. */
@@ -42,12 +36,12 @@ export class Claims {
     const bound = this.#bound.get(claim);
     if (!bound) return;
     const { instance, volume } = bound;
-    const { volumeManager, workloads, note } = this.#ports;
     const mount = { name: 'data', mountPath: '/data', claim: { name: volume.name } };
-    const outcome = await volumeManager().ensure(instance, mount);
+    const outcome = await this.#machine.ensure(instance, mount);
     if (this.#bound.get(claim) !== bound || this.#leaving.has(claim)) return;
-    if (outcome.type === 'mounted') workloads.start(claim, volume.metadata.uid, outcome.source);
-    else note(`  ${volume.name} for ${instance.name}: ${outcome.message}`);
+    if (outcome.type === 'mounted')
+      this.#machine.workloads.start(claim, volume.metadata.uid, outcome.source);
+    else this.#note(`  ${volume.name} for ${instance.name}: ${outcome.message}`);
   }
 
   /** The workload stops first. */
@@ -55,9 +49,8 @@ export class Claims {
     const bound = this.#bound.get(claim);
     if (!bound) return;
     this.#leaving.add(claim);
-    this.#ports.workloads.stop(claim);
-    const volumeManager = this.#ports.volumeManager();
-    if (!(await volumeManager.letGo(claim)) || volumeManager.held(claim).length > 0) return;
+    await this.#machine.workloads.stop(claim);
+    if (!(await this.#machine.letGo(claim))) return;
     // Asked for several times: what the claim has by now may be something new.
     if (this.#bound.get(claim) !== bound) return;
     this.#bound.delete(claim);

@@ -19,9 +19,6 @@ interface Child {
   readonly fail: (error: DriverError) => void;
 }
 
-/** Whom a kill meets. */
-export type Killed = 'daemon' | 'child' | 'both';
-
 /** Something that happens right before or right after a step. */
 interface Planned {
   readonly at: number;
@@ -87,11 +84,6 @@ export class FakeHost {
     };
     this.journal = this.#journal(texts);
     this.root = this.#storageRoot();
-  }
-
-  /** Programs that run. */
-  get children(): number {
-    return this.#children.size;
   }
 
   /** Whether the disk of the storage root is held: by a call, or by a loop device over a file of it. */

@@ -1,11 +1,6 @@
 import { dirname } from 'node:path';
 import type { FileKind } from '@kedge/driver-sdk';
-
-/** What a workload wrote into a file system: record `n` to the first place, and after that to the second. */
-export interface Records {
-  first: number;
-  second: number;
-}
+import type { RootState } from './machine.js';
 
 /** A file of the node; one with a file system in it is an image. */
 export interface FakeFile {
@@ -13,7 +8,7 @@ export interface FakeFile {
   bytes: number;
   /** False while a copy into it is under way, or for good when that died. */
   whole: boolean;
-  system: (Records & { bytes: number }) | undefined;
+  system: { first: number; second: number; bytes: number } | undefined;
 }
 
 type Entry = FakeFile | { readonly type: 'folder' };
@@ -27,9 +22,6 @@ interface Mount {
   readonly device: string;
   readonly target: string;
 }
-
-/** Where the disk of the storage root is: `unmarked` is there, and no longer says whose it is. */
-export type RootState = 'here' | 'unmounted' | 'unmarked';
 
 /** An error of the file system. */
 export function fileError(code: string, path: string): Error {
@@ -92,6 +84,12 @@ export class FakeKernel {
   stored(path: string): FakeFile | undefined {
     const entry = this.#entries.get(path);
     return entry?.type === 'file' ? entry : undefined;
+  }
+
+  /** Files on the disk of the storage root, mounted or not. */
+  storedPaths(): readonly string[] {
+    const all = [...this.#entries].filter(([, { type }]) => type === 'file');
+    return all.map(([path]) => path).filter((path) => path.startsWith(`${rootPath}/`));
   }
 
   makeFile(path: string): FakeFile {

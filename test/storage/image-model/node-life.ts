@@ -3,8 +3,9 @@ import { thawLeftovers, type UsedParameters } from '@kedge/controllers';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { ModelProcess } from '../process.js';
-import { FakeHost, type JournalTexts, type Killed } from './fake-host.js';
+import { FakeHost, type JournalTexts } from './fake-host.js';
 import { type FakeKernel, rootPath } from './fake-kernel.js';
+import type { Killed } from './machine.js';
 
 /** What outlives a daemon of the fake node. */
 export interface LifePorts {

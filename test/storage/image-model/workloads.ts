@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Clock, Timer } from 'kedge';
 import type { FakeKernel } from './fake-kernel.js';
+import type { WorkloadPort } from './machine.js';
 
 interface Workload {
   readonly uid: string;
@@ -14,7 +15,7 @@ const everyMs = 170;
  * Workloads that write into their volumes all the time, each record to a first place and then to a second one; a record
  * is acknowledged when it is in both. They outlive daemons.
  */
-export class Workloads {
+export class Workloads implements WorkloadPort {
   readonly #kernel: FakeKernel;
   readonly #running = new Map<string, Workload>();
   readonly #acknowledged = new Map<string, number>();
@@ -57,10 +58,11 @@ export class Workloads {
     this.#timer ??= this.#next();
   }
 
-  stop(claim: string): void {
+  stop(claim: string): Promise<void> {
     const workload = this.#running.get(claim);
     this.#running.delete(claim);
     if (workload) this.#kernel.users.delete(workload.target);
+    return Promise.resolve();
   }
 
   get running(): ReadonlyMap<string, Workload> {

@@ -1,29 +1,13 @@
-import { MemoryEngine, type ObjectStore, openStore, type Random, seededRandom } from 'kedge';
-import { FakeClock, settle } from 'kedge/testing';
-import {
-  namespaceFinalizer,
-  namespaces,
-  nodes,
-  type Snapshot,
-  snapshots,
-  storageClasses,
-  UsedParameters,
-  type Volume,
-  volumes,
-} from '@kedge/controllers';
-import { nodeTopologyKey } from '@kedge/driver-sdk';
+import { type Random, seededRandom } from 'kedge';
+import { type Snapshot, snapshots, type Volume, volumes } from '@kedge/controllers';
 import { instanceOf } from '../../drivers/node.js';
-import { ModelApi } from '../model-api.js';
-import { modelSealer } from '../process.js';
 import { Claims } from './claims.js';
-import { FakeHost, type JournalTexts, type Killed } from './fake-host.js';
-import { FakeKernel } from './fake-kernel.js';
 import { checkEmpty, checkHealed, checkImages } from './invariants.js';
-import { localDriver, NodeLife } from './node-life.js';
-import { Workloads } from './workloads.js';
+import type { Killed, Machine } from './machine.js';
+import { imageClass, namespace } from './prepare-store.js';
 
-const namespace = 'default';
-const gibibyte = 1024 ** 3;
+/** Sizes are multiples of it. */
+const unitMebibytes = 16;
 const claims = 3;
 /** Steps of the node within which planned things happen: more than an attach, a mount or a copy takes. */
 const planWithin = 30;
@@ -35,88 +19,33 @@ function keyOf({ name }: Volume | Snapshot): { readonly namespace: string; reado
 type Action = () => Promise<unknown>;
 
 /**
- * Random users of image volumes on one node, whose daemon and programs die at any of their steps and whose storage root
- * goes away: the drivers, the node journal and the agent's volume manager are the real ones, the node is a fake.
+ * Random users of image volumes on one machine, whose daemon and programs die at any of their steps and whose storage
+ * root goes away: drivers, node journal and the agent's volume manager are the real ones.
  */
 export class ImageWorld {
-  readonly clock = new FakeClock();
-  readonly kernel = new FakeKernel();
   readonly log: string[] = [];
-  readonly workloads: Workloads;
-  readonly texts: JournalTexts = new Map();
-  /** What was acknowledged to the workload when a snapshot was asked for, by the snapshot's name. */
-  readonly promised = new Map<string, number>();
-  readonly #used = new UsedParameters();
+  readonly #machine: Machine;
   readonly #random: Random;
-  readonly #seed: number;
   readonly #claims: Claims;
-  #store!: ObjectStore;
-  #api!: ModelApi;
-  #life!: NodeLife;
+  /** What was acknowledged to the workload when a snapshot was asked for, by the snapshot's name. */
+  readonly #promised = new Map<string, number>();
   #names = 0;
 
-  constructor(seed: number) {
-    this.#seed = seed;
+  constructor(seed: number, machine: Machine) {
     this.#random = seededRandom(seed);
-    const workloads = new Workloads(this.kernel, this.clock);
-    this.workloads = workloads;
-    this.#claims = new Claims({
-      volumeManager: () => this.#life.process.volumeManager,
-      workloads,
-      note: (line) => this.log.push(line),
-    });
-  }
-
-  get store(): ObjectStore {
-    return this.#store;
+    this.#machine = machine;
+    this.#claims = new Claims(machine, (line) => this.log.push(line));
   }
 
   async begin(): Promise<void> {
-    const { clock, kernel } = this;
-    const random = this.#random;
-    this.#store = await openStore({ engine: new MemoryEngine(), clock });
-    const store = this.#store;
-    // The API asks drivers what they can do, and nothing else.
-    const idle = new FakeHost(kernel, this.texts, clock, seededRandom(this.#seed));
-    const drivers = await localDriver(idle);
-    this.#api = new ModelApi({ store, drivers, sealer: modelSealer, clock, random });
-    await store.create(namespaces, {
-      name: namespace,
-      metadata: { finalizers: [namespaceFinalizer] },
-    });
-    await store.create(nodes, { name: 'n1', labels: { [nodeTopologyKey]: 'n1' } });
-    await store.create(storageClasses, {
-      name: 'image',
-      driver: 'local',
-      reclaimPolicy: 'delete',
-      parameters: { backing: 'image' },
-    });
-    await this.boot();
-    for (let n = 0; n < 3; n += 1) await this.#during(this.#create());
-    await this.clock.advance(10_000);
+    const machine = this.#machine;
+    await machine.begin();
+    for (let n = 0; n < 3; n += 1) await this.#begin(() => this.#create());
+    await machine.until(async () =>
+      (await machine.volumes()).every(({ status }) => status === 'Available'),
+    );
     await this.#begin(() => this.#bind());
-    await this.clock.advance(5_000);
-  }
-
-  /** A daemon starts. */
-  async boot(): Promise<void> {
-    const { clock, kernel, texts } = this;
-    const random = seededRandom(this.#seed + (this.#names += 1));
-    const used = this.#used;
-    const store = this.#store;
-    this.#life = await NodeLife.of({ kernel, texts, store, used, clock, random });
-    await this.#during(this.#life.start());
-    await this.#retry();
-  }
-
-  /** Time goes on until the work is done. */
-  async #during(work: Promise<unknown>): Promise<void> {
-    let isOver = false;
-    const end = (): void => void (isOver = true);
-    work.then(end, end);
-    for (let turn = 0; turn < 1_000 && !isOver; turn += 1) await this.clock.advance(250);
-    if (!isOver) throw new Error('the work has not ended after 250 s');
-    await work;
+    await machine.pass(5_000);
   }
 
   #pick<T>(items: readonly T[]): T | undefined {
@@ -127,102 +56,63 @@ export class ImageWorld {
     return this.#random.next() * 100 < percent;
   }
 
-  async volumes(): Promise<readonly Volume[]> {
-    return (await this.#store.list(volumes)).items;
-  }
-
-  async snapshots(): Promise<readonly Snapshot[]> {
-    return (await this.#store.list(snapshots)).items;
-  }
-
   /** What a user does, and what befalls the node. */
   async act(): Promise<void> {
+    const then = (first: Action, second: Action) => (): Promise<unknown> =>
+      this.#both(first, second);
+    const bind: Action = () => this.#bind();
+    const unbind: Action = () => this.#unbind();
+    const snapshot: Action = () => this.#snapshot();
+    const kill: Action = () => this.#killAtStep();
     const actions: readonly (readonly [string, Action])[] = [
       ['create', () => this.#create()],
       ['create', () => this.#create()],
-      ['bind', () => this.#bind()],
-      ['bind', () => this.#bind()],
-      [
-        'bind, snapshot at a step',
-        () =>
-          this.#both(
-            () => this.#bind(),
-            () => this.#snapshot(),
-          ),
-      ],
-      [
-        'snapshot, bind at a step',
-        () =>
-          this.#both(
-            () => this.#snapshot(),
-            () => this.#bind(),
-          ),
-      ],
-      [
-        'unbind, snapshot at a step',
-        () =>
-          this.#both(
-            () => this.#unbind(),
-            () => this.#snapshot(),
-          ),
-      ],
-      [
-        'snapshot, unbind at a step',
-        () =>
-          this.#both(
-            () => this.#snapshot(),
-            () => this.#unbind(),
-          ),
-      ],
-      ['snapshot', () => this.#snapshot()],
-      ['unbind', () => this.#unbind()],
+      ['bind', bind],
+      ['bind', bind],
+      ['bind, snapshot at a step', then(bind, snapshot)],
+      ['snapshot, bind at a step', then(snapshot, bind)],
+      ['unbind, snapshot at a step', then(unbind, snapshot)],
+      ['snapshot, unbind at a step', then(snapshot, unbind)],
+      ['snapshot', snapshot],
+      ['unbind', unbind],
       ['resize', () => this.#resize()],
       ['restore', () => this.#restore()],
       ['delete volume', () => this.#deleteVolume()],
       ['delete snapshot', () => this.#deleteSnapshot()],
-      ['kill at a step', () => this.#killAtStep()],
-      ['kill at a step', () => this.#killAtStep()],
-      [
-        'snapshot, kill at a step',
-        () =>
-          this.#both(
-            () => this.#snapshot(),
-            () => this.#killAtStep(),
-          ),
-      ],
+      ['kill at a step', kill],
+      ['kill at a step', kill],
+      ['snapshot, kill at a step', then(snapshot, kill)],
       ['kill', () => Promise.resolve(this.#kill(this.#whom()))],
       ['root goes', () => Promise.resolve(this.#rootGoes())],
-      [
-        'root goes at a step',
-        () => Promise.resolve(this.#later('root goes', () => this.#rootGoes())),
-      ],
+      ['root goes at a step', () => Promise.resolve(this.#later('root', () => this.#rootGoes()))],
       ['root is back', () => Promise.resolve(this.#rootComesBack())],
     ];
     const [name, action] = this.#pick(actions) ?? ['nothing', () => Promise.resolve()];
     this.log.push(name);
     await this.#begin(action);
     const patienceMs = this.#chance(70) ? 3_000 : 60_000;
-    await this.clock.advance(this.#random.next() * patienceMs);
-    if (!this.#life.process.alive) await this.boot();
-    else await this.#retry();
+    await this.#machine.pass(this.#random.next() * patienceMs);
+    if (!this.#machine.alive) await this.#machine.boot();
+    await this.#retry();
     // A disk that is away stays away for a while only.
-    if (this.kernel.root !== 'here' && this.#chance(40)) this.#rootComesBack();
+    if (this.#machine.root !== 'here' && this.#chance(40)) this.#rootComesBack();
   }
 
   /** Begins something; what a dead process was asked never answers. */
   #begin(action: Action): Promise<void> {
-    const done = action().then(
-      () => undefined,
-      (error: unknown) => void this.log.push(`  ${String(error)}`),
+    return this.#machine.begun(
+      action().then(
+        () => undefined,
+        (error: unknown) => void this.log.push(`  ${String(error)}`),
+      ),
     );
-    return Promise.race([done, settle()]);
   }
 
   /** Plans something for right before or after one of the next steps of the node. */
   #later(what: string, act: () => void): void {
     const steps = 1 + Math.floor(this.#random.next() * planWithin);
     const when = this.#chance(50) ? 'before' : 'after';
-    this.#life.host.plan(steps, when, (step) => {
+    this.#machine.plan(steps, when, (step) => {
       this.log.push(`  ${what} ${when} ${step}`);
       act();
     });
@@ -235,44 +125,46 @@ export class ImageWorld {
   }
 
   async #create(source?: Snapshot): Promise<void> {
-    const least = source ? Math.ceil(Number(source.restoreSize) / gibibyte) : 0;
-    const gib = Math.max(1 + Math.floor(this.#random.next() * 3), least);
-    await this.#api.create(volumes, {
+    const unit = unitMebibytes * 1024 ** 2;
+    const least = source ? Math.ceil(Number(source.restoreSize) / unit) : 0;
+    const units = Math.max(1 + Math.floor(this.#random.next() * 3), least);
+    await this.#machine.create(volumes, {
       name: `v${(this.#names += 1)}`,
       namespace,
-      storageClassName: 'image',
-      size: `${gib}Gi`,
+      storageClassName: imageClass,
+      size: `${units * unitMebibytes}Mi`,
       accessMode: 'ReadWriteOnce',
       ...(source ? { source: { snapshot: source.name } } : {}),
     });
   }
 
   async #restore(): Promise<void> {
-    const ready = (await this.snapshots()).filter(({ status }) => status === 'Ready');
-    const snapshot = this.#pick(ready);
+    const all = await this.#machine.snapshots();
+    const snapshot = this.#pick(all.filter(({ status }) => status === 'Ready'));
     if (snapshot) await this.#create(snapshot);
   }
 
   async #resize(): Promise<void> {
-    const volume = this.#pick(await this.volumes());
+    const volume = this.#pick(await this.#machine.volumes());
     if (!volume) return;
-    const size = `${Number.parseInt(volume.size, 10) + 1}Gi`;
-    await this.#api.change(volumes, keyOf(volume), { size });
+    const size = `${Number.parseInt(volume.size, 10) + unitMebibytes}Mi`;
+    await this.#machine.change(volumes, keyOf(volume), { size });
   }
 
   async #snapshot(): Promise<void> {
-    const all = await this.volumes();
+    const all = await this.#machine.volumes();
     const used = all.filter(({ attachments = [] }) => attachments.length > 0);
     const volume = this.#pick(used.length > 0 && this.#chance(70) ? used : all);
     if (!volume) return;
     const name = `s${(this.#names += 1)}`;
-    this.promised.set(name, this.workloads.acknowledged(volume.metadata.uid));
-    await this.#api.create(snapshots, { name, namespace, source: { volume: volume.name } });
+    this.#promised.set(name, this.#machine.workloads.acknowledged(volume.metadata.uid));
+    await this.#machine.create(snapshots, { name, namespace, source: { volume: volume.name } });
   }
 
   async #bind(): Promise<void> {
-    const free = (await this.volumes()).filter(({ attachments = [] }) => attachments.length === 0);
-    const volume = this.#pick(this.#chance(80) ? free : await this.volumes());
+    const all = await this.#machine.volumes();
+    const free = all.filter(({ attachments = [] }) => attachments.length === 0);
+    const volume = this.#pick(this.#chance(80) ? free : all);
     const instance = instanceOf(`i${Math.floor(this.#random.next() * claims)}`);
     if (volume) await this.#claims.bind(instance, volume);
   }
@@ -288,13 +180,13 @@ export class ImageWorld {
   }
 
   async #deleteVolume(): Promise<void> {
-    const volume = this.#pick(await this.volumes());
-    if (volume) await this.#api.delete(volumes, keyOf(volume));
+    const volume = this.#pick(await this.#machine.volumes());
+    if (volume) await this.#machine.delete(volumes, keyOf(volume));
   }
 
   async #deleteSnapshot(): Promise<void> {
-    const snapshot = this.#pick(await this.snapshots());
-    if (snapshot) await this.#api.delete(snapshots, keyOf(snapshot));
+    const snapshot = this.#pick(await this.#machine.snapshots());
+    if (snapshot) await this.#machine.delete(snapshots, keyOf(snapshot));
   }
 
   #whom(): Killed {
@@ -302,68 +194,81 @@ export class ImageWorld {
   }
 
   #kill(whom: Killed): void {
-    this.log.push(`  ${whom} killed, ${this.#life.host.children} programs run`);
-    this.#life.kill(whom);
+    this.log.push(`  kill ${whom}`);
+    this.#machine.kill(whom);
   }
 
   #killAtStep(): Promise<void> {
     const whom = this.#whom();
-    const life = this.#life;
-    this.#later(`kill ${whom}`, () => {
-      if (life === this.#life) this.#kill(whom);
-    });
+    this.#later('kill', () => this.#kill(whom));
     return Promise.resolve();
   }
 
   /** Its disk is unmounted, which the kernel refuses while it is used, or it no longer says whose it is. */
   #rootGoes(): void {
     const state = this.#chance(50) ? 'unmounted' : 'unmarked';
-    if (state === 'unmounted' && this.#life.host.holdsRoot) return;
-    this.kernel.root = state;
-    this.log.push(`  root is ${state}`);
+    if (this.#machine.setRoot(state)) this.log.push(`  root is ${state}`);
   }
 
   #rootComesBack(): void {
-    if (this.kernel.root !== 'here') this.log.push('  root is back');
-    this.kernel.root = 'here';
+    if (this.#machine.root !== 'here') this.log.push('  root is back');
+    this.#machine.setRoot('here');
   }
 
   async check(): Promise<void> {
-    await checkImages(this);
+    const machine = this.#machine;
+    await machine.judge(() => checkImages(machine, this.#promised));
   }
 
   /** The disk is there, nothing is killed any more, everybody lets go: everything settles. */
   async heal(): Promise<void> {
     this.log.push('heal');
+    const machine = this.#machine;
     this.#rootComesBack();
-    this.#life.host.forgetPlans();
-    if (!this.#life.process.alive) await this.boot();
-    for (let tries = 0; tries < 20 && this.bound.length > 0; tries += 1) {
-      for (const claim of this.bound) await this.#begin(() => this.#claims.release(claim));
-      await this.clock.advance(60_000);
-    }
-    await this.clock.advance(20 * 60_000);
+    machine.forgetPlans();
+    if (!machine.alive) await machine.boot();
+    // What was asked for is in the store by then.
+    await machine.pass(10_000);
+    await machine.until(async () => {
+      for (const claim of this.#claims.names) await this.#begin(() => this.#claims.release(claim));
+      return this.#claims.names.length === 0 && (await this.#isAtRest());
+    });
+    if (this.#claims.names.length > 0)
+      throw new Error(`${this.#claims.names.join(', ')} still hold volumes`);
     await this.check();
-    await checkHealed(this);
+    await machine.judge(() => checkHealed(machine));
+  }
+
+  /** Nothing is about to change any more. */
+  async #isAtRest(): Promise<boolean> {
+    const [ofVolumes, ofSnapshots] = [
+      await this.#machine.volumes(),
+      await this.#machine.snapshots(),
+    ];
+    const leaving = [...ofVolumes, ...ofSnapshots].some(
+      ({ metadata }) => metadata.deletionRequestedAt !== undefined,
+    );
+    return (
+      !leaving &&
+      ofVolumes.every(({ status }) => status === 'Available') &&
+      // A snapshot whose source went is Failed for good.
+      ofSnapshots.every(({ status }) => status === 'Ready' || status === 'Failed')
+    );
   }
 
   /** Everything is deleted. */
   async end(): Promise<void> {
     this.log.push('end');
-    const requests = async (): Promise<void> => {
-      for (const snapshot of await this.snapshots())
-        await this.#api.delete(snapshots, keyOf(snapshot));
-      await this.clock.advance(60_000);
-      for (const volume of await this.volumes()) await this.#api.delete(volumes, keyOf(volume));
-    };
-    await this.#during(requests());
-    await this.clock.advance(20 * 60_000);
-    await checkEmpty(this);
-    await this.#store.close();
-  }
-
-  /** Claims that want a volume, or still have one. */
-  get bound(): readonly string[] {
-    return this.#claims.names;
+    const machine = this.#machine;
+    await machine.until(async () => {
+      const [ofVolumes, ofSnapshots] = [await machine.volumes(), await machine.snapshots()];
+      // A snapshot is kept until the volumes that are made of it are there.
+      for (const one of ofSnapshots) await this.#begin(() => machine.delete(snapshots, keyOf(one)));
+      if (ofSnapshots.length === 0)
+        for (const one of ofVolumes) await this.#begin(() => machine.delete(volumes, keyOf(one)));
+      return ofVolumes.length + ofSnapshots.length === 0;
+    });
+    await machine.judge(() => checkEmpty(machine));
+    await machine.close();
   }
 }
