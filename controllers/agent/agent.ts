@@ -35,7 +35,7 @@ import { mountedVolumes, usedData } from '../service/index.js';
 import { AbandonedWorkloads } from './abandoned-workloads.js';
 import type { DataFiles } from './data-files.js';
 import { InstanceNotes, told } from './instance-notes.js';
-import { decideRestart, wasHealthy } from './restart.js';
+import { decideRestart } from './restart.js';
 import type { Runtime, WorkloadState } from './runtime.js';
 import { StartBackoff } from './start-backoff.js';
 import { claimOf, type VolumeManager } from './volume-manager.js';
@@ -85,14 +85,14 @@ export class Agent implements Runnable {
   readonly #abandoned: AbandonedWorkloads;
   /** Who waits for workloads whose instances are gone: their end wakes them. */
   readonly #behindAbandoned = new Map<string, Request['key']>();
-  /** Short runs in a row by instance uid. */
-  readonly #crashes = new Map<string, { readonly run: number; readonly count: number }>();
+  readonly #backoff: StartBackoff;
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    const { manager, clock, random, logger, policy } = options;
+    const { manager, logger, policy } = options;
     const backoff = backoffOf(policy, 'start');
     this.#notes = new InstanceNotes(options);
+    this.#backoff = new StartBackoff(options);
     this.#abandoned = new AbandonedWorkloads(options);
     const sources = {
       secrets: manager.informer(secrets).lister,
@@ -104,7 +104,7 @@ export class Agent implements Runnable {
       volumeManager: options.volumeManager,
       notes: this.#notes,
       inputs: this.#inputs,
-      gate: new StartBackoff(clock, random, backoff),
+      backoff: this.#backoff,
       policy,
     });
     const informer = manager.informer(instances);
@@ -235,7 +235,7 @@ export class Agent implements Runnable {
         await this.#options.volumeManager.growPending(claimOf(instance));
         return requeueAfter(this.#options.policy.workloadProbeMs);
       case 'exited':
-        return (await this.#afterExit(instance, state)) ?? this.#starts.start(instance, runtime);
+        return this.#afterExit(instance, runtime, state);
       case 'startFailed':
         return this.#starts.failed(instance, runtime, state);
       case 'absent':
@@ -262,21 +262,22 @@ export class Agent implements Runnable {
     return availability.available ? undefined : availability.message;
   }
 
-  /** Undefined when it is time to start it again. */
+  /** Starts it again, now or later, or leaves it. */
   async #afterExit(
     instance: Instance,
+    runtime: Runtime,
     state: Extract<WorkloadState, { state: 'exited' }>,
-  ): Promise<Result | undefined> {
+  ): Promise<Result> {
     const { clock, policy } = this.#options;
-    const { uid } = instance.metadata;
-    const counted = this.#crashes.get(uid);
-    let crashes = counted?.count ?? 0;
-    if (counted?.run !== state.run) {
-      crashes = wasHealthy(policy, state) ? 0 : counted ? counted.count + 1 : 0;
-      this.#crashes.set(uid, { run: state.run, count: crashes });
+    const backoff = this.#backoff.ended(instance, state);
+    const { restartPolicy } = instance.template;
+    const decision = decideRestart(policy, restartPolicy, state, backoff?.crashes ?? 0);
+    if (decision.type === 'restart' && decision.atMs <= clock.now()) {
+      if (!backoff || backoff === instance.backoff) return this.#starts.start(instance, runtime);
+      // It ended while nobody looked: it counts all the same.
+      await this.#notes.note(instance, undefined, [], { backoff });
+      return this.#starts.start({ ...instance, backoff }, runtime);
     }
-    const decision = decideRestart(policy, instance.template.restartPolicy, state, crashes);
-    if (decision.type === 'restart' && decision.atMs <= clock.now()) return undefined;
     const code = state.exitCode === undefined ? 'unknown' : String(state.exitCode);
     const waitMs = decision.type === 'restart' ? decision.atMs - clock.now() : 0;
     const next =
@@ -292,6 +293,7 @@ export class Agent implements Runnable {
       {
         failureMessage: phase === 'Failed' ? message : '',
         pid: 0,
+        ...(backoff ? { backoff } : {}),
         ...(state.exitCode === undefined ? {} : { exitCode: state.exitCode }),
       },
     );
@@ -338,7 +340,6 @@ export class Agent implements Runnable {
     }
     await runtime?.remove(uid);
     await this.#inputs.remove(instance);
-    this.#crashes.delete(uid);
     this.#starts.forget(uid);
     await removeFinalizer(this.#options.store, instances, instance, agentFinalizer);
     return done();

@@ -9,6 +9,7 @@ import {
 } from 'kedge';
 import {
   type Instance,
+  type InstanceBackoff,
   type InstanceMount,
   type InstancePhase,
   instances,
@@ -30,6 +31,16 @@ export const inputsReason = { missing: 'InvalidParameters', failed: 'WriteFailed
 /** A condition that holds, or does not. */
 export function told(type: Told['type'], ok: boolean, reason: string, message: string): Told {
   return { type, status: ok ? 'True' : 'False', reason, message };
+}
+
+/** A workload that runs. */
+export interface RunningNote {
+  readonly state: Extract<WorkloadState, { state: 'running' }>;
+  readonly mounts: readonly InstanceMount[];
+  /** Undefined when it mounts no secrets and configmaps. */
+  readonly files: DataMountsOutcome | undefined;
+  /** Undefined: it stays as it is. */
+  readonly backoff: InstanceBackoff | undefined;
 }
 
 /** What the agent writes into an instance's status. */
@@ -78,13 +89,7 @@ export class InstanceNotes {
     ]);
   }
 
-  /** @param files undefined when the workload mounts no secrets and configmaps */
-  running(
-    instance: Instance,
-    state: Extract<WorkloadState, { state: 'running' }>,
-    mounts: readonly InstanceMount[],
-    files: DataMountsOutcome | undefined,
-  ): Promise<void> {
+  running(instance: Instance, { state, mounts, files, backoff }: RunningNote): Promise<void> {
     const conditions = [
       told('VolumesReady', true, 'Mounted', `${mounts.length} volumes mounted`),
       told('ContainersReady', true, 'Running', `process ${state.pid}`),
@@ -102,6 +107,7 @@ export class InstanceNotes {
       restartCount: state.run - 1,
       failureMessage: '',
       mounts,
+      ...(backoff ? { backoff } : {}),
     });
   }
 }

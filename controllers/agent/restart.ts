@@ -7,7 +7,7 @@ export type RestartDecision =
   | { readonly type: 'restart'; readonly atMs: number }
   | { readonly type: 'stay' };
 
-/** Decides by restart policy when an exited workload starts again. Pure. `crashes` counts short runs in a row. */
+/** Decides by restart policy when an exited workload starts again. Pure. `crashes` are the short runs in a row, this one included. */
 export function decideRestart(
   policy: ControllerPolicy,
   restartPolicy: InstanceTemplate['restartPolicy'],
@@ -19,7 +19,7 @@ export function decideRestart(
   if (restartPolicy === 'Never') return { type: 'stay' };
   if (restartPolicy === 'OnFailure' && exited.exitCode === 0) return { type: 'stay' };
   const { baseMs, maxMs } = backoffOf(policy, 'restart');
-  const delayMs = Math.min(maxMs, baseMs * 2 ** Math.min(crashes, 16));
+  const delayMs = Math.min(maxMs, baseMs * 2 ** Math.min(Math.max(0, crashes - 1), 16));
   return { type: 'restart', atMs: exited.exitedAt + delayMs };
 }
 

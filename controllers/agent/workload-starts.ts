@@ -12,16 +12,13 @@ export interface WorkloadStartsOptions {
   readonly volumeManager: VolumeManager;
   readonly notes: InstanceNotes;
   readonly inputs: WorkloadInputs;
-  /** Backoff of failures by instance uid. */
-  readonly gate: StartBackoff;
+  readonly backoff: StartBackoff;
   readonly policy: ControllerPolicy;
 }
 
 /** From an instance that is bound to this node to its workload: volumes, inputs, then the runtime. */
 export class WorkloadStarts {
   readonly #options: WorkloadStartsOptions;
-  /** The run whose failed start was counted, by instance uid. */
-  readonly #failed = new Map<string, number>();
   /** Looks at a workload that is being started, by instance uid. */
   readonly #probes = new Map<string, number>();
 
@@ -31,9 +28,9 @@ export class WorkloadStarts {
 
   /** Takes the next step, or says in the instance what it waits for. */
   async start(instance: Instance, runtime: Runtime): Promise<Result> {
-    const { uid, generation } = instance.metadata;
-    const { gate, notes, policy, volumeManager } = this.#options;
-    const leftMs = gate.leftMs(uid, String(generation));
+    const { uid } = instance.metadata;
+    const { backoff, notes, policy, volumeManager } = this.#options;
+    const leftMs = backoff.leftMs(instance);
     if (leftMs > 0) return requeueAfter(leftMs);
     const mounts: InstanceMount[] = [];
     const binds: WorkloadMount[] = [];
@@ -48,24 +45,31 @@ export class WorkloadStarts {
         continue;
       }
       const { reason, message } = outcome;
+      const failed = outcome.retry ? backoff.failed(instance) : undefined;
       await notes.note(
         instance,
         'Pending',
         [told('VolumesReady', false, reason, message), told('Ready', false, reason, message)],
-        { failureMessage: outcome.retry ? message : '' },
+        failed ? { failureMessage: message, backoff: failed.backoff } : { failureMessage: '' },
       );
-      return outcome.retry ? this.#later(instance) : done();
+      return failed ? requeueAfter(failed.delayMs) : done();
     }
     const inputs = await this.#options.inputs.of(instance);
     const volumesReady = told('VolumesReady', true, 'Mounted', `${mounts.length} volumes mounted`);
     if (inputs.type !== 'ready') {
       const { type, message } = inputs;
-      await notes.note(instance, 'Pending', [
-        volumesReady,
-        told('ContainersReady', false, inputsReason[type], message),
-        told('Ready', false, inputsReason[type], message),
-      ]);
-      return type === 'missing' ? done() : this.#later(instance);
+      const failed = type === 'failed' ? backoff.failed(instance) : undefined;
+      await notes.note(
+        instance,
+        'Pending',
+        [
+          volumesReady,
+          told('ContainersReady', false, inputsReason[type], message),
+          told('Ready', false, inputsReason[type], message),
+        ],
+        failed ? { backoff: failed.backoff } : {},
+      );
+      return failed ? requeueAfter(failed.delayMs) : done();
     }
     const starting = told('Ready', false, 'Starting', 'the workload is being started');
     await notes.note(instance, 'Starting', [volumesReady, starting], { mounts });
@@ -104,45 +108,41 @@ export class WorkloadStarts {
     { run, message }: Extract<WorkloadState, { state: 'startFailed' }>,
   ): Promise<Result> {
     const { uid } = instance.metadata;
-    if (this.#failed.get(uid) === run) return this.start(instance, runtime);
-    this.#failed.set(uid, run);
+    if (instance.backoff?.run === run) return this.start(instance, runtime);
     this.#probes.delete(uid);
-    return this.#noteFailed(instance, message);
+    return this.#noteFailed(instance, message, run);
   }
 
-  /** It runs: what failed before it is forgotten. */
+  /** It runs: starts that failed before are forgotten. */
   async running(
     instance: Instance,
     state: Extract<WorkloadState, { state: 'running' }>,
     mounts: readonly InstanceMount[],
   ): Promise<void> {
     this.forget(instance.metadata.uid);
-    const { notes, inputs } = this.#options;
-    await notes.running(instance, state, mounts, await inputs.follow(instance));
+    const { backoff, notes, inputs } = this.#options;
+    const files = await inputs.follow(instance);
+    await notes.running(instance, { state, mounts, files, backoff: backoff.running(instance) });
   }
 
   /** The instance starts over, or is gone. */
   forget(uid: string): void {
-    this.#failed.delete(uid);
     this.#probes.delete(uid);
-    this.#options.gate.clear(uid);
   }
 
-  #later({ metadata: { uid, generation } }: Instance): Result {
-    return requeueAfter(this.#options.gate.failed(uid, String(generation)));
-  }
-
-  async #noteFailed(instance: Instance, why: string): Promise<Result> {
+  async #noteFailed(instance: Instance, why: string, run?: number): Promise<Result> {
     const message = `can't be started: ${why}`;
-    await this.#options.notes.note(
+    const { backoff, notes } = this.#options;
+    const failed = backoff.failed(instance, run);
+    await notes.note(
       instance,
       'Failed',
       [
         told('ContainersReady', false, 'StartFailed', message),
         told('Ready', false, 'StartFailed', message),
       ],
-      { failureMessage: message },
+      { failureMessage: message, backoff: failed.backoff },
     );
-    return this.#later(instance);
+    return requeueAfter(failed.delayMs);
   }
 }

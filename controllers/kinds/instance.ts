@@ -12,6 +12,20 @@ export interface InstanceMount {
   readonly source: string;
 }
 
+/** How the starts of an instance are paced; kept in its status, so that a restart of the agent keeps the pace. */
+export interface InstanceBackoff {
+  /** Runs in a row that ended soon. */
+  readonly crashes?: number;
+  /** Starts in a row that failed. */
+  readonly failedStarts?: number;
+  /** The last run that was counted. */
+  readonly run?: number;
+  /** After a start that failed: the next one comes no sooner. */
+  readonly nextStartAt?: string;
+  /** Generation of the instance that could not be started; another one starts at once. */
+  readonly generation?: number;
+}
+
 /** Status values of an instance. */
 export type InstancePhase =
   | 'Pending'
@@ -39,6 +53,7 @@ export interface Instance extends ApiObject {
   readonly startedAt?: string;
   readonly mounts?: readonly InstanceMount[];
   readonly exitCode?: number;
+  readonly backoff?: InstanceBackoff;
 }
 
 export const instances = defineKind<Instance>({
@@ -55,6 +70,7 @@ export const instances = defineKind<Instance>({
     'startedAt',
     'mounts',
     'exitCode',
+    'backoff',
   ],
   initialStatus: { status: 'Pending', restartCount: 0 },
   indexes: {

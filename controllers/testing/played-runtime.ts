@@ -22,6 +22,8 @@ export class PlayedRuntime implements Runtime {
   looks = 0;
   /** Whether workloads go on after they were asked to end. */
   deaf = false;
+  /** Milliseconds since the epoch that runs begin at. */
+  now: () => number = () => 1;
   #listener: (id: string) => void = () => undefined;
 
   availability(): Promise<Availability> {
@@ -37,7 +39,7 @@ export class PlayedRuntime implements Runtime {
     const message = this.startsFail;
     if (message !== undefined) this.states.set(id, { state: 'startFailed', run, message });
     else if (this.startsHang) this.states.set(id, { state: 'starting', run });
-    else this.states.set(id, { state: 'running', run, pid: 1, startedAt: 1 });
+    else this.states.set(id, { state: 'running', run, pid: 1, startedAt: this.now() });
     return Promise.resolve();
   }
 
@@ -62,6 +64,16 @@ export class PlayedRuntime implements Runtime {
     if (this.deaf && this.states.get(id)?.state === 'running') return new Promise(() => undefined);
     this.states.delete(id);
     return Promise.resolve();
+  }
+
+  /** A workload that runs ends with an error, and the listener is told. */
+  crash(id: string, atMs: number): void {
+    const state = this.states.get(id);
+    if (state?.state !== 'running') return;
+    const { run, startedAt } = state;
+    const end = { exitCode: 1, startedAt, exitedAt: atMs, requested: false };
+    this.states.set(id, { state: 'exited', run, ...end });
+    this.#listener(id);
   }
 
   /** A workload ends by itself, and the listener is told. */

@@ -53,6 +53,7 @@ export interface Instance {
   startedAt: string;
   mounts: Instance_Mount[];
   exitCode?: number | undefined;
+  backoff?: Instance_Backoff | undefined;
 }
 
 export const Instance_Status = {
@@ -179,6 +180,20 @@ export interface Instance_Mount {
   mountPath: string;
   readOnly: boolean;
   source: string;
+}
+
+/** How its starts are paced. */
+export interface Instance_Backoff {
+  /** Runs in a row that ended soon. */
+  crashes: number;
+  /** Starts in a row that failed. */
+  failedStarts: number;
+  /** The last run that was counted. */
+  run: number;
+  /** After a start that failed: the next one comes no sooner. */
+  nextStartAt: string;
+  /** Generation of the instance that could not be started; another one starts at once. */
+  generation: number;
 }
 
 export interface Instance_LabelsEntry {
@@ -333,6 +348,7 @@ function createBaseInstance(): Instance {
     startedAt: "",
     mounts: [],
     exitCode: undefined,
+    backoff: undefined,
   };
 }
 
@@ -385,6 +401,9 @@ export const Instance: MessageFns<Instance> = {
     }
     if (message.exitCode !== undefined) {
       writer.uint32(216).int32(message.exitCode);
+    }
+    if (message.backoff !== undefined) {
+      Instance_Backoff.encode(message.backoff, writer.uint32(226).fork()).join();
     }
     return writer;
   },
@@ -533,6 +552,14 @@ export const Instance: MessageFns<Instance> = {
             message.exitCode = reader.int32();
             continue;
           }
+          case 28: {
+            if (tag !== 226) {
+              break;
+            }
+
+            message.backoff = Instance_Backoff.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -596,6 +623,7 @@ export const Instance: MessageFns<Instance> = {
         : isSet(object.exit_code)
         ? globalThis.Number(object.exit_code)
         : undefined,
+      backoff: isSet(object.backoff) ? Instance_Backoff.fromJSON(object.backoff) : undefined,
     };
   },
 
@@ -655,6 +683,9 @@ export const Instance: MessageFns<Instance> = {
     if (message.exitCode !== undefined) {
       obj.exitCode = Math.round(message.exitCode);
     }
+    if (message.backoff !== undefined) {
+      obj.backoff = Instance_Backoff.toJSON(message.backoff);
+    }
     return obj;
   },
 
@@ -691,6 +722,9 @@ export const Instance: MessageFns<Instance> = {
     message.startedAt = object.startedAt ?? "";
     message.mounts = object.mounts?.map((e) => Instance_Mount.fromPartial(e)) || [];
     message.exitCode = object.exitCode ?? undefined;
+    message.backoff = (object.backoff !== undefined && object.backoff !== null)
+      ? Instance_Backoff.fromPartial(object.backoff)
+      : undefined;
     return message;
   },
 };
@@ -1401,6 +1435,147 @@ export const Instance_Mount: MessageFns<Instance_Mount> = {
     message.mountPath = object.mountPath ?? "";
     message.readOnly = object.readOnly ?? false;
     message.source = object.source ?? "";
+    return message;
+  },
+};
+
+function createBaseInstance_Backoff(): Instance_Backoff {
+  return { crashes: 0, failedStarts: 0, run: 0, nextStartAt: "", generation: 0 };
+}
+
+export const Instance_Backoff: MessageFns<Instance_Backoff> = {
+  encode(message: Instance_Backoff, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.crashes !== 0) {
+      writer.uint32(8).int32(message.crashes);
+    }
+    if (message.failedStarts !== 0) {
+      writer.uint32(16).int32(message.failedStarts);
+    }
+    if (message.run !== 0) {
+      writer.uint32(24).int32(message.run);
+    }
+    if (message.nextStartAt !== "") {
+      writer.uint32(34).string(message.nextStartAt);
+    }
+    if (message.generation !== 0) {
+      writer.uint32(40).int32(message.generation);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Instance_Backoff {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseInstance_Backoff();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.crashes = reader.int32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.failedStarts = reader.int32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.run = reader.int32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.nextStartAt = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.generation = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): Instance_Backoff {
+    return {
+      crashes: isSet(object.crashes) ? globalThis.Number(object.crashes) : 0,
+      failedStarts: isSet(object.failedStarts)
+        ? globalThis.Number(object.failedStarts)
+        : isSet(object.failed_starts)
+        ? globalThis.Number(object.failed_starts)
+        : 0,
+      run: isSet(object.run) ? globalThis.Number(object.run) : 0,
+      nextStartAt: isSet(object.nextStartAt)
+        ? globalThis.String(object.nextStartAt)
+        : isSet(object.next_start_at)
+        ? globalThis.String(object.next_start_at)
+        : "",
+      generation: isSet(object.generation) ? globalThis.Number(object.generation) : 0,
+    };
+  },
+
+  toJSON(message: Instance_Backoff): unknown {
+    const obj: any = {};
+    if (message.crashes !== 0) {
+      obj.crashes = Math.round(message.crashes);
+    }
+    if (message.failedStarts !== 0) {
+      obj.failedStarts = Math.round(message.failedStarts);
+    }
+    if (message.run !== 0) {
+      obj.run = Math.round(message.run);
+    }
+    if (message.nextStartAt !== "") {
+      obj.nextStartAt = message.nextStartAt;
+    }
+    if (message.generation !== 0) {
+      obj.generation = Math.round(message.generation);
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<Instance_Backoff>, I>>(base?: I): Instance_Backoff {
+    return Instance_Backoff.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<Instance_Backoff>, I>>(object: I): Instance_Backoff {
+    const message = createBaseInstance_Backoff();
+    message.crashes = object.crashes ?? 0;
+    message.failedStarts = object.failedStarts ?? 0;
+    message.run = object.run ?? 0;
+    message.nextStartAt = object.nextStartAt ?? "";
+    message.generation = object.generation ?? 0;
     return message;
   },
 };
