@@ -181,6 +181,39 @@ describe('a process whose instance is gone from its node', function () {
     expect(await runtime.observe(kept.metadata.uid)).to.include({ state: 'running', run: 1 });
   });
 
+  describe('that nothing has told the agent of', () => {
+    const gone = '00000000-0000-4000-8000-000000000000';
+    beforeEach(async () => {
+      await startAgent();
+      await run();
+      await attach();
+      const spec = { command: ['/bin/sleep', '600'], env: {}, workingDir: '/', mounts: [] };
+      await runtime.start({ ...spec, id: gone });
+      const state = await runtime.observe(gone);
+      pid = state.state === 'running' ? state.pid : 0;
+      expect(alive()).to.equal(true);
+    });
+
+    it('ends with the daemon, before the volumes are detached', async () => {
+      await manager.stop(10_000);
+      expect(alive()).to.equal(false);
+      expect(await runtime.workloads()).to.not.include(gone);
+      expect(ranAtDetach).to.deep.equal([false]);
+      expect((await store.get(volumes, volumeKey))?.attachments).to.deep.equal([]);
+    });
+
+    it('keeps the volumes of the node where they are when it survives', async () => {
+      const stop = runtime.stop.bind(runtime);
+      runtime.stop = (id, graceMs) =>
+        id === gone ? Promise.reject(new Error('process 1 survives SIGKILL')) : stop(id, graceMs);
+      await manager.stop(10_000);
+      runtime.stop = stop;
+      expect(alive()).to.equal(true);
+      expect(ranAtDetach).to.deep.equal([]);
+      expect((await store.get(volumes, volumeKey))?.attachments).to.have.length(1);
+    });
+  });
+
   it('ends, and its claim is let go, once its node is refused an instance that another node has', async () => {
     let refusals = 0;
     const refusing = new Proxy(store, {

@@ -46,15 +46,16 @@ export class AbandonedWorkloads {
   }
 
   /**
-   * Stops all of them, for a start.
+   * Stops all of them, for a start and for a shutdown.
+   * @param budgetMs what there is for them to end by themselves; default 30 s
    * @throws Error when one survives being killed
    */
-  async stop(): Promise<void> {
+  async stop(budgetMs = graceMs): Promise<void> {
     const abandoned = await this.#find(() => false);
     await Promise.all(
       abandoned.map(async ({ runtime, id }) => {
         this.#options.logger.warn('a workload whose instance is gone is stopped', { id });
-        await runtime.stop(id, graceMs);
+        await runtime.stop(id, Math.min(graceMs, budgetMs));
         await runtime.remove(id);
       }),
     );

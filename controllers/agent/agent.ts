@@ -23,7 +23,6 @@ import { agentFinalizer } from '../instance/index.js';
 import {
   configmaps,
   type Instance,
-  type InstancePhase,
   instances,
   secrets,
   type Volume,
@@ -32,14 +31,16 @@ import {
 import { backoffOf, type ControllerPolicy } from '../policy.js';
 import type { Sealer } from '../secret/index.js';
 import { mountedVolumes, usedData } from '../service/index.js';
+import { AgentShutdown } from './agent-shutdown.js';
 import { AbandonedWorkloads } from './abandoned-workloads.js';
 import type { DataFiles } from './data-files.js';
 import { InstanceNotes, told } from './instance-notes.js';
-import { decideRestart } from './restart.js';
-import type { Runtime, WorkloadState } from './runtime.js';
+import { graceMsOf, runtimeNameOf, runtimeOf } from './instance-runtime.js';
+import type { Runtime } from './runtime.js';
 import { StartBackoff } from './start-backoff.js';
 import { claimOf, type VolumeManager } from './volume-manager.js';
 import { WorkloadInputs } from './workload-inputs.js';
+import { WorkloadRestarts } from './workload-restarts.js';
 import { WorkloadStarts } from './workload-starts.js';
 
 /** Ports of the agent. */
@@ -58,12 +59,6 @@ export interface AgentOptions {
   readonly policy: ControllerPolicy;
 }
 
-const defaultGraceSeconds = 30;
-
-function graceMsOf({ template }: Instance): number {
-  return (template.terminationGracePeriodSeconds ?? defaultGraceSeconds) * 1_000;
-}
-
 /** Keys of those that hold a volume on a node, by its own account: they may be gone. */
 function holdersOf(volume: Volume, node: string): readonly { namespace: string; name: string }[] {
   return (volume.attachments ?? [])
@@ -80,19 +75,20 @@ export class Agent implements Runnable {
   readonly #options: AgentOptions;
   readonly #controller: Controller;
   readonly #starts: WorkloadStarts;
+  readonly #restarts: WorkloadRestarts;
+  readonly #shutdown: AgentShutdown;
   readonly #notes: InstanceNotes;
   readonly #inputs: WorkloadInputs;
   readonly #abandoned: AbandonedWorkloads;
   /** Who waits for workloads whose instances are gone: their end wakes them. */
   readonly #behindAbandoned = new Map<string, Request['key']>();
-  readonly #backoff: StartBackoff;
 
   constructor(options: AgentOptions) {
     this.#options = options;
     const { manager, logger, policy } = options;
     const backoff = backoffOf(policy, 'start');
     this.#notes = new InstanceNotes(options);
-    this.#backoff = new StartBackoff(options);
+    const startBackoff = new StartBackoff(options);
     this.#abandoned = new AbandonedWorkloads(options);
     const sources = {
       secrets: manager.informer(secrets).lister,
@@ -104,9 +100,12 @@ export class Agent implements Runnable {
       volumeManager: options.volumeManager,
       notes: this.#notes,
       inputs: this.#inputs,
-      backoff: this.#backoff,
+      backoff: startBackoff,
       policy,
     });
+    const parts = { ...options, notes: this.#notes, inputs: this.#inputs, starts: this.#starts };
+    this.#restarts = new WorkloadRestarts({ ...parts, backoff: startBackoff });
+    this.#shutdown = new AgentShutdown({ ...parts, abandoned: this.#abandoned });
     const informer = manager.informer(instances);
     informer.addIndex('volume', mountedVolumes);
     informer.addIndex('data', ({ namespace, template }) =>
@@ -153,17 +152,8 @@ export class Agent implements Runnable {
 
   /** What earlier lives left mounted is sorted out before anything is started or stopped. */
   async start(): Promise<void> {
-    const { store, volumeManager, logger } = this.#options;
-    let stopped = true;
-    try {
-      await this.#abandoned.stop();
-    } catch (error) {
-      const message =
-        'a workload whose instance is gone does not end; mounts without an owner stay';
-      logger.error(message, { error: messageOf(error) });
-      stopped = false;
-    }
-    if (stopped) await volumeManager.adopt();
+    const { store, volumeManager } = this.#options;
+    if (await this.#shutdown.endAbandoned()) await volumeManager.adopt();
     const { items } = await store.list(instances);
     await this.#inputs.open(new Set(items.map(({ metadata }) => metadata.uid)));
     await this.#controller.start();
@@ -173,55 +163,21 @@ export class Agent implements Runnable {
     this.#controller.refreshMetrics();
   }
 
-  /** Workloads first, in parallel, each with its grace; then the volumes with what is left. */
+  /** Nothing that it started runs without it. */
   async stop(budgetMs: number): Promise<void> {
-    const { clock, manager, node, volumeManager, logger } = this.#options;
+    const { clock } = this.#options;
     const end = clock.monotonic() + budgetMs;
-    const left = (): number => Math.max(0, end - clock.monotonic());
-    await this.#controller.stop(Math.min(1_000, left()));
-    const mine = manager
-      .informer(instances)
-      .lister.list()
-      .filter((instance) => instance.node === node);
-    const busy = new Set<string>();
-    await Promise.all(
-      mine.map(async (instance) => {
-        try {
-          await this.#stopWorkload(instance, left());
-          await this.#inputs.remove(instance);
-          await this.#notes.note(instance, 'Stopped', [
-            told('ContainersReady', false, 'DaemonStopped', 'stopped with the daemon'),
-            told('Ready', false, 'DaemonStopped', 'stopped with the daemon'),
-          ]);
-        } catch (error) {
-          busy.add(claimOf(instance));
-          logger.warn('workload could not be stopped', {
-            instance: claimOf(instance),
-            error: messageOf(error),
-          });
-        }
-      }),
-    );
-    await volumeManager.tearDown(left(), busy);
+    await this.#controller.stop(Math.min(1_000, budgetMs));
+    await this.#shutdown.run(Math.max(0, end - clock.monotonic()));
     await this.#inputs.close();
     for (const runtime of this.#options.runtimes) runtime.close();
-  }
-
-  #runtimeOf(instance: Instance): Runtime | undefined {
-    const name = instance.template.runtime ?? 'container';
-    return this.#options.runtimes.find((runtime) => runtime.name === name);
-  }
-
-  async #stopWorkload(instance: Instance, budgetMs: number): Promise<void> {
-    const graceMs = Math.min(graceMsOf(instance), budgetMs);
-    await this.#runtimeOf(instance)?.stop(instance.metadata.uid, graceMs);
   }
 
   async #reconcile(request: Request): Promise<Result> {
     const instance = await this.#instanceOf(request.key);
     if (instance?.node !== this.#options.node) return this.#letGoOfOrphan(request);
     if (isDeleting(instance)) return this.#tearDown(instance);
-    const runtime = this.#runtimeOf(instance);
+    const runtime = runtimeOf(this.#options.runtimes, instance);
     const unusable = await this.#whyUnusable(instance, runtime);
     if (!runtime || unusable !== undefined) return this.#unavailable(instance, unusable ?? '');
     const state = await runtime.observe(instance.metadata.uid).catch(messageOf);
@@ -235,7 +191,7 @@ export class Agent implements Runnable {
         await this.#options.volumeManager.growPending(claimOf(instance));
         return requeueAfter(this.#options.policy.workloadProbeMs);
       case 'exited':
-        return this.#afterExit(instance, runtime, state);
+        return this.#restarts.afterExit(instance, runtime, state);
       case 'startFailed':
         return this.#starts.failed(instance, runtime, state);
       case 'absent':
@@ -253,51 +209,13 @@ export class Agent implements Runnable {
     instance: Instance,
     runtime: Runtime | undefined,
   ): Promise<string | undefined> {
-    const wanted = instance.template.runtime ?? 'container';
     if (!runtime) {
+      const wanted = runtimeNameOf(instance);
       const names = this.#options.runtimes.map((r) => r.name).join(', ') || 'none';
       return `runtime ${wanted} is not available on node ${this.#options.node}; it has: ${names}`;
     }
     const availability = await runtime.availability();
     return availability.available ? undefined : availability.message;
-  }
-
-  /** Starts it again, now or later, or leaves it. */
-  async #afterExit(
-    instance: Instance,
-    runtime: Runtime,
-    state: Extract<WorkloadState, { state: 'exited' }>,
-  ): Promise<Result> {
-    const { clock, policy } = this.#options;
-    const backoff = this.#backoff.ended(instance, state);
-    const { restartPolicy } = instance.template;
-    const decision = decideRestart(policy, restartPolicy, state, backoff?.crashes ?? 0);
-    if (decision.type === 'restart' && decision.atMs <= clock.now()) {
-      if (!backoff || backoff === instance.backoff) return this.#starts.start(instance, runtime);
-      // It ended while nobody looked: it counts all the same.
-      await this.#notes.note(instance, undefined, [], { backoff });
-      return this.#starts.start({ ...instance, backoff }, runtime);
-    }
-    const code = state.exitCode === undefined ? 'unknown' : String(state.exitCode);
-    const waitMs = decision.type === 'restart' ? decision.atMs - clock.now() : 0;
-    const next =
-      decision.type === 'restart'
-        ? `starts again in ${Math.ceil(waitMs / 1_000)} s`
-        : `stays so by restartPolicy ${instance.template.restartPolicy ?? 'Always'}`;
-    const message = `ended with exit code ${code}; ${next}`;
-    const phase: InstancePhase = state.exitCode === 0 ? 'Exited' : 'Failed';
-    await this.#notes.note(
-      instance,
-      phase,
-      [told('ContainersReady', false, phase, message), told('Ready', false, phase, message)],
-      {
-        failureMessage: phase === 'Failed' ? message : '',
-        pid: 0,
-        ...(backoff ? { backoff } : {}),
-        ...(state.exitCode === undefined ? {} : { exitCode: state.exitCode }),
-      },
-    );
-    return decision.type === 'restart' ? requeueAfter(waitMs) : done();
   }
 
   /**
@@ -307,7 +225,7 @@ export class Agent implements Runnable {
   async #tearDown(instance: Instance): Promise<Result> {
     if (!(instance.metadata.finalizers ?? []).includes(agentFinalizer)) return done();
     const { uid } = instance.metadata;
-    const runtime = this.#runtimeOf(instance);
+    const runtime = runtimeOf(this.#options.runtimes, instance);
     try {
       const stopping = await runtime?.requestStop(uid, graceMsOf(instance));
       if (stopping?.type === 'stopping') {

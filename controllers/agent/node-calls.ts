@@ -1,4 +1,4 @@
-import { type Clock, jsonEqual, type Manager, type ObjectStore } from 'kedge';
+import { type Clock, jsonEqual, type Lister, type Manager, type ObjectStore } from 'kedge';
 import {
   type CallContext,
   type Driver,
@@ -6,7 +6,7 @@ import {
   type DriverRegistry,
   type Parameters,
 } from '@kedge/driver-sdk';
-import { storageClasses, type Volume } from '../kinds/index.js';
+import { type StorageClass, storageClasses, type Volume } from '../kinds/index.js';
 import type { ParameterResolver, Redaction } from '../secret/index.js';
 import { driverCall, identityOf, operationsOfVolume } from '../volume/index.js';
 import type { UsedParameters } from './used-parameters.js';
@@ -33,9 +33,12 @@ export interface NodeCall {
 /** Driver calls for volumes of this node: with which credentials, and whether one can be made at all. */
 export class NodeCalls {
   readonly #options: NodeCallsOptions;
+  readonly #classes: Lister<StorageClass>;
 
   constructor(options: NodeCallsOptions) {
     this.#options = options;
+    // Now: the first call may be a detach at the shutdown, when no cache begins any more.
+    this.#classes = options.manager.informer(storageClasses).lister;
   }
 
   /**
@@ -96,9 +99,8 @@ export class NodeCalls {
   }
 
   async #wanted(volume: Volume): Promise<{ readonly driver: Driver; readonly wanted: Parameters }> {
-    const { drivers, manager } = this.#options;
-    const live = manager.informer(storageClasses).lister.get(volume.storageClassName);
-    const { driver, parameters } = await driverCall(drivers, volume, live);
+    const live = this.#classes.get(volume.storageClassName);
+    const { driver, parameters } = await driverCall(this.#options.drivers, volume, live);
     return { driver, wanted: parameters };
   }
 

@@ -1,0 +1,87 @@
+import { type Clock, type Logger, type Manager, messageOf } from 'kedge';
+import { type Instance, instances } from '../kinds/index.js';
+import type { AbandonedWorkloads } from './abandoned-workloads.js';
+import { type InstanceNotes, told } from './instance-notes.js';
+import { graceMsOf, runtimeOf } from './instance-runtime.js';
+import type { Runtime } from './runtime.js';
+import { claimOf, type VolumeManager } from './volume-manager.js';
+import type { WorkloadInputs } from './workload-inputs.js';
+
+/** Ports of {@link AgentShutdown}. */
+export interface AgentShutdownOptions {
+  readonly manager: Manager;
+  readonly node: string;
+  readonly runtimes: readonly Runtime[];
+  readonly volumeManager: VolumeManager;
+  readonly notes: InstanceNotes;
+  readonly inputs: WorkloadInputs;
+  readonly abandoned: AbandonedWorkloads;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The end of what an agent runs: nothing that it started runs without it. */
+export class AgentShutdown {
+  readonly #options: AgentShutdownOptions;
+
+  constructor(options: AgentShutdownOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Workloads first, in parallel, each with its grace, those whose instances are gone among them; then the
+   * volumes with what is left of the budget.
+   */
+  async run(budgetMs: number): Promise<void> {
+    const { clock, manager, node, volumeManager } = this.#options;
+    const end = clock.monotonic() + budgetMs;
+    const left = (): number => Math.max(0, end - clock.monotonic());
+    const mine = manager
+      .informer(instances)
+      .lister.list()
+      .filter((instance) => instance.node === node);
+    const busy = new Set<string>();
+    const [ended] = await Promise.all([
+      this.endAbandoned(left()),
+      ...mine.map(async (instance) => {
+        if (!(await this.#ends(instance, left()))) busy.add(claimOf(instance));
+      }),
+    ]);
+    if (ended) await volumeManager.tearDown(left(), busy);
+  }
+
+  /**
+   * Also for a start, before mounts without an owner are taken away. False when a workload whose instance is gone
+   * may go on: nobody knows which volumes it writes to.
+   */
+  async endAbandoned(budgetMs?: number): Promise<boolean> {
+    try {
+      await this.#options.abandoned.stop(budgetMs);
+      return true;
+    } catch (error) {
+      const message =
+        'a workload whose instance is gone does not end; what is mounted stays as it is';
+      this.#options.logger.error(message, { error: messageOf(error) });
+      return false;
+    }
+  }
+
+  /** False when what an instance runs may go on. */
+  async #ends(instance: Instance, budgetMs: number): Promise<boolean> {
+    const { runtimes, inputs, notes, logger } = this.#options;
+    const graceMs = Math.min(graceMsOf(instance), budgetMs);
+    try {
+      await runtimeOf(runtimes, instance)?.stop(instance.metadata.uid, graceMs);
+      await inputs.remove(instance);
+      await notes.note(instance, 'Stopped', [
+        told('ContainersReady', false, 'DaemonStopped', 'stopped with the daemon'),
+        told('Ready', false, 'DaemonStopped', 'stopped with the daemon'),
+      ]);
+      return true;
+    } catch (error) {
+      const label = { instance: claimOf(instance), error: messageOf(error) };
+      logger.warn('workload could not be stopped', label);
+      return false;
+    }
+  }
+}

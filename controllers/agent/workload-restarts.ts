@@ -1,0 +1,64 @@
+import { type Clock, done, requeueAfter, type Result } from 'kedge';
+import type { Instance, InstancePhase } from '../kinds/index.js';
+import type { ControllerPolicy } from '../policy.js';
+import { type InstanceNotes, told } from './instance-notes.js';
+import { decideRestart } from './restart.js';
+import type { Runtime, WorkloadState } from './runtime.js';
+import type { StartBackoff } from './start-backoff.js';
+import type { WorkloadStarts } from './workload-starts.js';
+
+/** Ports of {@link WorkloadRestarts}. */
+export interface WorkloadRestartsOptions {
+  readonly notes: InstanceNotes;
+  readonly backoff: StartBackoff;
+  readonly starts: WorkloadStarts;
+  readonly clock: Clock;
+  readonly policy: ControllerPolicy;
+}
+
+/** What follows from the end of a run. */
+export class WorkloadRestarts {
+  readonly #options: WorkloadRestartsOptions;
+
+  constructor(options: WorkloadRestartsOptions) {
+    this.#options = options;
+  }
+
+  /** Starts it again, now or later, or leaves it; says so in the instance. */
+  async afterExit(
+    instance: Instance,
+    runtime: Runtime,
+    state: Extract<WorkloadState, { state: 'exited' }>,
+  ): Promise<Result> {
+    const { clock, notes, policy, starts } = this.#options;
+    const backoff = this.#options.backoff.ended(instance, state);
+    const { restartPolicy } = instance.template;
+    const decision = decideRestart(policy, restartPolicy, state, backoff?.crashes ?? 0);
+    if (decision.type === 'restart' && decision.atMs <= clock.now()) {
+      if (!backoff || backoff === instance.backoff) return starts.start(instance, runtime);
+      // It ended while nobody looked: it counts all the same.
+      await notes.note(instance, undefined, [], { backoff });
+      return starts.start({ ...instance, backoff }, runtime);
+    }
+    const code = state.exitCode === undefined ? 'unknown' : String(state.exitCode);
+    const waitMs = decision.type === 'restart' ? decision.atMs - clock.now() : 0;
+    const next =
+      decision.type === 'restart'
+        ? `starts again in ${Math.ceil(waitMs / 1_000)} s`
+        : `stays so by restartPolicy ${restartPolicy ?? 'Always'}`;
+    const message = `ended with exit code ${code}; ${next}`;
+    const phase: InstancePhase = state.exitCode === 0 ? 'Exited' : 'Failed';
+    await notes.note(
+      instance,
+      phase,
+      [told('ContainersReady', false, phase, message), told('Ready', false, phase, message)],
+      {
+        failureMessage: phase === 'Failed' ? message : '',
+        pid: 0,
+        ...(backoff ? { backoff } : {}),
+        ...(state.exitCode === undefined ? {} : { exitCode: state.exitCode }),
+      },
+    );
+    return decision.type === 'restart' ? requeueAfter(waitMs) : done();
+  }
+}
