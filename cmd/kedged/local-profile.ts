@@ -1,7 +1,6 @@
 import { lstat, mkdir } from 'node:fs/promises';
 import { failedPrecondition, type ObjectStore } from 'kedge';
 import { bootstrap, isBootstrapped } from 'kedge/auth';
-import { readContexts, writeContext } from '../kedge/context.js';
 
 /** The one host directory that the examples name; private to its owner. */
 export const sharedExampleDirectory = '/var/tmp/kedge';
@@ -41,6 +40,8 @@ export async function ensureLocalContext(
   server: string,
   restServer: string,
 ): Promise<LocalAccess> {
+  // With it comes a parser of YAML, which no other daemon needs.
+  const { readContexts, writeContext } = await import('../kedge/context.js');
   if (token !== undefined) {
     await writeContext('local', { server, restServer, token });
     return 'created';

@@ -217,15 +217,18 @@ async function assemble(
     onListening: (listening) => Object.assign(ports, listening),
   });
 
+  // Made before the start: the caches that they watch are filled with the others.
+  const controllers = [
+    namespaceController(common),
+    volumeController({ ...common, drivers, resolver, node }),
+    snapshotController({ ...common, drivers, resolver, node }),
+    serviceController(common),
+    schedulerController(common),
+    nodeController(common),
+    instanceController(common),
+  ];
   manager
     .addRunnable(new StorageRootWatch({ ...common, keeper: storageRoot, node }))
-    .addController(namespaceController(common))
-    .addController(volumeController({ ...common, drivers, resolver, node }))
-    .addController(snapshotController({ ...common, drivers, resolver, node }))
-    .addController(serviceController(common))
-    .addController(schedulerController(common))
-    .addController(nodeController(common))
-    .addController(instanceController(common))
     // The ports first: when one is taken, no agent has touched the workloads of the daemon before.
     .addRunnable({
       ...apiRunnable,
@@ -257,12 +260,20 @@ async function assemble(
         policy,
       }),
     )
-    .addRunnable(agent)
     .addRunnable(
       new TransitionEvents({ ...common, metrics, logger: logger.child({ part: 'events' }) }),
-    );
+    )
+    .addRunnable(agent);
   await thawLeftovers({ journal, logger, clock });
   await manager.start();
+  // Last: the first reconcile of each object would compete with the start of everything else.
+  for (const controller of controllers) manager.addController(controller);
+  try {
+    await Promise.all(controllers.map((controller) => controller.start()));
+  } catch (error) {
+    await manager.stop(0).catch(() => undefined); // what remains is in the log
+    throw error;
+  }
   return {
     ports,
     stop: async (budgetMs) => {

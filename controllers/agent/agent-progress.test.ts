@@ -99,6 +99,30 @@ describe('the agent', () => {
     expect((await readiness('deaf-63'))?.message).to.equal('asked to end; killed after 20 s');
   });
 
+  it('starts a new workload before those that crash and are due to start again', async () => {
+    runtime.now = () => clock.now();
+    const names = Array.from({ length: 60 }, (_, n) => `crash-${n}`);
+    await Promise.all(names.map((name) => create(name)));
+    for (const name of names) await until(name, 'Running');
+    for (const name of names) runtime.crash((await get(name))!.metadata.uid, clock.now());
+    for (const name of names) await until(name, 'Failed');
+    await settle();
+    let release = (): void => undefined;
+    runtime.startsWait = new Promise((resolve) => (release = resolve));
+    await clock.advance(1_000);
+    await eventually('the first restarts', () => runtime.starts.length > names.length);
+    await settle();
+    const under = runtime.starts.length;
+    expect(under, 'all workers are busy').to.be.lessThan(2 * names.length);
+    const { metadata } = await create('healthy');
+    const { lister } = manager.informer(instances);
+    await eventually('its event', () => lister.get('default/healthy') !== undefined);
+    release();
+    await until('healthy', 'Running');
+    for (const name of names) await until(name, 'Running');
+    expect(runtime.starts.indexOf(metadata.uid) - under, 'restarts before it').to.be.lessThan(5);
+  });
+
   it('finishes a deletion when the workload ends, and when its time is over', async () => {
     runtime.deaf = true;
     for (const name of ['early', 'late']) {

@@ -189,7 +189,7 @@ export class Agent implements Runnable {
         await this.#starts.running(instance, state, instance.mounts ?? []);
         await runtime.rotateLog(instance.metadata.uid);
         await this.#options.volumeManager.growPending(claimOf(instance));
-        return requeueAfter(this.#options.policy.workloadProbeMs);
+        return requeueAfter(this.#options.policy.workloadProbeMs, 0);
       case 'exited':
         return this.#restarts.afterExit(instance, runtime, state);
       case 'startFailed':

@@ -30,3 +30,11 @@ export function wasHealthy(
 ): boolean {
   return exited.exitedAt - exited.startedAt >= policy.restartHealthyMs;
 }
+
+/** In the agent's queue: what ended soon after its start comes behind all other work. */
+export function restartPriority(
+  policy: ControllerPolicy,
+  exited: Extract<WorkloadState, { state: 'exited' }>,
+): number {
+  return wasHealthy(policy, exited) ? 0 : -10;
+}

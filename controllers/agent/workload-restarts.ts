@@ -2,7 +2,7 @@ import { type Clock, done, requeueAfter, type Result } from 'kedge';
 import type { Instance, InstancePhase } from '../kinds/index.js';
 import type { ControllerPolicy } from '../policy.js';
 import { type InstanceNotes, told } from './instance-notes.js';
-import { decideRestart } from './restart.js';
+import { decideRestart, restartPriority } from './restart.js';
 import type { Runtime, WorkloadState } from './runtime.js';
 import type { StartBackoff } from './start-backoff.js';
 import type { WorkloadStarts } from './workload-starts.js';
@@ -59,6 +59,8 @@ export class WorkloadRestarts {
         ...(state.exitCode === undefined ? {} : { exitCode: state.exitCode }),
       },
     );
-    return decision.type === 'restart' ? requeueAfter(waitMs) : done();
+    return decision.type === 'restart'
+      ? requeueAfter(waitMs, restartPriority(policy, state))
+      : done();
   }
 }

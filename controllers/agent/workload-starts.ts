@@ -90,7 +90,7 @@ export class WorkloadStarts {
     if (state.state === 'startFailed') return this.failed(instance, runtime, state);
     if (state.state !== 'running') return requeueAfter(this.probeAfterMs(instance));
     await this.running(instance, state, mounts);
-    return requeueAfter(policy.workloadProbeMs);
+    return requeueAfter(policy.workloadProbeMs, 0);
   }
 
   /** When to look again at a workload that is being started: ever more rarely, since its outcome is told too. */

@@ -18,6 +18,8 @@ export class PlayedRuntime implements Runtime {
   unavailable: string | undefined;
   /** Whether starts never come to an outcome. */
   startsHang = false;
+  /** What a start waits for. */
+  startsWait: Promise<void> = Promise.resolve();
   /** Looks at a workload. */
   looks = 0;
   /** Whether workloads go on after they were asked to end. */
@@ -33,14 +35,14 @@ export class PlayedRuntime implements Runtime {
     );
   }
 
-  start({ id }: WorkloadSpec): Promise<void> {
+  async start({ id }: WorkloadSpec): Promise<void> {
     this.starts.push(id);
+    await this.startsWait;
     const run = this.starts.filter((other) => other === id).length;
     const message = this.startsFail;
     if (message !== undefined) this.states.set(id, { state: 'startFailed', run, message });
     else if (this.startsHang) this.states.set(id, { state: 'starting', run });
     else this.states.set(id, { state: 'running', run, pid: 1, startedAt: this.now() });
-    return Promise.resolve();
   }
 
   observe(id: string): Promise<WorkloadState> {
