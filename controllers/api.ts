@@ -33,6 +33,7 @@ import { namespaceRules } from './namespace/index.js';
 import { nodeVerbs } from './node/index.js';
 import { accessVerbs, policyRules, tokenRules, userRules } from './access.js';
 import { registryRules } from './registry/index.js';
+import type { ControllerPolicy } from './policy.js';
 import { type KeyRotation, keyVerbs, type Sealer, secretRules } from './secret/index.js';
 import { serviceRules, serviceVerbs } from './service/index.js';
 import { snapshotRules, snapshotVerbs } from './snapshot/index.js';
@@ -47,6 +48,8 @@ export interface ApiOptions {
   readonly defaultStorageClass: string | undefined;
   readonly rotation: KeyRotation;
   readonly clock: Clock;
+  /** Default: what applies where nothing is configured. */
+  readonly policy?: ControllerPolicy;
 }
 
 /** Every kind with its message and rules. */

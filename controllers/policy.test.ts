@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { backoffDelayMs, seededRandom } from 'kedge';
 import {
   backoffOf,
   defaultPolicy,
@@ -40,7 +41,7 @@ describe('the retry policy', () => {
             key === policyKey(name) ? (text ? String(number) : number) : undefined,
           );
           if (read.type === 'valid') expect(read.policy[name]).to.equal(number);
-          else expect(name).to.match(/Backoff(Base|Max)Ms$|^heartbeat|^node/);
+          else expect(name).to.match(/Backoff(Base|Max)Ms$|^heartbeat|^node|^jitter/);
         },
       ),
     );
@@ -55,7 +56,7 @@ describe('the retry policy', () => {
       'controllers.lostProbeMs':
         '"5m" must be a whole number from 1000 to 86400000, in milliseconds; the default is 900000',
       'controllers.jitterPercent':
-        '101 must be a whole number from 0 to 100, in percent; the default is 20',
+        '101 must be a whole number from 0 to 80, in percent; the default is 20',
       'controllers.driverAttemptsMax':
         '1.5 must be a whole number from 1 to 1000, in tries; the default is 10',
     });
@@ -70,6 +71,37 @@ describe('the retry policy', () => {
       'controllers.driverBackoffBaseMs':
         '10000 must not be above controllers.driverBackoffMaxMs, which is 9000; lower it, or raise controllers.driverBackoffMaxMs',
     });
+  });
+
+  it('has no wait below 10 ms, whatever the jitter makes of it', () => {
+    const key = (name: PolicyName) => policyKey(name);
+    expect(wrong({ [key('startBackoffBaseMs')]: 12 })).to.deep.equal({
+      'controllers.jitterPercent':
+        '20 lets waits of controllers.startBackoffBaseMs fall to 9 ms, and no wait may be below 10 ms; lower it, or raise controllers.startBackoffBaseMs and controllers.startBackoffMaxMs',
+    });
+    const names = ['driver', 'object', 'start'] as const;
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...names),
+        fc.integer({ min: 10, max: 60 }),
+        fc.integer({ min: 10, max: 120 }),
+        fc.integer({ min: 0, max: 80 }),
+        fc.nat(12),
+        fc.constantFrom(0, 0.5, 0.999_999),
+        (name, baseMs, maxMs, jitter, failures, chance) => {
+          const given: Record<string, number> = {
+            [key(`${name}BackoffBaseMs`)]: baseMs,
+            [key(`${name}BackoffMaxMs`)]: maxMs,
+            [key('jitterPercent')]: jitter,
+          };
+          const read = readPolicy((at) => given[at]);
+          if (read.type === 'invalid') return;
+          const random = { ...seededRandom(1), next: () => chance };
+          const waitMs = backoffDelayMs(backoffOf(read.policy, name), failures, random);
+          expect(waitMs).to.be.at.least(10 - 1e-9);
+        },
+      ),
+    );
   });
 
   it('refuses to take a node for gone before its second heartbeat', () => {

@@ -9,12 +9,14 @@ export interface PolicyValue {
   readonly meaning: string;
 }
 
+/** Below this a retry is a hot loop, milliseconds. */
+const leastWaitMs = 10;
 const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** A wait: below 10 ms a retry is a hot loop, above a day nobody waits for it. */
-function wait(fallback: number, meaning: string, least = 10): PolicyValue {
+/** A wait; above a day nobody waits for it. */
+function wait(fallback: number, meaning: string, least = leastWaitMs): PolicyValue {
   return { unit: 'milliseconds', fallback, least, most: 24 * hour, meaning };
 }
 
@@ -52,7 +54,7 @@ export const policyValues = {
     unit: 'percent',
     fallback: 20,
     least: 0,
-    most: 100,
+    most: 80,
     meaning: 'spread of the waits above, except those of restarts and of the shutdown',
   },
   driverAttemptsMax: {
@@ -111,6 +113,21 @@ export const policyValues = {
     'a workload that is being started, beside being told of the outcome',
     100,
   ),
+  processPollMs: wait(
+    100,
+    'longest wait between looks at a process of this machine that starts, or was killed',
+  ),
+  stoppingProbeMs: wait(
+    5 * second,
+    'a workload that was asked to end, beside being told of its end',
+    100,
+  ),
+  minReadyMs: wait(
+    2 * second,
+    'an instance of the newest template is ready for this long before the next older one is replaced',
+    100,
+  ),
+  logProbeMs: wait(250, 'whether a log that is followed is there yet'),
   eventRetryMs: wait(second, 'wait before the writer of events begins again', 100),
 } as const satisfies Readonly<Record<string, PolicyValue>>;
 
@@ -172,7 +189,11 @@ export function readPolicy(given: (key: string) => unknown): ReadPolicy {
     return fallback;
   });
   if (violations.length === 0)
-    violations.push(...names.flatMap((name) => turned(policy, name)), ...hasty(policy));
+    violations.push(
+      ...names.flatMap((name) => turned(policy, name)),
+      ...hasty(policy),
+      ...hot(policy),
+    );
   return violations.length === 0 ? { type: 'valid', policy } : { type: 'invalid', violations };
 }
 
@@ -185,6 +206,23 @@ function turned(policy: ControllerPolicy, name: PolicyName): readonly FieldViola
   const longest = policyKey(`${backoff as Backoff}BackoffMaxMs`);
   const description = `${baseMs} must not be above ${longest}, which is ${maxMs}; lower it, or raise ${longest}`;
   return [{ field: policyKey(name), description }];
+}
+
+/** Backoffs whose waits are spread. */
+const spread = ['driver', 'object', 'start'] as const satisfies readonly Backoff[];
+
+/** The jitter shortens waits too, and the longest one is spread below its value. */
+function hot(policy: ControllerPolicy): readonly FieldViolation[] {
+  const percent = policy.jitterPercent;
+  return spread.flatMap((name) => {
+    const { baseMs, maxMs } = backoffOf(policy, name);
+    const leastMs = (Math.min(baseMs, (maxMs * 100) / (100 + percent)) * (100 - percent)) / 100;
+    if (leastMs >= leastWaitMs) return [];
+    const base = policyKey(`${name}BackoffBaseMs`);
+    const longest = policyKey(`${name}BackoffMaxMs`);
+    const description = `${percent} lets waits of ${base} fall to ${Math.floor(leastMs)} ms, and no wait may be below ${leastWaitMs} ms; lower it, or raise ${base} and ${longest}`;
+    return [{ field: policyKey('jitterPercent'), description }];
+  });
 }
 
 /** A node that is alive must not be taken for one that is not because a single heartbeat was late. */

@@ -156,13 +156,14 @@ async function assemble(
   const drivers = driversOf({ ...config, storageRoot, journal });
   const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
   const dataFiles = new DataFiles(dataFilesDirectory(dataDirectory), dataDirectory);
+  const { policy } = config;
   const processes = new ProcessRuntime({
     directory: join(dataDirectory, 'instances'),
     hiddenDirectories: [dataDirectory, dataFiles.directory],
     clock,
+    policy,
   });
   const runtimes = [processes];
-  const { policy } = config;
   const common = { store, manager, clock, random, logger, policy };
   const volumeManager = new VolumeManager({
     ...common,
@@ -183,6 +184,7 @@ async function assemble(
   const options = {
     rotation,
     clock,
+    policy,
     drivers,
     sealer,
     runtimes,

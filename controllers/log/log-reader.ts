@@ -2,11 +2,10 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { watch } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { sleep, systemClock } from 'kedge';
+import { defaultPolicy } from '../policy.js';
 import { offsetSince } from './log-times.js';
 
 const chunkBytes = 64 * 1024;
-/** A log that is not there yet is looked for this often. */
-const missingMs = 250;
 /** A line is cut here: memory stays bounded whatever a workload prints. */
 const lineBytesMax = 64 * 1024;
 
@@ -67,6 +66,8 @@ export interface LogOptions {
   /** Start with this many last lines; 0 means all. */
   readonly tail: number;
   readonly follow: boolean;
+  /** Milliseconds between looks for a log that is followed and not there yet; default as in the policy. */
+  readonly probeMs?: number;
   readonly signal: AbortSignal;
   /** Go on behind this position; `tail` is not looked at then. */
   readonly after?: LogPosition | undefined;
@@ -213,7 +214,7 @@ export async function* readLines(path: string, options: LogOptions): AsyncIterab
   let file = await openIfExists(path);
   // Following starts before the workload does, too.
   while (!file && follow && !signal.aborted) {
-    await sleep(systemClock, missingMs, signal);
+    await sleep(systemClock, options.probeMs ?? defaultPolicy.logProbeMs, signal);
     file = await openIfExists(path);
   }
   if (!file) return;

@@ -3,12 +3,14 @@ import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import type { Runtime } from '../agent/index.js';
 import { type Instance, instances, services } from '../kinds/index.js';
+import { type ControllerPolicy, defaultPolicy } from '../policy.js';
 import { type LogPosition, readLines } from './log-reader.js';
 import { merge } from '../merge.js';
 
 /** What the log service reads from. */
 export interface LogVerbOptions {
   readonly runtimes: readonly Runtime[];
+  readonly policy?: ControllerPolicy;
 }
 
 /** The instance of that name, else all instances of the service of that name. */
@@ -93,7 +95,8 @@ async function* linesOf(
   const follow = request.follow === true;
   const { uid } = instance.metadata;
   const file = runtime.logFile(uid);
-  const range = { tail, follow, signal, after: positions.get(uid), since };
+  const { logProbeMs: probeMs } = options.policy ?? defaultPolicy;
+  const range = { tail, follow, signal, after: positions.get(uid), since, probeMs };
   for await (const { content, position } of readLines(file, range)) {
     positions.set(uid, position);
     yield { instance: instance.name, content, position: encodePositions(positions) };

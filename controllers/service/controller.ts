@@ -78,7 +78,7 @@ class ServiceReconciler {
   async #step(txn: Transaction, key: ObjectKey): Promise<Step> {
     const service = await txn.get(services, key);
     if (!service) return { unused: [], result: done() };
-    const { manager, clock } = this.#options;
+    const { manager, clock, policy } = this.#options;
     const mine = { value: keyString(service), watching: 'generation' } as const;
     const ownedVolumes = await txn.list(volumes, { index: 'ownerService', ...mine });
     const own = new Map(ownedVolumes.map((volume) => [volume.name, volume]));
@@ -86,6 +86,7 @@ class ServiceReconciler {
     const situation: ServiceSituation = {
       service,
       nowMs: clock.now(),
+      minReadyMs: policy.minReadyMs,
       instances: await txn.list(instances, { index: 'service', ...mine }),
       volumeNamed: (name) => own.get(name) ?? cached.get(`${service.namespace}/${name}`),
       ownedVolumes,

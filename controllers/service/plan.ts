@@ -18,6 +18,8 @@ export interface ServiceSituation {
   readonly instances: readonly Instance[];
   /** Milliseconds since the epoch. */
   readonly nowMs: number;
+  /** A workload that ends within this time of its start does not stand: the next one would end, too. */
+  readonly minReadyMs: number;
   /** Volumes of the service's namespace by name. */
   readonly volumeNamed: (name: string) => Volume | undefined;
   /** Volumes that its templates made. */
@@ -53,9 +55,6 @@ export interface ReplacementWait {
   /** Milliseconds after which it has been ready for long enough; absent while it is not ready. */
   readonly forMs?: number;
 }
-
-/** A workload that ends within this time of its start does not stand: the next one would end, too. */
-const minReadyMs = 2_000;
 
 /** True for an instance that does its work. */
 export function isReady(instance: Instance): boolean {
@@ -137,7 +136,7 @@ function byReplacement(a: Instance, b: Instance): number {
 function replacementWait(
   fresh: readonly Instance[],
   missing: readonly number[],
-  nowMs: number,
+  { nowMs, minReadyMs }: ServiceSituation,
 ): ReplacementWait | undefined {
   const [ordinal] = missing;
   if (ordinal !== undefined) return { ordinal };
@@ -195,7 +194,7 @@ export function planService(situation: ServiceSituation): ServicePlan {
   const stale = live.filter((i) => i.ordinal < scale && !sameTemplate(i.template, template));
   const missing = ordinals.filter((ordinal) => !live.some((i) => i.ordinal === ordinal));
   const fresh = live.filter((i) => i.ordinal < scale && !stale.includes(i));
-  const waitsFor = stale.length > 0 ? replacementWait(fresh, missing, situation.nowMs) : undefined;
+  const waitsFor = stale.length > 0 ? replacementWait(fresh, missing, situation) : undefined;
   const replace = waitsFor ? [] : stale.sort(byReplacement).slice(0, 1);
   const wanted = (service.volumes ?? [])
     .filter((mount) => mount.claimTemplate !== undefined)

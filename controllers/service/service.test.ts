@@ -46,15 +46,29 @@ function instance(ordinal: number, more: Partial<Instance> = {}): Instance {
 const deleting = { ...metadata, deletionRequestedAt: 'now' };
 const noVolumes = () => undefined;
 const plan = (
-  situation: Omit<ServiceSituation, 'volumeNamed' | 'ownedVolumes' | 'nowMs'> &
+  situation: Omit<ServiceSituation, 'volumeNamed' | 'ownedVolumes' | 'nowMs' | 'minReadyMs'> &
     Partial<ServiceSituation>,
-) => planService({ volumeNamed: noVolumes, ownedVolumes: [], nowMs: 60_000, ...situation });
+) =>
+  planService({
+    volumeNamed: noVolumes,
+    ownedVolumes: [],
+    nowMs: 60_000,
+    minReadyMs: 2_000,
+    ...situation,
+  });
 
 describe('what a service waits for', () => {
   const notReady = { ...ready, status: 'False', message: 'volume default/v is Pending' } as const;
   const scheduled = { ...notReady, type: 'Scheduled', message: 'of 0 nodes 0 are ready' };
   const wait = (instances: readonly Instance[], of: Service = service) =>
-    waitOf({ service: of, instances, volumeNamed: noVolumes, ownedVolumes: [], nowMs: 0 });
+    waitOf({
+      service: of,
+      instances,
+      volumeNamed: noVolumes,
+      ownedVolumes: [],
+      nowMs: 0,
+      minReadyMs: 2_000,
+    });
 
   it('is what its first instance that is not ready tells', () => {
     const waiting = instance(1, { conditions: [notReady] });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
+import { type ControllerPolicy, defaultPolicy } from '../../policy.js';
 import type {
   Availability,
   Runtime,
@@ -43,6 +44,8 @@ export interface ProcessRuntimeOptions {
   /** The daemon's own, which workloads do not see. */
   readonly hiddenDirectories: readonly string[];
   readonly clock: Clock;
+  /** Default: what applies where nothing is configured. */
+  readonly policy?: ControllerPolicy;
   /** The script that starts a workload and records its end; default: the one beside the agent. */
   readonly supervisor?: string;
   /** Milliseconds after which a start is given up; default 10 s. */
@@ -79,7 +82,7 @@ export class ProcessRuntime implements Runtime {
 
   constructor(options: ProcessRuntimeOptions) {
     this.#options = options;
-    this.#stops = new StopRequests(options.clock);
+    this.#stops = new StopRequests(options.clock, options.policy);
   }
 
   async availability(): Promise<Availability> {
@@ -175,10 +178,10 @@ export class ProcessRuntime implements Runtime {
 
   /** Waits for a moment; what comes later is told to the listener. */
   async #settle(id: string, run: SpawnedRun): Promise<void> {
-    const { clock, startTimeoutMs = startMsMax } = this.#options;
+    const { clock, startTimeoutMs = startMsMax, policy = defaultPolicy } = this.#options;
     const patience = new AbortController();
     let late = false;
-    const settled = settleStart(run, clock, startTimeoutMs).finally(() => {
+    const settled = settleStart(run, clock, startTimeoutMs, policy.processPollMs).finally(() => {
       this.#spawning.delete(run.directory);
       patience.abort();
       if (late) this.#listener(id);
@@ -295,7 +298,8 @@ export class ProcessRuntime implements Runtime {
   }
 
   async stop(id: string, graceMs: number): Promise<void> {
-    for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, 200)) {
+    const { processPollMs } = this.#options.policy ?? defaultPolicy;
+    for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, processPollMs)) {
       const progress = await this.requestStop(id, graceMs);
       if (progress.type === 'gone') return;
       await sleep(this.#options.clock, Math.min(waitMs, progress.checkInMs));

@@ -1,6 +1,7 @@
 import { mkdir, open, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, sleep } from 'kedge';
+import { defaultPolicy } from '../../policy.js';
 import { isAlive, readIfExists, readProcessId } from './process-table.js';
 
 /** A message holds this much of a log's line at most. */
@@ -21,12 +22,17 @@ export interface SpawnedRun {
  * Resolves when the supervisor has told the workload's pid, or will never: then nobody can start this
  * run any more, and its folder says why.
  */
-export async function settleStart(run: SpawnedRun, clock: Clock, timeoutMs: number): Promise<void> {
+export async function settleStart(
+  run: SpawnedRun,
+  clock: Clock,
+  timeoutMs: number,
+  pollMs = defaultPolicy.processPollMs,
+): Promise<void> {
   const pid = join(run.directory, 'pid');
   let end: { readonly code: number | null } | undefined;
   void run.supervisorEnd.then((code) => (end = { code }));
   const until = clock.monotonic() + timeoutMs;
-  for (let waitMs = 5; clock.monotonic() < until; waitMs = Math.min(waitMs * 2, 100)) {
+  for (let waitMs = 5; clock.monotonic() < until; waitMs = Math.min(waitMs * 2, pollMs)) {
     // Read before the file: what it wrote, it wrote before its end.
     const ended = end !== undefined;
     if ((await readIfExists(pid)) !== undefined) return;

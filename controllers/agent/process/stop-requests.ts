@@ -1,14 +1,15 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from 'kedge';
+import { type ControllerPolicy, defaultPolicy } from '../../policy.js';
 import type { StopProgress, WorkloadState } from '../runtime.js';
 import { readIfExists } from './process-table.js';
 
 /** A killed process is gone within this time, unless the kernel holds it. */
 const killMsMax = 5_000;
-/** Looked at again this often although its end is told, in milliseconds: while it may end, and once killed. */
-const checkMs = 5_000;
-const killedCheckMs = 100;
+
+/** How often a process that was asked to end is looked at, although its end is told. */
+export type ProcessWaits = Pick<ControllerPolicy, 'processPollMs' | 'stoppingProbeMs'>;
 
 interface StopRequest {
   /** Monotonic milliseconds. */
@@ -21,10 +22,12 @@ interface StopRequest {
 /** Stops of workloads that are under way, by run folder. The time of the request is in the folder. */
 export class StopRequests {
   readonly #clock: Clock;
+  readonly #waits: ProcessWaits;
   readonly #requests = new Map<string, StopRequest>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, waits: ProcessWaits = defaultPolicy) {
     this.#clock = clock;
+    this.#waits = waits;
   }
 
   /** Takes the step that is due. @throws Error when the process survives SIGKILL */
@@ -39,7 +42,9 @@ export class StopRequests {
     const pid = state.state === 'running' ? state.pid : undefined;
     const sent = pid === undefined ? request : signalled(request, pid, leftMs, now);
     this.#requests.set(directory, sent);
-    const waitsMs = pid === undefined || leftMs <= 0 ? killedCheckMs : Math.min(leftMs, checkMs);
+    const { processPollMs, stoppingProbeMs } = this.#waits;
+    const waitsMs =
+      pid === undefined || leftMs <= 0 ? processPollMs : Math.min(leftMs, stoppingProbeMs);
     return { type: 'stopping', checkInMs: waitsMs };
   }
 
