@@ -15,6 +15,7 @@ import { anonymous, type CallContext, type CustomMethod, type Peer } from './cal
 import { publicError } from './error-body.js';
 import type { FailureDelay } from './failure-delay.js';
 import { MethodRights } from './method-rights.js';
+import { demandName } from './normalized-request.js';
 import type { ObjectAccess } from './object-access.js';
 import type { Resources } from './resources.js';
 import type { Sessions } from './sessions.js';
@@ -116,7 +117,8 @@ export class Dispatcher {
   }
 
   /** One request, one answer. */
-  async unary(method: MethodInfo, context: CallContext, request: JsonObject): Promise<JsonObject> {
+  async unary(method: MethodInfo, context: CallContext, given: JsonObject): Promise<JsonObject> {
+    const request = this.#rights.normalized(method, given);
     const begun = this.#options.clock.monotonic();
     try {
       const answer = await this.#unary(method, context, request);
@@ -142,7 +144,8 @@ export class Dispatcher {
    * One request, a stream of answers. Authorization is checked before the first answer, and again
    * whenever it may have been taken away.
    */
-  stream(method: MethodInfo, context: CallContext, request: JsonObject): AsyncIterable<JsonObject> {
+  stream(method: MethodInfo, context: CallContext, given: JsonObject): AsyncIterable<JsonObject> {
+    const request = this.#rights.normalized(method, given);
     return this.#session(method, context, request, (inner) => {
       const custom = this.#custom.get(method.id);
       if (custom?.handler.type === 'stream') return custom.handler.call(inner, request);
@@ -164,7 +167,8 @@ export class Dispatcher {
       this.unreadable(method, context, error);
       throw error;
     });
-    const request = handler.opening(first.done ? {} : first.value);
+    const opening = handler.opening(first.done ? {} : first.value);
+    const request = this.#rights.normalized(method, opening);
     const further = { [Symbol.asyncIterator]: () => iterator };
     yield* this.#session(method, context, request, (inner) =>
       handler.call(inner, request, further),
@@ -204,6 +208,7 @@ export class Dispatcher {
     const { authorizer, objectAccess } = this.#options;
     if (!access) return undefined;
     await authorizer.demand(context.identity, access);
+    demandName(method, request);
     const narrows =
       method.standard !== undefined || this.#custom.get(method.id)?.access.type === 'request';
     if (!narrows && objectAccess?.filterFor(context.identity))

@@ -10,6 +10,7 @@ import {
 import type { ServedKind } from './admission.js';
 import type { Access } from './auth/index.js';
 import type { CustomMethod, MethodAccess, RecordedAccess } from './call.js';
+import { normalizedRequest } from './normalized-request.js';
 import { requestNamespace } from './resources.js';
 
 /** The verb of the right that each standard method needs. */
@@ -43,7 +44,18 @@ export class MethodRights {
     return { served, verb: method.standard.verb };
   }
 
-  /** Undefined: nothing beyond a valid token. */
+  /** The request that rights are judged by and handlers get, made once. */
+  normalized(method: MethodInfo, request: JsonObject): JsonObject {
+    return normalizedRequest(method, request, this.#scopeOf(method));
+  }
+
+  #scopeOf(method: MethodInfo): 'Namespaced' | 'Cluster' | undefined {
+    const custom = this.#custom.get(method.id);
+    if (!custom) return method.standard?.kind.scope;
+    return custom.access.type === 'policy' ? custom.access.scope : undefined;
+  }
+
+  /** Of a normalized request. Undefined: nothing beyond a valid token. */
   accessOf(method: MethodInfo, request: JsonObject): Access | undefined {
     const custom = this.#custom.get(method.id);
     if (custom) {
@@ -51,7 +63,7 @@ export class MethodRights {
       if (access.type === 'request') return access.demanded(request);
       if (access.type !== 'policy') return undefined;
       const named = textOf(request, 'namespace');
-      const namespace = access.scope === 'Cluster' ? undefined : everywhere(named || 'default');
+      const namespace = access.scope === 'Cluster' ? undefined : everywhere(named);
       return { resource: access.resource, verb: access.verb, namespace };
     }
     const { served } = this.standard(method);

@@ -9,9 +9,11 @@ import {
 } from '@kedge/controllers';
 import { builtinDrivers } from '@kedge/drivers';
 import {
+  type AnyKind,
   type Clock,
   hasCode,
   MemoryEngine,
+  type ObjectKey,
   type ObjectStore,
   type Operation,
   openStore,
@@ -19,7 +21,13 @@ import {
 } from 'kedge';
 import { RemoteStore } from 'kedge/client';
 import { SchemaRegistry } from 'kedge/rpc';
-import { accessControl, ApiServer, type Identity, type PendingCommit } from 'kedge/server';
+import {
+  type Access,
+  accessControl,
+  ApiServer,
+  type Identity,
+  type PendingCommit,
+} from 'kedge/server';
 
 /** An answer of the REST API. */
 export interface Answer {
@@ -46,11 +54,17 @@ export interface JudgedApiOptions {
   readonly clock?: Clock;
   /** Checks that its transactions lack, as if the rule that needs them had not recorded its read. */
   readonly without?: CheckOf;
+  /** Told of every right that is demanded. */
+  readonly authorizing?: (access: Access) => void;
+  /** Told of the key of every namespaced object, and of the namespace of every list, that is asked for. */
+  readonly touching?: (key: Partial<ObjectKey>) => void;
   /** Refuses every commit with Aborted, as long as it answers true. */
   readonly contended?: () => boolean;
 }
 
 const clerkMay = new Set(['users', 'volumes', 'services', 'snapshots', 'tokens', 'storageclasses']);
+/** Methods of a store that take a kind, and then a key or what to select by. */
+const readers = new Set(['get', 'list', 'watch']);
 const schemas = new SchemaRegistry(descriptorSet);
 
 /**
@@ -92,9 +106,10 @@ export class JudgedApi {
       custom: (parts) => customMethods(parts, api),
       authenticator: { authenticate: (header) => Promise.resolve(identityOf(header)) },
       // A clerk may write these kinds, and nothing else; the others may do everything.
-      authorizer: accessControl(
-        ({ subject }, { resource }) => subject !== 'clerk' || clerkMay.has(resource),
-      ),
+      authorizer: accessControl(({ subject }, access) => {
+        options.authorizing?.(access);
+        return subject !== 'clerk' || clerkMay.has(access.resource);
+      }),
       beforeCommit: async (pending) => {
         this.attempts.push(pending.attempt);
         await this.#holding?.(pending);
@@ -115,7 +130,7 @@ export class JudgedApi {
     return api;
   }
 
-  #watched({ without, contended }: JudgedApiOptions): ObjectStore {
+  #watched({ without, contended, touching }: JudgedApiOptions): ObjectStore {
     const { store, refusedCommits } = this;
     const transact = async (operations: readonly Operation[]) => {
       const kept = operations.filter((operation) => !without || !isAbout(operation, without));
@@ -141,6 +156,11 @@ export class JudgedApi {
       get: (target, name) => {
         if (name === 'transact') return transact;
         const value: unknown = Reflect.get(target, name, target);
+        if (touching && typeof value === 'function' && readers.has(String(name)))
+          return (kind: AnyKind, asked: Partial<ObjectKey>, ...more: unknown[]): unknown => {
+            if (kind.scope === 'Namespaced') touching(asked);
+            return value.call(target, kind, asked, ...more) as unknown;
+          };
         return typeof value === 'function' ? (value.bind(target) as unknown) : value;
       },
     });
