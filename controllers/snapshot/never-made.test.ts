@@ -71,3 +71,37 @@ describe('a snapshot that was never made', () => {
     expect(world.driver.tokenOf('deleteSnapshot')).to.equal('last');
   });
 });
+
+describe('a snapshot that its provider has no room for', () => {
+  let world: StorageWorld;
+  beforeEach(async () => {
+    world = await StorageWorld.start();
+    world.driver.failsOn = { createSnapshot: 'QuotaExceeded' };
+    await world.createVolume();
+    await world.store.create(snapshots, {
+      ...key,
+      source: { volume: 'v' },
+      metadata: { finalizers: [snapshotFinalizer] },
+    });
+    await settle();
+  });
+  afterEach(() => world.stop());
+
+  it('goes with its source as soon as both are deleted, with nothing left behind', async () => {
+    expect(await world.store.get(snapshots, key)).to.include({ status: 'Creating' });
+    await world.deleteVolume();
+    await world.store.deleteByName(snapshots, key);
+    await settle();
+    expect(await world.store.get(snapshots, key)).to.equal(undefined);
+    expect(await world.volume()).to.equal(undefined);
+    expect(world.driver.calls).to.include('deleteSnapshot');
+    expect(world.driver.made.size).to.equal(0);
+  });
+
+  it('is tried again for as long as it is wanted', async () => {
+    expect(await world.store.get(snapshots, key)).to.include({ status: 'Creating' });
+    world.driver.failsOn = {};
+    await world.clock.advance(60_000);
+    expect(await world.store.get(snapshots, key)).to.include({ status: 'Ready' });
+  });
+});

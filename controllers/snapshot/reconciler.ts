@@ -265,7 +265,9 @@ export class SnapshotReconciler {
     request: ReconcileContext,
   ): Promise<Result> {
     const attempts = (snapshot.attempts ?? 0) + 1;
-    const { event, reason, message } = judgeFailure(error, attempts, this.#options.policy);
+    const { policy } = this.#options;
+    const wanted = !isDeleting(snapshot);
+    const { event, reason, message } = judgeFailure(error, attempts, policy, wanted);
     const delayMs = retryDelayMs(request, error, this.#options);
     // An unknown outcome is found out by asking again: the identity makes it the same snapshot.
     const again = event === 'failedForNow' || event === 'outcomeUnknown';

@@ -1,4 +1,4 @@
-import { type DriverError, errorClasses } from '@kedge/driver-sdk';
+import { type DriverError, type DriverErrorKind, errorClasses } from '@kedge/driver-sdk';
 import type { ControllerPolicy } from '../policy.js';
 import type { VolumeEvent } from './phases.js';
 
@@ -12,16 +12,22 @@ export interface Failure {
   readonly message: string;
 }
 
+/** The provider answered that it did nothing. Others of their class may tell of a call that was cut off. */
+const refusals: ReadonlySet<DriverErrorKind> = new Set(['QuotaExceeded', 'Throttled', 'InUse']);
+
 /**
  * V4, V5, V7 and V8: decides by the class of the error. Pure.
  * @param attempts tries so far, this one included
+ * @param wanted false for an object whose deletion was asked for: after a refusal it is not tried again
  */
 export function judgeFailure(
   error: DriverError,
   attempts: number,
   { driverAttemptsMax }: ControllerPolicy,
+  wanted: boolean,
 ): Failure {
   const { kind } = error;
+  const spent = attempts >= driverAttemptsMax || (!wanted && refusals.has(kind));
   // Specification 5.2.4: the reason InvalidParameters is to be read in the message, too.
   const message = kind === 'InvalidParameters' ? `${kind}: ${error.message}` : error.message;
   switch (errorClasses[kind]) {
@@ -31,7 +37,7 @@ export function judgeFailure(
       return { event: 'failedForGood', reason: kind, message };
     case 'retry':
       return {
-        event: attempts >= driverAttemptsMax ? 'attemptsSpent' : 'failedForNow',
+        event: spent ? 'attemptsSpent' : 'failedForNow',
         reason: kind,
         message,
       };

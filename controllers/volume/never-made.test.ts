@@ -102,6 +102,15 @@ describe('a volume that was never made', () => {
     expect(world.driver.calls.at(-1)).to.equal('delete');
   });
 
+  it('is not tried again, and leaves nothing, once it is deleted while its provider has no room', async () => {
+    world.driver.failsOn = { provision: 'QuotaExceeded' };
+    await world.createVolume();
+    expect(await world.volume()).to.include({ status: 'Provisioning', reason: 'QuotaExceeded' });
+    await world.deleteVolume();
+    expect(await world.volume()).to.equal(undefined);
+    expect(world.driver.calls).to.deep.equal(['provision', 'provision', 'delete']);
+  });
+
   describe('when the service that it was made for goes', () => {
     const owned = { ...withToken, ownerService: 'default/s' };
 

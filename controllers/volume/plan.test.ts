@@ -165,16 +165,16 @@ describe('volume plan', () => {
 
   it('V4, V5, V7, V8: a failure is judged by its class, and every phase it can happen in knows the event', () => {
     const judge = (kind: DriverErrorKind, attempts = 1) =>
-      judgeFailure(new DriverError(kind, 'words'), attempts, defaultPolicy).event;
+      judgeFailure(new DriverError(kind, 'words'), attempts, defaultPolicy, true).event;
     expect(judge('InvalidParameters')).to.equal('failedForGood');
     expect(judge('Unavailable')).to.equal('failedForNow');
     expect(judge('Throttled', 10)).to.equal('attemptsSpent');
     expect(judge('Timeout', 10)).to.equal('outcomeUnknown');
     const invalid = new DriverError('InvalidParameters', 'words');
-    const { message } = judgeFailure(invalid, 1, defaultPolicy);
+    const { message } = judgeFailure(invalid, 1, defaultPolicy, true);
     expect(message).to.equal('InvalidParameters: words');
     const once = { ...defaultPolicy, driverAttemptsMax: 1 };
-    const { event } = judgeFailure(new DriverError('Throttled', 'words'), 1, once);
+    const { event } = judgeFailure(new DriverError('Throttled', 'words'), 1, once, true);
     expect(event).to.equal('attemptsSpent');
     for (const kind of Object.keys(errorClasses) as DriverErrorKind[])
       for (const attempts of [1, 10])
@@ -182,6 +182,16 @@ describe('volume plan', () => {
     // A class that is missing is found out before the driver is called.
     for (const phase of ['Pending', 'Failed'] as const)
       expect(nextPhase(phase, 'failedForGood')).to.equal('Failed');
+  });
+
+  it('V7: what is not wanted any more is not tried again after a refusal, but after a call that was cut off', () => {
+    const judge = (kind: DriverErrorKind) =>
+      judgeFailure(new DriverError(kind, 'words'), 1, defaultPolicy, false).event;
+    for (const kind of ['QuotaExceeded', 'Throttled', 'InUse'] as const)
+      expect(judge(kind)).to.equal('attemptsSpent');
+    for (const kind of ['Unavailable', 'Internal'] as const)
+      expect(judge(kind)).to.equal('failedForNow');
+    expect(judge('Timeout')).to.equal('outcomeUnknown');
   });
 
   it('an event a phase does not know is refused', () => {

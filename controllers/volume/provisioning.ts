@@ -258,7 +258,7 @@ export class Provisioning {
     const { volume, inputs } = situation;
     const attempts = (volume.attempts ?? 0) + 1;
     const { logger, policy } = this.#effects.options;
-    const { event, reason, message } = judgeFailure(error, attempts, policy);
+    const { event, reason, message } = judgeFailure(error, attempts, policy, !isDeleting(volume));
     const unknown = event === 'outcomeUnknown';
     const leastMs = unknown ? policy.stalledProbeMs : 0;
     const delayMs = retryDelayMs(request, error, this.#effects.options, leastMs);
