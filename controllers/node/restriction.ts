@@ -26,6 +26,7 @@ import {
   withheldFinalizers,
   withheldOfNode,
   withheldOfRecord,
+  withheldOfSnapshot,
   withheldOfVolume,
 } from './withheld.js';
 
@@ -81,6 +82,7 @@ class NodeFilter implements ObjectFilter {
       case 'volumes/status':
         return this.#reaches(object as Volume);
       case 'snapshots':
+      case 'snapshots/status':
         return this.#has(object as Snapshot);
       case 'effectrecords':
         return (
@@ -123,6 +125,10 @@ class NodeFilter implements ObjectFilter {
         return withheldOfNode(before, after);
       case 'instances/finalizers':
         return before ? withheldFinalizers(before, after) : [];
+      case 'snapshots/status': {
+        const owned = await this.#takesNoCredentials(before as Snapshot);
+        return withheldOfSnapshot(before as Snapshot, after as Snapshot, owned);
+      }
       case 'volumes/status': {
         const volume = before as Volume;
         const owned = this.#owns(volume) && (await this.#takesNoCredentials(volume));
@@ -172,8 +178,11 @@ class NodeFilter implements ObjectFilter {
     return owner.type === 'node' && owner.node === this.#node;
   }
 
-  /** Whether a snapshot is of a volume that only this node reaches. */
-  #has({ namespace, source, sourceUid }: Snapshot): boolean {
+  /** Whether a snapshot is on this node; one from before that was written down is where its source is. */
+  #has(snapshot: Snapshot): boolean {
+    const home = homeOf(snapshot);
+    if (home !== undefined) return home === this.#node;
+    const { namespace, source, sourceUid } = snapshot;
     const volume = this.#facts.volumes.get(`${namespace}/${source.volume}`);
     return volume !== undefined && volume.metadata.uid === sourceUid && this.#owns(volume);
   }
@@ -195,7 +204,7 @@ class NodeFilter implements ObjectFilter {
     return mountedVolumes(instance).includes(keyString(volume));
   }
 
-  async #takesNoCredentials({ driver = '' }: Volume): Promise<boolean> {
+  async #takesNoCredentials({ driver = '' }: Volume | Snapshot): Promise<boolean> {
     const found = await this.#facts.drivers.get(driver);
     return found?.capabilities().sensitiveParameters.length === 0;
   }

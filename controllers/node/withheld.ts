@@ -7,8 +7,18 @@ import {
   jsonEqual,
 } from 'kedge';
 import { agentFinalizer } from '../instance/index.js';
-import { type Attachment, type Node, type Volume, volumes } from '../kinds/index.js';
+import {
+  type Attachment,
+  type Node,
+  type Snapshot,
+  snapshots,
+  type Volume,
+  type VolumePhase,
+  volumes,
+} from '../kinds/index.js';
+import { deletedCondition, isDeletionAsked } from '../volume/deletion-report.js';
 import { effectOf } from '../volume/operations.js';
+import { reportedConditions, reportedOfSnapshot, reportedOfVolume } from '../volume/reported.js';
 
 /** A write by a node's agent. */
 export interface NodeWrite<T> {
@@ -30,11 +40,6 @@ const reported: ReadonlySet<string> = new Set([
   'formatted',
   'lastOperation',
 ] satisfies (typeof volumes)['statusFields'][number][]);
-/** What the owner of a volume that only it reaches reports beside that. */
-const reportedByOwner: ReadonlySet<string> = new Set([
-  'handle',
-  'sizeBytes',
-] satisfies (typeof volumes)['statusFields'][number][]);
 /** Phases that attaching and detaching lead to. */
 const attachPhases: readonly unknown[] = ['Available', 'Bound', 'Stalled'];
 const attachConditions: readonly string[] = ['Bound', 'FileSystemResizePending'];
@@ -53,9 +58,64 @@ function changed<T extends object>({ before, after }: NodeWrite<T>, field: keyof
   return !same(before[field], after[field]);
 }
 
-/** Conditions that say nothing of attaching. */
-function otherConditions(all: readonly Condition[] = []): readonly Condition[] {
-  return all.filter(({ type }) => !attachConditions.includes(type));
+/** Conditions of other types than these. */
+function otherConditions(
+  all: readonly Condition[] = [],
+  types: readonly string[],
+): readonly Condition[] {
+  return all.filter(({ type }) => !types.includes(type));
+}
+
+/** With the answer to a deletion that the cluster asks the node for. */
+function askedOf(
+  { conditions, metadata }: Pick<Volume, 'conditions' | 'metadata'>,
+  types: readonly string[],
+): readonly string[] {
+  const isAsked = metadata.deletionRequestedAt !== undefined && isDeletionAsked(conditions);
+  return isAsked ? [...types, deletedCondition] : types;
+}
+
+/** Whether a call of the driver may end so; beginning it is the cluster's decision. */
+function isCallsEnd(before: VolumePhase, after: VolumePhase | undefined): boolean {
+  switch (after) {
+    case 'Available':
+    case 'Bound':
+    case 'Stalled':
+      return before !== 'Pending' && before !== 'Released';
+    case 'Failed':
+      return before !== 'Pending';
+    case 'Provisioning':
+      return before === 'Stalled';
+    default:
+      return false;
+  }
+}
+
+/** What of a status write to a snapshot is not its node's to change so. @param owned as of a volume */
+export function withheldOfSnapshot(
+  before: Snapshot,
+  after: Snapshot,
+  owned: boolean,
+): readonly FieldViolation[] {
+  const found: FieldViolation[] = [];
+  for (const field of snapshots.statusFields) {
+    if (same(before[field], after[field]) || (owned && reportedOfSnapshot.has(field))) continue;
+    found.push({ field, description: 'is written by controllers alone; leave it out' });
+  }
+  const ends = before.status === 'Creating' ? ['Ready', 'Failed'] : ['Failed'];
+  const mayEnd = before.status === 'Creating' || before.status === 'Ready';
+  if (before.status !== after.status && !(mayEnd && ends.includes(after.status ?? '')))
+    found.push({
+      field: 'status',
+      description: `${before.status ?? 'Pending'} to ${after.status ?? 'Pending'} is the snapshot controller's`,
+    });
+  const types = askedOf(before, ['Ready']);
+  if (!same(otherConditions(before.conditions, types), otherConditions(after.conditions, types)))
+    found.push({
+      field: 'conditions',
+      description: `a node writes those of the types ${types.join(', ')}`,
+    });
+  return found;
 }
 
 /** Facts about the cluster that a write of a volume's status is judged by. */
@@ -78,12 +138,13 @@ export function withheldOfVolume(
   };
   for (const field of volumes.statusFields) {
     if (reported.has(field) || !changed(write, field)) continue;
-    if (facts.owned && reportedByOwner.has(field)) continue;
+    if (facts.owned && reportedOfVolume.has(field)) continue;
     refuse(field, 'is written by controllers alone; leave it out');
   }
   if (changed(write, 'status')) {
     const phases = [before.status ?? 'Pending', after.status ?? 'Pending'];
-    if (!phases.every((phase) => attachPhases.includes(phase)))
+    const isCalled = facts.owned && isCallsEnd(before.status ?? 'Pending', after.status);
+    if (!isCalled && !phases.every((phase) => attachPhases.includes(phase)))
       refuse(
         'status',
         `${phases.join(' to ')} is the volume controller's; a node goes between ${attachPhases.join(', ')}`,
@@ -100,10 +161,12 @@ export function withheldOfVolume(
     refuse('boundNode', `${JSON.stringify(after.boundNode)} is no node of its attachments`);
   if (changed(write, 'formatted') && before.formatted === true)
     refuse('formatted', 'stays true: a device that was formatted is never formatted again');
-  if (!same(otherConditions(before.conditions), otherConditions(after.conditions)))
+  const mine = facts.owned ? [...attachConditions, ...reportedConditions] : attachConditions;
+  const types = facts.owned ? askedOf(before, mine) : mine;
+  if (!same(otherConditions(before.conditions, types), otherConditions(after.conditions, types)))
     refuse(
       'conditions',
-      `a node writes those of the types ${attachConditions.join(', ')}; leave the others as they are`,
+      `a node writes those of the types ${types.join(', ')}; leave the others as they are`,
     );
   return found;
 }

@@ -22,9 +22,11 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
   const failed = () => lister.list().filter((snapshot) => snapshot.status === 'Failed');
   // The caches that a run looks at must have synced before it.
   manager.informer(storageClasses);
-  return newController({
+  const controller = newController({
     ...manager.ports,
     name: controllerName,
+    // A node's token reaches no timers of controllers.
+    timers: options.part === 'node' ? 'memory' : 'store',
     store: options.store,
     reconcile: (context) => reconciler.reconcile(context),
     concurrency: 8,
@@ -41,7 +43,10 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
         before.handle !== volume.handle ||
         before.snapshotsInFlight !== volume.snapshotsInFlight ||
         !jsonEqual(before.attachments, volume.attachments),
-    )
+    );
+  // The rest is for decisions, and a node's token does not reach all of it.
+  if (options.part === 'node') return controller;
+  return controller
     .watches(
       manager.informer(nodes),
       ({ name }) => lister.byIndex('waitsForNode', name).map(keyOfSnapshot),

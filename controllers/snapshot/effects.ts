@@ -1,5 +1,6 @@
 import {
   type ConditionStatus,
+  done,
   pending,
   type ReconcileContext,
   type Result,
@@ -24,10 +25,13 @@ import {
   volumes,
 } from '../kinds/index.js';
 import {
+  deletedCondition,
   driverCall,
   keyOfVolume,
   operationsOfSnapshot,
   type Part,
+  reportedOfSnapshot,
+  reportOf,
   requireSeen,
   requireTurn,
   shownTime,
@@ -74,7 +78,18 @@ export class SnapshotEffects {
 
   /** Status fields, unless the snapshot changed meanwhile. @throws StatusError Aborted then: look again. */
   write(context: ReconcileContext, snapshot: Snapshot, status: SnapshotStatus): Promise<void> {
-    return writeStatus(context, snapshots, snapshot, status);
+    const report = this.part === 'node' ? reportOf(status, reportedOfSnapshot) : status;
+    return writeStatus(context, snapshots, snapshot, report);
+  }
+
+  /** The node's part of a deletion: the data is gone, the finalizer is the cluster's. */
+  async reportDeletion(context: ReconcileContext, snapshot: Snapshot): Promise<Result> {
+    const { clock, node } = this.options;
+    const message = `node ${node} deleted its data`;
+    const told = { type: deletedCondition, status: 'True', reason: 'Deleted', message } as const;
+    const conditions = setCondition(snapshot.conditions, told, timestamp(clock));
+    await this.write(context, snapshot, { conditions });
+    return done();
   }
 
   condition(
@@ -95,6 +110,8 @@ export class SnapshotEffects {
     source: Volume | undefined,
     status: SnapshotStatus,
   ): Promise<void> {
+    // Of a node's part only the report: the cluster lets go of the source.
+    if (this.part === 'node') return this.write(context, snapshot, status);
     const { uid } = snapshot.metadata;
     return context.txn(async (txn) => {
       requireSeen(snapshots, snapshot, await txn.get(snapshots, keyOfSnapshot(snapshot)));

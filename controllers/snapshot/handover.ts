@@ -8,14 +8,20 @@ import {
   timestamp,
 } from 'kedge';
 import { type Snapshot, volumes } from '../kinds/index.js';
-import { deletedCondition, isUntold, type Turn, waitsReason } from '../volume/index.js';
+import {
+  deletedCondition,
+  isDeletionAsked,
+  isUntold,
+  type Turn,
+  waitsReason,
+} from '../volume/index.js';
 import type { SnapshotEffects } from './effects.js';
 import type { SnapshotAction, SnapshotSituation } from './plan.js';
 
 type Waits = Extract<Turn, { readonly type: 'waits' }>;
 
 /** Whether what is to be done for a snapshot is a call of its driver. */
-export function callsDriver({ type }: SnapshotAction): boolean {
+function callsDriver({ type }: SnapshotAction): boolean {
   return type === 'create' || type === 'look' || type === 'delete';
 }
 
@@ -25,6 +31,22 @@ export class Handover {
 
   constructor(effects: SnapshotEffects) {
     this.#effects = effects;
+  }
+
+  /** Whether a node's part has it to do. */
+  isAsked(snapshot: Snapshot, action: SnapshotAction): boolean {
+    if (this.#effects.turn(snapshot).type !== 'here') return false;
+    if (action.type === 'delete') return isDeletionAsked(snapshot.conditions);
+    return action.type === 'none' || callsDriver(action);
+  }
+
+  /** Whom a call of the driver is left to. */
+  waitsFor({ snapshot, source }: SnapshotSituation, action: SnapshotAction): Waits | undefined {
+    const of = action.type === 'start' ? source : callsDriver(action) ? snapshot : undefined;
+    const turn = of && this.#effects.turn(of);
+    // A volume that is on another node is copied there, once the copy is asked for.
+    const isIntent = action.type === 'start' && turn?.type === 'waits' && turn.home !== undefined;
+    return turn?.type === 'waits' && !isIntent ? turn : undefined;
   }
 
   /** Says what is waited for; a change of snapshot, source or node wakes its key. */

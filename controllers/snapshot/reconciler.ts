@@ -28,7 +28,6 @@ import {
   releaseObject,
   requireSeen,
   retryDelayMs,
-  type Turn,
   waitsReason,
 } from '../volume/index.js';
 import { snapshotFinalizer } from './admission.js';
@@ -38,11 +37,9 @@ import {
   type SnapshotControllerOptions,
   withHome,
 } from './effects.js';
-import { callsDriver, Handover } from './handover.js';
+import { Handover } from './handover.js';
 import { nextPhase, type NextSnapshotPhase } from './phases.js';
-import { planSnapshot, type SnapshotAction, type SnapshotSituation } from './plan.js';
-
-type Waits = Extract<Turn, { readonly type: 'waits' }>;
+import { planSnapshot, type SnapshotSituation } from './plan.js';
 
 /** Effects of the snapshot state machine; what to do is decided in plan.ts. */
 export class SnapshotReconciler {
@@ -66,7 +63,9 @@ export class SnapshotReconciler {
     if (isSettled && this.#effects.turn(situation.snapshot).type === 'waits')
       await this.#handover.letGoOfSource(snapshot, request);
     const action = planSnapshot(situation);
-    const waits = this.#waitsFor(situation, action);
+    if (this.#effects.part === 'node' && !this.#handover.isAsked(situation.snapshot, action))
+      return done();
+    const waits = this.#handover.waitsFor(situation, action);
     if (waits) return this.#handover.wait(situation, action, waits, request);
     switch (action.type) {
       case 'none':
@@ -102,15 +101,6 @@ export class SnapshotReconciler {
       case 'forget':
         return this.#forget(snapshot, request);
     }
-  }
-
-  /** Whom a call of the driver is left to. */
-  #waitsFor({ snapshot, source }: SnapshotSituation, action: SnapshotAction): Waits | undefined {
-    const of = action.type === 'start' ? source : callsDriver(action) ? snapshot : undefined;
-    const turn = of && this.#effects.turn(of);
-    // A volume that is on another node is copied there, once the copy is asked for.
-    const isIntent = action.type === 'start' && turn?.type === 'waits' && turn.home !== undefined;
-    return turn?.type === 'waits' && !isIntent ? turn : undefined;
   }
 
   #situation(given: Snapshot): SnapshotSituation {
@@ -332,12 +322,14 @@ export class SnapshotReconciler {
       await this.#effects.write(request, snapshot, {
         reason: error.kind,
         lastOperation: this.#effects.operation('deleteSnapshot', startedAt, error, delayMs),
-        ...(final
+        // Asked for again from Failed, a node would try at once.
+        ...(final && this.#effects.part === 'cluster'
           ? { status: nextPhase('Deleting', 'deleteFailed'), failureMessage: error.message }
           : {}),
       });
       return callAgain(error, delayMs);
     }
+    if (this.#effects.part === 'node') return this.#effects.reportDeletion(request, snapshot);
     return this.#forget(snapshot, request);
   }
 

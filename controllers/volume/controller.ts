@@ -33,9 +33,11 @@ export function volumeController(options: VolumeControllerOptions): Controller {
   const { lister } = volumeInformer;
   const pending = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Pending');
   const failed = (): readonly Volume[] => lister.list().filter((v) => v.status === 'Failed');
-  return newController({
+  const controller = newController({
     ...manager.ports,
     name: controllerName,
+    // A node's token reaches no timers of controllers.
+    timers: options.part === 'node' ? 'memory' : 'store',
     store: options.store,
     reconcile: (context) => reconciler.reconcile(context),
     concurrency: 16,
@@ -45,6 +47,14 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     .watches(manager.informer(storageClasses), (c) =>
       lister.byIndex('storageClass', c.name).map(keyOfVolume),
     )
+    .watches(manager.informer(snapshots), (snapshot) => [
+      ...lister.byIndex('sourceSnapshot', keyString(snapshot)).map(keyOfVolume),
+      // Its deletion may have waited for the copy.
+      { namespace: snapshot.namespace, name: snapshot.source.volume },
+    ]);
+  // The rest is for decisions, and a node's token does not reach all of it.
+  if (options.part === 'node') return controller;
+  return controller
     .watches(
       manager.informer(services),
       (s) => lister.byIndex('ownerService', keyString(s)).map(keyOfVolume),
@@ -52,11 +62,6 @@ export function volumeController(options: VolumeControllerOptions): Controller {
       generationChanged(),
     )
     .watches(manager.informer(secrets), () => failed().map(keyOfVolume))
-    .watches(manager.informer(snapshots), (snapshot) => [
-      ...lister.byIndex('sourceSnapshot', keyString(snapshot)).map(keyOfVolume),
-      // Its deletion may have waited for the copy.
-      { namespace: snapshot.namespace, name: snapshot.source.volume },
-    ])
     .watches(
       manager.informer(nodes),
       (node) => {

@@ -2,6 +2,7 @@ import {
   type Clock,
   type Condition,
   type ConditionStatus,
+  done,
   type Lister,
   type Logger,
   type Manager,
@@ -32,9 +33,11 @@ import {
 } from '../kinds/index.js';
 import type { ControllerPolicy } from '../policy.js';
 import type { ParameterResolver } from '../secret/index.js';
+import { deletedCondition, isDeletionAsked } from './deletion-report.js';
 import { driverCall, identityOf } from './driver-call.js';
 import { operationsOfVolume } from './operations.js';
 import type { VolumeSituation } from './plan.js';
+import { reportedOfVolume, reportOf } from './reported.js';
 import { requireTurn, shownTime, writeStatus } from './retries.js';
 import { type Part, type Turn, turnOf } from './turn.js';
 
@@ -72,6 +75,8 @@ export interface PreparedCall {
 /** What the parts of the volume controller share: writing status, and calling drivers. */
 export class VolumeEffects {
   readonly options: VolumeControllerOptions;
+  /** Of volumes of a node's part, by uid. */
+  readonly #missingSince = new Map<string, string>();
 
   constructor(options: VolumeControllerOptions) {
     this.options = options;
@@ -82,8 +87,30 @@ export class VolumeEffects {
   }
 
   /** Status fields, unless the volume changed meanwhile. @throws StatusError Aborted then: look again. */
-  write(context: ReconcileContext, volume: Volume, status: VolumeStatus): Promise<void> {
-    return writeStatus(context, volumes, volume, status);
+  async write(context: ReconcileContext, volume: Volume, status: VolumeStatus): Promise<void> {
+    if (this.part === 'cluster') return writeStatus(context, volumes, volume, status);
+    const { uid } = volume.metadata;
+    if (status.missingSince) this.#missingSince.set(uid, status.missingSince);
+    else if (status.missingSince === '') this.#missingSince.delete(uid);
+    const report = reportOf(status, reportedOfVolume);
+    if (Object.keys(report).length > 0) await writeStatus(context, volumes, volume, report);
+  }
+
+  /** A volume with what a node's part remembers of it; the API does not answer it. */
+  recalled(volume: Volume): Volume {
+    const missingSince = this.#missingSince.get(volume.metadata.uid);
+    // The controllers of the cluster asked for it whatever the policy says.
+    const neverUsed = isDeletionAsked(volume.conditions);
+    return { ...volume, neverUsed, ...(missingSince === undefined ? {} : { missingSince }) };
+  }
+
+  /** The node's part of a deletion: the data is gone, the finalizer is the cluster's. */
+  async reportDeletion(context: ReconcileContext, volume: Volume): Promise<Result> {
+    this.#missingSince.delete(volume.metadata.uid);
+    const message = `node ${this.options.node} deleted its data`;
+    const told = this.condition(volume, deletedCondition, 'True', 'Deleted', message);
+    await this.write(context, volume, told);
+    return done();
   }
 
   condition(

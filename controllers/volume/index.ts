@@ -47,4 +47,10 @@ export {
   writeStatus,
 } from './retries.js';
 export { type Part, type Turn, turnOf } from './turn.js';
+export {
+  reportedConditions,
+  reportedOfSnapshot,
+  reportedOfVolume,
+  reportOf,
+} from './reported.js';
 export { volumeVerbs } from './verbs.js';

@@ -37,6 +37,7 @@ export class Reclaim {
     } catch (thrown) {
       return this.#failed(situation, from, thrown, startedAt, request);
     }
+    if (this.#effects.part === 'node') return this.#effects.reportDeletion(request, volume);
     return this.release(volume, request);
   }
 

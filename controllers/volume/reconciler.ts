@@ -12,6 +12,7 @@ import { secrets, services, type Volume, volumes } from '../kinds/index.js';
 import type { GoneNodes } from '../node/gone.js';
 import { referencedSecrets } from '../secret/index.js';
 import { rootCondition } from '../storage-root/index.js';
+import { isDeletionAsked } from './deletion-report.js';
 import { VolumeEffects, type VolumeControllerOptions } from './effects.js';
 import { callsDriver, Handover } from './handover.js';
 import type { NextVolumePhase } from './phases.js';
@@ -68,17 +69,28 @@ export class VolumeReconciler {
   async reconcile(request: ReconcileContext): Promise<Result> {
     const volume = await this.#options.store.get(volumes, request.key);
     if (!volume) return done();
+    if (this.#effects.part === 'node') return this.#serve(this.#effects.recalled(volume), request);
     const { gone, leftMs } = this.#gone.among(holdingNodes(volume, this.#options.node));
     if (gone.length > 0) return this.#upkeep.takeFromGone(volume, gone, request);
     const result = await this.#act(volume, request);
     return leftMs === undefined ? result : within(result, leftMs);
   }
 
+  /** The part of a node: the calls that are asked for, for volumes whose data it has. */
+  async #serve(volume: Volume, request: ReconcileContext): Promise<Result> {
+    if (this.#effects.turn(volume).type !== 'here') return done();
+    const action = planVolume(this.#situation(volume));
+    if (action.type === 'none') return this.#untilLook(volume);
+    const isAsked = action.type !== 'reclaim' || isDeletionAsked(volume.conditions);
+    return callsDriver(action, volume) && isAsked ? this.#act(volume, request) : done();
+  }
+
   async #act(volume: Volume, request: ReconcileContext): Promise<Result> {
     const situation = this.#situation(volume);
     const action = planVolume(situation);
     const { uid } = volume.metadata;
-    if (volume.status === 'Available' || volume.status === 'Failed')
+    const isSettled = volume.status === 'Available' || volume.status === 'Failed';
+    if (isSettled && this.#effects.part === 'cluster')
       await this.#reclaim.letGoOfSource(volume, request);
     if (callsDriver(action, volume)) {
       const turn = this.#effects.turn(volume);
@@ -122,6 +134,13 @@ export class VolumeReconciler {
   #situation(volume: Volume): VolumeSituation {
     const { manager, clock } = this.#options;
     const storageClass = this.#effects.classes().get(volume.storageClassName);
+    const lookAt = this.#looks.get(volume.metadata.uid);
+    const isLookDue = lookAt !== undefined && lookAt <= clock.monotonic();
+    if (this.#effects.part === 'node') {
+      // Owners and what a failure depends on are the cluster's to see.
+      const lookDue = isLookDue || Boolean(volume.missingSince);
+      return { volume, storageClass, ownerAlive: true, inputs: '', lookDue };
+    }
     const owner = volume.ownerService
       ? manager.informer(services).lister.get(volume.ownerService)
       : undefined;
@@ -143,13 +162,9 @@ export class VolumeReconciler {
       `root@${findCondition(volume.conditions, rootCondition)?.status ?? 'True'}`,
     ].join(' ');
     const ownerAlive = owner !== undefined && !isDeleting(owner);
-    const lookAt = this.#looks.get(volume.metadata.uid);
     // The first look of a process also finds out which node has what an earlier release made.
     const unplaced = lookAt === undefined && isUnplaced(volume);
-    const lookDue =
-      unplaced ||
-      Boolean(volume.missingSince) ||
-      (lookAt !== undefined && lookAt <= clock.monotonic());
+    const lookDue = unplaced || Boolean(volume.missingSince) || isLookDue;
     return { volume, storageClass, ownerAlive, inputs, lookDue };
   }
 

@@ -49,6 +49,12 @@ export interface StoreControllerOptions extends ControllerOptions<ReconcileConte
    * whose `conditions` are no status field is refused with a TypeError.
    */
   readonly conditionsOf?: KindWithConditions;
+  /**
+   * `memory`: timers and failures are forgotten with the process, and no record of a controller is read or
+   * written. For a controller over a remote store whose caller has no right to these records; it starts with
+   * all objects of its caches anyway. Default: `store`.
+   */
+  readonly timers?: 'store' | 'memory';
 }
 
 /** Counters of a controller. */

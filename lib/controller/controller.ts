@@ -136,6 +136,7 @@ export class Controller {
         ownWrites: this.#ownWrites,
         authors: this.#authors,
         conditionsOf: options.conditionsOf,
+        timers: options.timers ?? 'store',
       });
   }
 

@@ -27,6 +27,8 @@ export interface DurabilityOptions {
   readonly ownWrites: OwnWrites;
   readonly authors: CauseRegistry;
   readonly conditionsOf: KindWithConditions | undefined;
+  /** Default: `store`. */
+  readonly timers?: 'store' | 'memory';
 }
 
 /** A key that was left waiting by an earlier process. */
@@ -57,12 +59,13 @@ export class Durability {
       );
     this.#options = options;
     this.#storeId = options.store.storeId;
-    this.#journal = new Journal(options.store, options.controller);
+    this.#journal = new Journal(options.store, options.controller, options.timers !== 'memory');
     this.effects = new Effects({ ...options, journal: this.#journal });
   }
 
   /** What an earlier process left behind; a time that has passed means at once. */
   async load(): Promise<readonly Restored[]> {
+    if (this.#options.timers === 'memory') return [];
     const now = this.#options.clock.now();
     // A run that called an effect never ended, or waits: it is taken up at once, or when it is due.
     const restored = new Map<string, Restored>();

@@ -44,6 +44,7 @@ type Memory = Pick<ReconcileRecord, 'dueAt' | 'failures' | 'effects'>;
 export class Journal {
   readonly #store: ObjectStore;
   readonly #controller: string;
+  readonly #isStored: boolean;
   /** What the store holds; this controller is the only writer. */
   readonly #memories = new Map<string, Memory>();
   /** Keys whose last write failed: only the store can tell whether it happened. */
@@ -51,7 +52,9 @@ export class Journal {
   /** Of the store that the memories were read from. */
   #storeId: string;
 
-  constructor(store: ObjectStore, controller: string) {
+  /** @param isStored false: nothing is read or written, only this process remembers */
+  constructor(store: ObjectStore, controller: string, isStored = true) {
+    this.#isStored = isStored;
     this.#store = store;
     this.#controller = controller;
     this.#storeId = store.storeId;
@@ -79,6 +82,7 @@ export class Journal {
    * the store is another one than they were read from.
    */
   async refresh(key: string): Promise<void> {
+    if (!this.#isStored) return;
     if (this.#store.storeId !== this.#storeId) {
       await this.load();
       this.#uncertain.clear();
@@ -164,7 +168,7 @@ export class Journal {
   #change(key: string, next: { [K in keyof Memory]: Memory[K] | undefined }): readonly Operation[] {
     const before = this.#memories.get(key) ?? {};
     const wanted = memory(next.dueAt, next.failures, next.effects);
-    if (jsonEqual(before, wanted)) return [];
+    if (!this.#isStored || jsonEqual(before, wanted)) return [];
     const name = this.#name(key);
     const kind = reconcileRecords as AnyKind;
     // Unguarded: nobody else writes the controller's own records, and no version of them is kept.

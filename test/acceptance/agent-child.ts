@@ -22,8 +22,10 @@ import {
   ProcessRuntime,
   Sealer,
   secrets,
+  snapshotController,
   thawLeftovers,
   UsedParameters,
+  volumeController,
   VolumeManager,
 } from '@kedge/controllers';
 import { directoryJournal } from '@kedge/driver-sdk';
@@ -90,10 +92,11 @@ const processes = new ProcessRuntime({
   hiddenDirectories: [directory, dataFiles.directory],
   clock,
 });
+const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
 const volumeManager = new VolumeManager({
   ...common,
   drivers,
-  resolver: parameterResolver(manager.informer(secrets).lister, sealer),
+  resolver,
   mountRoot: join(directory, 'mounts'),
   journal,
   used: new UsedParameters({ directory: join(directory, 'mount-parameters'), sealer, logger }),
@@ -110,6 +113,8 @@ manager
       runtimes: async () => ((await processes.availability()).available ? [processes.name] : []),
     }),
   )
+  .addController(volumeController({ ...common, drivers, resolver, part: 'node' }))
+  .addController(snapshotController({ ...common, drivers, resolver, part: 'node' }))
   .addRunnable(new Agent({ ...common, runtimes: [processes], volumeManager, sealer, dataFiles }));
 await thawLeftovers({ ...common, journal });
 await manager.start();

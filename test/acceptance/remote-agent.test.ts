@@ -1,69 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import type { AgentSettings } from './agent-child.js';
-import { root, TestDaemon } from './daemon.js';
+import { AgentProcess, freePort } from './agent-process.js';
+import { TestDaemon } from './daemon.js';
 
 const base = '/v1/namespaces/default';
 const node = 'far-node';
-
-/** A port that the server can have again after it was killed. */
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
-}
-
-/** The program of an agent in a process of its own. */
-class AgentProcess {
-  readonly #settings: AgentSettings;
-  #child: ChildProcess | undefined;
-  #lines: string[] = [];
-
-  constructor(settings: AgentSettings) {
-    this.#settings = settings;
-  }
-
-  /** What this life of it has logged. */
-  get log(): string {
-    return this.#lines.join('\n');
-  }
-
-  async run(): Promise<void> {
-    const program = join(root, 'test/dist/acceptance/agent-child.js');
-    const child = spawn(process.execPath, [program, JSON.stringify(this.#settings)], {
-      stdio: ['ignore', 'inherit', 'pipe'],
-    });
-    this.#child = child;
-    this.#lines = [];
-    createInterface({ input: child.stderr }).on('line', (line) => this.#lines.push(line));
-    await eventually(
-      'the agent to be ready',
-      () => {
-        if (child.exitCode !== null) throw new Error(`the agent ended: ${this.log}`);
-        return this.log.includes('"msg":"ready"');
-      },
-      30_000,
-    );
-  }
-
-  async end(signal: NodeJS.Signals): Promise<number | null> {
-    const child = this.#child;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return null;
-    const ended = new Promise<number | null>((resolve) => {
-      child.on('close', (code) => resolve(code));
-    });
-    child.kill(signal);
-    return ended;
-  }
-}
 
 describe("an agent in a process of its own, with its node's token", function () {
   this.timeout(180_000);

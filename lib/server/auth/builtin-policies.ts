@@ -87,7 +87,13 @@ export const builtinPolicies: Readonly<
       },
       { resources: ['nodes', 'events'], verbs: ['create', 'update'], namespaces: all },
       {
-        resources: ['nodes/status', 'instances/status', 'instances/finalizers', 'volumes/status'],
+        resources: [
+          'nodes/status',
+          'instances/status',
+          'instances/finalizers',
+          'volumes/status',
+          'snapshots/status',
+        ],
         verbs: ['update'],
         namespaces: all,
       },

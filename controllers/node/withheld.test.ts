@@ -1,0 +1,108 @@
+import { expect } from 'chai';
+import type { Condition } from 'kedge';
+import type { Snapshot, SnapshotPhase, Volume, VolumePhase } from '../kinds/index.js';
+import { withheldOfSnapshot, withheldOfVolume } from './withheld.js';
+
+const metadata = {
+  uid: 'u',
+  resourceVersion: '1',
+  generation: 1,
+  createdAt: '',
+  updatedAt: '',
+};
+const deleting = { ...metadata, deletionRequestedAt: '2026-01-01T00:00:00Z' };
+
+function condition(type: string, status: Condition['status']): Condition {
+  return { type, status, reason: 'R', message: '', lastTransitionAt: '' };
+}
+
+/** Fields of a volume that its node may not change so. */
+function ofVolume(before: Partial<Volume>, after: Partial<Volume>, owned = true): string[] {
+  const known = { namespace: 'default', name: 'v', metadata, ...before } as Volume;
+  const write = { node: 'n', before: known, after: { ...known, ...after } };
+  const found = withheldOfVolume(write, { owned, isClaimHere: () => true });
+  return found.map(({ field }) => field);
+}
+
+function ofSnapshot(before: Partial<Snapshot>, after: Partial<Snapshot>, owned = true): string[] {
+  const known = { namespace: 'default', name: 's', metadata, ...before } as Snapshot;
+  return withheldOfSnapshot(known, { ...known, ...after }, owned).map(({ field }) => field);
+}
+
+describe('what a node writes of a volume whose data it has', () => {
+  const ends: readonly (readonly [VolumePhase, VolumePhase])[] = [
+    ['Provisioning', 'Available'],
+    ['Provisioning', 'Failed'],
+    ['Provisioning', 'Stalled'],
+    ['Stalled', 'Provisioning'],
+    ['Bound', 'Failed'],
+    ['Failed', 'Available'],
+    ['Released', 'Failed'],
+  ];
+  for (const [before, after] of ends)
+    it(`the end of a call: ${before} to ${after}, and of no other volume`, () => {
+      expect(ofVolume({ status: before }, { status: after })).to.deep.equal([]);
+      expect(ofVolume({ status: before }, { status: after }, false)).to.deep.equal(['status']);
+    });
+
+  const decisions: readonly (readonly [VolumePhase, VolumePhase])[] = [
+    ['Pending', 'Provisioning'],
+    ['Pending', 'Available'],
+    ['Pending', 'Failed'],
+    ['Failed', 'Provisioning'],
+    ['Released', 'Available'],
+    ['Available', 'Released'],
+  ];
+  for (const [before, after] of decisions)
+    it(`no decision: ${before} to ${after}`, () => {
+      expect(ofVolume({ status: before }, { status: after })).to.deep.equal(['status']);
+    });
+
+  it('what was made, and nothing that rights follow from', () => {
+    expect(ofVolume({}, { handle: 'h', sizeBytes: '1', attempts: 1, reason: 'R' })).to.deep.equal(
+      [],
+    );
+    const captured = { driver: 'd', driverParameters: { a: 'secret:x/y' }, topology: { a: 'b' } };
+    expect(ofVolume({}, captured)).to.have.members(Object.keys(captured));
+    expect(ofVolume({}, { handle: 'h', attempts: 1 }, false)).to.have.members([
+      'handle',
+      'attempts',
+    ]);
+  });
+
+  it('that the data is gone, only when it is asked to delete it', () => {
+    const done = { conditions: [condition('Deleted', 'True')] };
+    const asked = { conditions: [condition('Deleted', 'False')] };
+    expect(ofVolume({ ...asked, metadata: deleting }, done)).to.deep.equal([]);
+    expect(ofVolume({ ...asked, metadata: deleting }, done, false)).to.deep.equal(['conditions']);
+    expect(ofVolume(asked, done), 'not deleting').to.deep.equal(['conditions']);
+    expect(ofVolume({ metadata: deleting }, done), 'not asked').to.deep.equal(['conditions']);
+    expect(ofSnapshot({ ...asked, metadata: deleting }, done)).to.deep.equal([]);
+    expect(ofSnapshot({ metadata: deleting }, done)).to.deep.equal(['conditions']);
+  });
+});
+
+describe('what a node writes of a snapshot that is on it', () => {
+  const phases: readonly SnapshotPhase[] = ['Pending', 'Creating', 'Ready', 'Deleting', 'Failed'];
+  const ends = ['Creating Ready', 'Creating Failed', 'Ready Failed'];
+  it('the end of a copy, and its loss', () => {
+    for (const before of phases)
+      for (const after of phases) {
+        const isEnd = before === after || ends.includes(`${before} ${after}`);
+        const found = ofSnapshot({ status: before }, { status: after });
+        expect(found, `${before} to ${after}`).to.deep.equal(isEnd ? [] : ['status']);
+      }
+  });
+
+  it('what was made, and nothing that rights follow from', () => {
+    const made = { handle: 'h', restoreSize: '1', readyAt: 'now' };
+    expect(ofSnapshot({}, made)).to.deep.equal([]);
+    expect(ofSnapshot({}, made, false)).to.have.members(Object.keys(made));
+    const kept = {
+      driverParameters: { a: 'secret:x/y' },
+      topology: { a: 'b' },
+      restoresInFlight: ['u'],
+    };
+    expect(ofSnapshot({}, kept)).to.have.members(Object.keys(kept));
+  });
+});

@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { eventually } from 'kedge/testing';
+import type { AgentSettings } from './agent-child.js';
+import { root } from './daemon.js';
+
+/** A port that the server can have again after it was killed. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** The program of an agent in a process of its own. */
+export class AgentProcess {
+  readonly #settings: AgentSettings;
+  #child: ChildProcess | undefined;
+  #lines: string[] = [];
+
+  constructor(settings: AgentSettings) {
+    this.#settings = settings;
+  }
+
+  /** What this life of it has logged. */
+  get log(): string {
+    return this.#lines.join('\n');
+  }
+
+  async run(): Promise<void> {
+    const program = join(root, 'test/dist/acceptance/agent-child.js');
+    const child = spawn(process.execPath, [program, JSON.stringify(this.#settings)], {
+      stdio: ['ignore', 'inherit', 'pipe'],
+    });
+    this.#child = child;
+    this.#lines = [];
+    createInterface({ input: child.stderr }).on('line', (line) => this.#lines.push(line));
+    await eventually(
+      'the agent to be ready',
+      () => {
+        if (child.exitCode !== null) throw new Error(`the agent ended: ${this.log}`);
+        return this.log.includes('"msg":"ready"');
+      },
+      30_000,
+    );
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#child;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return null;
+    const ended = new Promise<number | null>((resolve) => {
+      child.on('close', (code) => resolve(code));
+    });
+    child.kill(signal);
+    return ended;
+  }
+}
