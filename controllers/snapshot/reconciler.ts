@@ -200,7 +200,7 @@ export class SnapshotReconciler {
 
   /** S4 to S6, S9. */
   async #create(situation: SnapshotSituation, request: ReconcileContext): Promise<Result> {
-    const { snapshot, source, inputs } = situation;
+    const { snapshot, source: known, inputs } = situation;
     const startedAt = timestamp(this.#options.clock);
     let made;
     try {
@@ -208,6 +208,7 @@ export class SnapshotReconciler {
       const { driver } = prepared;
       if (snapshot.handle) made = await driver.observeSnapshot(prepared.request);
       else {
+        const source = known?.handle ? known : await this.#inFlight(snapshot);
         if (!source?.handle)
           throw new DriverError('InvalidParameters', 'its source is gone; make it anew');
         const { handle } = source;
@@ -223,14 +224,14 @@ export class SnapshotReconciler {
     }
     const size = BigInt(snapshot.sizeBytes ?? '0');
     const least = made.restoreSizeBytes > size ? made.restoreSizeBytes : size;
-    const known = { handle: made.handle, restoreSize: String(least) };
+    const copy = { handle: made.handle, restoreSize: String(least) };
     if (!made.ready) {
-      if (snapshot.handle !== made.handle) await this.#effects.write(request, snapshot, known);
+      if (snapshot.handle !== made.handle) await this.#effects.write(request, snapshot, copy);
       return requeueAfter(this.#options.policy.snapshotPollMs);
     }
     const readyAt = timestamp(this.#options.clock);
-    await this.#effects.settle(request, snapshot, source, {
-      ...known,
+    await this.#effects.settle(request, snapshot, known, {
+      ...copy,
       status: nextPhase('Creating', 'completed'),
       readyAt,
       reason: 'Ready',
@@ -245,6 +246,13 @@ export class SnapshotReconciler {
       ),
     });
     return requeueAfter(0);
+  }
+
+  /** The source as it is stored: the cache of a node's part may not show it yet. */
+  async #inFlight(snapshot: Snapshot): Promise<Volume | undefined> {
+    const key = { namespace: snapshot.namespace, name: snapshot.source.volume };
+    const found = await this.#options.store.get(volumes, key);
+    return found?.snapshotsInFlight?.includes(snapshot.metadata.uid) ? found : undefined;
   }
 
   async #failed(

@@ -168,7 +168,7 @@ export class Provisioning {
       const asked = { ...context, sizeBytes, accessMode: volume.accessMode };
       const wanted = { ...asked, topology: volume.topology ?? {} };
       const answer = volume.source
-        ? await driver.restore({ ...wanted, snapshot: this.#restored(volume) })
+        ? await driver.restore({ ...wanted, snapshot: await this.#restored(volume) })
         : await driver.provision(wanted);
       if (isPending(answer)) return await this.#effects.goesOn(request, volume, call, answer);
       made = answer;
@@ -210,9 +210,11 @@ export class Provisioning {
     return requeueAfter(0);
   }
 
-  #restored(volume: Volume): SnapshotIdentity & { readonly handle: string } {
-    const key = keyString(sourceSnapshot(volume) ?? { name: '' });
-    const snapshot = this.#effects.options.manager.informer(snapshots).lister.get(key);
+  /** As it is stored: the cache of a node's part may not show it yet. */
+  async #restored(volume: Volume): Promise<SnapshotIdentity & { readonly handle: string }> {
+    const source = sourceSnapshot(volume) ?? { name: '' };
+    const key = keyString(source);
+    const snapshot = await this.#effects.options.store.get(snapshots, source);
     const inFlight = snapshot?.restoresInFlight?.includes(volume.metadata.uid) === true;
     if (!snapshot?.handle || !inFlight)
       throw new DriverError(
