@@ -169,6 +169,29 @@ describe('a volume that another node owns', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
+  it('keeps what its node reports of a failure while that is at work: the node is not woken by it', async () => {
+    world.driver.topologyKeys = ['svc.io/node'];
+    await world.createVolume({ storageClassName: 'far' });
+    const { conditions = [] } = await volume();
+    const failed = { status: 'False', reason: 'Throttled', message: 'later' } as const;
+    const { commits } = race;
+    await written({ attempts: 1, conditions: conditions.map((c) => ({ ...c, ...failed })) });
+    expect(race.commits).to.equal(commits);
+    expect((await told('Provisioned')).slice(1)).to.deep.equal(['Throttled', 'later']);
+  });
+
+  it('is not taken from a node that answers again right before that', async () => {
+    await placed();
+    await report('NotReady');
+    race.overtake(
+      (operation) => operation.op === 'updateStatus' && 'attachments' in operation.status,
+      () => world.store.updateStatus(nodes, { name: 'far' }, { status: 'Ready' }),
+    );
+    await written({ status: 'Bound', attachments: [{ ...away, state: 'Detaching' }] });
+    await world.clock.advance(10_000);
+    expect((await volume()).attachments).to.have.length(1);
+  });
+
   it('is neither grown nor copied here while it is attached there, and is once it is detached', async () => {
     await world.createVolume();
     await written({ status: 'Bound', attachments: [away], boundNode: 'far' });
