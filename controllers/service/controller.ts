@@ -24,6 +24,7 @@ import {
   type Instance,
   instances,
   type Service,
+  storageClasses,
   services,
   snapshots,
   templateOf,
@@ -31,6 +32,7 @@ import {
   volumes,
 } from '../kinds/index.js';
 import { backoffOf, type ControllerPolicy } from '../policy.js';
+import { policyOf } from '../storage-class/index.js';
 import { deleteUnused, volumeFinalizer } from '../volume/index.js';
 import { serviceFinalizer } from './admission.js';
 import {
@@ -183,6 +185,7 @@ async function createVolume(
   if (!claimTemplate || (await txn.get(volumes, { namespace, name }, { watching: 'generation' })))
     return false;
   const { storageClassName = '', size, accessMode, reclaimPolicy, parameters } = claimTemplate;
+  const storageClass = await txn.get(storageClasses, { name: storageClassName });
   const volume: NewObject<Volume> = {
     name,
     namespace,
@@ -192,6 +195,7 @@ async function createVolume(
     ...(reclaimPolicy ? { reclaimPolicy } : {}),
     ...(parameters ? { parameters } : {}),
     ownerService: `${namespace}/${owner}`,
+    effectiveReclaimPolicy: policyOf(claimTemplate, storageClass),
     metadata: { finalizers: [volumeFinalizer] },
   };
   txn.create(volumes, volume);

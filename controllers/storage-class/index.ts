@@ -3,6 +3,7 @@ export { storageClassRules, type StorageClassRuleOptions } from './admission.js'
 export { classNamed, defaultClassName } from './resolution.js';
 export {
   classBasis,
+  policyOf,
   processDriver,
   processViolations,
   type ShapeBasis,

@@ -29,6 +29,14 @@ export function classBasis(
 /** The fields of a volume that class and driver have a say in; shared with claimTemplates. */
 export type VolumeShape = Pick<Volume, 'size' | 'accessMode' | 'reclaimPolicy' | 'parameters'>;
 
+/** The policy of a new volume: its own, else that of its class. */
+export function policyOf(
+  { reclaimPolicy }: Pick<Volume, 'reclaimPolicy'>,
+  storageClass: Pick<ShapeBasis, 'reclaimPolicy'> | Pick<StorageClass, 'reclaimPolicy'> | undefined,
+): ReclaimPolicy {
+  return reclaimPolicy ?? storageClass?.reclaimPolicy ?? 'retain';
+}
+
 /** Rules that hold for a volume and for a claimTemplate alike (rules 4, 6 and 8). */
 export function shapeViolations(shape: VolumeShape, basis: ShapeBasis): readonly FieldViolation[] {
   const { driver, label } = basis;

@@ -21,6 +21,7 @@ import {
   classBasis,
   classNamed,
   defaultClassName,
+  policyOf,
   type ShapeBasis,
   shapeViolations,
 } from '../storage-class/index.js';
@@ -194,7 +195,12 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
       const sensitive = found?.basis?.driver.capabilities().sensitiveParameters ?? [];
       const stored = await storedParameters(context, volumes, before, (v) => v.parameters);
       const parameters = sealParameters(sealer, object.parameters, sensitive, stored);
-      return { ...object, storageClassName, ...(parameters ? { parameters } : {}) };
+      return {
+        ...object,
+        storageClassName,
+        ...(parameters ? { parameters } : {}),
+        ...(before ? {} : { effectiveReclaimPolicy: policyOf(object, found?.basis) }),
+      };
     },
     async validate(context, object, before) {
       const field = 'storageClassName';
@@ -234,7 +240,9 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
       throw failedPrecondition('InUse', obstacle, { kind: 'Volume', namespace, name });
     },
     present(volume) {
-      const shown = { ...volume };
+      const policy = volume.reclaimPolicy ?? volume.effectiveReclaimPolicy;
+      const policies = policy && { reclaimPolicy: policy, effectiveReclaimPolicy: policy };
+      const shown = { ...volume, ...policies };
       const parameters = maskParameters(volume.parameters);
       const driverParameters = maskParameters(volume.driverParameters);
       return {

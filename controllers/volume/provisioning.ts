@@ -26,6 +26,7 @@ import {
   type VolumeStatus,
   volumes,
 } from '../kinds/index.js';
+import { policyOf } from '../storage-class/shape.js';
 import { chooseTopology, type TopologyChoice } from '../storage-class/topology.js';
 import { classMissing } from './driver-call.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
@@ -80,7 +81,7 @@ export class Provisioning {
       status: begun,
       driver: storageClass.driver,
       topology: choice.topology,
-      effectiveReclaimPolicy: volume.reclaimPolicy ?? storageClass.reclaimPolicy ?? 'retain',
+      effectiveReclaimPolicy: policyOf(volume, storageClass),
       reason: 'Provisioning',
       failureMessage: '',
       attempts: 0,
