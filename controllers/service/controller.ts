@@ -185,7 +185,8 @@ async function createVolume(
   if (!claimTemplate || (await txn.get(volumes, { namespace, name }, { watching: 'generation' })))
     return false;
   const { storageClassName = '', size, accessMode, reclaimPolicy, parameters } = claimTemplate;
-  const storageClass = await txn.get(storageClasses, { name: storageClassName });
+  const storageClass =
+    storageClassName && (await txn.get(storageClasses, { name: storageClassName }));
   const volume: NewObject<Volume> = {
     name,
     namespace,
@@ -195,7 +196,7 @@ async function createVolume(
     ...(reclaimPolicy ? { reclaimPolicy } : {}),
     ...(parameters ? { parameters } : {}),
     ownerService: `${namespace}/${owner}`,
-    effectiveReclaimPolicy: policyOf(claimTemplate, storageClass),
+    ...(storageClass ? { effectiveReclaimPolicy: policyOf(claimTemplate, storageClass) } : {}),
     metadata: { finalizers: [volumeFinalizer] },
   };
   txn.create(volumes, volume);
