@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { access, open, readFile, rename } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failedPrecondition, invalid } from 'kedge';
 import type { KeySource } from '@kedge/controllers';
+import { replaceFile } from '@kedge/driver-sdk';
 
 /** The file of the daemon's own keys, in its data directory. */
 export const keyFileName = 'kek';
@@ -32,23 +33,8 @@ function decode(text: string, source: string): Buffer {
   ]);
 }
 
-/** Replaces a file as a whole: after a crash there is the old one or the new one. */
-async function write(file: string, keys: readonly Buffer[]): Promise<void> {
-  const fresh = `${file}.new`;
-  const handle = await open(fresh, 'w', 0o600);
-  try {
-    await handle.writeFile(keys.map((key) => `${key.toString('base64')}\n`).join(''));
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(fresh, file);
-  const directory = await open(join(file, '..'));
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
+function write(file: string, keys: readonly Buffer[]): Promise<void> {
+  return replaceFile(file, keys.map((key) => `${key.toString('base64')}\n`).join(''));
 }
 
 async function ownKeys(dataDirectory: string, file: string): Promise<readonly Buffer[]> {

@@ -1,7 +1,7 @@
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { jsonEqual, type Logger, messageOf } from 'kedge';
-import { DriverError, type Parameters } from '@kedge/driver-sdk';
+import { DriverError, type Parameters, replaceFile } from '@kedge/driver-sdk';
 import type { Sealer } from '../secret/index.js';
 
 /** Where used parameters outlive the daemon. */
@@ -81,21 +81,4 @@ export class UsedParameters {
 
 function placeOf(uid: string): string {
   return `mounted/${uid}`;
-}
-
-async function replaceFile(path: string, text: string): Promise<void> {
-  const file = await open(`${path}.new`, 'w', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(`${path}.new`, path);
-  const directory = await open(dirname(path));
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }

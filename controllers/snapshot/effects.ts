@@ -10,6 +10,8 @@ import {
 import type {
   Driver,
   DriverError,
+  OperationKind,
+  Operations,
   Parameters,
   Pending,
   SnapshotHandleRequest,
@@ -32,6 +34,7 @@ import {
   type Part,
   reportedOfSnapshot,
   reportOf,
+  underWay,
   requireSeen,
   requireTurn,
   shownTime,
@@ -167,24 +170,31 @@ export class SnapshotEffects {
         parameters: resolved,
         node,
         signal,
-        operations: operationsOfSnapshot({ ...this.options, controller: controllerName }, snapshot),
+        operations: this.#operations(snapshot),
       },
     };
+  }
+
+  #operations(snapshot: Snapshot): Operations {
+    return operationsOfSnapshot({ ...this.options, controller: controllerName }, snapshot);
   }
 
   /** The provider goes on with a call: shown once, and asked again without counting an attempt. */
   async goesOn(
     context: ReconcileContext,
     snapshot: Snapshot,
-    call: string,
+    call: OperationKind,
     { pollAfterMs }: Pending,
   ): Promise<Result> {
     const key = keyOfSnapshot(snapshot);
-    const shown = { ...this.operation(call, timestamp(this.options.clock)), outcome: 'Pending' };
+    const message = await underWay(this.#operations(snapshot), call);
+    const told = this.operation(call, timestamp(this.options.clock));
+    const shown = { ...told, outcome: 'Pending', message };
     return context.txn(async (txn) => {
       const current = await txn.get(snapshots, key);
       const last = current?.lastOperation;
-      const isShown = last?.call === call && last.outcome === shown.outcome;
+      const isShown =
+        last?.call === call && last.outcome === shown.outcome && last.message === message;
       if (current?.metadata.uid === snapshot.metadata.uid && !isShown)
         txn.updateStatus(snapshots, key, { lastOperation: shown });
       return pending(pollAfterMs);

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { replaceFile, syncFolder } from '@kedge/driver-sdk';
 import { markFile, rootFolder, type RootSituation } from './plan.js';
 
 /** A storage root as it was found; `handle` keeps its file system mounted and is the caller's to close. */
@@ -63,17 +64,6 @@ export async function makeRootFolder(handle: FileHandle): Promise<void> {
 /** Marks a root with a cluster id: whole and durable, or not at all. */
 export async function markRoot(handle: FileHandle, clusterId: string): Promise<void> {
   const folder = join(behind(handle), rootFolder);
-  const draft = join(folder, `${markFile}.new`);
-  const file = await open(draft, 'w', 0o600);
-  try {
-    await file.writeFile(`${clusterId}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(draft, join(folder, markFile));
-  for (const directory of [folder, behind(handle)]) {
-    const opened = await open(directory, 'r');
-    await opened.sync().finally(() => opened.close());
-  }
+  await replaceFile(join(folder, markFile), `${clusterId}\n`);
+  await syncFolder(behind(handle));
 }

@@ -19,6 +19,8 @@ import {
   type Driver,
   type DriverError,
   type DriverRegistry,
+  type OperationKind,
+  type Operations,
   type Parameters,
   type Pending,
 } from '@kedge/driver-sdk';
@@ -35,7 +37,7 @@ import type { ControllerPolicy } from '../policy.js';
 import type { ParameterResolver } from '../secret/index.js';
 import { deletedCondition, isDeletionAsked } from './deletion-report.js';
 import { driverCall, identityOf } from './driver-call.js';
-import { operationsOfVolume } from './operations.js';
+import { operationsOfVolume, underWay } from './operations.js';
 import type { VolumeSituation } from './plan.js';
 import { reportedOfVolume, reportOf } from './reported.js';
 import { requireTurn, shownTime, writeStatus } from './retries.js';
@@ -173,9 +175,13 @@ export class VolumeEffects {
       parameters: resolved,
       node: node ?? this.options.node,
       signal,
-      operations: operationsOfVolume({ ...this.options, controller: controllerName }, volume),
+      operations: this.#operations(volume),
     };
     return { driver, parameters, context };
+  }
+
+  #operations(volume: Volume): Operations {
+    return operationsOfVolume({ ...this.options, controller: controllerName }, volume);
   }
 
   /**
@@ -185,16 +191,18 @@ export class VolumeEffects {
   async goesOn(
     context: ReconcileContext,
     volume: Volume,
-    call: string,
+    call: OperationKind,
     { pollAfterMs }: Pending,
   ): Promise<Result> {
-    const shown = { call, startedAt: this.now, outcome: 'Pending', message: '', nextTryAt: '' };
+    const shown = { call, startedAt: this.now, outcome: 'Pending', nextTryAt: '' };
+    const message = await underWay(this.#operations(volume), call);
     return context.txn(async (txn) => {
       const current = await txn.get(volumes, keyOfVolume(volume));
       const last = current?.lastOperation;
-      const isShown = last?.call === call && last.outcome === shown.outcome;
+      const isShown =
+        last?.call === call && last.outcome === shown.outcome && last.message === message;
       if (current?.metadata.uid === volume.metadata.uid && !isShown)
-        txn.updateStatus(volumes, keyOfVolume(volume), { lastOperation: shown });
+        txn.updateStatus(volumes, keyOfVolume(volume), { lastOperation: { ...shown, message } });
       return pending(pollAfterMs);
     });
   }

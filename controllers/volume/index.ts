@@ -20,6 +20,7 @@ export {
   operationsOfSnapshot,
   operationsOfVolume,
   releaseObject,
+  underWay,
 } from './operations.js';
 export {
   nextPhase,

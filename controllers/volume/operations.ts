@@ -43,6 +43,12 @@ export function operationsOfSnapshot(ports: Ports, snapshot: Snapshot): Operatio
   return asOperations(operationIds({ ...ports, key }, snapshots, snapshot));
 }
 
+/** What is told of an operation that the provider goes on with. Nothing reads it back. */
+export async function underWay(operations: Operations, kind: OperationKind): Promise<string> {
+  const id = await operations.get(kind);
+  return id === undefined ? '' : `the provider goes on with operation ${id}`;
+}
+
 /**
  * Takes the controller's finalizer off the object that was read, and forgets the effects in `moot`.
  * Idempotent: an object that is gone, or another one under its name, is left alone.

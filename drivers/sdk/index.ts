@@ -39,6 +39,7 @@ export {
 } from './node-journal.js';
 export { type NodeUndo, type Recovery, recoverNode } from './node-recovery.js';
 export { detachLoops, nodeUndo, thawDevice } from './node-undo.js';
+export { replaceFile, syncFolder } from './replace-file.js';
 export { type StorageRoot, uncheckedStorageRoot } from './storage-root.js';
 export { noSnapshots } from './no-snapshots.js';
 export {

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DriverError } from './errors.js';
+import { draftEnding, replaceFile, syncFolder } from './replace-file.js';
 
 /** Something of the node's kernel that outlives the process that made it. */
 export type NodeState =
@@ -174,15 +175,10 @@ export function memoryJournal(): NodeJournal {
   });
 }
 
-const draftEnding = '.new';
 const damagedEnding = '.damaged';
 
 /** A journal in a directory of this node, which is made with mode 0700. */
 export function directoryJournal(directory: string): NodeJournal {
-  const sync = async (): Promise<void> => {
-    const handle = await open(directory, 'r');
-    await handle.sync().finally(() => handle.close());
-  };
   const absentIsUndefined = async <T>(work: Promise<T>): Promise<T | undefined> => {
     try {
       return await work;
@@ -199,25 +195,16 @@ export function directoryJournal(directory: string): NodeJournal {
     read: (name) => absentIsUndefined(readFile(join(directory, name), 'utf8')),
     async write(name, text) {
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      const draft = join(directory, `${name}${draftEnding}`);
-      const file = await open(draft, 'w', 0o600);
-      try {
-        await file.writeFile(text);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      await rename(draft, join(directory, name));
-      await sync();
+      await replaceFile(join(directory, name), text);
     },
     async remove(name) {
       const gone = await absentIsUndefined(rm(join(directory, name)).then(() => true));
-      if (gone) await sync();
+      if (gone) await syncFolder(directory);
     },
     async setAside(name) {
       const place = join(directory, `${name}${damagedEnding}`);
       await rename(join(directory, name), place);
-      await sync();
+      await syncFolder(directory);
       return place;
     },
   });

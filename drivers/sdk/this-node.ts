@@ -20,6 +20,7 @@ import { deviceNumber, formatDeviceNumber, readMountTable } from './mount-table.
 import { type FileKind, type HostFiles, isAbsence, type NodeHost } from './node-host.js';
 import { hasFileSystem, nodeHolders } from './node-holders.js';
 import { processMounts } from './process-mounts.js';
+import { syncFolder } from './replace-file.js';
 import { type RunCommand, runCommand } from './run-command.js';
 
 const probeBytes = 1024 * 1024;
@@ -40,15 +41,6 @@ async function kindAt(path: string): Promise<FileKind> {
   if (found.isFile()) return 'file';
   if (found.isSymbolicLink()) return 'link';
   return found.isBlockDevice() ? 'blockDevice' : 'other';
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 async function extend(path: string, bytes: number): Promise<void> {
