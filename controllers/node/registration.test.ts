@@ -9,7 +9,7 @@ import {
   silentLogger,
   timestamp,
 } from 'kedge';
-import { eventually, FakeClock } from 'kedge/testing';
+import { eventually, FakeClock, settle } from 'kedge/testing';
 import { nodes } from '../kinds/index.js';
 import { defaultPolicy } from '../policy.js';
 import { overtakenStore } from '../testing/overtaken-store.js';
@@ -102,6 +102,29 @@ describe('node registration', () => {
     expect(node.labels).to.deep.equal({ rack: '7', zone: 'a' });
     await registered.stop();
     expect((await store.get(nodes, { name }))?.status).to.equal('NotReady');
+  });
+
+  it('starts while the store has no room for it, and makes itself known once there is some', async () => {
+    let free = 0;
+    const engine = Object.assign(new MemoryEngine(), { freeBytes: () => Promise.resolve(free) });
+    const clock = new FakeClock();
+    await using store = await openStore({ engine, clock });
+    // The disk is asked when something is written.
+    await store.create(nodes, { name: 'other' });
+    await settle();
+    expect(store.health().state).to.equal('full');
+    const registered = registration(store, clock);
+    await registered.start();
+    expect(await store.get(nodes, { name })).to.equal(undefined);
+    free = 1024 ** 3;
+    await clock.advance(3 * defaultPolicy.heartbeatMs);
+    await eventually('its registration', async () =>
+      (await store.get(nodes, { name }))?.status === 'Ready' ? true : undefined,
+    );
+    free = 0;
+    await clock.advance(3 * defaultPolicy.heartbeatMs);
+    expect(store.health().state).to.equal('full');
+    await registered.stop();
   });
 
   it('keeps a condition that is written at the moment of a heartbeat', async () => {

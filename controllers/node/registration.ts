@@ -1,5 +1,6 @@
 import {
   type Clock,
+  hasCode,
   type Logger,
   messageOf,
   type ObjectStore,
@@ -39,16 +40,32 @@ export class NodeRegistration implements Runnable {
     this.#options = options;
   }
 
+  /** A disk without room for it does not keep the node from serving what it has: a heartbeat makes it known. */
   async start(): Promise<void> {
-    await this.#register();
-    await this.#beat('Ready');
+    await this.#whereRoomIs(async () => {
+      await this.#register();
+      await this.#beat('Ready');
+    });
     this.#beating = this.#keepBeating();
   }
 
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#beating;
-    await this.#beat('NotReady');
+    await this.#whereRoomIs(() => this.#beat('NotReady'));
+  }
+
+  async #whereRoomIs(tell: () => Promise<unknown>): Promise<void> {
+    try {
+      await tell();
+    } catch (error) {
+      if (!hasCode(error, 'ResourceExhausted')) throw error;
+      const { logger, name } = this.#options;
+      logger.warn('the store has no room for what the node tells of itself', {
+        node: name,
+        error: messageOf(error),
+      });
+    }
   }
 
   /** Adds what this node knows of itself; labels of others stay, also those written at this moment. */
@@ -99,9 +116,13 @@ export class NodeRegistration implements Runnable {
       try {
         if (await this.#beat('Ready')) continue;
         // Deleted, or made anew by somebody, while it is alive: what is on it stays where it is.
-        logger.warn('the node is not the one that it registered as, it makes itself known again', {
-          node: name,
-        });
+        if (this.#uid !== undefined)
+          logger.warn(
+            'the node is not the one that it registered as, it makes itself known again',
+            {
+              node: name,
+            },
+          );
         await this.#register();
         await this.#beat('Ready');
       } catch (error) {
