@@ -44,13 +44,13 @@ export function parameterResolver(secrets: Lister<Secret>, sealer: Sealer): Para
     if (!secret)
       throw new DriverError(
         'InvalidParameters',
-        `parameter ${key}: secret ${where} does not exist; create it and the volume goes on by itself`,
+        `parameter ${key}: secret ${where} does not exist; create it, and what waits for it goes on by itself`,
       );
     const found = openSecret(sealer, secret)[reference.key];
     if (found === undefined)
       throw new DriverError(
         'InvalidParameters',
-        `parameter ${key}: secret ${where} has no key ${reference.key}; add it and the volume goes on by itself`,
+        `parameter ${key}: secret ${where} has no key ${reference.key}; add it, and what waits for it goes on by itself`,
       );
     return found;
   };

@@ -98,6 +98,17 @@ describe('a snapshot that its provider has no room for', () => {
     expect(world.driver.made.size).to.equal(0);
   });
 
+  it('is named by the deletion of its source, which waits for it', async () => {
+    await world.deleteVolume();
+    const waiting = await world.volume();
+    expect(findCondition(waiting?.conditions, 'Deleted')).to.deep.include({
+      status: 'False',
+      reason: 'InUse',
+      message:
+        'the deletion of volume "default/v" waits until snapshots of it are made: "default/s"; delete those that are not wanted',
+    });
+  });
+
   it('is tried again for as long as it is wanted', async () => {
     expect(await world.store.get(snapshots, key)).to.include({ status: 'Creating' });
     world.driver.failsOn = {};

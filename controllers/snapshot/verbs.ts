@@ -2,6 +2,7 @@ import {
   canonicalQuantity,
   failedPrecondition,
   invalid,
+  isDeleting,
   modifyStatus,
   notFound,
   type ObjectKey,
@@ -171,9 +172,17 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
       snapshot.status === 'Ready'
         ? [`kedge snapshot restore ${name} --to NEW-VOLUME -n ${namespace}`]
         : snapshot.status === 'Failed'
-          ? [`mend what the message names, then: kedge snapshot retry ${name} -n ${namespace}`]
+          ? [wayOutOfFailure(snapshot)]
           : [],
   };
+}
+
+function wayOutOfFailure(snapshot: Snapshot): string {
+  if (isDeleting(snapshot))
+    return 'mend what the message names: its deletion is tried again by itself';
+  // Once it was made it is never made anew: it would be of another time.
+  if (snapshot.handle) return 'mend what the message names; where it is gone, delete it';
+  return `mend what the message names, then: kedge snapshot retry ${snapshot.name} -n ${snapshot.namespace}`;
 }
 
 /** Custom methods of snapshots. Restoring needs the right to create volumes. */

@@ -17,6 +17,9 @@ export type Copy = Pick<Snapshot, 'namespace' | 'name' | 'status'> & {
   readonly metadata: Pick<Snapshot['metadata'], 'deletionRequestedAt'>;
 };
 
+/** Snapshots that are named in a message. */
+const shownCopiesMax = 5;
+
 /** Value of the index `sourceVolume` that the snapshots of a volume have. */
 export function sourceValue({ namespace, name }: Pick<Volume, 'namespace' | 'name'>): string {
   return `${namespace}/${name}`;
@@ -34,6 +37,30 @@ export function waitingCopy(
   const waiting = copies.find((s) => (s.status ?? 'Pending') === 'Pending' && !isDeleting(s));
   if (!waiting) return undefined;
   return `volume "${sourceValue(volume)}" is the source of snapshot "${waiting.namespace}/${waiting.name}", which is not made yet; wait until it is, or delete that snapshot first`;
+}
+
+/**
+ * What a deletion that was asked for waits for, with the way out; undefined when that is nothing.
+ * @param copies all snapshots of the volume
+ */
+export function deletionWaitsFor(
+  { namespace, name, attachments = [], snapshotsInFlight = [] }: Volume,
+  copies: readonly (Pick<Copy, 'namespace' | 'name'> & {
+    readonly metadata: Pick<Snapshot['metadata'], 'uid'>;
+  })[],
+): string | undefined {
+  const label = `the deletion of volume "${namespace}/${name}" waits until`;
+  const [attachment] = attachments;
+  if (attachment)
+    return `${label} instance "${attachment.claim}" on node ${attachment.node} lets go of it; delete its service or scale it down`;
+  if (snapshotsInFlight.length === 0) return undefined;
+  const made = copies.filter(({ metadata }) => snapshotsInFlight.includes(metadata.uid));
+  const names = made.map((copy) => `"${copy.namespace}/${copy.name}"`).sort();
+  const shown = [
+    ...names.slice(0, shownCopiesMax),
+    ...(names.length > shownCopiesMax ? ['others'] : []),
+  ];
+  return `${label} snapshots of it are made: ${shown.join(', ')}; delete those that are not wanted`;
 }
 
 /**

@@ -3,7 +3,7 @@ import { type DriverError, errorClasses, isPending } from '@kedge/driver-sdk';
 import { snapshots, sourceSnapshot, type Volume, volumes } from '../kinds/index.js';
 import { volumeFinalizer } from './admission.js';
 import type { VolumeEffects } from './effects.js';
-import { deleteUnused } from './in-use.js';
+import { deleteUnused, deletionWaitsFor, sourceValue } from './in-use.js';
 import { driverEffects, effectOf, releaseObject } from './operations.js';
 import { nextPhase } from './phases.js';
 import type { ReclaimedFrom, VolumeSituation } from './plan.js';
@@ -39,6 +39,21 @@ export class Reclaim {
     }
     if (this.#effects.part === 'node') return this.#effects.reportDeletion(request, volume);
     return this.release(volume, request);
+  }
+
+  /** A deletion says what it waits for; that wakes it when it ends. */
+  async waitForUsers(volume: Volume, request: ReconcileContext): Promise<Result> {
+    const of = { index: 'sourceVolume', value: sourceValue(volume) } as const;
+    const { items } = await this.#effects.options.store.list(snapshots, of);
+    const message = deletionWaitsFor(volume, items) ?? '';
+    const told = findCondition(volume.conditions, 'Deleted');
+    if (told?.message !== message)
+      await this.#effects.write(
+        request,
+        volume,
+        this.#effects.condition(volume, 'Deleted', 'False', 'InUse', message),
+      );
+    return done();
   }
 
   /** A copy that waits to begin is made first: the volume's snapshots wake this. */

@@ -100,7 +100,7 @@ export class VolumeReconciler {
       case 'none':
         return this.#untilLook(volume);
       case 'waitForUsers':
-        return done();
+        return this.#reclaim.waitForUsers(volume, request);
       case 'recheckLater':
         return this.#provisioning.recheck(volume, request);
       case 'startProvisioning':

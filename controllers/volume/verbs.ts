@@ -11,6 +11,7 @@ import type {
 import {
   instances,
   nodes,
+  snapshots,
   storageClasses,
   type Volume,
   type VolumeStatus,
@@ -19,6 +20,8 @@ import {
 import { describeMethod, field, operationFields } from '../describe.js';
 import { shownHandle } from '../secret/index.js';
 import { rearm } from './controller.js';
+import { volumeHints } from './hints.js';
+import { deletionWaitsFor, sourceValue } from './in-use.js';
 import { nextPhase } from './phases.js';
 
 function keyOf(request: JsonObject): ObjectKey {
@@ -166,13 +169,10 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   const users = (await store.list(instances, { namespace: volume.namespace })).items.filter((i) =>
     claims.includes(`${i.namespace}/${i.name}`),
   );
-  const hints: string[] = [];
-  if (volume.status === 'Failed')
-    hints.push(
-      `mend what the message names; a change of the volume, its class or its secret tries again by itself, or: kedge volume retry-provision ${volume.name} -n ${volume.namespace}`,
-    );
-  if (!storageClass)
-    hints.push('its class is gone; deletion and detach use the captured driverParameters');
+  const copies = isDeleting(volume)
+    ? await store.list(snapshots, { index: 'sourceVolume', value: sourceValue(volume) })
+    : undefined;
+  const waitsFor = copies && deletionWaitsFor(volume, copies.items);
   return {
     kind: 'Volume',
     namespace: volume.namespace,
@@ -209,7 +209,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
         status: instance.status,
       })),
     ],
-    hints,
+    hints: volumeHints(volume, { hasClass: storageClass !== undefined, waitsFor }),
   };
 }
 
