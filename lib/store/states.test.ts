@@ -58,6 +58,15 @@ describe('states of a kind', () => {
     expect(await store.get(lamps, key)).to.include({ phase: 'On' });
   });
 
+  it('refuse an object that begins in another state than the first', async () => {
+    const born = await refusal(store.create(lamps, { ...key, phase: 'On' }));
+    expect(born.message).to.equal(
+      'Lamp "a" can\'t have phase "On": from its creation it moves to Off only',
+    );
+    expect(await store.get(lamps, key)).to.equal(undefined);
+    expect(await store.create(lamps, { ...key, phase: 'Off' })).to.include({ phase: 'Off' });
+  });
+
   it('refuse to take the phase away, and take it as it is', async () => {
     await store.create(lamps, key);
     await refusal(store.updateStatus(lamps, key, { phase: undefined } as never));
@@ -77,6 +86,7 @@ describe('states of a kind', () => {
     await store.deleteByName(lamps, key);
     const leaving = (await store.get(lamps, key))!;
     await refusal(removeFinalizer(store, lamps, leaving, 'x/y'));
+    await refusal(store.overwrite(lamps, { ...key, metadata: { finalizers: [] } }));
     await store.updateStatus(lamps, key, { phase: 'Off' });
     await removeFinalizer(store, lamps, leaving, 'x/y');
     expect(await store.get(lamps, key)).to.equal(undefined);
@@ -88,6 +98,16 @@ describe('states of a kind', () => {
     await refusal(store.updateStatus(lamps, key, { phase: 'On' }));
     await store.updateStatus(lamps, key, { phase: 'Warming' });
     expect(await store.get(lamps, key)).to.include({ phase: 'Warming' });
+  });
+
+  it('refuse to remove an object of before the kind had states where the first one is kept', async () => {
+    const kept = defineKind<Lamp>({
+      ...plain,
+      states: stateMachine('phase', 'Off', moves, { removable: ['Broken'] }),
+    });
+    await store.create(earlier, key);
+    const off = await refusal(store.deleteByName(kept, key));
+    expect(off.message).to.contain("can't be removed while its phase is Off");
   });
 
   it('are reached in a test by legal moves only', async () => {

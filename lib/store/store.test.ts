@@ -149,6 +149,17 @@ describe('store history', () => {
     await store.close();
   });
 
+  it('a creation sees the deletion that is on its way before it', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    const made = await store.create(things, thing('a'));
+    const [, again] = await Promise.all([
+      store.deleteByName(things, key('a')),
+      store.create(things, thing('a')),
+    ]);
+    expect(again.metadata.uid).not.to.equal(made.metadata.uid);
+    expect(await store.get(things, key('a'))).to.deep.equal(again);
+  });
+
   it('objects expire on time, also after reopening, and not when the store was closed', async () => {
     const engine = new MemoryEngine();
     const clock = new FakeClock();

@@ -48,6 +48,36 @@ export const guardedWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
+    name: 'a status write happens only to the object and the version that its precondition names',
+    body: async (store) => {
+      const made = await store.create(things, thing('a', 1));
+      const { uid, resourceVersion } = made.metadata;
+      const told = await store.updateStatus(things, key('a'), { seen: 1 }, { resourceVersion });
+      for (const precondition of [{ resourceVersion }, { uid: `${uid.slice(0, -4)}0000` }])
+        await refused('Aborted', store.updateStatus(things, key('a'), { seen: 2 }, precondition));
+      assert.deepEqual(await store.get(things, key('a')), told);
+      const { resourceVersion: now } = told.metadata;
+      await store.updateStatus(things, key('a'), { seen: 3 }, { uid, resourceVersion: now });
+      assert.equal((await store.get(things, key('a')))?.seen, 3);
+    },
+  },
+  {
+    name: 'every field of a precondition counts, whichever comes first',
+    body: async (store) => {
+      await store.create(things, thing('a', 1));
+      const check = (fields: Readonly<Record<string, number>>): Promise<unknown> =>
+        store.transact([{ op: 'check', kind: things, key: key('a'), precondition: { fields } }]);
+      await store.updateStatus(things, key('a'), { seen: 5 });
+      await check({ value: 1, seen: 5 });
+      for (const fields of [
+        { value: 1, seen: 6 },
+        { seen: 6, value: 1 },
+        { seen: 5, value: 2 },
+      ])
+        await refused('Aborted', check(fields));
+    },
+  },
+  {
     name: 'overwrite replaces whatever is stored, and makes nothing',
     body: async (store) => {
       const made = await store.create(things, thing('a', 1));

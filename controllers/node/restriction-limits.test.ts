@@ -1,0 +1,128 @@
+import { expect } from 'chai';
+import { type ApiObject, Manager, MemoryEngine, type ObjectStore, openStore } from 'kedge';
+import type { Identity, ObjectFilter } from 'kedge/server';
+import type { Driver } from '@kedge/driver-sdk';
+import { FakeClock } from 'kedge/testing';
+import {
+  instances,
+  type Snapshot,
+  type Volume,
+  type VolumeStatus,
+  volumes,
+} from '../kinds/index.js';
+import { nodeRestriction } from './restriction.js';
+
+/** Drivers of which only `cloud` takes credentials. */
+const drivers = {
+  names: ['cloud', 'disk'],
+  get: (name: string) => {
+    const sensitiveParameters = name === 'cloud' ? ['apiToken'] : [];
+    return Promise.resolve({
+      name,
+      capabilities: () => ({ sensitiveParameters }),
+    } as unknown as Driver);
+  },
+};
+const where = { namespace: 'default' };
+const attachedHere = [{ claim: 'default/here-0', node: 'near', state: 'Attached' }] as const;
+
+describe("what a node's token does not reach", () => {
+  let store: ObjectStore;
+  let manager: Manager;
+  let filter: ObjectFilter;
+
+  async function createVolume(name: string, status: VolumeStatus): Promise<Volume> {
+    const spec = { storageClassName: 'c', size: '1Gi', accessMode: 'ReadWriteOnce' } as const;
+    await store.create(volumes, { ...where, name, ...spec });
+    return store.updateStatus(volumes, { ...where, name }, status);
+  }
+
+  async function createInstance(name: string, node: string, claim: string): Promise<void> {
+    const template = { volumes: [{ name: 'data', mountPath: '/d', claim: { name: claim } }] };
+    const fields = { service: name, ordinal: 0, node, template };
+    await store.create(instances, { ...where, name: `${name}-0`, ...fields });
+  }
+
+  const mine = { 'svc.io/node': 'near' };
+  let owned: Volume;
+  let held: Volume;
+  let cloud: Volume;
+
+  before(async () => {
+    const clock = new FakeClock();
+    store = await openStore({ engine: new MemoryEngine(), clock });
+    manager = new Manager({ store, clock });
+    const restriction = nodeRestriction(manager, drivers);
+    await createInstance('here', 'near', 'held');
+    await createInstance('there', 'far', 'held');
+    owned = await createVolume('owned', { topology: mine, driver: 'disk' });
+    held = await createVolume('held', { attachments: attachedHere, driver: 'disk' });
+    cloud = await createVolume('cloud', { topology: mine, driver: 'cloud' });
+    await manager.start();
+    const found = restriction.filterFor({ subject: 'agent', node: 'near' } as Identity);
+    if (!found) throw new Error('the token of a node is not narrowed');
+    filter = found;
+  });
+  after(async () => {
+    await manager.stop(0);
+    await store.close();
+  });
+
+  const named = (name: string): ApiObject => ({ ...owned, ...where, name });
+  const reaches = (resource: string, object: ApiObject, verb = 'get'): unknown =>
+    filter.allows(resource, verb, object);
+  const withheld = async (before: Volume, change: Partial<Volume>): Promise<readonly string[]> => {
+    const after = { ...before, ...change };
+    const found = (await filter.withheld?.('volumes/status', { before, after })) ?? [];
+    return found.map(({ field }) => field);
+  };
+
+  it('snapshots of a volume that other nodes may reach, and of an earlier one of its name', () => {
+    const snapshotOf = ({ name, metadata }: Volume, sourceUid = metadata.uid): Snapshot => ({
+      ...where,
+      name: 's',
+      metadata,
+      source: { volume: name },
+      sourceUid,
+    });
+    expect(reaches('snapshots', snapshotOf(owned))).to.equal(true);
+    expect(reaches('snapshots', snapshotOf(held)), 'attached here').to.equal(false);
+    expect(reaches('snapshots', snapshotOf(owned, 'earlier')), 'earlier').to.equal(false);
+  });
+
+  it('services that have no instance on it', () => {
+    expect(reaches('services', named('here'))).to.equal(true);
+    expect(reaches('services', named('there'))).to.equal(false);
+  });
+
+  it('storage classes, to write them', () => {
+    expect(reaches('storageclasses', named('c'))).to.equal(true);
+    for (const verb of ['update', 'delete'])
+      expect(reaches('storageclasses', named('c'), verb), verb).to.equal(false);
+  });
+
+  it('the handle of a volume whose driver takes credentials', async () => {
+    expect(await withheld(owned, { handle: 'h' })).to.deep.equal([]);
+    expect(await withheld(cloud, { handle: 'h' })).to.deep.equal(['handle']);
+    expect(await withheld(held, { handle: 'h' }), 'attached here').to.deep.equal(['handle']);
+  });
+
+  it('attachments for instances of other nodes, and for its own that do not mount the volume', async () => {
+    const claimed = (claim: string): Partial<Volume> => ({
+      attachments: [{ claim, node: 'near', state: 'Reserved' }],
+    });
+    const free = { ...held, attachments: [] };
+    expect(await withheld(free, claimed('default/here-0'))).to.deep.equal([]);
+    expect(await withheld(free, claimed('default/there-0'))).to.deep.equal(['attachments']);
+    expect(await withheld(owned, claimed('default/here-0'))).to.deep.equal(['attachments']);
+  });
+
+  it('events in other namespaces than what they are about', () => {
+    const event = (namespace: string): ApiObject => {
+      const regarding = { kind: 'Instance', namespace: 'default', name: 'here-0' };
+      return { ...named('e'), namespace, regarding } as ApiObject;
+    };
+    expect(reaches('events', event('default'), 'create')).to.equal(true);
+    expect(reaches('events', event('system'), 'create')).to.equal(false);
+  });
+});

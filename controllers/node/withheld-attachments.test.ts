@@ -1,0 +1,120 @@
+import { expect } from 'chai';
+import { agentFinalizer } from '../instance/index.js';
+import type { Attachment, Node, Volume } from '../kinds/index.js';
+import {
+  type VolumeFacts,
+  withheldFinalizers,
+  withheldOfNode,
+  withheldOfVolume,
+} from './withheld.js';
+
+const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
+const mine: Attachment = { claim: 'default/a-0', node: 'near', state: 'Attached' };
+const theirs: Attachment = { claim: 'default/b-0', node: 'far', state: 'Attached' };
+
+function volume(fields: Partial<Volume>): Volume {
+  const spec = { storageClassName: 'c', size: '1Gi', accessMode: 'ReadWriteOnce' } as const;
+  return { namespace: 'default', name: 'v', metadata, status: 'Available', ...spec, ...fields };
+}
+
+/** The fields that the node `near` is refused; every claim is of an instance of it. */
+function refused(
+  before: Partial<Volume>,
+  after: Partial<Volume>,
+  facts: Partial<VolumeFacts> = {},
+): readonly string[] {
+  const write = { node: 'near', before: volume(before), after: volume({ ...before, ...after }) };
+  const found = withheldOfVolume(write, { owned: false, isClaimHere: () => true, ...facts });
+  return found.map(({ field, description }) => `${field}: ${description}`);
+}
+
+describe('a status write by the node of a volume', () => {
+  it('adds its attachment, tells that it is bound, and takes it away', () => {
+    expect(refused({}, { attachments: [mine] })).to.deep.equal([]);
+    const bound = { status: 'Bound', boundClaim: mine.claim, boundNode: 'near' } as const;
+    expect(refused({ attachments: [mine] }, { ...bound, formatted: true })).to.deep.equal([]);
+    const free = { status: 'Available', attachments: [], boundClaim: '', boundNode: '' } as const;
+    expect(refused({ ...bound, attachments: [mine] }, free)).to.deep.equal([]);
+  });
+
+  it('adds no attachment to a ReadWriteOnce volume that another node has', () => {
+    const attachments = [theirs, mine];
+    const [refusal, ...more] = refused({ attachments: [theirs] }, { attachments });
+    expect(more).to.deep.equal([]);
+    expect(refusal).to.contain("ReadWriteOnce, so default/a-0 can't have it too");
+    const shared = { accessMode: 'ReadOnlyMany', attachments: [theirs] } as const;
+    expect(refused(shared, { attachments })).to.deep.equal([]);
+  });
+
+  it('adds no attachment to a volume that is being deleted, and takes its own away', () => {
+    const deleting = { metadata: { ...metadata, deletionRequestedAt: '2026-01-01T00:00:00Z' } };
+    const [refusal] = refused(deleting, { attachments: [mine] });
+    expect(refusal).to.contain("the volume is being deleted: default/a-0 can't have it");
+    expect(refused({ ...deleting, attachments: [mine] }, { attachments: [] })).to.deep.equal([]);
+  });
+
+  it('neither changes nor takes away what another node has, whatever it adds', () => {
+    const before = { accessMode: 'ReadOnlyMany', attachments: [theirs, mine] } as const;
+    const changed: Attachment = { ...theirs, devicePath: '/dev/sda' };
+    for (const attachments of [[mine], [changed, mine], [{ ...theirs, node: 'near' }, mine]])
+      expect(refused(before, { attachments }).join()).to.contain('those of other nodes than near');
+  });
+
+  it('does not make an attachment anew that is being detached', () => {
+    const detaching: Attachment = { ...mine, state: 'Detaching' };
+    const [refusal] = refused({ attachments: [detaching] }, { attachments: [mine] });
+    expect(refusal).to.contain('default/a-0 is being detached, which stays so');
+    expect(refused({ attachments: [detaching] }, { attachments: [] })).to.deep.equal([]);
+  });
+
+  it('does not call a volume Available that another node has', () => {
+    const before = { status: 'Bound', attachments: [theirs, mine] } as const;
+    const after = { status: 'Available', attachments: [theirs] } as const;
+    const [refusal] = refused({ ...before, accessMode: 'ReadOnlyMany' }, after);
+    expect(refusal).to.contain('default/b-0 on node far holds it');
+  });
+
+  it('never says of a formatted volume that it is blank', () => {
+    const [refusal] = refused({ formatted: true }, { formatted: false });
+    expect(refusal).to.contain('a device that was formatted is never formatted again');
+  });
+
+  it('moves between no phases but those of attaching, whichever of both is another one', () => {
+    expect(refused({ status: 'Released' }, { status: 'Available' })).to.have.length(1);
+    expect(refused({ status: 'Available' }, { status: 'Released' })).to.have.length(1);
+    expect(refused({ status: 'Bound' }, { status: 'Stalled' })).to.deep.equal([]);
+  });
+
+  it('writes handle and size of what only it reaches, and of nothing else', () => {
+    const after = { handle: 'h', sizeBytes: '1' };
+    expect(refused({}, after, { owned: true })).to.deep.equal([]);
+    expect(refused({}, after)).to.have.length(2);
+    expect(refused({}, { driverParameters: { a: 'b' } }, { owned: true })).to.have.length(1);
+  });
+});
+
+describe('what a node writes of itself and of its instances', () => {
+  const node = (fields: Partial<Node>): Node => ({ name: 'near', metadata, ...fields });
+  const held = (...finalizers: readonly string[]) => ({
+    ...node({}),
+    metadata: { ...metadata, ...(finalizers.length > 0 ? { finalizers } : {}) },
+  });
+
+  it('is neither its labels nor whether it takes instances, also when it makes itself known', () => {
+    for (const before of [undefined, node({})]) {
+      expect(withheldOfNode(before, node({ labels: { zone: 'a' } }))).to.have.length(1);
+      expect(withheldOfNode(before, node({ unschedulable: true }))).to.have.length(1);
+      expect(withheldOfNode(before, node({ status: 'Ready' }))).to.deep.equal([]);
+    }
+    const closed = node({ unschedulable: true, labels: { zone: 'a' } });
+    expect(withheldOfNode(closed, node({}))).to.have.length(2);
+  });
+
+  it("is its agent's finalizer, taken away, and no other", () => {
+    const both = held('x/other', agentFinalizer);
+    expect(withheldFinalizers(both, held('x/other'))).to.deep.equal([]);
+    expect(withheldFinalizers(held(agentFinalizer), held())).to.deep.equal([]);
+    for (const after of [held(), held(agentFinalizer), held('x/other', agentFinalizer, 'x/more')])
+      expect(withheldFinalizers(both, after)).to.have.length(1);
+  });
+});
