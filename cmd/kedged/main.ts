@@ -12,6 +12,7 @@ import {
 } from './local-profile.js';
 import { daemonLogger } from './daemon-logger.js';
 import { type DaemonConfig, resolveSettings, settingFlags } from './settings.js';
+import { stopSignals } from './stop-signals.js';
 import { type Daemon, openDataDirectory, startDaemon } from './wire.js';
 
 interface Options {
@@ -90,12 +91,8 @@ async function greet(
 /** How long a stopped daemon waits for what still holds the process. */
 const leftoverMs = 2_000;
 
-/** Graceful at the first signal, at once at the second. */
 function stopOnSignals(daemon: Daemon, config: DaemonConfig, onStopped: () => void): void {
-  let stopping = false;
-  const handle = (): void => {
-    if (stopping) process.exit(130);
-    stopping = true;
+  const stop = (): void => {
     daemon.stop(config.shutdownTimeoutSeconds * 1_000).then(onStopped, (error: unknown) => {
       // A spent budget was logged with what is left behind. The next daemon adopts it, as after a kill.
       if (error instanceof StatusError && error.reason === 'StopTimeout') return onStopped();
@@ -103,6 +100,7 @@ function stopOnSignals(daemon: Daemon, config: DaemonConfig, onStopped: () => vo
       process.exit(1);
     });
   };
+  const handle = stopSignals({ clock: systemClock, stop, end: () => process.exit(130) });
   process.on('SIGTERM', handle);
   process.on('SIGINT', handle);
 }

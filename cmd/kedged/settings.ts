@@ -2,6 +2,7 @@ import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import { invalid, type FieldViolation } from 'kedge';
 import { type ControllerPolicy, policyKeys, readPolicy } from '@kedge/controllers';
+import { misspeltVariables } from './misspelt-variables.js';
 
 /** A setting of kedged: where it may come from and what it is when nobody sets it. */
 interface Setting<T> {
@@ -191,6 +192,18 @@ export function environmentName(key: string): string {
   return `KEDGE_${words.toUpperCase()}`;
 }
 
+/** Variables that are read and are no settings: of the daemon, of `kedge`, and those that a workload is given. */
+const otherVariables = [
+  'KEDGE_CONFIG',
+  'KEDGE_KEK',
+  'KEDGE_SERVER',
+  'KEDGE_TOKEN',
+  'KEDGE_SERVICE',
+  'KEDGE_INSTANCE',
+  'KEDGE_NAMESPACE',
+  'KEDGE_ORDINAL',
+];
+
 /** Where settings come from, strongest first. */
 export interface SettingSources {
   /** By key. */
@@ -222,7 +235,8 @@ function flatten(
 
 /**
  * Flags over environment over file over profile over defaults.
- * @throws StatusError InvalidArgument naming every unknown key and every value that can't be read.
+ * @throws StatusError InvalidArgument naming every unknown key, every misspelt variable and every value
+ *   that can't be read.
  */
 export function resolveSettings(sources: SettingSources): DaemonConfig {
   const violations: FieldViolation[] = [];
@@ -234,6 +248,8 @@ export function resolveSettings(sources: SettingSources): DaemonConfig {
         field: key,
         description: `is not a setting; known: ${[...known].join(', ')}`,
       });
+  const variables = new Set([...[...known].map(environmentName), ...otherVariables]);
+  violations.push(...misspeltVariables(sources.environment, variables));
   const config: Record<string, unknown> = {};
   const givenFor = (key: string): unknown =>
     sources.flags[key] ??

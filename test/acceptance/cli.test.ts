@@ -34,6 +34,18 @@ describe('the command line on the examples', function () {
     expect(entry).to.equal(true);
   });
 
+  it('cast -n puts what names no namespace into it, also beside cluster-scoped objects', async () => {
+    const file = join(daemon.home, 'placed.yaml');
+    await writeFile(
+      file,
+      'kind: Namespace\nname: placed\n---\nkind: Configmap\nname: here\ndata:\n  a: b\n',
+    );
+    const { code, stdout, stderr } = await daemon.cli('cast', file, '-n', 'placed', '--no-wait');
+    expect(code, stderr).to.equal(0);
+    expect(stdout).to.contain('+ Namespace placed created');
+    expect(stdout).to.contain('+ Configmap placed/here created');
+  });
+
   it('cast tells and writes a change of annotations, and nothing once they are as given', async () => {
     const file = join(daemon.home, 'annotated.yaml');
     const cast = async (metadata: string, ...more: string[]): Promise<string> => {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import pc from 'picocolors';
 import { StatusError } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
-import { connect } from '../api.js';
+import { connect, kindSpelled } from '../api.js';
 import { type CastItem, located, readCastFiles } from '../cast-file.js';
 import { waitSecondsMax, wholeNumber } from '../number-option.js';
 import { note, print } from '../output.js';
@@ -48,7 +48,9 @@ async function cast(paths: readonly string[], options: CastOptions): Promise<voi
 }
 
 function placed(item: CastItem, namespace: string | undefined): CastItem {
-  if (namespace === undefined || item.object.namespace !== undefined) return item;
+  // A file may hold cluster-scoped objects, such as their namespace, beside those that go into it.
+  const clusterScoped = kindSpelled(item.kind)?.scope === 'Cluster';
+  if (namespace === undefined || clusterScoped || item.object.namespace !== undefined) return item;
   return { ...item, object: { ...item.object, namespace } };
 }
 

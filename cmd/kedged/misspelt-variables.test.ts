@@ -1,0 +1,28 @@
+import { expect } from 'chai';
+import { resolveSettings } from './settings.js';
+
+const nothing = { flags: {}, environment: {}, file: {}, profile: {} };
+
+describe('a misspelt variable of the environment', () => {
+  it('is an error that names the setting which is meant', () => {
+    for (const [wrong, meant] of [
+      ['KEDGE_LOG_LEVLE', 'KEDGE_LOG_LEVEL'],
+      ['KEDGE_STORAGE_ALOW_CREATE_MISSING', 'KEDGE_STORAGE_ALLOW_CREATE_MISSING'],
+      ['KEDGE_CONTROLLERS_HEARTBEATMS', 'KEDGE_CONTROLLERS_HEARTBEAT_MS'],
+      ['KEDGE_CONFIGS', 'KEDGE_CONFIG'],
+    ] as const)
+      expect(() => resolveSettings({ ...nothing, environment: { [wrong]: 'x' } })).to.throw(
+        `${wrong}: is not a setting; did you mean ${meant}?`,
+      );
+  });
+
+  it('is told from variables of others, and from those of the command line', () => {
+    const environment = {
+      KEDGE_TOKEN: 'x',
+      KEDGE_SERVER: 'x',
+      KEDGE_MY_DRIVER_REGION: 'x',
+      LOG_LEVLE: 'x',
+    };
+    expect(() => resolveSettings({ ...nothing, environment })).not.to.throw();
+  });
+});

@@ -1,0 +1,27 @@
+import type { Clock } from 'kedge';
+
+/**
+ * A second signal within this time is the same request, milliseconds: Ctrl-C reaches a daemon from the
+ * terminal and once more from the npm that started it.
+ */
+export const sameRequestMs = 2_000;
+
+/** What signals lead to. */
+export interface StopSignalsOptions {
+  readonly clock: Clock;
+  /** Stops in order; called once. */
+  readonly stop: () => void;
+  /** Ends at once. */
+  readonly end: () => void;
+}
+
+/** Makes a listener of SIGTERM and SIGINT: the first stops in order, a later one ends at once. */
+export function stopSignals({ clock, stop, end }: StopSignalsOptions): () => void {
+  let askedAt: number | undefined;
+  return () => {
+    if (askedAt === undefined) {
+      askedAt = clock.monotonic();
+      stop();
+    } else if (clock.monotonic() - askedAt >= sameRequestMs) end();
+  };
+}
