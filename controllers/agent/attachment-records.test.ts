@@ -117,6 +117,28 @@ describe('records of attachments', () => {
     }
   });
 
+  it('a volume is not reserved that was made and provisioned again under the name', async () => {
+    const begun = await volume();
+    const next = { ...key, storageClassName: 'c', size: '1Gi' };
+    const remake = async (): Promise<void> => {
+      await store.deleteByName(volumes, key);
+      await store.create(volumes, { ...next, accessMode: 'ReadWriteOnce' });
+      await reachState(store, volumes, key, 'Available', { handle: 'other', sizeBytes: '1' });
+    };
+    await remake();
+    const refused = await records.reserve(begun, claim, []).catch((error: unknown) => error);
+    expect(refused).to.be.instanceOf(DriverError);
+    expect(await attachments()).to.deep.equal([]);
+  });
+
+  it('a volume that was formatted stays so, whatever a later mount says', async () => {
+    await records.reserve(await volume(), claim, []);
+    await records.bound(await volume(), claim, prepared);
+    await records.bound(await volume(), claim, { ...prepared, devicePath: '/e', formatted: false });
+    expect(await volume()).to.include({ formatted: true });
+    expect(await attachments()).to.have.nested.property('[0].devicePath', '/e');
+  });
+
   it('a volume that grew while it was being mounted still waits for its file system', async () => {
     const begun = await volume();
     await records.reserve(begun, claim, []);

@@ -86,6 +86,13 @@ describe('what a service waits for', () => {
 });
 
 describe('service plan', () => {
+  it('keeps a service that is deleted until its last instance is gone, not only asked to go', () => {
+    const gone = { ...service, metadata: deleting };
+    const leaving = instance(0, { metadata: deleting });
+    expect(plan({ service: gone, instances: [leaving] }).finish).to.equal(false);
+    expect(plan({ service: gone, instances: [] }).finish).to.equal(true);
+  });
+
   it('makes what is missing, by stable names', () => {
     const planned = plan({ service, instances: [] });
     expect(planned.createVolumes.map((v) => v.name)).to.deep.equal(['data-s-0', 'data-s-1']);

@@ -22,12 +22,16 @@ describe('the keeper of a storage root', () => {
   let store: ObjectStore;
   let keeper: StorageRootKeeper;
   const keepers: StorageRootKeeper[] = [];
+  let locks = 0;
   const make = (over: ObjectStore = store): StorageRootKeeper => {
     const made = new StorageRootKeeper({
       store: over,
       node: 'n',
       path,
-      lock: lockDirectory,
+      lock: (directory) => {
+        locks += 1;
+        return lockDirectory(directory);
+      },
       logger: silentLogger,
     });
     keepers.push(made);
@@ -86,6 +90,28 @@ describe('the keeper of a storage root', () => {
     const { message } = await refusal(theirs.use(() => Promise.resolve()));
     expect(message).to.contain(store.clusterId).and.contain(others.clusterId);
     await others.close();
+  });
+
+  it('takes the lock of another directory that was put in its place', async () => {
+    await names();
+    await rename(path, `${path}.away`);
+    await mkdir(join(path, '.kedge'), { recursive: true });
+    await writeFile(join(path, '.kedge/cluster-id'), `${store.clusterId}\n`);
+    await writeFile(join(path, 'new'), '');
+    const before = locks;
+    expect(await names()).to.include('new');
+    expect(locks).to.equal(before + 1);
+    await names();
+    expect(locks).to.equal(before + 1);
+  });
+
+  it('refuses a root at the next use whose mark is of another cluster by then', async () => {
+    await names();
+    await writeFile(join(path, '.kedge/cluster-id'), 'theirs\n');
+    let called = false;
+    await refusal(keeper.use(() => Promise.resolve((called = true))));
+    expect(called).to.equal(false);
+    expect(await keeper.look()).to.include({ reason: 'StorageRootOfOtherCluster' });
   });
 
   it('of two on one root the second is refused by the name of the first, until that is gone', async () => {

@@ -240,6 +240,45 @@ describe('the journal of a node', () => {
     }
   });
 
+  it('holds a state after it is recorded, and after what an earlier process left of it is undone', async () => {
+    const told: string[] = [];
+    const texts = new Map<string, string>();
+    const files: JournalFiles = {
+      list: () => Promise.resolve([...texts.keys()]),
+      read: (name) => Promise.resolve(texts.get(name)),
+      write: async (name, text) => {
+        await new Promise((resolve) => setImmediate(resolve));
+        texts.set(name, text);
+        told.push('recorded');
+      },
+      remove: (name) => Promise.resolve(void texts.delete(name)),
+      setAside: (name) => Promise.resolve(name),
+    };
+    const tell = (what: string) => (): Promise<void> => Promise.resolve(void told.push(what));
+    const hold = (): Promise<void> =>
+      new NodeJournal(files).hold(freeze('a'), tell('work'), tell('undone'));
+    await hold();
+    expect(told.splice(0)).to.deep.equal(['recorded', 'work']);
+    await new NodeJournal(files).make(freeze('a'), tell('made'));
+    expect(told.splice(0)).to.deep.equal(['recorded', 'made']);
+    await hold();
+    expect(told).to.deep.equal(['undone', 'recorded', 'work']);
+  });
+
+  it('leaves what is wanted as it is, and recorded', async () => {
+    const journal = memoryJournal();
+    const made = (): Promise<void> => Promise.resolve();
+    for (const state of [mount('a'), loop('a'), mount('b'), loop('b')])
+      await journal.make(state, made);
+    const undone: NodeState[] = [];
+    const tell = (state: NodeState): Promise<void> => Promise.resolve(void undone.push(state));
+    const undo: NodeUndo = { thaw: tell, unmount: tell, detach: tell };
+    const recovery = await recoverNode(journal, undo, ({ uid }) => uid === 'a');
+    expect(recovery.undone).to.deep.equal(undone);
+    expect(undone).to.deep.equal([mount('b'), loop('b')]);
+    expect((await journal.replay()).states).to.deep.equal([mount('a'), loop('a')]);
+  });
+
   it('tells the error of a work also when undoing it fails', async () => {
     const journal = memoryJournal();
     const error: unknown = await journal
