@@ -9,6 +9,7 @@ import {
 } from 'kedge';
 import { FakeClock, settle } from 'kedge/testing';
 import { type Instance, instances, nodes, services, volumes } from '../kinds/index.js';
+import { agentFinalizer } from '../instance/index.js';
 import { defaultPolicy } from '../policy.js';
 import { schedulerController } from '../scheduler/index.js';
 import { type OvertakenStore, overtakenStore } from '../testing/overtaken-store.js';
@@ -100,6 +101,24 @@ describe('a service and its instances', () => {
     expect(await made()).to.deep.equal([]);
     expect((await store.list(volumes)).items).to.deep.equal([]);
     expect(await store.get(services, key)).to.equal(undefined);
+  });
+
+  it("is bound to a node together with the finalizer of that node's agent", async () => {
+    await createService(1);
+    const [instance] = await made();
+    expect(instance).to.include({ node: 'n' });
+    expect(instance?.metadata.finalizers).to.deep.equal([agentFinalizer]);
+  });
+
+  it('none is bound to a node that is not ready any more at the same time', async () => {
+    raced.overtake(
+      (operation) => operation.op === 'update' && operation.kind.kind === 'Instance',
+      () => store.updateStatus(nodes, { name: 'n' }, { status: 'NotReady' }),
+    );
+    await createService(1);
+    const [instance] = await made();
+    expect(instance?.node).to.equal(undefined);
+    expect(instance?.conditions?.[0]).to.include({ type: 'Scheduled', reason: 'NoNodeFits' });
   });
 
   it('none is bound to a node that is closed at the same time', async () => {
