@@ -65,6 +65,15 @@ describe('a volume that a controller deletes', () => {
         },
       });
 
+    it('stays when somebody takes it at the same moment', async () => {
+      await reachState(store, volumes, volumeKey, 'Available', { handle: 'h' });
+      const attachments = [{ claim: 'default/i', node: 'n', state: 'Reserved' }] as const;
+      const taken = overtaken(() => store.updateStatus(volumes, volumeKey, { attachments }));
+      const refused = await deleteUnused(taken, await volume()).catch((error: unknown) => error);
+      expect(refused).to.include({ code: 'Aborted' });
+      expect(await isAsked()).to.equal(false);
+    });
+
     it('is asked to go when nothing is in the way', async () => {
       expect(await deleteUnused(store, await volume())).to.equal(undefined);
       expect(await isAsked()).to.equal(true);
