@@ -30,7 +30,7 @@ describe("what a node's token writes into volumes", function () {
     ['handle', { handle: 'vol-of-somebody-else' }, /handle: is written by controllers alone/],
     ['sizeBytes', { sizeBytes: '1' }, /sizeBytes: is written/],
     ['topology', { topology: { 'svc.io/node': 'here' } }, /topology: is written/],
-    ['effectiveReclaimPolicy', { effectiveReclaimPolicy: 'retain' }, /effectiveReclaimPolicy: is/],
+    ['effectiveReclaimPolicy', { effectiveReclaimPolicy: 'delete' }, /effectiveReclaimPolicy: is/],
     ['ownerService', { ownerService: 'default/other' }, /ownerService: is written/],
     ['attempts', { attempts: 99 }, /attempts: is written/],
     ['snapshotsInFlight', { snapshotsInFlight: ['x'] }, /snapshotsInFlight: is written/],

@@ -12,21 +12,12 @@ describe("an agent in a process of its own, with its node's token", function () 
   this.timeout(180_000);
   let daemon: TestDaemon;
   let agent: AgentProcess;
+  let address: string;
 
   before(async () => {
-    const address = `127.0.0.1:${await freePort()}`;
+    address = `127.0.0.1:${await freePort()}`;
     daemon = await TestDaemon.start({ arguments: ['--grpc-address', address] });
-    const account = { kind: 'serviceAccount', policies: ['node'], node };
-    await daemon.ok('POST', '/v1/admin/users', { name: 'far', ...account });
-    const { token } = await daemon.ok('POST', '/v1/auth/tokens', { subject: 'far' });
-    agent = new AgentProcess({
-      server: address,
-      token: String(token),
-      node,
-      directory: join(daemon.home, 'far'),
-      hostPathAllowlist: [join(daemon.home, 'host')],
-      heartbeatMs: 500,
-    });
+    agent = await agentOf('far');
     await agent.run();
   });
   after(async () => {
@@ -34,6 +25,20 @@ describe("an agent in a process of its own, with its node's token", function () 
     await daemon.dispose();
   });
 
+  /** The agent of the node, not started, with a new account and a token of it. */
+  async function agentOf(account: string): Promise<AgentProcess> {
+    const rights = { kind: 'serviceAccount', policies: ['node'], node };
+    await daemon.ok('POST', '/v1/admin/users', { name: account, ...rights });
+    const { token } = await daemon.ok('POST', '/v1/auth/tokens', { subject: account });
+    return new AgentProcess({
+      server: address,
+      token: String(token),
+      node,
+      directory: join(daemon.home, 'far'),
+      hostPathAllowlist: [join(daemon.home, 'host')],
+      heartbeatMs: 500,
+    });
+  }
   const read = (path: string): Promise<Record<string, unknown>> => daemon.ok('GET', path);
   const heartbeat = async (): Promise<unknown> => (await read(`/v1/nodes/${node}`)).lastHeartbeatAt;
   async function beats(): Promise<void> {
@@ -89,17 +94,18 @@ describe("an agent in a process of its own, with its node's token", function () 
     await beats();
   });
 
-  it('tells of itself again when its object is deleted and made anew', async () => {
+  it('is refused once its node is deleted, and goes on with a new account and token', async () => {
     await daemon.ok('DELETE', `/v1/nodes/${node}`);
-    await daemon.rest('POST', '/v1/nodes', { name: node });
-    await eventually(
-      'its return',
-      async () => {
-        const { body } = await daemon.rest('GET', `/v1/nodes/${node}`);
-        return body.status === 'Ready' && Boolean(body.address);
-      },
-      30_000,
-    );
+    await eventually('its refusal', () => agent.log.includes('"far-node\\" that was deleted'));
+    expect((await daemon.rest('GET', `/v1/nodes/${node}`)).status).to.equal(404);
+    await agent.end('SIGKILL');
+
+    agent = await agentOf('far-again');
+    await agent.run();
+    await eventually('its return', async () => {
+      const { body } = await daemon.rest('GET', `/v1/nodes/${node}`);
+      return body.status === 'Ready' && Boolean(body.address);
+    });
     await beats();
   });
 
