@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { settle } from 'kedge/testing';
-import { storageClasses, volumes } from '../kinds/index.js';
+import { snapshots, storageClasses, volumes } from '../kinds/index.js';
+import { snapshotFinalizer } from '../snapshot/admission.js';
 import { StorageWorld } from '../testing/storage-world.js';
 import { rearm } from './controller.js';
 
@@ -85,6 +86,26 @@ describe('a volume that was never made', () => {
     await world.writeSecret('token', 'again');
     expect(await world.volume()).to.equal(undefined);
     expect(world.driver.tokenOf('delete')).to.equal('again');
+  });
+
+  it('says that its snapshot is gone, and no longer what its restore failed with', async () => {
+    const of = { namespace: 'default', name: 's' };
+    await world.createVolume();
+    const metadata = { finalizers: [snapshotFinalizer] };
+    await world.store.create(snapshots, { ...of, source: { volume: 'v' }, metadata });
+    await settle();
+    world.driver.failsOn = { restore: 'PermissionDenied' };
+    await world.createVolume({ name: 'restored', source: { snapshot: 's' } });
+    await world.store.deleteByName(snapshots, of);
+    await settle();
+    world.driver.failsOn = {};
+    await world.clock.advance(40 * 60_000);
+    const volume = await world.store.get(volumes, { namespace: 'default', name: 'restored' });
+    expect(volume).to.include({
+      status: 'Failed',
+      reason: 'SnapshotNotReady',
+      failureMessage: 'snapshot "default/s" does not exist; create it, or delete this volume',
+    });
   });
 
   it('is not looked for at the driver that a later class of the name has', async () => {

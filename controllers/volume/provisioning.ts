@@ -151,8 +151,10 @@ export class Provisioning {
     const { reason: before } = volume;
     const condition = this.#effects.condition(volume, 'Provisioned', 'False', reason, message);
     const told = (volume.conditions ?? []).find((c) => c.type === 'Provisioned');
+    // What a Failed volume failed with before is no longer what it waits for.
+    const failure = volume.status === 'Failed' ? { failureMessage: message } : {};
     if (before !== reason || told?.message !== message)
-      await this.#effects.write(request, volume, { reason, ...condition });
+      await this.#effects.write(request, volume, { reason, ...failure, ...condition });
     return done();
   }
 

@@ -1,6 +1,7 @@
 import type { AnyKind } from '../object/index.js';
 import type { AdmissionContext, AdmissionRules, ServedKind } from './admission.js';
-import { policies, uidThen, type User, users } from './auth/index.js';
+import { uidThen } from './auth/grants.js';
+import { policies, type User, users } from './auth/index.js';
 
 /**
  * Users as they are served: a name that a write grants, of a policy or a node, stands for the object that

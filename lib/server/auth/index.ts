@@ -17,7 +17,7 @@ export {
   tokenCreation,
   type TokenRequest,
 } from './bootstrap.js';
-export { type GrantBinding, type LeftToken, uidThen } from './grants.js';
+export { type GrantBinding, type LeftToken } from './grants.js';
 export { type Can, escalations } from './escalation.js';
 export { rightsChanges } from './changes.js';
 export { builtinPolicies, seedPolicies } from './builtin-policies.js';

@@ -2,7 +2,13 @@ import { type Random, seededRandom } from 'kedge';
 import { type Snapshot, snapshots, type Volume, volumes } from '@kedge/controllers';
 import { instanceOf } from '../../drivers/node.js';
 import { Claims } from './claims.js';
-import { checkEmpty, checkHealed, checkImages } from './invariants.js';
+import {
+  checkEmpty,
+  checkHealed,
+  checkImages,
+  isSettled,
+  waitingForSnapshots,
+} from './invariants.js';
 import type { Killed, Machine } from './machine.js';
 import { imageClass, namespace } from './prepare-store.js';
 
@@ -248,11 +254,12 @@ export class ImageWorld {
     const leaving = [...ofVolumes, ...ofSnapshots].some(
       ({ metadata }) => metadata.deletionRequestedAt !== undefined,
     );
+    const waiting = waitingForSnapshots(ofVolumes, ofSnapshots);
     return (
       !leaving &&
-      ofVolumes.every(({ status }) => status === 'Available') &&
+      ofVolumes.every((volume) => volume.status === 'Available' || waiting.has(volume)) &&
       // A snapshot whose source went is Failed for good.
-      ofSnapshots.every(({ status }) => status === 'Ready' || status === 'Failed')
+      ofSnapshots.every((snapshot) => isSettled(snapshot, waiting))
     );
   }
 
