@@ -180,8 +180,9 @@ export interface WatchEventsResponse {
 }
 
 export interface WatchEventsResponse_Event {
+  /** Qualified, because a bare Event is the enclosing message here. */
   type: WatchEventsResponse_Event_Type;
-  object?: WatchEventsResponse_Event | undefined;
+  object?: Event | undefined;
 }
 
 export const WatchEventsResponse_Event_Type = {
@@ -1719,7 +1720,7 @@ export const WatchEventsResponse_Event: MessageFns<WatchEventsResponse_Event> = 
       writer.uint32(8).int32(watchEventsResponse_Event_TypeToNumber(message.type));
     }
     if (message.object !== undefined) {
-      WatchEventsResponse_Event.encode(message.object, writer.uint32(18).fork()).join();
+      Event.encode(message.object, writer.uint32(18).fork()).join();
     }
     return writer;
   },
@@ -1750,7 +1751,7 @@ export const WatchEventsResponse_Event: MessageFns<WatchEventsResponse_Event> = 
               break;
             }
 
-            message.object = WatchEventsResponse_Event.decode(reader, reader.uint32());
+            message.object = Event.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -1770,7 +1771,7 @@ export const WatchEventsResponse_Event: MessageFns<WatchEventsResponse_Event> = 
       type: isSet(object.type)
         ? watchEventsResponse_Event_TypeFromJSON(object.type)
         : WatchEventsResponse_Event_Type.TYPE_UNSPECIFIED,
-      object: isSet(object.object) ? WatchEventsResponse_Event.fromJSON(object.object) : undefined,
+      object: isSet(object.object) ? Event.fromJSON(object.object) : undefined,
     };
   },
 
@@ -1780,7 +1781,7 @@ export const WatchEventsResponse_Event: MessageFns<WatchEventsResponse_Event> = 
       obj.type = watchEventsResponse_Event_TypeToJSON(message.type);
     }
     if (message.object !== undefined) {
-      obj.object = WatchEventsResponse_Event.toJSON(message.object);
+      obj.object = Event.toJSON(message.object);
     }
     return obj;
   },
@@ -1792,7 +1793,7 @@ export const WatchEventsResponse_Event: MessageFns<WatchEventsResponse_Event> = 
     const message = createBaseWatchEventsResponse_Event();
     message.type = object.type ?? WatchEventsResponse_Event_Type.TYPE_UNSPECIFIED;
     message.object = (object.object !== undefined && object.object !== null)
-      ? WatchEventsResponse_Event.fromPartial(object.object)
+      ? Event.fromPartial(object.object)
       : undefined;
     return message;
   },
