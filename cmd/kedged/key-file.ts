@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { failedPrecondition, invalid } from 'kedge';
+import { failedPrecondition, invalid, messageOf, StatusError } from 'kedge';
 import type { KeySource } from '@kedge/controllers';
 import { replaceFile } from '@kedge/driver-sdk';
 
@@ -33,8 +33,17 @@ function decode(text: string, source: string): Buffer {
   ]);
 }
 
-function write(file: string, keys: readonly Buffer[]): Promise<void> {
-  return replaceFile(file, keys.map((key) => `${key.toString('base64')}\n`).join(''));
+async function write(file: string, keys: readonly Buffer[]): Promise<void> {
+  try {
+    await replaceFile(file, keys.map((key) => `${key.toString('base64')}\n`).join(''));
+  } catch (error) {
+    throw new StatusError({
+      code: 'Unavailable',
+      reason: 'KeyUnwritable',
+      message: `the key-encryption key can't be written to ${file} (${messageOf(error)}); make room on its disk, or make its directory writable, then try again`,
+      cause: error,
+    });
+  }
 }
 
 async function ownKeys(dataDirectory: string, file: string): Promise<readonly Buffer[]> {

@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import {
   type EmbeddedStore,
   LevelEngine,
+  limits,
   lockDirectory,
   type Logger,
   Manager,
@@ -66,7 +67,8 @@ export interface Daemon {
 /** Opens the store of a data directory, its lock held. */
 export async function openDataDirectory(directory: string, logger: Logger): Promise<EmbeddedStore> {
   const engine = new LevelEngine({ directory, copiedBeforeMigration: [keyFileName] });
-  return openStore({ engine, logger: logger.child({ part: 'store' }) });
+  const { reserveBytes } = limits;
+  return openStore({ engine, reserveBytes, logger: logger.child({ part: 'store' }) });
 }
 
 /** Turns "address in use" into an error that names the setting. */

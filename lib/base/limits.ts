@@ -40,6 +40,8 @@ export const limits = {
   compactionTimeShare: 0.5,
   /** Free bytes below which the store takes only what leads to less, and below half of which only final deletions. */
   freeBytesFloor: 67_108_864,
+  /** Bytes of the floor that kedged keeps allocated on its disk, for the day when it is full. */
+  reserveBytes: 33_554_432,
   /** Objects in one list page: default and maximum. */
   pageSizeDefault: 500,
   pageSizeMax: 10_000,

@@ -54,6 +54,26 @@ export interface ScanOptions {
 }
 
 /**
+ * Bytes on the disk that are kept allocated, so that a store whose disk is full still opens and still takes
+ * what frees room. What is given back is free for every process of the machine.
+ */
+export interface Reserve {
+  /** Bytes that are held now; fewer than were laid when somebody removed some. */
+  held(): Promise<number>;
+  /**
+   * Lays one more piece of a reserve of `wholeBytes`, if `keepFreeBytes` stay free and the engine is open.
+   * @returns whether a piece was laid
+   * @throws system errors, with nothing left of the piece
+   */
+  layPiece(wholeBytes: number, keepFreeBytes: number): Promise<boolean>;
+  /**
+   * Gives pieces back until `freeBytes` are free, or none is left.
+   * @returns bytes given back
+   */
+  release(freeBytes: number): Promise<number>;
+}
+
+/**
  * Where the log lives. An engine stores bytes durably and gives them back; all semantics (versions,
  * conflicts, visibility, watch, checksums) sit above it and are the same for every engine.
  *
@@ -86,6 +106,10 @@ export interface Engine {
   migrationTold?(): Promise<void>;
   /** Bytes that can still be written; undefined where there is no such limit. */
   freeBytes?(): Promise<number | undefined>;
+  /** Present where room can be reserved. */
+  readonly reserve?: Reserve;
+  /** Where the log lies, for messages to people; absent where it has no place. */
+  readonly location?: string;
   close(): Promise<void>;
 }
 

@@ -25,6 +25,7 @@ export type {
   RecordAddress,
   ReplaceableEngine,
   Replacement,
+  Reserve,
 } from './engine.js';
 export { MemoryEngine } from './memory-engine.js';
 export { LevelEngine, type LevelEngineOptions } from './level-engine.js';

@@ -20,6 +20,7 @@ import {
   type RecordAddress,
   type ReplaceableEngine,
   type Replacement,
+  type Reserve,
   type ScanOptions,
 } from './engine.js';
 import { damaged, openingError, readingError } from './database-error.js';
@@ -41,6 +42,7 @@ import { decodeKey, encodeKey, keyBytes, logEnd, metaKey } from './level-keys.js
 import { LogNames } from './log-names.js';
 import { replaceStore } from './replace-store.js';
 import { databaseName, finishReplacement, markName } from './replacement.js';
+import { explainNoRoom, lockWithReserve, openingBytes, ReserveFolder } from './reserve.js';
 import { restoreIndex } from './restore.js';
 import { SerialWrites } from './serial-writes.js';
 
@@ -73,6 +75,7 @@ export interface LevelEngineOptions {
 
 /** The log on LevelDB: every append is one batch, synced before it resolves. */
 export class LevelEngine implements ReplaceableEngine {
+  readonly reserve: Reserve;
   readonly #options: LevelEngineOptions;
   readonly #files: FileSystem;
   readonly #driver: DatabaseDriver;
@@ -95,6 +98,12 @@ export class LevelEngine implements ReplaceableEngine {
     this.#driver = options.driver ?? levelDriver;
     this.#openingMark = join(options.directory, 'opening');
     this.#path = join(options.directory, databaseName);
+    const isOpen = (): boolean => this.#lock !== undefined;
+    this.reserve = new ReserveFolder(this.#files, options.directory, isOpen);
+  }
+
+  get location(): string {
+    return this.#options.directory;
   }
 
   get #db(): Database {
@@ -112,8 +121,9 @@ export class LevelEngine implements ReplaceableEngine {
     await this.#files.makeDirectory(directory).catch((error: unknown) => {
       throw openingError(this.#path, error);
     });
-    this.#lock = await this.#driver.lock(directory);
+    this.#lock = await this.#takeLock();
     try {
+      await this.reserve.release(openingBytes);
       await finishReplacement(this.#files, directory);
       this.#highWater = this.#markAt(join(directory, markName));
       const mark = await this.#highWater.read();
@@ -134,7 +144,17 @@ export class LevelEngine implements ReplaceableEngine {
     } catch (error) {
       // What went wrong first is what is told.
       await this.close().catch(() => undefined);
-      throw error instanceof StatusError ? error : openingError(this.#path, error);
+      const told = error instanceof StatusError ? error : openingError(this.#path, error);
+      throw await explainNoRoom(told, this.#files, directory);
+    }
+  }
+
+  async #takeLock(): Promise<DirectoryLock> {
+    const { directory } = this.#options;
+    try {
+      return await lockWithReserve(() => this.#driver.lock(directory), this.reserve);
+    } catch (error) {
+      throw await explainNoRoom(error, this.#files, directory);
     }
   }
 
@@ -330,7 +350,7 @@ export class LevelEngine implements ReplaceableEngine {
 
   replace(existing: Existing, fill: Fill): Promise<Replacement> {
     const { directory } = this.#options;
-    const { lock } = this.#driver;
+    const lock = (): Promise<DirectoryLock> => this.#takeLock();
     const held = { ...this.#driver, lock: () => Promise.resolve(noLock) };
     const engineAt = (path: string): Engine =>
       new LevelEngine({ ...this.#options, driver: held, directory: path });

@@ -32,6 +32,7 @@ import { demandIndexSelection } from './kind-checks.js';
 import { LogHistory } from './log-history.js';
 import { PagedLists } from './paged-lists.js';
 import { RecentChanges, type Touch } from './recent-changes.js';
+import type { EncodedRecord } from './record-codec.js';
 import type { Expiry, Restored } from './restore.js';
 import { reviveEngine } from './revival.js';
 import type { Change } from './selection.js';
@@ -115,7 +116,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     });
     this.#pipeline = new CommitPipeline<WriteCommit>({
       clock: this.#clock,
-      append: (records) => engine.append(records),
+      append: (records) => this.#append(records),
       publish: (batch) => this.#publish(batch),
       onFailure: (error) => this.#poisoned(error),
     });
@@ -129,7 +130,9 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
       onCompacting: (revision) => this.#hub.setCompacted(revision),
       onFailure: (cause) => this.#pipeline.fail(cause),
     });
-    this.#space = new SpaceGuard(engine, this.#clock, options.freeBytesFloor);
+    const { freeBytesFloor: floor = limits.freeBytesFloor, reserveBytes = 0 } = options;
+    const ports = { engine, clock: this.#clock, logger: this.#logger };
+    this.#space = new SpaceGuard({ ...ports, floor, reserveBytes });
     this.#expiries = new Expiries(this.#clock, (due) => this.#expire(due), restored.expiries);
   }
 
@@ -245,6 +248,11 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
       this.#recent.note(kind, entry.object.namespace, touch, set.revision);
     }
     return set;
+  }
+
+  #append(records: readonly EncodedRecord[]): Promise<void> {
+    const room = this.#space.makeRoom(records);
+    return room ? room.then(() => this.#engine.append(records)) : this.#engine.append(records);
   }
 
   #publish(batch: readonly WriteSet[]): void {
@@ -375,6 +383,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     this.#hub.wakeAll();
     await this.#pipeline.drain();
     await this.#background;
+    await this.#space.close();
     // Where the note of it stays, it is told once more.
     if (this.migration) await this.#engine.migrationTold?.().catch(() => undefined);
     await this.#engine.close();

@@ -10,6 +10,7 @@ import {
 } from '../base/index.js';
 import type { Checkpoint, Engine } from './engine.js';
 import { type DecodedRecord, decodeRecord } from './record-codec.js';
+import { openingBytes } from './reserve.js';
 import { DensityCheck, demandTail } from './restore.js';
 
 const backoff: BackoffOptions = { baseMs: 500, maxMs: 30_000, jitter: 0.2 };
@@ -55,6 +56,7 @@ export async function reviveEngine(options: RevivalOptions): Promise<Revived | u
     await sleep(clock, delayMs, signal, { background: true });
     if (signal.aborted) return undefined;
     try {
+      await engine.reserve?.release(openingBytes);
       const free = await engine.freeBytes?.();
       // Less than writes need will do: what leads to less must get through.
       if (free !== undefined && free < Math.min(options.freeBytesFloor, reopenBytes)) {

@@ -1,6 +1,7 @@
 import {
   type Clock,
   demandOptions,
+  limits,
   type Logger,
   portRules,
   type Random,
@@ -25,6 +26,12 @@ export interface StoreOptions {
    * written; below half of it only final deletions. Default `limits.freeBytesFloor`.
    */
   readonly freeBytesFloor?: number;
+  /**
+   * Bytes of the floor that are kept allocated on the disk, at most half of it: with them a full disk still
+   * takes steps of deletions, and a store on it opens. Default 0; `limits.reserveBytes` suits the default
+   * floor. Only an engine on a disk can keep any.
+   */
+  readonly reserveBytes?: number;
 }
 
 const { clock, random, logger } = portRules;
@@ -41,4 +48,9 @@ const engine = withMethods(
 /** @throws TypeError naming the option, its value and what to give */
 export function demandStoreOptions(options: StoreOptions): void {
   demandOptions('openStore', options, { engine, clock, random, logger });
+  const { freeBytesFloor: floor = limits.freeBytesFloor, reserveBytes = 0 } = options;
+  if (!Number.isSafeInteger(reserveBytes) || reserveBytes < 0 || reserveBytes > floor / 2)
+    throw new TypeError(
+      `openStore: reserveBytes is ${reserveBytes}; give a whole number from 0 to ${Math.floor(floor / 2)}, half of freeBytesFloor`,
+    );
 }
