@@ -6,9 +6,10 @@ import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
 import { merge } from '../../merge.js';
 import type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from '../exec.js';
+import { programPath } from './process-table.js';
+import { becomeWorkload, carriedEnvironment, startedWith } from './workload-environment.js';
 
 const run = promisify(execFile);
-const toolPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 /** A command that was asked to end is killed after this. */
 const graceMs = 2_000;
 
@@ -20,7 +21,7 @@ function quoted(word: string): string {
 async function tool(name: string): Promise<string> {
   try {
     const { stdout } = await run('/bin/sh', ['-c', `command -v ${name}`], {
-      env: { PATH: toolPath },
+      env: { PATH: programPath },
     });
     return stdout.trim();
   } catch (cause) {
@@ -46,20 +47,6 @@ async function untilItsRoot(pid: number, clock: Clock): Promise<void> {
   }
 }
 
-/** The environment of a running process. */
-async function environmentOf(pid: number): Promise<Record<string, string>> {
-  const text = await readFile(`/proc/${pid}/environ`, 'utf8');
-  const env: Record<string, string> = Object.fromEntries(
-    text
-      .split('\0')
-      .filter((entry) => entry.includes('='))
-      .map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]),
-  );
-  // As the workload sees it, also in the moment before it is started.
-  const { KEDGE_WORKLOAD_PATH: path, ...rest } = env;
-  return path === undefined ? env : { ...rest, PATH: path };
-}
-
 /** What a command is run in. */
 export interface ExecTarget {
   readonly pid: number;
@@ -75,10 +62,11 @@ export interface ExecTarget {
 export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise<ExecProcess> {
   const { pid, mode, clock } = target;
   await untilItsRoot(pid, clock);
-  const env = await environmentOf(pid);
+  const env = await startedWith(pid);
   const user = mode === 'user' ? ['--user', '--preserve-credentials'] : [];
   const enter = ['--target', String(pid), ...user, '--mount', '--root', '--wd', '--'];
-  const nsenter = [await tool('nsenter'), ...enter, ...spec.command];
+  const become = ['/bin/sh', '-c', becomeWorkload, 'kedge', ...spec.command];
+  const nsenter = [await tool('nsenter'), ...enter, ...become];
   // With the daemon it goes too: left behind it would hold the workload's mounts, and nobody knew of it.
   const mortal = ['--pdeathsig', 'KILL', '--'];
   const setpriv = await tool('setpriv');
@@ -87,7 +75,7 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
   const { terminal } = spec;
   if (!terminal) {
     const child = spawn(setpriv, [...mortal, ...nsenter], {
-      env,
+      env: carriedEnvironment(env),
       cwd,
       detached: true,
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -99,7 +87,7 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
   // Its pid comes on descriptor 3: the terminal is found by it, for sizes and signals.
   const inner = `echo $$ >&3; exec 3>&-; stty columns ${terminal.columns} rows ${terminal.rows}; exec ${nsenter.map(quoted).join(' ')}`;
   const child = spawn(setpriv, [...mortal, script, '-qfec', inner, '/dev/null'], {
-    env: { TERM: 'xterm-256color', ...env, SHELL: '/bin/sh', PATH: env.PATH ?? toolPath },
+    env: { ...carriedEnvironment({ TERM: 'xterm-256color', ...env }), SHELL: '/bin/sh' },
     cwd,
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
@@ -203,7 +191,7 @@ class TerminalCommand extends PipedCommand {
       const terminal = await readlink(`/proc/${this.#inner}/fd/0`);
       const args = ['-F', terminal, 'columns', String(columns), 'rows', String(rows)];
       // The kernel tells the command (SIGWINCH).
-      await run('stty', args, { env: { PATH: toolPath } });
+      await run('stty', args, { env: { PATH: programPath } });
     } catch (error) {
       if (await this.#runs()) throw error;
     }

@@ -26,6 +26,7 @@ import {
 } from './process-table.js';
 import { abandonedBecause, settleStart, sizeOf, type SpawnedRun } from './run-start.js';
 import { StopRequests } from './stop-requests.js';
+import { carriedEnvironment } from './workload-environment.js';
 
 const run = promisify(execFile);
 const supervisor = fileURLToPath(
@@ -202,7 +203,7 @@ export class ProcessRuntime implements Runtime {
       const child = spawn('/bin/sh', [this.#options.supervisor ?? supervisor, ...args], {
         detached: true,
         stdio: ['ignore', log.fd, log.fd],
-        env: { PATH: programPath, ...spec.env },
+        env: carriedEnvironment(spec.env),
         cwd: '/',
       });
       const supervisorEnd = new Promise<number | null>((resolve) => child.once('exit', resolve));

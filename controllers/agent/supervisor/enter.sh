@@ -332,10 +332,9 @@ rmdir /.host
 [ ! -d /.covered ] || rmdir /.covered
 
 cd "$workdir" || fail "working directory $workdir does not exist"
-PATH=$KEDGE_WORKLOAD_PATH
-unset KEDGE_WORKLOAD_PATH OLDPWD
+# Its variables are set last: none of them reaches a program above.
 if [ "$user" != 0 ]; then
   # The capabilities were for the mounts only.
-  exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"
+  exec setpriv --ambient-caps=-all --inh-caps=-all -- /bin/sh -c "$KEDGE_BECOME" kedge "$@"
 fi
-exec "$@"
+exec /bin/sh -c "$KEDGE_BECOME" kedge "$@"

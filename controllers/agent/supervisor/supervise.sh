@@ -5,13 +5,11 @@
 # usage: supervise.sh RUN_DIRECTORY root|user WORKING_DIRECTORY COMMAND [ARGUMENT...]
 #
 # RUN_DIRECTORY holds: binds and hidden (in), claimed/ (with supervisor and lock), pid and exit (out). Standard output is the log.
+# The environment is fixed: the workload's variables are values of KEDGE_ENV_<n> in it.
 set -u
 directory=$1
 mode=$2
 shift 2
-KEDGE_WORKLOAD_PATH=$PATH
-export KEDGE_WORKLOAD_PATH
-PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 # Sets $started to when a process started, in clock ticks since boot: tells it from a later one of its number.
 find_start() {

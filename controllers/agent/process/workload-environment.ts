@@ -1,0 +1,64 @@
+import { readFile } from 'node:fs/promises';
+import { programPath } from './process-table.js';
+
+/** Variables that carry those of a workload: their names mean nothing to any program. */
+const countName = 'KEDGE_ENV_COUNT';
+const carrier = (n: number): string => `KEDGE_ENV_${n}`;
+/** The workload's search path: its program is looked for to see which mount it is on. */
+const pathName = 'KEDGE_WORKLOAD_PATH';
+const programName = 'KEDGE_BECOME';
+
+/**
+ * A shell program that sets a workload's variables and becomes its command. It keeps its state in
+ * positional parameters, so that no variable of the workload can change it.
+ */
+export const becomeWorkload = [
+  'set -- -- "$@"',
+  `while [ "$${countName}" -gt 0 ]; do`,
+  `eval "set -- \\"\\$KEDGE_ENV_$${countName}\\" \\"\\$@\\"; unset KEDGE_ENV_$${countName}"`,
+  `${countName}=$((${countName} - 1))`,
+  'done',
+  `unset ${countName} ${pathName} ${programName} OLDPWD`,
+  // A name that the shell keeps for itself is left out, and the others are set.
+  'while [ "$1" != -- ]; do command export "$1" 2>/dev/null; shift; done',
+  'shift',
+  'exec "$@"',
+].join('\n');
+
+/**
+ * The environment for the programs that start a workload: a fixed one, with the workload's variables as
+ * values that {@link becomeWorkload} sets last. A `PATH` or `LD_PRELOAD` of a workload chooses no code that runs
+ * outside of it.
+ */
+export function carriedEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
+  const whole = Object.entries({ PATH: programPath, ...env });
+  const carried: Record<string, string> = Object.fromEntries(
+    whole.map(([name, value], n) => [carrier(n + 1), `${name}=${value}`]),
+  );
+  return {
+    ...carried,
+    [countName]: String(whole.length),
+    [pathName]: env.PATH ?? programPath,
+    [programName]: becomeWorkload,
+    PATH: programPath,
+  };
+}
+
+/** The environment that the command of a running workload was started with. */
+export async function startedWith(pid: number): Promise<Record<string, string>> {
+  const text = await readFile(`/proc/${pid}/environ`, 'utf8');
+  const env = parsed(text.split('\0'));
+  const count = Number(env[countName] ?? -1);
+  if (count >= 0) return parsed(Array.from({ length: count }, (_, n) => env[carrier(n + 1)] ?? ''));
+  // Started by an earlier release, which put the variables into the environment of its programs.
+  const { [pathName]: path, ...rest } = env;
+  return path === undefined ? env : { ...rest, PATH: path };
+}
+
+function parsed(entries: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    entries
+      .filter((entry) => entry.includes('='))
+      .map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]),
+  );
+}

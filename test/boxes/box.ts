@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { eventually } from 'kedge/testing';
+import type { WorkloadSpec, WorkloadState } from '@kedge/controllers';
+import type { BoxAnswer, BoxDaemonOptions, BoxOrder } from './box-daemon.js';
+
+const program = fileURLToPath(new URL('box-daemon.js', import.meta.url));
+const nobody = 65534;
+
+/** Whom a daemon runs as. */
+export type Who = 'root' | 'an ordinary user';
+export const everybody: readonly Who[] = ['root', 'an ordinary user'];
+export const uidOf = (who: Who): number => (who === 'root' ? 0 : nobody);
+export const boxId = '0f6cbd92-1c31-4a3a-9c0e-444444444444';
+
+/** A process that runs workloads as a daemon does, as root or as an ordinary user. */
+export class BoxDaemon {
+  readonly base: string;
+  readonly #child: ChildProcess;
+  readonly #lines: AsyncIterator<string>;
+
+  private constructor(base: string, child: ChildProcess) {
+    this.base = base;
+    this.#child = child;
+    if (!child.stdout) throw new TypeError('the daemon has no output');
+    this.#lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  }
+
+  static async start(who: Who, more: Partial<BoxDaemonOptions> = {}): Promise<BoxDaemon> {
+    const base = await mkdtemp('/srv/kedge-box-');
+    await chmod(base, 0o755);
+    const uid = uidOf(who);
+    for (const name of ['data', 'volume']) {
+      await mkdir(join(base, name));
+      await chown(join(base, name), uid, uid);
+    }
+    const options: BoxDaemonOptions = {
+      directory: join(base, 'data/instances'),
+      hiddenDirectories: [join(base, 'data')],
+      ...more,
+    };
+    const as = ['--reuid', String(uid), '--regid', String(uid), '--clear-groups', '--'];
+    const args = [...as, process.execPath, program, JSON.stringify(options)];
+    const child = spawn('setpriv', args, { cwd: '/', stdio: ['pipe', 'pipe', 'inherit'] });
+    return new BoxDaemon(base, child);
+  }
+
+  async ask(order: BoxOrder): Promise<BoxAnswer> {
+    this.#child.stdin?.write(`${JSON.stringify(order)}\n`);
+    const line: IteratorResult<string, unknown> = await this.#lines.next();
+    if (line.done) throw new Error('the daemon ended');
+    return JSON.parse(line.value) as BoxAnswer;
+  }
+
+  async demand(order: BoxOrder): Promise<BoxAnswer> {
+    const answer = await this.ask(order);
+    if (answer.error) throw new Error(answer.error);
+    return answer;
+  }
+
+  /** Starts a workload and waits until it runs or has ended. */
+  async run(command: readonly string[], more: Partial<WorkloadSpec> = {}): Promise<WorkloadState> {
+    const spec = { id: boxId, command, env: {}, workingDir: '/', mounts: [], ...more };
+    await this.demand({ type: 'start', spec });
+    return this.until((state) => state.state !== 'starting');
+  }
+
+  /** @param wanted of a state of the workload */
+  until(wanted: (state: WorkloadState) => boolean): Promise<WorkloadState> {
+    return eventually('the state of the workload', async () => {
+      const { state } = await this.demand({ type: 'observe', id: boxId });
+      return state && wanted(state) ? state : undefined;
+    });
+  }
+
+  ended(): Promise<WorkloadState> {
+    return this.until(({ state }) => state === 'exited' || state === 'startFailed');
+  }
+
+  exec(command: readonly string[], terminal = false): Promise<BoxAnswer> {
+    return this.demand({ type: 'exec', id: boxId, command, terminal });
+  }
+
+  log(): Promise<string> {
+    return readFile(join(this.base, 'data/instances', boxId, 'output.log'), 'utf8');
+  }
+
+  /** Ends the workload and the daemon, and removes what they made. */
+  async close(): Promise<void> {
+    await this.demand({ type: 'requestStop', id: boxId, graceMs: 0 });
+    await this.until(({ state }) => state !== 'running' && state !== 'starting');
+    const gone = once(this.#child, 'exit');
+    this.#child.stdin?.end();
+    await gone;
+    await rm(this.base, { recursive: true, force: true });
+  }
+}
