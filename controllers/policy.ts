@@ -122,11 +122,6 @@ export const policyValues = {
     'a workload that was asked to end, beside being told of its end',
     100,
   ),
-  minReadyMs: wait(
-    2 * second,
-    'an instance of the newest template is ready for this long before the next older one is replaced',
-    100,
-  ),
   logProbeMs: wait(250, 'whether a log that is followed is there yet'),
   eventRetryMs: wait(second, 'wait before the writer of events begins again', 100),
 } as const satisfies Readonly<Record<string, PolicyValue>>;

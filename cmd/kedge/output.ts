@@ -31,10 +31,14 @@ export function note(text: string): void {
 // biome-ignore lint: the range is the point
 const control = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
+/** A text that does nothing to a terminal. */
+export function printable(text: string): string {
+  return text.replaceAll(control, '?');
+}
+
 function cell(value: unknown): string {
   if (value === undefined || value === null || value === '') return '<none>';
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return text.replaceAll(control, '?');
+  return printable(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
 const good = new Set(['Running', 'Available', 'Bound', 'Ready', 'Active', 'True']);

@@ -1,10 +1,17 @@
 import pc from 'picocolors';
-import { type AnyKind, StatusError } from 'kedge';
+import { type AnyKind, findCondition, isDeleting, messageOf, StatusError } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import { type JsonObject, textOf } from 'kedge/rpc';
+import {
+  causeOfInstance,
+  causeOfService,
+  causeOfStorage,
+  type VolumeLookup,
+} from '@kedge/controllers/cause';
+import type { Instance, Service, Volume } from '@kedge/controllers/kinds';
 import { kindNamed } from './api.js';
 import { follow, labelOf, type Told } from './follow.js';
-import { coloured, print } from './output.js';
+import { coloured, note, print, printable } from './output.js';
 
 /** What became of one object of a cast. */
 export interface CastResult {
@@ -15,13 +22,6 @@ export interface CastResult {
   readonly changes: readonly string[];
 }
 
-interface ConditionJson {
-  readonly type?: string;
-  readonly status?: string;
-  readonly reason?: string;
-  readonly message?: string;
-}
-
 /** How far a cast object is. */
 type Progress =
   | { readonly state: 'settled' }
@@ -29,30 +29,31 @@ type Progress =
   /** It will not go on until somebody does something. */
   | { readonly state: 'stuck'; readonly detail: string };
 
-function conditions(object: JsonObject): readonly ConditionJson[] {
-  return (object.conditions ?? []) as readonly ConditionJson[];
-}
-
 /** How far a volume or a snapshot is. */
 function storageProgress(object: JsonObject): Progress {
   const status = String(object.status);
   if (['Available', 'Bound', 'Ready'].includes(status)) return { state: 'settled' };
-  if (status === 'Failed') return { state: 'stuck', detail: textOf(object, 'failureMessage') };
-  // What was told last: the driver's error, else what it waits for.
-  const last = object.lastOperation as JsonObject | undefined;
-  const waiting = conditions(object).find((c) => c.status === 'False')?.message ?? '';
-  return { state: 'going', detail: (last && textOf(last, 'message')) || waiting };
+  const detail = causeOfStorage(object);
+  return { state: status === 'Failed' ? 'stuck' : 'going', detail };
 }
 
+/** One that ended this often soon after its start will do so again. */
+const crashesMax = 2;
+
 /** What an instance waits for, and whether it waits for somebody. */
-function instanceProgress(instance: JsonObject): Progress {
-  const ready = conditions(instance).find((c) => c.type === 'Ready');
+function instanceProgress(object: JsonObject, volumeAt: VolumeLookup = () => undefined): Progress {
+  const instance = object as unknown as Instance;
+  const ready = findCondition(instance.conditions, 'Ready');
   if (ready?.status === 'True') return { state: 'settled' };
-  const detail = ready?.message ?? '';
+  const cause = causeOfInstance(instance, volumeAt);
+  const detail = cause?.message ?? '';
+  if (isDeleting(instance)) return { state: 'going', detail };
   const stuck =
     ready?.reason === 'RuntimeUnavailable' ||
     ready?.reason === 'InvalidParameters' ||
-    instance.status === 'Failed';
+    instance.status === 'Failed' ||
+    instance.status === 'Exited' ||
+    (instance.backoff?.crashes ?? 0) >= crashesMax;
   return { state: stuck ? 'stuck' : 'going', detail };
 }
 
@@ -86,6 +87,14 @@ class CastWatch {
     return this.#verdict() !== undefined;
   }
 
+  /** Takes all objects of a kind, and forgets those that are gone. */
+  replace(kind: AnyKind, namespace: string, objects: readonly JsonObject[]): void {
+    for (const [label, told] of this.#objects)
+      if (told.kind === kind && told.object.namespace === namespace) this.#objects.delete(label);
+    for (const object of objects)
+      this.#objects.set(labelOf(kind, object), { kind, object, deleted: false });
+  }
+
   #concerns({ kind, object }: Told): boolean {
     const own = `${String(object.namespace)}/${String(object.name)}`;
     if (kind.kind === 'Instance')
@@ -116,25 +125,55 @@ class CastWatch {
     const metadata = service.metadata as JsonObject | undefined;
     const current = service.observedGeneration === metadata?.generation;
     if (current && service.status === 'Running') return { state: 'settled' };
-    const parts = [...this.#objects.values()].filter(({ kind, object }) =>
-      kind.kind === 'Instance'
-        ? object.service === result.name && object.namespace === result.namespace
-        : kind.kind === 'Volume' && object.ownerService === `${result.namespace}/${result.name}`,
-    );
-    const progress = parts.map(({ kind, object }) => ({
-      kind,
-      object,
-      progress: kind.kind === 'Instance' ? instanceProgress(object) : storageProgress(object),
-    }));
+    const instances = this.#instancesOf(result);
+    const parts = [
+      ...instances.map((object) => instanceProgress(object)),
+      ...this.#volumesOf(result).map((object) => storageProgress(object)),
+    ];
     const scale = typeof service.scale === 'number' ? service.scale : 1;
-    const instances = progress.filter((p) => p.kind.kind === 'Instance');
     // Only when every part has come to rest is a stuck one the end of it.
-    const going = progress.some((p) => p.progress.state === 'going');
-    const stuck = progress.find((p) => p.progress.state === 'stuck');
-    if (!current || going || instances.length < scale || !stuck)
-      return { state: 'going', detail: 'not ready yet' };
-    const detail = stuck.progress.state === 'stuck' ? stuck.progress.detail : '';
-    return { state: 'stuck', detail: `${labelOf(stuck.kind, stuck.object)}: ${detail}` };
+    const going = parts.some(({ state }) => state === 'going');
+    const stuck = parts.some(({ state }) => state === 'stuck');
+    const ended = current && !going && instances.length >= scale && stuck;
+    const cause = causeOfService(
+      service as unknown as Service,
+      instances as unknown as readonly Instance[],
+      this.#volumeAt,
+    );
+    const detail = cause ? `${cause.object}: ${cause.message}` : 'nothing is told of it yet';
+    return { state: ended ? 'stuck' : 'going', detail };
+  }
+
+  readonly #volumeAt: VolumeLookup = (key) =>
+    this.#objects.get(`Volume ${key}`)?.object as unknown as Volume | undefined;
+
+  #instancesOf({ namespace, name }: CastResult): readonly JsonObject[] {
+    return [...this.#objects.values()]
+      .filter(({ kind }) => kind.kind === 'Instance')
+      .map(({ object }) => object)
+      .filter((object) => object.service === name && object.namespace === namespace);
+  }
+
+  #volumesOf({ namespace, name }: CastResult): readonly JsonObject[] {
+    return [...this.#objects.values()]
+      .filter(({ kind }) => kind.kind === 'Volume')
+      .map(({ object }) => object)
+      .filter((object) => object.ownerService === `${namespace}/${name}`);
+  }
+
+  /** Instances whose output may tell why what is stuck does not run. */
+  get ended(): readonly { readonly namespace: string; readonly name: string }[] {
+    return [...this.#wanted.values()]
+      .filter(({ kind }) => kind === 'Service')
+      .flatMap((result) => this.#instancesOf(result))
+      .filter((object) => typeof object.exitCode === 'number' && object.exitCode !== 0)
+      .filter((object) => instanceProgress(object).state === 'stuck')
+      .map((object) => ({ namespace: String(object.namespace), name: String(object.name) }));
+  }
+
+  /** Whether nothing goes on and something does not run. */
+  get stuck(): boolean {
+    return (this.#verdict() ?? []).length > 0;
   }
 
   /** Undefined while something goes on; else what is stuck, none meaning success. */
@@ -174,6 +213,37 @@ class CastWatch {
   }
 }
 
+/** Lines of output that are shown of each instance that ended. */
+const linesMax = 5;
+const shownMax = 3;
+
+/** The last output of what ended: most often it says why. */
+async function showOutput(client: ApiClient, watch: CastWatch, signal: AbortSignal): Promise<void> {
+  for (const { namespace, name } of watch.ended.slice(0, shownMax)) {
+    const lines: string[] = [];
+    try {
+      const request = { namespace, name, tail: linesMax };
+      for await (const line of client.stream('LogService.Get', request, signal))
+        lines.push(textOf(line, 'content'));
+    } catch (error) {
+      // Why it does not run is told all the same, such as to those who may not read logs.
+      note(`The output of ${name} can't be read: ${messageOf(error)}`);
+    }
+    if (lines.length === 0) continue;
+    note(`Last output of ${name} (kedge logs ${name} -n ${namespace}):`);
+    for (const line of lines) note(`  ${printable(line)}`);
+  }
+}
+
+/** Streams of two kinds are not in step: what looks stuck may be what was there before the cast. */
+async function stillStuck(client: ApiClient, watch: CastWatch): Promise<boolean> {
+  for (const { kind, namespace } of watch.targets) {
+    const { items } = await client.resource(kind).list({ namespace });
+    watch.replace(kind, namespace, items as unknown as readonly JsonObject[]);
+  }
+  return watch.stuck;
+}
+
 /** Waits until every service and volume of a cast runs. @throws StatusError with the reasons when not. */
 export async function waitForCast(
   client: ApiClient,
@@ -184,6 +254,8 @@ export async function waitForCast(
   if (watch.empty) return;
   print('Progress:');
   const limit = AbortSignal.timeout(timeoutMs);
-  await follow(client, watch.targets, (told) => watch.take(told), limit);
+  do await follow(client, watch.targets, (told) => watch.take(told), limit);
+  while (!limit.aborted && watch.stuck && !(await stillStuck(client, watch)));
+  if (watch.stuck) await showOutput(client, watch, AbortSignal.timeout(timeoutMs));
   watch.conclude(limit.aborted);
 }

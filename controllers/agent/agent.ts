@@ -101,6 +101,7 @@ export class Agent implements Runnable {
       notes: this.#notes,
       inputs: this.#inputs,
       backoff: startBackoff,
+      clock: options.clock,
       policy,
     });
     const parts = { ...options, notes: this.#notes, inputs: this.#inputs, starts: this.#starts };
@@ -185,11 +186,12 @@ export class Agent implements Runnable {
     switch (state.state) {
       case 'starting':
         return requeueAfter(this.#starts.probeAfterMs(instance));
-      case 'running':
-        await this.#starts.running(instance, state, instance.mounts ?? []);
+      case 'running': {
+        const next = await this.#starts.running(instance, state, instance.mounts ?? []);
         await runtime.rotateLog(instance.metadata.uid);
         await this.#options.volumeManager.growPending(claimOf(instance));
-        return requeueAfter(this.#options.policy.workloadProbeMs, 0);
+        return next;
+      }
       case 'exited':
         return this.#restarts.afterExit(instance, runtime, state);
       case 'startFailed':

@@ -33,12 +33,20 @@ export function told(type: Told['type'], ok: boolean, reason: string, message: s
   return { type, status: ok ? 'True' : 'False', reason, message };
 }
 
+/** In steps, so that a long wait is not a write each second. */
+function inSeconds(ms: number): string {
+  const seconds = Math.ceil(ms / 1_000);
+  return `${seconds > 10 ? Math.ceil(seconds / 10) * 10 : seconds} s`;
+}
+
 /** A workload that runs. */
 export interface RunningNote {
   readonly state: Extract<WorkloadState, { state: 'running' }>;
   readonly mounts: readonly InstanceMount[];
   /** Undefined when it mounts no secrets and configmaps. */
   readonly files: DataMountsOutcome | undefined;
+  /** Until it has run for long enough to be ready; 0 when it has. */
+  readonly readyInMs: number;
   /** Undefined: it stays as it is. */
   readonly backoff: InstanceBackoff | undefined;
 }
@@ -89,11 +97,19 @@ export class InstanceNotes {
     ]);
   }
 
-  running(instance: Instance, { state, mounts, files, backoff }: RunningNote): Promise<void> {
+  running(instance: Instance, note: RunningNote): Promise<void> {
+    const { state, mounts, files, backoff, readyInMs } = note;
     const conditions = [
       told('VolumesReady', true, 'Mounted', `${mounts.length} volumes mounted`),
       told('ContainersReady', true, 'Running', `process ${state.pid}`),
-      told('Ready', true, 'Running', `process ${state.pid}`),
+      readyInMs > 0
+        ? told(
+            'Ready',
+            false,
+            'Starting',
+            `process ${state.pid} runs; ready in ${inSeconds(readyInMs)}`,
+          )
+        : told('Ready', true, 'Running', `process ${state.pid}`),
     ];
     if (files?.type === 'ready')
       conditions.push(told('FilesReady', true, 'Written', 'as the secrets and configmaps are'));

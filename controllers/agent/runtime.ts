@@ -35,6 +35,8 @@ export type WorkloadState =
       readonly run: number;
       /** Undefined when its supervisor died too (the machine went down). */
       readonly exitCode: number | undefined;
+      /** Why nothing of its command ran; absent when it did. */
+      readonly refused?: string;
       readonly startedAt: number;
       readonly exitedAt: number;
       /** True when the agent asked for it. */

@@ -46,12 +46,16 @@ export class WorkloadRestarts {
       decision.type === 'restart'
         ? `starts again in ${Math.ceil(waitMs / 1_000)} s`
         : `stays so by restartPolicy ${restartPolicy ?? 'Always'}`;
-    const message = `ended with exit code ${code}; ${next}`;
+    const { refused } = state;
+    const what =
+      refused === undefined ? `ended with exit code ${code}` : `can't be started: ${refused}`;
+    const message = `${what}; ${next}`;
     const phase: InstancePhase = state.exitCode === 0 ? 'Exited' : 'Failed';
+    const reason = refused === undefined ? phase : 'StartFailed';
     await notes.note(
       instance,
       phase,
-      [told('ContainersReady', false, phase, message), told('Ready', false, phase, message)],
+      [told('ContainersReady', false, reason, message), told('Ready', false, reason, message)],
       {
         failureMessage: phase === 'Failed' ? message : '',
         pid: 0,

@@ -1,7 +1,8 @@
-import { done, messageOf, requeueAfter, type Result } from 'kedge';
+import { type Clock, done, messageOf, requeueAfter, type Result } from 'kedge';
 import type { Instance, InstanceMount } from '../kinds/index.js';
 import type { ControllerPolicy } from '../policy.js';
 import { type InstanceNotes, inputsReason, told } from './instance-notes.js';
+import { ReadyDelay } from './ready-delay.js';
 import type { Runtime, WorkloadMount, WorkloadSpec, WorkloadState } from './runtime.js';
 import type { StartBackoff } from './start-backoff.js';
 import type { VolumeManager } from './volume-manager.js';
@@ -13,23 +14,26 @@ export interface WorkloadStartsOptions {
   readonly notes: InstanceNotes;
   readonly inputs: WorkloadInputs;
   readonly backoff: StartBackoff;
+  readonly clock: Clock;
   readonly policy: ControllerPolicy;
 }
 
 /** From an instance that is bound to this node to its workload: volumes, inputs, then the runtime. */
 export class WorkloadStarts {
   readonly #options: WorkloadStartsOptions;
+  readonly #readyDelay: ReadyDelay;
   /** Looks at a workload that is being started, by instance uid. */
   readonly #probes = new Map<string, number>();
 
   constructor(options: WorkloadStartsOptions) {
     this.#options = options;
+    this.#readyDelay = new ReadyDelay(options.clock);
   }
 
   /** Takes the next step, or says in the instance what it waits for. */
   async start(instance: Instance, runtime: Runtime): Promise<Result> {
     const { uid } = instance.metadata;
-    const { backoff, notes, policy, volumeManager } = this.#options;
+    const { backoff, notes, volumeManager } = this.#options;
     const leftMs = backoff.leftMs(instance);
     if (leftMs > 0) return requeueAfter(leftMs);
     const mounts: InstanceMount[] = [];
@@ -89,8 +93,7 @@ export class WorkloadStarts {
     const state = await runtime.observe(uid);
     if (state.state === 'startFailed') return this.failed(instance, runtime, state);
     if (state.state !== 'running') return requeueAfter(this.probeAfterMs(instance));
-    await this.running(instance, state, mounts);
-    return requeueAfter(policy.workloadProbeMs, 0);
+    return this.running(instance, state, mounts);
   }
 
   /** When to look again at a workload that is being started: ever more rarely, since its outcome is told too. */
@@ -113,21 +116,26 @@ export class WorkloadStarts {
     return this.#noteFailed(instance, message, run);
   }
 
-  /** It runs: starts that failed before are forgotten. */
+  /** It runs: starts that failed before are forgotten. Looks again once it is ready, at the latest. */
   async running(
     instance: Instance,
     state: Extract<WorkloadState, { state: 'running' }>,
     mounts: readonly InstanceMount[],
-  ): Promise<void> {
-    this.forget(instance.metadata.uid);
-    const { backoff, notes, inputs } = this.#options;
+  ): Promise<Result> {
+    this.#probes.delete(instance.metadata.uid);
+    const { inputs, notes, policy } = this.#options;
     const files = await inputs.follow(instance);
-    await notes.running(instance, { state, mounts, files, backoff: backoff.running(instance) });
+    const backoff = this.#options.backoff.running(instance);
+    const readyInMs = this.#readyDelay.leftMs(instance, state);
+    await notes.running(instance, { state, mounts, files, readyInMs, backoff });
+    const { workloadProbeMs } = policy;
+    return requeueAfter(readyInMs > 0 ? Math.min(readyInMs, workloadProbeMs) : workloadProbeMs, 0);
   }
 
   /** The instance starts over, or is gone. */
   forget(uid: string): void {
     this.#probes.delete(uid);
+    this.#readyDelay.forget(uid);
   }
 
   async #noteFailed(instance: Instance, why: string, run?: number): Promise<Result> {

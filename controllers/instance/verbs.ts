@@ -1,9 +1,10 @@
-import { notFound } from 'kedge';
+import { notFound, parseKey } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field } from '../describe.js';
-import { type Instance, instances, nodes, volumes } from '../kinds/index.js';
-import { volumeOfMount } from '../service/index.js';
+import { causeOfInstance } from '../cause/index.js';
+import { type Instance, instances, nodes, type Volume, volumes } from '../kinds/index.js';
+import { mountedVolumes, volumeOfMount } from '../service/index.js';
 
 async function volumeReferences(parts: ApiParts, instance: Instance): Promise<readonly object[]> {
   const { namespace, service, ordinal, template } = instance;
@@ -40,12 +41,19 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   const key = { namespace: String(request.namespace), name: String(request.name) };
   const instance = await parts.store.get(instances, key);
   if (!instance) throw notFound({ kind: 'Instance', ...key });
+  const all = new Map<string, Volume>();
+  for (const mounted of mountedVolumes(instance)) {
+    const volume = await parts.store.get(volumes, parseKey(mounted));
+    if (volume) all.set(mounted, volume);
+  }
+  const cause = causeOfInstance(instance, (mounted) => all.get(mounted));
   const node = instance.node ? await parts.store.get(nodes, { name: instance.node }) : undefined;
   return {
     kind: 'Instance',
     ...key,
     status: instance.status,
     fields: [
+      field('Cause', cause && `${cause.object}: ${cause.message}`),
       field('Service', instance.service),
       field('Runtime', instance.template.runtime),
       field('Node', instance.node),

@@ -44,6 +44,8 @@ export interface Instance extends ApiObject {
   /** Node it is bound to; absent until it is scheduled. */
   readonly node?: string;
   readonly template: InstanceTemplate;
+  /** As its service has it. */
+  readonly minReadySeconds?: number;
 
   readonly status?: InstancePhase;
   readonly conditions?: readonly Condition[];

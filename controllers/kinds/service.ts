@@ -75,11 +75,16 @@ export interface InstanceTemplate {
   readonly restartedAt?: string;
 }
 
+/** Most commands that can't do their work have ended by then. */
+export const minReadySecondsDefault = 2;
+
 /** Replicas of one workload. */
 export interface Service extends ApiObject, InstanceTemplate {
   readonly namespace: string;
   /** Replicas; default 1. */
   readonly scale?: number;
+  /** An instance is ready once it has run for this long; default {@link minReadySecondsDefault}. No part of the template. */
+  readonly minReadySeconds?: number;
 
   readonly status?: 'Pending' | 'Running' | 'Deploying' | 'Degraded' | 'Failed' | 'Deleting';
   readonly readyInstances?: number;

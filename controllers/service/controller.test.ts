@@ -110,6 +110,25 @@ describe('a service and its instances', () => {
     expect(instance?.metadata.finalizers).to.deep.equal([agentFinalizer]);
   });
 
+  it('are told how long they run until they are ready, now and after a change, and are the same ones', async () => {
+    await createService(1);
+    const [before] = await made();
+    const change = async (minReadySeconds: number): Promise<Instance | undefined> => {
+      const service = await store.get(services, key);
+      await store.update(services, { ...service!, minReadySeconds });
+      await settle();
+      return (await made())[0];
+    };
+    expect(before?.minReadySeconds).to.equal(undefined);
+    for (const seconds of [30, 0]) {
+      const after = await change(seconds);
+      expect([after?.metadata.uid, after?.minReadySeconds]).to.deep.equal([
+        before?.metadata.uid,
+        seconds,
+      ]);
+    }
+  });
+
   it('none is bound to a node that is not ready any more at the same time', async () => {
     raced.overtake(
       (operation) => operation.op === 'update' && operation.kind.kind === 'Instance',

@@ -80,15 +80,13 @@ class ServiceReconciler {
   async #step(txn: Transaction, key: ObjectKey): Promise<Step> {
     const service = await txn.get(services, key);
     if (!service) return { unused: [], result: done() };
-    const { manager, clock, policy } = this.#options;
+    const { manager } = this.#options;
     const mine = { value: keyString(service), watching: 'generation' } as const;
     const ownedVolumes = await txn.list(volumes, { index: 'ownerService', ...mine });
     const own = new Map(ownedVolumes.map((volume) => [volume.name, volume]));
     const cached: Lister<Volume> = manager.informer(volumes).lister;
     const situation: ServiceSituation = {
       service,
-      nowMs: clock.now(),
-      minReadyMs: policy.minReadyMs,
       instances: await txn.list(instances, { index: 'service', ...mine }),
       volumeNamed: (name) => own.get(name) ?? cached.get(`${service.namespace}/${name}`),
       ownedVolumes,
@@ -102,8 +100,7 @@ class ServiceReconciler {
     // The status is written once the rest is, and tells of it then.
     if (await this.#writeObjects(txn, service, plan)) return { unused, result: requeueAfter(0) };
     this.#writeStatus(txn, service, plan, waitOf(situation));
-    const { forMs } = plan.waitsFor ?? {};
-    return { unused, result: forMs === undefined ? done() : requeueAfter(forMs) };
+    return { unused, result: done() };
   }
 
   /** Makes, changes and deletes what the plan says, as much as one transaction takes. @returns whether there was any */
@@ -113,6 +110,10 @@ class ServiceReconciler {
       ...plan.createInstances.map((ordinal) => () => createInstance(txn, service, ordinal)),
       ...plan.deleteInstances.map((instance) => () => {
         txn.delete(instances, instance);
+        return true;
+      }),
+      ...plan.paceInstances.map((instance) => () => {
+        txn.update(instances, paced(instance, service));
         return true;
       }),
       ...policiesOf(plan).map((policy) => () => {
@@ -209,7 +210,7 @@ async function createInstance(
   service: Service,
   ordinal: number,
 ): Promise<boolean> {
-  const { namespace, labels } = service;
+  const { namespace, labels, minReadySeconds } = service;
   const name = `${service.name}-${ordinal}`;
   if (await txn.get(instances, { namespace, name }, { watching: 'generation' })) return false;
   const instance: NewObject<Instance> = {
@@ -219,10 +220,19 @@ async function createInstance(
     service: service.name,
     ordinal,
     template: templateOf(service),
+    ...(minReadySeconds === undefined ? {} : { minReadySeconds }),
     metadata: { ownerReferences: [ownerReference(services, service)] },
   };
   txn.create(instances, instance);
   return true;
+}
+
+/** Takes effect on a workload that runs: nothing is restarted for it. */
+function paced(
+  { minReadySeconds: _, ...instance }: Instance,
+  { minReadySeconds }: Service,
+): Instance {
+  return minReadySeconds === undefined ? instance : { ...instance, minReadySeconds };
 }
 
 /** Volumes with the policy that they are to have, where they have another one. */
@@ -235,8 +245,8 @@ function policiesOf({ policies, deleteVolumes }: ServicePlan): readonly Volume[]
 }
 
 function replacementMessage({ namespace, name }: Service, { waitsFor }: ServicePlan): string {
-  if (!waitsFor || waitsFor.forMs !== undefined) return '';
-  const instance = `${name}-${waitsFor.ordinal}`;
+  if (waitsFor === undefined) return '';
+  const instance = `${name}-${waitsFor}`;
   return `; older ones are replaced once ${instance} is ready: kedge describe instance ${instance} -n ${namespace}`;
 }
 

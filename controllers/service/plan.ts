@@ -16,10 +16,6 @@ import { isSealed, sealedBody } from '../secret/index.js';
 export interface ServiceSituation {
   readonly service: Service;
   readonly instances: readonly Instance[];
-  /** Milliseconds since the epoch. */
-  readonly nowMs: number;
-  /** A workload that ends within this time of its start does not stand: the next one would end, too. */
-  readonly minReadyMs: number;
   /** Volumes of the service's namespace by name. */
   readonly volumeNamed: (name: string) => Volume | undefined;
   /** Volumes that its templates made. */
@@ -38,22 +34,17 @@ export interface ServicePlan {
   readonly createVolumes: readonly WantedVolume[];
   readonly createInstances: readonly number[];
   readonly deleteInstances: readonly Instance[];
+  /** Those whose time until they are ready is no longer that of the service. */
+  readonly paceInstances: readonly Instance[];
   /** Of ordinals scaled away, where retention.whenScaled is delete. */
   readonly deleteVolumes: readonly Volume[];
   /** Of a service being deleted: volumes whose policy retention.whenDeleted overrides. */
   readonly policies: readonly { readonly volume: Volume; readonly reclaimPolicy: ReclaimPolicy }[];
-  /** What the replacement of older instances waits for now; absent while it goes on. */
-  readonly waitsFor?: ReplacementWait;
+  /** Ordinal of the newest template that has to be ready before the next older one is replaced; absent for none. */
+  readonly waitsFor?: number;
   /** Nothing of the service is left: its finalizer can go. */
   readonly finish: boolean;
   readonly status: Pick<Service, 'status' | 'readyInstances' | 'currentInstances'>;
-}
-
-/** An instance of the newest template that has to stand before the next older one is replaced. */
-export interface ReplacementWait {
-  readonly ordinal: number;
-  /** Milliseconds after which it has been ready for long enough; absent while it is not ready. */
-  readonly forMs?: number;
 }
 
 /** True for an instance that does its work. */
@@ -136,19 +127,9 @@ function byReplacement(a: Instance, b: Instance): number {
 function replacementWait(
   fresh: readonly Instance[],
   missing: readonly number[],
-  { nowMs, minReadyMs }: ServiceSituation,
-): ReplacementWait | undefined {
+): number | undefined {
   const [ordinal] = missing;
-  if (ordinal !== undefined) return { ordinal };
-  let soonest: ReplacementWait | undefined;
-  for (const instance of fresh) {
-    const { ordinal } = instance;
-    const since = readySinceMs(instance);
-    if (since === undefined) return { ordinal };
-    const forMs = since + minReadyMs - nowMs;
-    if (forMs > 0 && forMs > (soonest?.forMs ?? 0)) soonest = { ordinal, forMs };
-  }
-  return soonest;
+  return ordinal ?? fresh.find((instance) => !isReady(instance))?.ordinal;
 }
 
 /** What the first instance that is not ready, or still there, tells of itself; undefined when none does. */
@@ -164,13 +145,6 @@ export function waitOf({ service, instances }: ServiceSituation): string | undef
   return undefined;
 }
 
-/** Milliseconds since the epoch; a run that began after the condition was met counts from its start. */
-function readySinceMs({ conditions, startedAt = '' }: Instance): number | undefined {
-  const ready = findCondition(conditions, 'Ready');
-  if (ready?.status !== 'True') return undefined;
-  return Math.max(Date.parse(ready.lastTransitionAt) || 0, Date.parse(startedAt) || 0);
-}
-
 /** Decides what a service needs. Pure. */
 export function planService(situation: ServiceSituation): ServicePlan {
   const { service, instances, volumeNamed } = situation;
@@ -180,6 +154,7 @@ export function planService(situation: ServiceSituation): ServicePlan {
       createVolumes: [],
       createInstances: [],
       deleteInstances: live,
+      paceInstances: [],
       deleteVolumes: [],
       policies: policiesAtDeletion(situation),
       finish: instances.length === 0,
@@ -194,8 +169,8 @@ export function planService(situation: ServiceSituation): ServicePlan {
   const stale = live.filter((i) => i.ordinal < scale && !sameTemplate(i.template, template));
   const missing = ordinals.filter((ordinal) => !live.some((i) => i.ordinal === ordinal));
   const fresh = live.filter((i) => i.ordinal < scale && !stale.includes(i));
-  const waitsFor = stale.length > 0 ? replacementWait(fresh, missing, situation) : undefined;
-  const replace = waitsFor ? [] : stale.sort(byReplacement).slice(0, 1);
+  const waitsFor = stale.length > 0 ? replacementWait(fresh, missing) : undefined;
+  const replace = waitsFor !== undefined ? [] : stale.sort(byReplacement).slice(0, 1);
   const wanted = (service.volumes ?? [])
     .filter((mount) => mount.claimTemplate !== undefined)
     .flatMap((mount) =>
@@ -209,9 +184,10 @@ export function planService(situation: ServiceSituation): ServicePlan {
     createVolumes: wanted.filter(({ name }) => volumeNamed(name) === undefined),
     createInstances: ordinals.filter((ordinal) => !taken.has(ordinal)),
     deleteInstances: [...surplus, ...replace],
+    paceInstances: fresh.filter((i) => i.minReadySeconds !== service.minReadySeconds),
     deleteVolumes: scaledAway(situation),
     policies: [],
-    ...(waitsFor ? { waitsFor } : {}),
+    ...(waitsFor === undefined ? {} : { waitsFor }),
     finish: false,
     status: statusOf(situation, stale.length),
   };

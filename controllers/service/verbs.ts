@@ -1,8 +1,10 @@
-import { invalid, notFound, type ObjectKey, timestamp } from 'kedge';
+import { invalid, notFound, type ObjectKey, parseKey, timestamp } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field } from '../describe.js';
-import { instances, type Service, services, volumes } from '../kinds/index.js';
+import { causeOfService } from '../cause/index.js';
+import { instances, type Service, services, type Volume, volumes } from '../kinds/index.js';
+import { mountedVolumes } from './claim.js';
 
 function keyOf(request: JsonObject): ObjectKey {
   return { namespace: String(request.namespace), name: String(request.name) };
@@ -49,12 +51,19 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   const owned = (await parts.store.list(volumes, { namespace })).items.filter(
     (v) => v.ownerService === `${namespace}/${name}`,
   );
+  const all = new Map<string, Volume>();
+  for (const key of mine.flatMap((instance) => mountedVolumes(instance))) {
+    const volume = await parts.store.get(volumes, parseKey(key));
+    if (volume) all.set(key, volume);
+  }
+  const cause = causeOfService(service, mine, (key) => all.get(key));
   return {
     kind: 'Service',
     namespace,
     name,
     status: service.status,
     fields: [
+      field('Cause', cause && `${cause.object}: ${cause.message}`),
       field('Runtime', service.runtime),
       field('Image', service.image),
       field('Command', service.command?.join(' ')),

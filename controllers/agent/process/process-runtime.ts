@@ -24,7 +24,7 @@ import {
   readIfExists,
   readProcessId,
 } from './process-table.js';
-import { abandonedBecause, settleStart, sizeOf, type SpawnedRun } from './run-start.js';
+import { abandonedBecause, refusalOf, settleStart, sizeOf, type SpawnedRun } from './run-start.js';
 import { StopRequests } from './stop-requests.js';
 import { carriedEnvironment } from './workload-environment.js';
 
@@ -285,7 +285,9 @@ export class ProcessRuntime implements Runtime {
     const startedAt = (await timeOf('pid')) || (await timeOf('claimed'));
     const exitedAt = (await timeOf('exit')) || startedAt;
     const requested = (await readIfExists(join(directory, 'stop-requested'))) !== undefined;
-    return { state: 'exited', run: n, exitCode, startedAt, exitedAt, requested };
+    const refused = await refusalOf(directory);
+    const end = { exitCode, startedAt, exitedAt, requested };
+    return { state: 'exited', run: n, ...end, ...(refused === '' ? {} : { refused }) };
   }
 
   async requestStop(id: string, graceMs: number): Promise<StopProgress> {

@@ -95,3 +95,9 @@ export async function abandonedBecause(directory: string): Promise<string | unde
     throw error;
   }
 }
+
+/** Why a supervisor that was to start a command did not; empty when it did, or told nothing. */
+export async function refusalOf(directory: string): Promise<string> {
+  const told = (await readIfExists(join(directory, 'refused'))) ?? '';
+  return told.trim().slice(0, lineLengthMax);
+}

@@ -16,9 +16,17 @@ shift 2
 tab=$(printf '\t')
 newline='
 '
+# Why the command does not run, for whoever asks; the log has it, too.
+exec 8>"$directory/refused"
+refuse() {
+  code=$1
+  shift
+  echo "kedge: $*" >&2
+  echo "$*" >&8
+  exit "$code"
+}
 fail() {
-  echo "kedge: can't set up the workload's mounts: $*" >&2
-  exit 125
+  refuse 125 "can't set up the workload's mounts: $*"
 }
 
 # Sets $user to the effective user id.
@@ -331,7 +339,24 @@ umount -l /.host
 rmdir /.host
 [ ! -d /.covered ] || rmdir /.covered
 
-cd "$workdir" || fail "working directory $workdir does not exist"
+cd "$workdir" 2>/dev/null || refuse 125 "its working directory $workdir does not exist, or can't be entered"
+case $1 in
+*/*)
+  if [ -d "$1" ]; then refuse 126 "command $1 is a directory"; fi
+  if [ ! -e "$1" ]; then refuse 127 "command $1 does not exist"; fi
+  if [ ! -x "$1" ]; then refuse 126 "command $1 is not executable"; fi
+  ;;
+*)
+  program=
+  IFS=:
+  for entry in $KEDGE_WORKLOAD_PATH; do
+    if [ -f "$entry/$1" ] && [ -x "$entry/$1" ]; then program=$entry/$1 && break; fi
+  done
+  IFS=$newline
+  [ -n "$program" ] || refuse 127 "command $1 is not found in its PATH"
+  ;;
+esac
+exec 8>&-
 # Its variables are set last: none of them reaches a program above.
 if [ "$user" != 0 ]; then
   # The capabilities were for the mounts only.

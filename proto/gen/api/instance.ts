@@ -44,7 +44,11 @@ export interface Instance {
   service: string;
   ordinal: number;
   node: string;
-  template?: Instance_Template | undefined;
+  template?:
+    | Instance_Template
+    | undefined;
+  /** As the service has it: how long it runs before it is ready. */
+  minReadySeconds?: number | undefined;
   status: Instance_Status;
   conditions: Condition[];
   failureMessage: string;
@@ -340,6 +344,7 @@ function createBaseInstance(): Instance {
     ordinal: 0,
     node: "",
     template: undefined,
+    minReadySeconds: undefined,
     status: Instance_Status.STATUS_UNSPECIFIED,
     conditions: [],
     failureMessage: "",
@@ -377,6 +382,9 @@ export const Instance: MessageFns<Instance> = {
     }
     if (message.template !== undefined) {
       Instance_Template.encode(message.template, writer.uint32(66).fork()).join();
+    }
+    if (message.minReadySeconds !== undefined) {
+      writer.uint32(72).int32(message.minReadySeconds);
     }
     if (message.status !== Instance_Status.STATUS_UNSPECIFIED) {
       writer.uint32(160).int32(instance_StatusToNumber(message.status));
@@ -488,6 +496,14 @@ export const Instance: MessageFns<Instance> = {
             message.template = Instance_Template.decode(reader, reader.uint32());
             continue;
           }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.minReadySeconds = reader.int32();
+            continue;
+          }
           case 20: {
             if (tag !== 160) {
               break;
@@ -595,6 +611,11 @@ export const Instance: MessageFns<Instance> = {
       ordinal: isSet(object.ordinal) ? globalThis.Number(object.ordinal) : 0,
       node: isSet(object.node) ? globalThis.String(object.node) : "",
       template: isSet(object.template) ? Instance_Template.fromJSON(object.template) : undefined,
+      minReadySeconds: isSet(object.minReadySeconds)
+        ? globalThis.Number(object.minReadySeconds)
+        : isSet(object.min_ready_seconds)
+        ? globalThis.Number(object.min_ready_seconds)
+        : undefined,
       status: isSet(object.status) ? instance_StatusFromJSON(object.status) : Instance_Status.STATUS_UNSPECIFIED,
       conditions: globalThis.Array.isArray(object?.conditions)
         ? object.conditions.map((e: any) => Condition.fromJSON(e))
@@ -659,6 +680,9 @@ export const Instance: MessageFns<Instance> = {
     if (message.template !== undefined) {
       obj.template = Instance_Template.toJSON(message.template);
     }
+    if (message.minReadySeconds !== undefined) {
+      obj.minReadySeconds = Math.round(message.minReadySeconds);
+    }
     if (message.status !== Instance_Status.STATUS_UNSPECIFIED) {
       obj.status = instance_StatusToJSON(message.status);
     }
@@ -714,6 +738,7 @@ export const Instance: MessageFns<Instance> = {
     message.template = (object.template !== undefined && object.template !== null)
       ? Instance_Template.fromPartial(object.template)
       : undefined;
+    message.minReadySeconds = object.minReadySeconds ?? undefined;
     message.status = object.status ?? Instance_Status.STATUS_UNSPECIFIED;
     message.conditions = object.conditions?.map((e) => Condition.fromPartial(e)) || [];
     message.failureMessage = object.failureMessage ?? "";

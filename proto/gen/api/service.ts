@@ -61,6 +61,8 @@ export interface Service {
   secretMounts: DataMount[];
   /** Keys of configmaps as files, which follow the configmap while the workload runs. */
   configmapMounts: DataMount[];
+  /** An instance is ready once it has run for this long; default 2, 0 as soon as it runs. Changes restart nothing. */
+  minReadySeconds?: number | undefined;
   status: Service_Status;
   readyInstances: number;
   currentInstances: number;
@@ -511,6 +513,7 @@ function createBaseService(): Service {
     restartedAt: "",
     secretMounts: [],
     configmapMounts: [],
+    minReadySeconds: undefined,
     status: Service_Status.STATUS_UNSPECIFIED,
     readyInstances: 0,
     currentInstances: 0,
@@ -577,6 +580,9 @@ export const Service: MessageFns<Service> = {
     }
     for (const v of message.configmapMounts) {
       DataMount.encode(v!, writer.uint32(154).fork()).join();
+    }
+    if (message.minReadySeconds !== undefined) {
+      writer.uint32(176).int32(message.minReadySeconds);
     }
     if (message.status !== Service_Status.STATUS_UNSPECIFIED) {
       writer.uint32(240).int32(service_StatusToNumber(message.status));
@@ -770,6 +776,14 @@ export const Service: MessageFns<Service> = {
             message.configmapMounts.push(DataMount.decode(reader, reader.uint32()));
             continue;
           }
+          case 22: {
+            if (tag !== 176) {
+              break;
+            }
+
+            message.minReadySeconds = reader.int32();
+            continue;
+          }
           case 30: {
             if (tag !== 240) {
               break;
@@ -925,6 +939,11 @@ export const Service: MessageFns<Service> = {
         : globalThis.Array.isArray(object?.configmap_mounts)
         ? object.configmap_mounts.map((e: any) => DataMount.fromJSON(e))
         : [],
+      minReadySeconds: isSet(object.minReadySeconds)
+        ? globalThis.Number(object.minReadySeconds)
+        : isSet(object.min_ready_seconds)
+        ? globalThis.Number(object.min_ready_seconds)
+        : undefined,
       status: isSet(object.status) ? service_StatusFromJSON(object.status) : Service_Status.STATUS_UNSPECIFIED,
       readyInstances: isSet(object.readyInstances)
         ? globalThis.Number(object.readyInstances)
@@ -1024,6 +1043,9 @@ export const Service: MessageFns<Service> = {
     if (message.configmapMounts?.length) {
       obj.configmapMounts = message.configmapMounts.map((e) => DataMount.toJSON(e));
     }
+    if (message.minReadySeconds !== undefined) {
+      obj.minReadySeconds = Math.round(message.minReadySeconds);
+    }
     if (message.status !== Service_Status.STATUS_UNSPECIFIED) {
       obj.status = service_StatusToJSON(message.status);
     }
@@ -1092,6 +1114,7 @@ export const Service: MessageFns<Service> = {
     message.restartedAt = object.restartedAt ?? "";
     message.secretMounts = object.secretMounts?.map((e) => DataMount.fromPartial(e)) || [];
     message.configmapMounts = object.configmapMounts?.map((e) => DataMount.fromPartial(e)) || [];
+    message.minReadySeconds = object.minReadySeconds ?? undefined;
     message.status = object.status ?? Service_Status.STATUS_UNSPECIFIED;
     message.readyInstances = object.readyInstances ?? 0;
     message.currentInstances = object.currentInstances ?? 0;
