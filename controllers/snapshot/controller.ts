@@ -12,7 +12,7 @@ import { nodesOf } from '../volume/index.js';
 import { controllerName, keyOfSnapshot, type SnapshotControllerOptions } from './effects.js';
 import { SnapshotReconciler } from './reconciler.js';
 
-/** The snapshot controller: making, retrying and deleting; woken by snapshots, their sources and secrets. */
+/** The snapshot controller: making, retrying and deleting; woken by snapshots, their sources, classes and secrets. */
 export function snapshotController(options: SnapshotControllerOptions): Controller {
   const { manager } = options;
   const reconciler = new SnapshotReconciler(options);
@@ -20,8 +20,9 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
   informer.addIndex('waitsForNode', nodesOf);
   const { lister } = informer;
   const failed = () => lister.list().filter((snapshot) => snapshot.status === 'Failed');
-  // The caches that a run looks at must have synced before it.
-  manager.informer(storageClasses);
+  // A Ready one needs nothing of its class.
+  const needsClass = (snapshot: Snapshot): boolean =>
+    snapshot.status === 'Failed' || snapshot.status === 'Deleting';
   const controller = newController({
     ...manager.ports,
     name: controllerName,
@@ -43,6 +44,15 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
         before.handle !== volume.handle ||
         before.snapshotsInFlight !== volume.snapshotsInFlight ||
         !jsonEqual(before.attachments, volume.attachments),
+    )
+    .watches(
+      manager.informer(storageClasses),
+      ({ name }) =>
+        lister
+          .list()
+          .filter((snapshot) => snapshot.storageClassName === name && needsClass(snapshot))
+          .map(keyOfSnapshot),
+      (before, storageClass) => !jsonEqual(before.parameters, storageClass.parameters),
     );
   // The rest is for decisions, and a node's token does not reach all of it.
   if (options.part === 'node') return controller;

@@ -272,6 +272,33 @@ describe('volume controller', () => {
     expect(await volume()).to.include({ status: 'Bound', boundClaim: 'default/i-0' });
   });
 
+  it('V27: a volume that an attach does not find is looked at, and lost half a minute later', async () => {
+    await create();
+    driver.failsOn = { attach: 'NotFound', observe: 'NotFound' };
+    await volumeManager.ensure(instanceOf('i-0'), mount).catch(() => undefined);
+    await settle();
+    expect(driver.calls.filter((call) => call === 'observe')).to.have.length(1);
+    await clock.advance(31_000);
+    expect(await volume()).to.include({ status: 'Failed', reason: 'VolumeLost' });
+  });
+
+  it('V27: a volume that only an attach does not find is looked at once, and stays', async () => {
+    await create();
+    driver.failsOn = { attach: 'NotFound' };
+    await volumeManager.ensure(instanceOf('i-0'), mount).catch(() => undefined);
+    await clock.advance(10 * 60_000);
+    expect(driver.calls.filter((call) => call === 'observe')).to.have.length(1);
+    expect(await volume()).to.include({ status: 'Available', reason: 'Provisioned' });
+  });
+
+  it('V27: a volume that can not grow because it is not there is lost half a minute later', async () => {
+    await create();
+    driver.failsOn = { expand: 'NotFound', observe: 'NotFound' };
+    await store.update(volumes, { ...(await volume())!, size: '2Gi' });
+    await clock.advance(31_000);
+    expect(await volume()).to.include({ status: 'Failed', reason: 'VolumeLost' });
+  });
+
   it('V27: one miss that is not confirmed changes nothing', async () => {
     await create();
     driver.failsOn = { observe: 'NotFound' };

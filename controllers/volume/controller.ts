@@ -20,6 +20,7 @@ import {
 import { GoneNodes } from '../node/gone.js';
 import { backoffOf } from '../policy.js';
 import { controllerName, keyOfVolume, type VolumeControllerOptions } from './effects.js';
+import { missedBy } from './missed.js';
 import { nodesOf } from './owner.js';
 import { VolumeReconciler } from './reconciler.js';
 
@@ -85,9 +86,11 @@ export async function rearm(store: ObjectStore, volume: Volume): Promise<Volume 
 
 /**
  * Whether a change is more than the record of a call: the node's agent writes one with each failure, and a
- * call that failed here would be made again at its pace.
+ * call that failed here would be made again at its pace. A record that says that the volume is not there is
+ * reason to look.
  */
 function tellsMore(before: Volume, volume: Volume): boolean {
+  if (missedBy(volume) !== undefined && missedBy(before) === undefined) return true;
   return !jsonEqual(withoutRecord(before), withoutRecord(volume));
 }
 

@@ -15,6 +15,7 @@ import { rootCondition } from '../storage-root/index.js';
 import { isDeletionAsked } from './deletion-report.js';
 import { VolumeEffects, type VolumeControllerOptions } from './effects.js';
 import { callsDriver, Handover } from './handover.js';
+import { missedBy } from './missed.js';
 import type { NextVolumePhase } from './phases.js';
 import { planVolume, type VolumeAction, type VolumeSituation } from './plan.js';
 import { Provisioning } from './provisioning.js';
@@ -55,6 +56,8 @@ export class VolumeReconciler {
   readonly #gone: GoneNodes;
   /** When to look next, monotonic milliseconds, by uid. */
   readonly #looks = new Map<string, number>();
+  /** The call that missed a volume when it was last looked at, by uid: one look for each. */
+  readonly #missed = new Map<string, string>();
 
   constructor(options: VolumeControllerOptions, gone: GoneNodes) {
     this.#options = options;
@@ -127,6 +130,7 @@ export class VolumeReconciler {
         return this.#reclaim.reclaim(situation, action.from, request);
       case 'forget':
         this.#looks.delete(uid);
+        this.#missed.delete(uid);
         return this.#reclaim.forget(situation, action.from, request);
     }
   }
@@ -135,7 +139,9 @@ export class VolumeReconciler {
     const { manager, clock } = this.#options;
     const storageClass = this.#effects.classes().get(volume.storageClassName);
     const lookAt = this.#looks.get(volume.metadata.uid);
-    const isLookDue = lookAt !== undefined && lookAt <= clock.monotonic();
+    const missed = missedBy(volume);
+    const isMissed = missed !== undefined && this.#missed.get(volume.metadata.uid) !== missed;
+    const isLookDue = isMissed || (lookAt !== undefined && lookAt <= clock.monotonic());
     if (this.#effects.part === 'node') {
       // Owners and what a failure depends on are the cluster's to see.
       const lookDue = isLookDue || Boolean(volume.missingSince);
@@ -203,7 +209,10 @@ export class VolumeReconciler {
 
   async #look(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
-    this.#looks.delete(volume.metadata.uid);
+    const { uid } = volume.metadata;
+    this.#looks.delete(uid);
+    const missed = missedBy(volume);
+    if (missed !== undefined) this.#missed.set(uid, missed);
     const result = await this.#upkeep.look(situation, request);
     if (result.type !== 'done') return result;
     // A lost one may come back: its disk was not mounted, say.

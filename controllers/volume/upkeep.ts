@@ -58,6 +58,10 @@ export class Upkeep {
       return requeueAfter(0);
     } catch (thrown) {
       const error = driverErrorOf(thrown);
+      if (error.kind === 'NotFound') {
+        const looked = await this.look(situation, request);
+        if (looked.type !== 'done') return looked;
+      }
       const delayMs = retryDelayMs(request, error, this.#effects.options);
       const wanted = parseQuantity(volume.size) ?? 0n;
       await this.#effects.write(request, volume, {

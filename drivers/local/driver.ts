@@ -46,6 +46,14 @@ function isImage(parameters: Parameters): boolean {
 }
 
 /**
+ * What a volume was made as. Its parameters say that only until it is there: `backing` may refer to a secret,
+ * whose value changes.
+ */
+function isImageHandle(handle: string): boolean {
+  return handle.endsWith('.img');
+}
+
+/**
  * `local`: volumes under [storage].localVolumeRoot (specification section 2.5). With backing
  * `directory` (the default) a directory each, its size informational; with `image` a file system in a
  * sparse image, its size enforced. Snapshots share blocks where the file system can, else they are
@@ -109,7 +117,7 @@ export function createLocalDriver(
       inRoot('look at the volume', async (paths) => {
         const place = paths.volume(request.volume.uid);
         demandOwn(place, request.handle);
-        if (isImage(request.parameters))
+        if (request.handle ? isImageHandle(request.handle) : isImage(request.parameters))
           return { handle: place.image, sizeBytes: await sizeOfImage(files, place.image) };
         await demandThere(place.directory);
         return { handle: place.directory, sizeBytes: undefined };
@@ -125,7 +133,7 @@ export function createLocalDriver(
     attach: (request) =>
       alone('attach the volume', request, async (paths) => {
         const place = owned(paths, request);
-        if (isImage(request.parameters))
+        if (isImageHandle(request.handle))
           return { devicePath: await images.attach(place, request.signal) };
         await demandThere(place.directory);
         return { devicePath: '' };
@@ -133,26 +141,26 @@ export function createLocalDriver(
     detach: (request) =>
       alone('detach the volume', request, async (paths) => {
         const place = owned(paths, request);
-        if (isImage(request.parameters)) await images.detach(place, request.signal);
+        if (isImageHandle(request.handle)) await images.detach(place, request.signal);
       }),
     mount: (request) =>
       alone('mount the volume', request, async (paths) => {
         const place = owned(paths, request);
-        return isImage(request.parameters)
+        return isImageHandle(request.handle)
           ? images.mount(place, request)
           : { path: place.directory };
       }),
     unmount: (request) =>
       alone('unmount the volume', request, async (paths) => {
         const place = owned(paths, request);
-        if (isImage(request.parameters))
+        if (isImageHandle(request.handle))
           await images.unmount(place, request.target, request.signal);
       }),
     expand: (request) =>
       alone('grow the volume', request, async (paths) => {
         const { directory, image } = owned(paths, request);
         const { sizeBytes, parameters, signal } = request;
-        if (isImage(parameters)) return images.grow(image, sizeBytes, parameters, signal);
+        if (isImageHandle(request.handle)) return images.grow(image, sizeBytes, parameters, signal);
         await demandThere(directory);
         return { sizeBytes, fileSystemPending: false };
       }),
@@ -163,7 +171,7 @@ export function createLocalDriver(
         const { directory } = place;
         const to = await paths.snapshot(request.snapshot.uid);
         const { signal } = request;
-        if (isImage(request.parameters)) {
+        if (isImageHandle(request.handle)) {
           const restoreSizeBytes = await images.snapshot(place, to.image, signal);
           return { handle: to.image, restoreSizeBytes, ready: true };
         }
@@ -174,7 +182,7 @@ export function createLocalDriver(
         return { handle: to.directory, restoreSizeBytes: 0n, ready: true };
       };
       const what = 'make the snapshot';
-      return isImage(request.parameters) ? alone(what, request, copy) : inRoot(what, copy);
+      return isImageHandle(request.handle) ? alone(what, request, copy) : inRoot(what, copy);
     },
     observeSnapshot: (request) =>
       inRoot('look at the snapshot', async (paths) => {

@@ -22,6 +22,7 @@ import {
   unmountTarget,
 } from '@kedge/driver-sdk';
 import { copyImage } from './copy.js';
+import { demandFileSystem } from './image-content.js';
 import { copyMountedImage } from './mounted-copy.js';
 import { makeWhole, type Place } from './paths.js';
 
@@ -162,6 +163,7 @@ export class ImageVolumes {
   /**
    * A copy at one point in time. While it is mounted its file system is frozen; mounted only where this
    * process does not see it, it is not copied.
+   * @throws DriverError NotFound when the image holds no whole file system any more
    */
   async snapshot({ uid, image }: Place, to: string, signal: AbortSignal): Promise<bigint> {
     await sizeOfImage(this.#host.files, image);
@@ -173,10 +175,11 @@ export class ImageVolumes {
       if (device !== undefined && mounted) {
         const source = { uid, image, device, target: mounted.target };
         await copyMountedImage({ host, journal: this.#journal, source, draft, signal });
-        return;
+      } else {
+        if (device !== undefined) await demandUnused(device, host);
+        await copyImage(run, image, draft, signal);
       }
-      if (device !== undefined) await demandUnused(device, host);
-      await copyImage(run, image, draft, signal);
+      await demandFileSystem(host, draft, image, signal);
     });
     return sizeOfImage(this.#host.files, to);
   }

@@ -1,12 +1,13 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { access, mkdtemp, unlink, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, readdir, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import {
   directoryJournal,
+  DriverError,
   memoryOperations,
   loopsOf,
   nodeUndo,
@@ -119,6 +120,43 @@ describe('copies of images', function () {
     expect(copied, 'the copy was complete before it was attached').to.equal(true);
     check((await making).handle);
     await other.detach(volume);
+  });
+
+  for (const [what, spoil, told] of [
+    ['emptied', ['truncate', '-s', '0'], 'holds no file system'],
+    ['zeroed', ['dd', 'if=/dev/zero', 'bs=1M', 'count=1', 'conv=notrunc'], 'holds no file system'],
+    ['cut', ['truncate', '-s', '100M'], 'was cut'],
+  ] as const)
+    it(`an image that was ${what} is not copied, and the answer says so`, async () => {
+      const volume = await made();
+      const [command, ...args] = spoil;
+      const last = command === 'dd' ? `of=${volume.handle}` : volume.handle;
+      execFileSync(command, [...args, last], { stdio: 'pipe' });
+      const copy = snapshot();
+      const error: unknown = await driver
+        .createSnapshot({ ...volume, snapshot: copy })
+        .catch((e: unknown) => e);
+      expect(error).to.be.instanceOf(DriverError);
+      expect(error).to.include({ kind: 'NotFound' });
+      expect(String(error)).to.contain(volume.handle).and.contain(told);
+      expect(await readdir(join(root, 'snapshots'))).to.deep.equal([]);
+    });
+
+  it('a volume stays what it was made as when its parameter backing says something else', async () => {
+    const volume = { ...(await made()), parameters: { backing: 'directory' } };
+    expect((await driver.observe(volume)).handle).to.equal(volume.handle);
+    const copy = snapshot();
+    const copied = await driver.createSnapshot({ ...volume, snapshot: copy });
+    expect(copied.handle).to.equal(join(root, 'snapshots', `${copy.uid}.img`));
+    const larger = 300n * mebibyte;
+    expect((await driver.expand({ ...volume, sizeBytes: larger })).sizeBytes).to.equal(larger);
+    const path = await mounted(volume);
+    await writeFile(join(path, 'kept'), 'x');
+    await unmounted(volume, path);
+    await driver.detach(volume);
+    expect(await loopsOf(thisNode, volume.handle, signal)).to.deep.equal([]);
+    await driver.delete(volume);
+    expect(await readdir(root)).to.not.include(`${volume.volume.uid}.img`);
   });
 
   it('a file system that is unmounted here while it is copied is thawed where it is still mounted', async () => {
