@@ -68,6 +68,20 @@ describe('records of attachments', () => {
     });
   });
 
+  it('a volume that is being taken from its claim is not reserved again before it is gone', async () => {
+    await give(key, of('n'));
+    const seen = await volume();
+    await give(key, { ...of('n'), state: 'Detaching' });
+    expect(await records.reserve(seen, claim, [])).to.deep.equal({
+      reason: 'VolumeInUse',
+      message: 'volume default/v is being taken from default/i on node n',
+    });
+    expect(await attachments()).to.deep.equal([{ ...of('n'), state: 'Detaching' }]);
+    expect(records.own.claimsOf(await volume())).to.deep.equal([]);
+    await give(key);
+    expect(await records.reserve(await volume(), claim, [])).to.equal(undefined);
+  });
+
   it('what was taken away while it was mounted is not bound, whoever has it by then', async () => {
     for (const now of [
       [],

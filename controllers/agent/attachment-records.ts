@@ -68,7 +68,7 @@ export class AttachmentRecords {
       const obstacle = obstacleOf(current, { claim, node }, sharing);
       if (obstacle) return obstacle;
       const all = current.attachments ?? [];
-      if (!all.some((a) => a.claim === claim))
+      if (!all.some((a) => a.claim === claim && a.node === node))
         txn.updateStatus(volumes, key, { attachments: [...all, mine] });
       return undefined;
     };

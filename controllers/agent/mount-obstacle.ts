@@ -28,6 +28,11 @@ export function obstacleOf(
   const mine = all.find((a) => a.claim === claim && a.node === node);
   if (volume.metadata.deletionRequestedAt !== undefined && !mine)
     return { reason: 'VolumeNotReady', message: `${label} is being deleted` };
+  // The volume controller calls the driver until it is gone.
+  if (mine?.state === 'Detaching') {
+    const message = `${label} is being taken from ${claim} on node ${node}`;
+    return { reason: 'VolumeInUse', message };
+  }
   const { status = 'Pending' } = volume;
   // Stalled by an attach of ours: asking again is how its outcome is found out (V20).
   const usable = status === 'Available' || status === 'Bound' || (status === 'Stalled' && mine);
