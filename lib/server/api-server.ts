@@ -41,7 +41,7 @@ import { InputSchemas } from './input.js';
 import { methodTable } from '../rpc/index.js';
 import type { Comments } from './openapi.js';
 import { JudgedWrites, type PendingCommit } from './judged-writes.js';
-import type { ObjectAccess } from './object-access.js';
+import { type ObjectAccess, throughMakers } from './object-access.js';
 import { ExposedKinds } from './exposed-kinds.js';
 import { objectMethods } from './object-service.js';
 import { recordKinds } from './record-kinds.js';
@@ -125,7 +125,8 @@ export class ApiServer {
   /** @throws TypeError naming an option that can't be one */
   constructor(options: ApiServerOptions) {
     demandOptions('ApiServer', options, rules);
-    const { store, schemas, packageName, objectAccess } = options;
+    const { store, schemas, packageName } = options;
+    const objectAccess = options.objectAccess && throughMakers(options.objectAccess);
     const clock = options.clock ?? systemClock;
     const random = options.random ?? systemRandom;
     const logger = options.logger ?? silentLogger;

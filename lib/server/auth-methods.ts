@@ -1,17 +1,21 @@
 import { invalid, notFound, StatusError } from '../base/index.js';
+import { isDeleting } from '../object/index.js';
 import { isJsonObject, type JsonObject, textOf } from '../rpc/index.js';
 import type { ApiParts } from './api-parts.js';
 import {
   type Access,
   bootstrap,
+  demandFewMakers,
   makeToken,
   type Token,
   tokenCreation,
+  type TokenMaker,
   tokens,
   users,
 } from './auth/index.js';
 import type { CallContext, CustomMethod } from './call.js';
 import type { Verdict } from './judged-writes.js';
+import type { Judgement } from './judgement.js';
 
 async function canI(
   { authorizer }: ApiParts,
@@ -22,6 +26,24 @@ async function canI(
   for (const name of identity.policies)
     if (await authorizer.can({ ...identity, policies: [name] }, access)) allowing.push(name);
   return { allowed: allowing.length > 0, policies: allowing };
+}
+
+/**
+ * The token that the caller makes another one with, which is looked at: the commit checks that it is there.
+ * Undefined where tokens are no objects.
+ * @throws StatusError Unauthenticated when it was revoked meanwhile
+ */
+async function makerOf(judgement: Judgement): Promise<TokenMaker | undefined> {
+  const { tokenId: id, tokenUid: uid, expiresAt } = judgement.identity;
+  if (uid === undefined) return undefined;
+  demandFewMakers(judgement.identity);
+  const token = await judgement.lookup(tokens, { name: id });
+  if (token?.metadata.uid === uid && !isDeleting(token)) return { id, uid, expiresAt };
+  throw new StatusError({
+    code: 'Unauthenticated',
+    reason: 'InvalidToken',
+    message: 'the token that this one is made with was revoked meanwhile',
+  });
 }
 
 /** Bootstrap, whoami, can-i, and tokens, whose text is answered once and never stored. */
@@ -88,12 +110,13 @@ export function authMethods(parts: ApiParts): readonly CustomMethod[] {
             const [write] = await admission.prepare(judgement, [{ ...asked, mode: 'create' }]);
             const wanted = write?.object as Token;
             if (request.dryRun === true) return { type: 'answer', answer: { ...wanted } };
+            const maker = await makerOf(judgement);
             const { subject } = wanted;
             const user = await judgement.lookup(users, { name: subject });
             if (!user) throw notFound({ kind: users.kind, name: subject });
             return {
               type: 'commit',
-              operations: [tokenCreation(wanted, user.metadata.uid, clock.now(), material)],
+              operations: [tokenCreation(wanted, user.metadata.uid, clock.now(), material, maker)],
               answer: ([made]) => ({ ...made?.object, token: material.text }),
             };
           });

@@ -1,6 +1,6 @@
 import { type FieldViolation, StatusError } from '../base/index.js';
 import type { ApiObject } from '../object/index.js';
-import type { Identity } from './auth/index.js';
+import { holders, type Identity } from './auth/index.js';
 
 /** A write, as whoever judges its fields sees it. */
 export interface ObjectChange {
@@ -31,6 +31,33 @@ export interface ObjectFilter {
 export interface ObjectAccess {
   /** Undefined: this identity is not narrowed. */
   filterFor(identity: Identity): ObjectFilter | undefined;
+}
+
+/** The same for callers whose token somebody else made: they are narrowed by what narrows their maker, too. */
+export function throughMakers(access: ObjectAccess): ObjectAccess {
+  return {
+    filterFor(identity) {
+      if (!identity.maker) return access.filterFor(identity);
+      const filters = holders(identity).flatMap((holder) => access.filterFor(holder) ?? []);
+      return filters.length === 0 ? undefined : everyFilter(filters);
+    },
+  };
+}
+
+function everyFilter(filters: readonly ObjectFilter[]): ObjectFilter {
+  return {
+    async allows(resource, verb, object) {
+      for (const filter of filters)
+        if (!(await filter.allows(resource, verb, object))) return false;
+      return true;
+    },
+    async withheld(resource, change) {
+      const found: FieldViolation[] = [];
+      for (const filter of filters)
+        found.push(...((await filter.withheld?.(resource, change)) ?? []));
+      return found;
+    },
+  };
 }
 
 function labelOf({ namespace, name }: ApiObject): string {

@@ -7,7 +7,13 @@ import {
   StatusError,
   type Timer,
 } from '../base/index.js';
-import type { Access, AccessControl, Authentication, Identity } from './auth/index.js';
+import {
+  type Access,
+  type AccessControl,
+  type Authentication,
+  type Identity,
+  nodesOf,
+} from './auth/index.js';
 
 /** What sessions are judged by. */
 export interface SessionOptions {
@@ -108,7 +114,7 @@ export class Sessions {
       const identity = await authenticator.recheck(session.identity);
       if (session.access) await authorizer.demand(identity, session.access);
       // Objects are filtered by the node that the stream began with.
-      if (identity.node !== session.identity.node) throw renarrowed();
+      if (nodesOf(identity) !== nodesOf(session.identity)) throw renarrowed();
     } catch (error) {
       session.end.abort(error);
     }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { TestDaemon, workload } from './daemon.js';
+import { finish, TestDaemon, workload } from './daemon.js';
 
 const base = '/v1/namespaces/default';
 const all = ['*'];
@@ -186,6 +186,64 @@ describe('rights in a running daemon', function () {
       await daemon.ok('PUT', '/v1/admin/policies/watchers', { name: 'watchers', rules: less });
       await ends(second, 'PermissionDenied');
     });
+  });
+
+  it('a token makes none that is good for longer than itself, and takes along those it made', async () => {
+    await user('renter', ['root']);
+    await user('guest', ['readonly']);
+    const maker = await daemon.ok('POST', '/v1/auth/tokens', {
+      subject: 'renter',
+      ttlSeconds: 600,
+    });
+    const make = async (ttlSeconds: number) => {
+      const asked = { subject: 'guest', ttlSeconds };
+      return (await daemon.rest('POST', '/v1/auth/tokens', asked, String(maker.token))).body;
+    };
+    const lasting = await make(0);
+    expect(lasting).to.include({ maker: maker.name, expiresAt: maker.expiresAt });
+    expect(await make(1_000_000)).to.include({ expiresAt: maker.expiresAt });
+    expect(Date.parse(String((await make(60)).expiresAt))).to.be.below(
+      Date.parse(String(maker.expiresAt)),
+    );
+    const environment = { ...daemon.cliEnvironment, KEDGE_TOKEN: String(maker.token) };
+    const command = ['cmd/bin/kedge.mjs', 'token', 'create', 'guest'];
+    const said = await finish(process.execPath, command, environment);
+    expect(said.stderr).to.contain(`good until ${String(maker.expiresAt)}`);
+    const statuses = async () =>
+      Promise.all(
+        [lasting.token, said.stdout.trim()].map(
+          async (text) =>
+            (await daemon.rest('GET', `${base}/volumes`, undefined, String(text))).status,
+        ),
+      );
+    expect(await statuses()).to.deep.equal([200, 200]);
+    const stream = await fetch(`http://${daemon.restAddress}${base}/volumes?watch=true`, {
+      headers: { authorization: `Bearer ${String(lasting.token)}` },
+    });
+    await daemon.ok('DELETE', `/v1/auth/tokens/${String(maker.name)}`);
+    expect(await stream.text()).to.contain('"reason":"InvalidToken"');
+    expect(await statuses()).to.deep.equal([401, 401]);
+  });
+
+  it('a token that was made for somebody else does no more than its maker may', async () => {
+    await user('lender', ['root']);
+    await user('borrower', ['readwrite']);
+    const lender = await token('lender');
+    const made = await daemon.rest('POST', '/v1/auth/tokens', { subject: 'borrower' }, lender);
+    const create = async (name: string) =>
+      daemon.rest('POST', `${base}/configmaps`, { name, data: {} }, String(made.body.token));
+    expect((await create('lent-1')).status).to.equal(200);
+    await daemon.ok('POST', '/v1/admin/users/lender:detachPolicy', { policy: 'root' });
+    expect((await create('lent-2')).status).to.equal(403);
+    await daemon.ok('POST', '/v1/admin/users/lender:attachPolicy', { policy: 'readonly' });
+    expect((await create('lent-3')).status).to.equal(403);
+    const read = await daemon.rest(
+      'GET',
+      `${base}/configmaps/lent-1`,
+      undefined,
+      String(made.body.token),
+    );
+    expect(read.status).to.equal(200);
   });
 
   it('the last use of a token is told, to the minute', async () => {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { invalid } from 'kedge';
+import { textOf } from 'kedge/rpc';
 import { callAndSay, connect } from '../api.js';
 import { exitCodes } from '../exit-codes.js';
 import { note, print } from '../output.js';
@@ -28,7 +29,9 @@ async function createToken(subject: string, options: TokenOptions): Promise<void
   const client = await connect();
   try {
     const made = await client.call('AuthService.CreateToken', { token });
-    note(`Token ${String(made.name)} for ${subject}; it is told only now:`);
+    const until = textOf(made, 'expiresAt');
+    const good = until === '' ? '' : `, good until ${until}`;
+    note(`Token ${String(made.name)} for ${subject}${good}; it is told only now:`);
     print(String(made.token));
   } finally {
     client.close();
@@ -53,7 +56,10 @@ export function addToken(program: Command): void {
     .command('create')
     .argument('<user>')
     .description('make a token for a user or service account')
-    .option('--ttl <time>', 'how long it is good: 30m, 12h, 90d; default: until revoked')
+    .option(
+      '--ttl <time>',
+      'how long it is good: 30m, 12h, 90d; default and limit: as long as your own token',
+    )
     .option('--description <text>', 'what it is for')
     .action((user: string, options: TokenOptions) => createToken(user, options));
   token

@@ -19,6 +19,7 @@ import {
   meetsNode,
 } from './grants.js';
 import { type Token, tokens, type User, users } from './kinds.js';
+import { makersMax } from './makers.js';
 import { parseToken, secretMatches } from './token-format.js';
 
 /** Who is calling, once proven. */
@@ -31,6 +32,10 @@ export interface Identity {
   /** The uid of each of them; absent where rights come from elsewhere and go by name. */
   readonly policyUids?: Readonly<Record<string, string>>;
   readonly tokenId: string;
+  /** Of that token; absent where tokens are no objects. */
+  readonly tokenUid?: string;
+  /** Who made that token, with another one. What this one may not do, the caller may not; see {@link holders}. */
+  readonly maker?: Identity;
   /** RFC 3339; absent for a token that does not expire. */
   readonly expiresAt: string | undefined;
   /** The node that an agent's service account speaks for; see {@link ObjectAccess}. */
@@ -145,8 +150,9 @@ export class Authenticator implements Authentication {
     await Promise.all(this.#under);
   }
 
-  async #identityOf(token: Token): Promise<Identity> {
+  async #identityOf(token: Token, makersLeft: number = makersMax): Promise<Identity> {
     if (isGone(token) || this.#expired(token.expiresAt)) throw invalidToken();
+    const maker = await this.#makerOf(token, makersLeft);
     const user = await this.#store.get(users, { name: token.subject });
     if (!user || isGone(user)) throw invalidToken();
     // Another user of the name that this token was made for is somebody else.
@@ -161,9 +167,20 @@ export class Authenticator implements Authentication {
       policies: user.policies ?? [],
       policyUids: await bindPolicies(this.#binding, user),
       tokenId: token.name,
+      tokenUid: token.metadata.uid,
+      ...(maker ? { maker } : {}),
       expiresAt: token.expiresAt,
       node,
     };
+  }
+
+  /** A token is good as long as the one that it was made with. */
+  async #makerOf(token: Token, left: number): Promise<Identity | undefined> {
+    const { maker: id, makerUid } = token;
+    if (makerUid === undefined) return undefined;
+    const maker = id && left > 0 ? await this.#store.get(tokens, { name: id }) : undefined;
+    if (maker?.metadata.uid !== makerUid) throw invalidToken();
+    return this.#identityOf(maker, left - 1);
   }
 
   async #demandNode(user: User, name: string): Promise<void> {

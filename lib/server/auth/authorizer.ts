@@ -3,6 +3,7 @@ import type { StoreReader } from '../../store/index.js';
 import type { Identity } from './authenticator.js';
 import { isGranted } from './grants.js';
 import { policies, type PolicyRule } from './kinds.js';
+import { allHolders } from './makers.js';
 
 /** What a call wants to do. `namespace` is undefined for cluster-scoped kinds, `*` for all namespaces. */
 export interface Access {
@@ -31,12 +32,15 @@ export interface AccessControl {
   demand(identity: Identity, access: Access): Promise<void>;
 }
 
-/** Access control by a function of the embedder: what it does not allow is denied. */
+/**
+ * Access control by a function of the embedder: what it does not allow is denied. It is asked about the
+ * caller, and about whoever made the caller's token.
+ */
 export function accessControl(
   allows: (identity: Identity, access: Access) => boolean | Promise<boolean>,
 ): AccessControl {
-  const can = async (identity: Identity, access: Access): Promise<boolean> =>
-    (await allows(identity, access)) === true;
+  const can = (identity: Identity, access: Access): Promise<boolean> =>
+    allHolders(identity, (holder) => allows(holder, access));
   return {
     can,
     demand: async (identity, access) => {
@@ -62,7 +66,12 @@ export class Authorizer implements AccessControl {
     this.#store = store;
   }
 
-  async can(identity: Identity, access: Access): Promise<boolean> {
+  /** Also whoever made the caller's token must have the right. */
+  can(identity: Identity, access: Access): Promise<boolean> {
+    return allHolders(identity, (holder) => this.#has(holder, access));
+  }
+
+  async #has(identity: Identity, access: Access): Promise<boolean> {
     for (const name of identity.policies) {
       const policy = await this.#store.get(policies, { name });
       if (!policy || !isGranted(policy, identity.policyUids)) continue;

@@ -85,27 +85,51 @@ export interface TokenRequest {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
+/** The token that another one is made with. */
+export interface TokenMaker {
+  readonly id: string;
+  readonly uid: string;
+  /** RFC 3339; absent: it does not expire. */
+  readonly expiresAt: string | undefined;
+}
+
+/** When a token ends: when it was asked to, and not after its maker. Undefined: never. */
+function endOf(ttlSeconds: number, now: number, maker: TokenMaker | undefined): number | undefined {
+  const asked = ttlSeconds > 0 ? now + ttlSeconds * 1_000 : Number.POSITIVE_INFINITY;
+  const makers =
+    maker?.expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(maker.expiresAt);
+  const end = Math.min(asked, makers);
+  return Number.isFinite(end) ? end : undefined;
+}
+
 /**
  * The operation that stores a token of a user; who commits it sees to it that the user is still there.
  * @param subjectUid of the user: a token is of no other one of the name
+ * @param maker who commits the operation sees to it that this one is still there, too
  */
 export function tokenCreation(
   request: TokenRequest,
   subjectUid: string,
   now: number,
   token: NewToken,
+  maker?: TokenMaker,
 ): Operation {
   const { subject, description, labels } = request;
-  const ttl = request.ttlSeconds ?? 0;
+  const end = endOf(request.ttlSeconds ?? 0, now, maker);
   return creation(tokens, {
     name: token.id,
     subject,
     subjectUid,
     ...(labels ? { labels } : {}),
     ...(description === undefined ? {} : { description }),
-    ...(ttl > 0 ? { ttlSeconds: ttl } : {}),
+    ...(maker ? { maker: maker.id, makerUid: maker.uid } : {}),
     secretHash: token.hash,
-    ...(ttl > 0 ? { expiresAt: new Date(now + ttl * 1_000).toISOString() } : {}),
+    ...(end === undefined
+      ? {}
+      : {
+          ttlSeconds: Math.max(1, Math.ceil((end - now) / 1_000)),
+          expiresAt: new Date(end).toISOString(),
+        }),
   });
 }
 

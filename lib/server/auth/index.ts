@@ -15,10 +15,12 @@ export {
   issueToken,
   recoverRoot,
   tokenCreation,
+  type TokenMaker,
   type TokenRequest,
 } from './bootstrap.js';
 export { type GrantBinding, type LeftToken } from './grants.js';
 export { type Can, escalations } from './escalation.js';
+export { demandFewMakers, holders, nodesOf } from './makers.js';
 export { rightsChanges } from './changes.js';
 export { builtinPolicies, seedPolicies } from './builtin-policies.js';
 export { makeToken, type NewToken } from './token-format.js';

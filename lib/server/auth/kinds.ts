@@ -37,6 +37,10 @@ export interface Token extends ApiObject {
   readonly subject: string;
   /** Of the user it was made for. Not in the schema. Absent: of a release that stored the name alone. */
   readonly subjectUid?: string;
+  /** Id of the token that it was made with, and is good as long as. Absent: made on the machine itself. */
+  readonly maker?: string;
+  /** The uid of that token. Not in the schema. */
+  readonly makerUid?: string;
   readonly description?: string;
   readonly ttlSeconds?: number;
   /** SHA-256 of the secret, hex. Not in the schema, so never answered. */
@@ -81,12 +85,13 @@ export const tokens = defineKind<Token>({
   kind: 'Token',
   plural: 'tokens',
   scope: 'Cluster',
-  statusFields: ['subjectUid', 'secretHash', 'expiresAt', 'lastUsedAt'],
+  statusFields: ['subjectUid', 'maker', 'makerUid', 'secretHash', 'expiresAt', 'lastUsedAt'],
   columns: [
     { header: 'ID', value: (o) => o.name },
     { header: 'SUBJECT', value: (o) => o.subject },
     { header: 'LAST USED', value: (o) => o.lastUsedAt },
     { header: 'EXPIRES', value: (o) => o.expiresAt },
+    { header: 'MADE WITH', value: (o) => o.maker },
     { header: 'DESCRIPTION', value: (o) => o.description },
   ],
 });

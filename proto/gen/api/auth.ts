@@ -58,13 +58,18 @@ export interface Token {
   /** Name of the user it speaks for. */
   subject: string;
   description: string;
-  /** Seconds until it expires; 0 means never. */
+  /**
+   * Seconds until it expires, shortened to those that the token has left that this one is made with; 0 means
+   * as long as that one.
+   */
   ttlSeconds: number;
   expiresAt: string;
   /** To the minute. */
   lastUsedAt: string;
   /** The token itself, answered once: by Create. */
   token: string;
+  /** Id of the token that it was made with: without that one it is refused. Empty: made on the machine itself. */
+  maker: string;
 }
 
 export interface Token_LabelsEntry {
@@ -584,6 +589,7 @@ function createBaseToken(): Token {
     expiresAt: "",
     lastUsedAt: "",
     token: "",
+    maker: "",
   };
 }
 
@@ -615,6 +621,9 @@ export const Token: MessageFns<Token> = {
     }
     if (message.token !== "") {
       writer.uint32(178).string(message.token);
+    }
+    if (message.maker !== "") {
+      writer.uint32(186).string(message.maker);
     }
     return writer;
   },
@@ -707,6 +716,14 @@ export const Token: MessageFns<Token> = {
             message.token = reader.string();
             continue;
           }
+          case 23: {
+            if (tag !== 186) {
+              break;
+            }
+
+            message.maker = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -755,6 +772,7 @@ export const Token: MessageFns<Token> = {
         ? globalThis.String(object.last_used_at)
         : "",
       token: isSet(object.token) ? globalThis.String(object.token) : "",
+      maker: isSet(object.maker) ? globalThis.String(object.maker) : "",
     };
   },
 
@@ -793,6 +811,9 @@ export const Token: MessageFns<Token> = {
     if (message.token !== "") {
       obj.token = message.token;
     }
+    if (message.maker !== "") {
+      obj.maker = message.maker;
+    }
     return obj;
   },
 
@@ -820,6 +841,7 @@ export const Token: MessageFns<Token> = {
     message.expiresAt = object.expiresAt ?? "";
     message.lastUsedAt = object.lastUsedAt ?? "";
     message.token = object.token ?? "";
+    message.maker = object.maker ?? "";
     return message;
   },
 };

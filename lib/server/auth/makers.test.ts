@@ -1,0 +1,137 @@
+import { expect } from 'chai';
+import { StatusError, timestamp } from '../../base/index.js';
+import { MemoryEngine, type ObjectStore, openStore } from '../../store/index.js';
+import { FakeClock } from '../../testing/index.js';
+import { throughMakers } from '../object-access.js';
+import { makersMax } from './makers.js';
+import {
+  accessControl,
+  Authenticator,
+  Authorizer,
+  demandFewMakers,
+  type Identity,
+  makeToken,
+  policies,
+  tokenCreation,
+  tokens,
+  users,
+} from './index.js';
+
+const volumes = { resource: 'volumes', verb: 'get', namespace: 'default' };
+const allowing = [{ resources: ['volumes'], verbs: ['get'], namespaces: ['*'] }];
+
+describe('a token that was made with another one', () => {
+  const clock = new FakeClock();
+  let store: ObjectStore;
+  let authenticator: Authenticator;
+  beforeEach(async () => {
+    store = await openStore({ engine: new MemoryEngine(), clock });
+    authenticator = new Authenticator({ store, clock });
+    await store.create(policies, { name: 'reader', rules: allowing });
+    for (const name of ['ann', 'ben']) await store.create(users, { name, policies: ['reader'] });
+  });
+  afterEach(() => store.close());
+
+  const callerOf = (token: string): Promise<Identity> =>
+    authenticator.authenticate(`Bearer ${token}`);
+  const refusal = (call: Promise<unknown>): Promise<string> =>
+    call.then(
+      () => 'none',
+      (error: unknown) => StatusError.from(error).reason,
+    );
+  async function issue(subject: string, ttlSeconds: number, maker?: Identity): Promise<string> {
+    const user = await store.get(users, { name: subject });
+    const material = makeToken();
+    const by = maker && {
+      id: maker.tokenId,
+      uid: maker.tokenUid ?? '',
+      expiresAt: maker.expiresAt,
+    };
+    const uid = user?.metadata.uid ?? '';
+    const request = { subject, ttlSeconds };
+    await store.transact([tokenCreation(request, uid, clock.now(), material, by)]);
+    return material.text;
+  }
+
+  it('ends with that one at the latest', async () => {
+    const maker = await callerOf(await issue('ann', 60));
+    for (const asked of [0, 61, 1e9]) {
+      const made = await callerOf(await issue('ben', asked, maker));
+      expect(made.expiresAt).to.equal(maker.expiresAt);
+      expect(await store.get(tokens, { name: made.tokenId })).to.include({ ttlSeconds: 60 });
+    }
+    const brief = await callerOf(await issue('ben', 30, maker));
+    expect(brief.expiresAt).to.equal(timestamp({ now: () => clock.now() + 30_000 } as FakeClock));
+    const text = await issue('ben', 0, maker);
+    await clock.advance(60_000);
+    expect(await refusal(callerOf(text))).to.equal('InvalidToken');
+  });
+
+  it('is refused, with those that were made with it, once that one is revoked', async () => {
+    const first = await callerOf(await issue('ann', 0));
+    const second = await callerOf(await issue('ben', 0, first));
+    const text = await issue('ann', 0, second);
+    const third = await callerOf(text);
+    await store.deleteByName(tokens, { name: first.tokenId });
+    expect(await refusal(callerOf(text))).to.equal('InvalidToken');
+    expect(await refusal(authenticator.recheck(third))).to.equal('InvalidToken');
+  });
+
+  it('is refused once the user of that one is gone', async () => {
+    const text = await issue('ben', 0, await callerOf(await issue('ann', 0)));
+    await store.deleteByName(users, { name: 'ann' });
+    expect(await refusal(callerOf(text))).to.equal('InvalidToken');
+  });
+
+  it('may do what its user and the maker may do, both', async () => {
+    const authorizer = new Authorizer(store);
+    const own = accessControl(({ policies: held }) => held.includes('reader'));
+    const maker = await issue('ann', 0);
+    const text = await issue('ben', 0, await callerOf(maker));
+    // By way of a further token of the maker's user.
+    const further = await issue('ann', 0, await callerOf(text));
+    const may = async (token: string): Promise<readonly boolean[]> => {
+      const caller = await callerOf(token);
+      return Promise.all([authorizer.can(caller, volumes), own.can(caller, volumes)]);
+    };
+    expect(await may(text)).to.deep.equal([true, true]);
+    const set = async (name: string, held: readonly string[]): Promise<void> => {
+      const user = await store.get(users, { name });
+      if (user) await store.update(users, { ...user, policyUids: {}, policies: held });
+    };
+    await set('ann', []);
+    expect(await may(text)).to.deep.equal([false, false]);
+    await set('ann', ['reader']);
+    await set('ben', []);
+    expect(await may(maker)).to.deep.equal([true, true]);
+    expect(await may(text)).to.deep.equal([false, false]);
+    expect(await may(further)).to.deep.equal([false, false]);
+  });
+
+  it('touches no object that the maker may not touch', async () => {
+    const maker = await callerOf(await issue('ann', 0));
+    const made = await callerOf(await issue('ben', 0, maker));
+    const access = throughMakers({
+      filterFor: ({ node }) => node && { allows: (_resource, _verb, { name }) => name === node },
+    } as Parameters<typeof throughMakers>[0]);
+    expect(access.filterFor(made)).to.equal(undefined);
+    const filter = access.filterFor({ ...made, maker: { ...maker, node: 'one' } });
+    const object = { metadata: {} } as never;
+    expect(
+      await filter?.allows('nodes', 'get', { ...(object as object), name: 'one' } as never),
+    ).to.equal(true);
+    expect(
+      await filter?.allows('nodes', 'get', { ...(object as object), name: 'two' } as never),
+    ).to.equal(false);
+  });
+
+  it('hangs on a bounded number of others', async () => {
+    let caller = await callerOf(await issue('ann', 0));
+    for (let count = 1; count <= makersMax; count += 1) {
+      demandFewMakers(caller);
+      caller = await callerOf(await issue('ann', 0, caller));
+    }
+    expect(() => demandFewMakers(caller)).to.throw(`token "${caller.tokenId}" hangs on 8 others`);
+    expect(await refusal(callerOf(await issue('ann', 0, caller)))).to.equal('InvalidToken');
+  });
+});

@@ -1,0 +1,46 @@
+import { failedPrecondition } from '../../base/index.js';
+import type { Identity } from './authenticator.js';
+
+/** Tokens that a token may hang on, one made with the other: each call looks at all. */
+export const makersMax = 8;
+
+/**
+ * Whose rights a call needs: the caller's, and those of whoever made its token. One account that follows
+ * itself is there once.
+ */
+export function holders(identity: Identity): readonly Identity[] {
+  const found = [identity];
+  for (let maker = identity.maker; maker; maker = maker.maker) {
+    const { uid } = found[found.length - 1] ?? identity;
+    if (maker.uid === undefined || maker.uid !== uid) found.push(maker);
+  }
+  return found;
+}
+
+/** True when the caller, and whoever made its token, have a right. */
+export async function allHolders(
+  identity: Identity,
+  has: (holder: Identity) => boolean | Promise<boolean>,
+): Promise<boolean> {
+  if (!identity.maker) return (await has(identity)) === true;
+  for (const holder of holders(identity)) if ((await has(holder)) !== true) return false;
+  return true;
+}
+
+/** The nodes that a call is narrowed to, as one text. */
+export function nodesOf(identity: Identity): string {
+  return holders(identity)
+    .map(({ node = '' }) => node)
+    .join(' ');
+}
+
+/** @throws StatusError FailedPrecondition for a caller whose token hangs on so many that none may follow. */
+export function demandFewMakers(identity: Identity): void {
+  let count = 1;
+  for (let { maker } = identity; maker; { maker } = maker) count += 1;
+  if (count <= makersMax) return;
+  throw failedPrecondition(
+    'TooManyMakers',
+    `token "${identity.tokenId}" hangs on ${makersMax} others, each made with the next, which is the most; make the new one with one of those`,
+  );
+}
