@@ -17,6 +17,7 @@ import {
 } from '../base/index.js';
 import {
   demandFewItems,
+  demandKnownFields,
   encodeStatus,
   headerSized,
   type JsonObject,
@@ -248,6 +249,7 @@ export class GrpcServer {
 
   #read({ input }: MethodInfo, bytes: Buffer): JsonObject {
     demandFewItems(input, bytes);
+    demandKnownFields(input, bytes);
     return this.#options.schemas.decode(input, bytes);
   }
 

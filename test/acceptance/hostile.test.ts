@@ -89,6 +89,41 @@ describe('hostile input', function () {
     await demandServing();
   });
 
+  it('a field that a request does not have is refused by its number, over gRPC in every method', async () => {
+    const schemas = apiSchemas();
+    const client = new Client(daemon.grpcAddress, credentials.createInsecure());
+    const metadata = new Metadata();
+    metadata.set('authorization', `Bearer ${daemon.token}`);
+    const raw = (b: Buffer): Buffer => b;
+    const refusal = (path: string, body: Buffer): Promise<ServiceError | null> =>
+      new Promise((resolve) => {
+        client.makeUnaryRequest(path, raw, raw, body, metadata, (error: ServiceError | null) =>
+          resolve(error),
+        );
+      });
+    // Number 5000, a whole number.
+    const unknown = Buffer.from([0xc0, 0xb8, 0x02, 0x01]);
+    for (const service of schemas.services('api'))
+      for (const { name, methodKind, input } of service.methods) {
+        if (methodKind !== 'unary' || /Bootstrap/.test(name)) continue;
+        const path = `/${service.typeName}/${name}`;
+        const outer = await refusal(path, unknown);
+        expect(outer?.code, path).to.equal(status.INVALID_ARGUMENT);
+        expect(outer?.details, path).to.contain(
+          `${input.typeName} has no field of the number 5000`,
+        );
+        const field = input.fields.find((f) => f.fieldKind === 'message' && f.number < 16);
+        if (!field?.message) continue;
+        const nested = [Buffer.from([field.number * 8 + 2, unknown.length]), unknown];
+        const inner = await refusal(path, Buffer.concat(nested));
+        expect(inner?.details, path).to.equal(
+          `${field.jsonName}.5000: ${field.message.typeName} has no field of the number 5000; leave it out, or use a server whose API has it`,
+        );
+      }
+    client.close();
+    await demandServing();
+  });
+
   it('malformed JSON, paths and queries are 4xx', async () => {
     const tokens = [
       '{',

@@ -1,0 +1,105 @@
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import { type FieldViolation, invalid } from '../base/index.js';
+import type { DescMessage } from './schema-registry.js';
+
+/** What a field's value is looked into as; null: it holds no fields. */
+type Inner = Shape | null;
+
+/** The fields of a message, or of an entry of a map, by number. */
+interface Shape {
+  readonly name: string;
+  readonly fields: Map<number, { readonly name: string; readonly inner: Inner }>;
+}
+
+/** Fields that are told of one request, and levels of the path to one. */
+const toldMax = 10;
+const levelsMax = 16;
+
+const shapes = new WeakMap<DescMessage, Shape>();
+
+function shapeOf(message: DescMessage): Shape {
+  const known = shapes.get(message);
+  if (known) return known;
+  const shape: Shape = { name: message.typeName, fields: new Map() };
+  // Set before its fields are looked at, as a message may hold itself.
+  shapes.set(message, shape);
+  for (const field of message.fields) {
+    const { jsonName: name, number } = field;
+    const value = field.message ? shapeOf(field.message) : null;
+    const inner = field.fieldKind === 'map' ? entryOf(`${message.typeName}.${name}`, value) : value;
+    shape.fields.set(number, { name, inner });
+  }
+  return shape;
+}
+
+function entryOf(map: string, value: Inner): Shape {
+  const key = { name: 'key', inner: null };
+  return {
+    name: `an entry of ${map}`,
+    fields: new Map([
+      [1, key],
+      [2, { name: 'value', inner: value }],
+    ]),
+  };
+}
+
+/** Reads tags and lengths only: nothing is decoded. */
+class Scan {
+  readonly found: FieldViolation[] = [];
+  readonly #reader: BinaryReader;
+  /** Names of the fields that lead to where the reader is. */
+  readonly #path: string[] = [];
+
+  constructor(bytes: Uint8Array) {
+    this.#reader = new BinaryReader(bytes);
+  }
+
+  /** Reads up to `end`, or until enough was found. */
+  read({ name, fields }: Shape, end: number): void {
+    const reader = this.#reader;
+    while (reader.pos < end) {
+      const [number, type] = reader.tag();
+      const field = fields.get(number);
+      if (!field) this.#tell(name, number);
+      if (this.found.length === toldMax) return;
+      if (type !== WireType.LengthDelimited) {
+        reader.skip(type, number);
+        continue;
+      }
+      // Not `skip`, which makes a view of what it passes over.
+      const past = reader.uint32() + reader.pos;
+      if (field?.inner) {
+        this.#path.push(field.name);
+        this.read(field.inner, past);
+        this.#path.pop();
+        if (this.found.length === toldMax) return;
+      }
+      reader.pos = past;
+    }
+  }
+
+  #tell(message: string, number: number): void {
+    const place = this.#path.slice(0, levelsMax);
+    if (this.#path.length > levelsMax) place.push('...');
+    const field = [...place, String(number)].join('.');
+    if (this.found.some((told) => told.field === field)) return;
+    const description = `${message} has no field of the number ${number}; leave it out, or use a server whose API has it`;
+    this.found.push({ field, description });
+  }
+}
+
+/**
+ * Refuses a message with fields that the API does not have, at any depth, as a JSON body with unknown
+ * names is refused. Values of JSON (`google.protobuf.Struct`) hold no numbers of fields but those of their
+ * own messages; what `google.protobuf.Any` holds is not looked into.
+ * @throws StatusError InvalidArgument naming the first ten, each with its message
+ */
+export function demandKnownFields(message: DescMessage, bytes: Uint8Array): void {
+  const scan = new Scan(bytes);
+  try {
+    scan.read(shapeOf(message), bytes.length);
+  } catch {
+    return; // Malformed, which the decoder tells better.
+  }
+  if (scan.found.length > 0) throw invalid(scan.found);
+}
