@@ -18,6 +18,7 @@ import { SchemaRegistry } from 'kedge/rpc';
 import { ApiServer, seedPolicies, TlsSource } from 'kedge/server';
 import { descriptorSet } from '@kedge/api';
 import {
+  accessPolicies,
   Agent,
   allKinds,
   customMethods,
@@ -130,7 +131,11 @@ async function assemble(
   const { dataDirectory, nodeName: node } = config;
   const clock = systemClock;
   const random = systemRandom;
-  await Promise.all([seedPolicies(store), seedNamespaces(store), seedClasses(store)]);
+  await Promise.all([
+    seedPolicies(store, accessPolicies),
+    seedNamespaces(store),
+    seedClasses(store),
+  ]);
   const metrics = new PrometheusMetrics();
   const [key, ...olderKeys] = keys.keys;
   if (!key) throw new TypeError('there is no key-encryption key');

@@ -31,7 +31,7 @@ const unknown = (number: number): Uint8Array =>
 interface Place {
   readonly path: string;
   readonly message: DescMessage;
-  wrap(bytes: Uint8Array): Uint8Array;
+  readonly wrap: (bytes: Uint8Array) => Uint8Array;
 }
 
 function placesIn(message: DescMessage, levels: number): Place[] {

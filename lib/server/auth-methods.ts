@@ -28,6 +28,17 @@ async function canI(
   return { allowed: allowing.length > 0, policies: allowing };
 }
 
+/** @throws StatusError PermissionDenied for a call from elsewhere, or on behalf of somebody elsewhere */
+function demandOnMachine({ peer, indirection }: CallContext): void {
+  const why = peer.loopback ? indirection?.() : `it came from ${peer.address}`;
+  if (why === undefined) return;
+  throw new StatusError({
+    code: 'PermissionDenied',
+    reason: 'LoopbackOnly',
+    message: `bootstrap is answered on the machine itself only, to calls of its loopback or listening address, and ${why}`,
+  });
+}
+
 /**
  * The token that the caller makes another one with, which is looked at: the commit checks that it is there.
  * Undefined where tokens are no objects.
@@ -50,22 +61,20 @@ async function makerOf(judgement: Judgement): Promise<TokenMaker | undefined> {
 export function authMethods(parts: ApiParts): readonly CustomMethod[] {
   const { store, clock, admission, writes, served } = parts;
   return [
-    {
-      id: 'AdminService.Bootstrap',
-      access: { type: 'anonymous' },
-      handler: {
-        type: 'unary',
-        call: async ({ peer }) => {
-          if (!peer.loopback)
-            throw new StatusError({
-              code: 'PermissionDenied',
-              reason: 'LoopbackOnly',
-              message: 'bootstrap is answered on the machine itself only',
-            });
-          return { subject: 'root', token: await bootstrap(store) };
+    // The second is the name that the specification of the API has.
+    ...['AdminService.Bootstrap', 'AdminService.AdminBootstrap'].map(
+      (id): CustomMethod => ({
+        id,
+        access: { type: 'anonymous' },
+        handler: {
+          type: 'unary',
+          call: async (context) => {
+            demandOnMachine(context);
+            return { subject: 'root', token: await bootstrap(store) };
+          },
         },
-      },
-    },
+      }),
+    ),
     {
       id: 'AuthService.WhoAmI',
       access: { type: 'authenticated', reads: true },

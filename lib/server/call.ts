@@ -14,6 +14,8 @@ export interface CallContext {
   readonly peer: Peer;
   readonly requestId: string;
   readonly transport: 'grpc' | 'rest';
+  /** Why the call may come from elsewhere than its connection does; undefined: for no reason. */
+  readonly indirection?: () => string | undefined;
   /** Aborts when the caller goes away, the deadline passes, or the server stops. */
   readonly signal: AbortSignal;
 }

@@ -31,6 +31,7 @@ import type { Dispatcher } from './dispatcher.js';
 import { publicError } from './error-body.js';
 import { grpcCredentials } from './grpc-credentials.js';
 import { encodeList, longItems } from './list-encoding.js';
+import { indirection } from './indirect-call.js';
 import { peerOf } from './peer.js';
 import { RequestCaller } from './request-context.js';
 import type { TlsSource } from './tls.js';
@@ -63,6 +64,7 @@ export class GrpcServer {
   readonly #server: Server;
   readonly #closing = new AbortController();
   readonly #encoder: AnswerEncoder;
+  #host = '';
   /** By address with port: a connection's calls share one. */
   readonly #peers = new Map<string, Peer>();
 
@@ -81,6 +83,7 @@ export class GrpcServer {
 
   /** Starts listening; resolves to the port. */
   listen(host: string, port: number): Promise<number> {
+    this.#host = host;
     const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
     return new Promise((resolve, reject) => {
       this.#server.bindAsync(address, grpcCredentials(this.#options.tls), (error, bound) => {
@@ -136,7 +139,15 @@ export class GrpcServer {
   #caller(call: Call): RequestCaller {
     const { random } = this.#options;
     const peer = this.#peerOf(call.getPeer());
-    const caller = new RequestCaller(peer, random.uuid(), 'grpc', this.#closing.signal);
+    const caller = new RequestCaller(peer, random.uuid(), 'grpc', this.#closing.signal, () => {
+      const headers = call.metadata.getMap();
+      const origin = call.metadata.get('origin')[0];
+      const names = Object.keys(headers);
+      return indirection(
+        { host: call.getHost(), origin: origin && String(origin), names },
+        this.#host,
+      );
+    });
     (call as NodeJS.EventEmitter).on('cancelled', () => caller.end());
     return caller;
   }

@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import { isIPv4, type Socket } from 'node:net';
 import type { Peer } from './call.js';
 
 /** A peer from its address, with or without a port: `127.0.0.1:4711`, `[::1]:4711`, `::ffff:127.0.0.1`. */
@@ -7,7 +7,12 @@ export function peerOf(address: string): Peer {
     .replace(/^\[([^\]]*)\](?::\d+)?$/, '$1')
     .replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
     .replace(/^::ffff:/, '');
-  return { address: host, loopback: host === '::1' || host.startsWith('127.') };
+  return { address: host, loopback: isLoopbackAddress(host) };
+}
+
+/** Addresses only: a name may lead anywhere, whatever it looks like. */
+function isLoopbackAddress(host: string): boolean {
+  return host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }
 
 const peers = new WeakMap<Socket, Peer>();

@@ -14,6 +14,7 @@ export class RequestCaller implements Caller {
   readonly peer: Peer;
   readonly requestId: string;
   readonly transport: 'grpc' | 'rest';
+  readonly indirection: () => string | undefined;
   readonly #closing: AbortSignal;
   #ended = false;
   #gone: AbortController | undefined;
@@ -25,7 +26,10 @@ export class RequestCaller implements Caller {
     transport: 'grpc' | 'rest',
     /** Of the server. */
     closing: AbortSignal,
+    /** See {@link CallContext}; asked where it matters. */
+    indirection: () => string | undefined,
   ) {
+    this.indirection = indirection;
     this.peer = peer;
     this.requestId = requestId;
     this.transport = transport;
@@ -59,6 +63,7 @@ class ProvenCaller implements CallContext {
   readonly peer: Peer;
   readonly requestId: string;
   readonly transport: 'grpc' | 'rest';
+  readonly indirection: () => string | undefined;
   readonly #caller: RequestCaller;
 
   constructor(caller: RequestCaller, identity: Identity) {
@@ -66,6 +71,7 @@ class ProvenCaller implements CallContext {
     this.peer = caller.peer;
     this.requestId = caller.requestId;
     this.transport = caller.transport;
+    this.indirection = caller.indirection;
     this.#caller = caller;
   }
 

@@ -64,7 +64,7 @@ export function requestFromHttp(method: MethodInfo, parts: HttpParts): JsonObjec
     const field = fieldNamed(input, name);
     if (!field) continue;
     const given = request[field.jsonName];
-    if (route?.body === '*' && given !== undefined && given !== '' && given !== value)
+    if (given !== undefined && given !== '' && given !== value)
       throw invalid([
         {
           field: field.jsonName,

@@ -6,6 +6,7 @@ import type { CallContext } from './call.js';
 import { publicError } from './error-body.js';
 import type { TransportOptions } from './grpc-server.js';
 import { type Comments, openApiDocument, openApiPath } from './openapi.js';
+import { indirection } from './indirect-call.js';
 import { peerOfSocket } from './peer.js';
 import { RequestCaller } from './request-context.js';
 import { RestAnswers } from './rest-answers.js';
@@ -55,6 +56,7 @@ export class RestServer {
   readonly #watchOf: ReadonlyMap<MethodInfo, MethodInfo>;
   readonly #matcher: RouteMatcher;
   #document: string | undefined;
+  #host = '';
 
   constructor(options: RestOptions) {
     this.#options = options;
@@ -119,6 +121,7 @@ export class RestServer {
 
   /** Starts listening; resolves to the port. */
   async listen(host: string, port: number): Promise<number> {
+    this.#host = host;
     await this.#app.listen({ host, port });
     const address = this.#app.server.address();
     return typeof address === 'object' && address !== null ? address.port : 0;
@@ -207,7 +210,11 @@ export class RestServer {
     const known = callers.get(request);
     if (known) return known;
     const { signal } = this.#closing;
-    const caller = new RequestCaller(peerOfSocket(request.raw.socket), request.id, 'rest', signal);
+    const peer = peerOfSocket(request.raw.socket);
+    const caller = new RequestCaller(peer, request.id, 'rest', signal, () => {
+      const { host, origin } = request.headers;
+      return indirection({ host, origin, names: Object.keys(request.headers) }, this.#host);
+    });
     reply.raw.on('close', () => caller.end());
     callers.set(request, caller);
     return caller;

@@ -2,6 +2,7 @@
 /** What the .proto files say about services, methods, messages and fields, by full name. */
 export const comments: Readonly<Record<string, string>> = {
   "api.AdminService": "The first token, users and policies.",
+  "api.AdminService.AdminBootstrap": "Bootstrap under the name that the specification has for it; over gRPC only.",
   "api.AdminService.AttachPolicy": "Gives a user or service account a policy. Nothing happens when it has it.",
   "api.AdminService.Bootstrap": "Makes the root user and its token. Works once, from loopback, without a token.",
   "api.AdminService.CreatePolicy": "Creates one. Status fields are ignored.",

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
@@ -18,9 +19,12 @@ describe('access to a running daemon', () => {
   });
   after(() => daemon.dispose());
 
-  const grpcStatus = (path: string, token: string | undefined): Promise<number> => {
+  const grpcStatus = (
+    path: string,
+    token: string | undefined,
+    metadata = new Metadata(),
+  ): Promise<number> => {
     const client = new Client(daemon.grpcAddress, credentials.createInsecure());
-    const metadata = new Metadata();
     if (token) metadata.set('authorization', `Bearer ${token}`);
     const raw = (b: Buffer): Buffer => b;
     return new Promise((resolve) => {
@@ -40,6 +44,47 @@ describe('access to a running daemon', () => {
     expect((await daemon.rest('GET', '/v1/nothing')).status).to.equal(404);
     expect((await daemon.rest('PATCH', '/v1/nodes')).status).to.equal(405);
     expect((await daemon.rest('GET', '/v1/nodes/')).status).to.equal(200);
+  });
+
+  it('bootstrap is for calls from the machine itself, not for pages, foreign names and proxies', async () => {
+    const [host = '', port = ''] = daemon.restAddress.split(':');
+    const bootstrap = (headers: Readonly<Record<string, string>>): Promise<string> =>
+      new Promise((resolve, reject) => {
+        const path = '/v1/admin/bootstrap';
+        const call = request({ host, port, path, method: 'POST', headers }, (response) => {
+          let text = '';
+          response.on('data', (data) => (text += String(data)));
+          response.on('end', () =>
+            resolve(String((JSON.parse(text) as { reason: string }).reason)),
+          );
+        });
+        call.on('error', reject).end();
+      });
+    for (const headers of [
+      { host: `evil.example:${port}` },
+      { host: `127.evil.example:${port}` },
+      { origin: 'http://evil.example' },
+      { 'x-forwarded-for': '192.0.2.1' },
+      { forwarded: 'for=192.0.2.1' },
+    ])
+      expect(await bootstrap(headers), JSON.stringify(headers)).to.equal('LoopbackOnly');
+    expect(await bootstrap({})).to.equal('AlreadyBootstrapped');
+    expect(await bootstrap({ host: `localhost:${port}` })).to.equal('AlreadyBootstrapped');
+    const metadata = new Metadata();
+    metadata.set('x-forwarded-for', '192.0.2.1');
+    for (const name of ['Bootstrap', 'AdminBootstrap']) {
+      const path = `/api.AdminService/${name}`;
+      expect(await grpcStatus(path, undefined, metadata)).to.equal(status.PERMISSION_DENIED);
+      expect(await grpcStatus(path, undefined)).to.equal(status.FAILED_PRECONDITION);
+    }
+  });
+
+  it('a namespace beside the one of the path is refused', async () => {
+    const path = '/v1/namespaces/default/volumes';
+    expect((await daemon.rest('GET', `${path}?namespace=default`)).status).to.equal(200);
+    const other = await daemon.rest('GET', `${path}?namespace=system`);
+    expect(other.status).to.equal(400);
+    expect(other.body.message).to.contain('namespace: "system" differs from "default" in the path');
   });
 
   it('bootstrap a second time is 412 / FailedPrecondition', async () => {

@@ -28,7 +28,7 @@ const methods = [
   ...methodsOf(baseDescriptors, 'grpc.reflection.v1'),
 ];
 /** Needs no token; it has tests of its own. */
-const open = ['AdminService.Bootstrap'];
+const open = ['AdminService.Bootstrap', 'AdminService.AdminBootstrap'];
 /** Any valid token may call these; what they do is checked per object. */
 const anyToken = [
   'AuthService.WhoAmI',

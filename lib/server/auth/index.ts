@@ -22,7 +22,7 @@ export { type GrantBinding, type LeftToken } from './grants.js';
 export { type Can, escalations } from './escalation.js';
 export { demandFewMakers, holders, nodesOf } from './makers.js';
 export { rightsChanges } from './changes.js';
-export { builtinPolicies, seedPolicies } from './builtin-policies.js';
+export { type BuiltinPolicies, builtinPolicies, seedPolicies } from './builtin-policies.js';
 export { makeToken, type NewToken } from './token-format.js';
 export {
   authKinds,

@@ -4886,6 +4886,16 @@ export const AdminServiceService = {
     responseSerialize: (value: BootstrapResponse): Buffer => Buffer.from(BootstrapResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): BootstrapResponse => BootstrapResponse.decode(value),
   },
+  /** Bootstrap under the name that the specification has for it; over gRPC only. */
+  adminBootstrap: {
+    path: "/api.AdminService/AdminBootstrap" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: BootstrapRequest): Buffer => Buffer.from(BootstrapRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): BootstrapRequest => BootstrapRequest.decode(value),
+    responseSerialize: (value: BootstrapResponse): Buffer => Buffer.from(BootstrapResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): BootstrapResponse => BootstrapResponse.decode(value),
+  },
   /** Reads one by name. */
   getUser: {
     path: "/api.AdminService/GetUser" as const,
@@ -5110,6 +5120,8 @@ export const AdminServiceService = {
 export interface AdminServiceServer extends UntypedServiceImplementation {
   /** Makes the root user and its token. Works once, from loopback, without a token. */
   bootstrap: handleUnaryCall<BootstrapRequest, BootstrapResponse>;
+  /** Bootstrap under the name that the specification has for it; over gRPC only. */
+  adminBootstrap: handleUnaryCall<BootstrapRequest, BootstrapResponse>;
   /** Reads one by name. */
   getUser: handleUnaryCall<GetUserRequest, User>;
   /** Lists at one revision, in pages of limit; over gRPC a page holds 512 KiB at most. */
@@ -5166,6 +5178,22 @@ export interface AdminServiceClient extends Client {
     callback: (error: ServiceError | null, response: BootstrapResponse) => void,
   ): ClientUnaryCall;
   bootstrap(
+    request: BootstrapRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: BootstrapResponse) => void,
+  ): ClientUnaryCall;
+  /** Bootstrap under the name that the specification has for it; over gRPC only. */
+  adminBootstrap(
+    request: BootstrapRequest,
+    callback: (error: ServiceError | null, response: BootstrapResponse) => void,
+  ): ClientUnaryCall;
+  adminBootstrap(
+    request: BootstrapRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: BootstrapResponse) => void,
+  ): ClientUnaryCall;
+  adminBootstrap(
     request: BootstrapRequest,
     metadata: Metadata,
     options: Partial<CallOptions>,

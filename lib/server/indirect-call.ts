@@ -1,0 +1,44 @@
+/** What tells where a call comes from, beside its connection. */
+export interface CallHeaders {
+  /** `Host`, over gRPC `:authority`. */
+  readonly host: string | undefined;
+  readonly origin: string | undefined;
+  /** Names of all headers, in lower case. */
+  readonly names: readonly string[];
+}
+
+/** Headers by which proxies tell for whom they call, beside all that begin with `x-forwarded-`. */
+const proxyHeaders = ['forwarded', 'via', 'x-real-ip', 'x-client-ip', 'true-client-ip'];
+
+const shownMax = 100;
+
+/**
+ * Why a call may come from elsewhere than its connection does: a proxy passes it on, a page in a browser
+ * of this machine makes it, or a name that somebody else gives out led here. Undefined: for no reason
+ * that can be seen.
+ * @param own the host that is listened on
+ */
+export function indirection({ host, origin, names }: CallHeaders, own: string): string | undefined {
+  const proxied = names.find(
+    (name) => proxyHeaders.includes(name) || name.startsWith('x-forwarded-'),
+  );
+  if (proxied !== undefined) return `a proxy passed it on (header ${proxied.slice(0, shownMax)})`;
+  const named = hostOf(host ?? '');
+  if (!isLoopback(named) && named !== own.toLowerCase())
+    return `it was sent to the host ${JSON.stringify(named.slice(0, shownMax))}`;
+  if (origin !== undefined && hostOf(origin.replace(/^https?:\/\//, '')) !== named)
+    return `a page of ${JSON.stringify(origin.slice(0, shownMax))} sent it`;
+  return undefined;
+}
+
+/** Without its port and brackets. */
+function hostOf(authority: string): string {
+  return authority
+    .toLowerCase()
+    .replace(/:\d+$/, '')
+    .replace(/^\[(.*)\]$/, '$1');
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}
