@@ -1,6 +1,6 @@
 import { StatusError } from '../../base/index.js';
 import type { StoreReader } from '../../store/index.js';
-import type { Identity } from './authenticator.js';
+import type { Identity } from './identity.js';
 import { isGranted } from './grants.js';
 import { policies, type PolicyRule } from './kinds.js';
 import { allHolders } from './makers.js';

@@ -6,7 +6,6 @@ export {
   type Authentication,
   Authenticator,
   type AuthenticatorOptions,
-  type Identity,
 } from './authenticator.js';
 export { type Access, type AccessControl, accessControl, Authorizer } from './authorizer.js';
 export {
@@ -18,6 +17,7 @@ export {
   type TokenMaker,
   type TokenRequest,
 } from './bootstrap.js';
+export type { Identity } from './identity.js';
 export { type GrantBinding, type LeftToken } from './grants.js';
 export { type Can, escalations } from './escalation.js';
 export { demandFewMakers, holders, nodesOf } from './makers.js';

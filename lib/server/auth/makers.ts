@@ -1,5 +1,5 @@
 import { failedPrecondition } from '../../base/index.js';
-import type { Identity } from './authenticator.js';
+import type { Identity } from './identity.js';
 
 /** Tokens that a token may hang on, one made with the other: each call looks at all. */
 export const makersMax = 8;
