@@ -166,7 +166,7 @@ async function assemble(
   const { policy } = config;
   const processes = new ProcessRuntime({
     directory: join(dataDirectory, 'instances'),
-    hiddenDirectories: [dataDirectory, dataFiles.directory],
+    hiddenDirectories: [dataDirectory, dataFiles.directory, resolve(config.localVolumeRoot)],
     clock,
     policy,
   });

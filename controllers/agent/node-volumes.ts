@@ -10,8 +10,7 @@ import {
   untilOver,
 } from '@kedge/driver-sdk';
 import type { Volume, VolumeMount } from '../kinds/index.js';
-import { bindDirectory } from './bind-mount.js';
-import { resolveSubPath } from './sub-path.js';
+import { bindDirectory, openInside } from './bind-mount.js';
 
 /** What {@link NodeVolumes} works with. */
 export interface NodeVolumesOptions {
@@ -28,6 +27,8 @@ export interface NodeVolumesOptions {
 export interface PreparedMount {
   /** Directory on this node. */
   readonly source: string;
+  /** Directory inside it that is still to be found when it is mounted; absent: the source itself. */
+  readonly subPath?: string;
   readonly devicePath: string;
   readonly formatted: boolean;
   readonly fileSystemPending: boolean;
@@ -88,8 +89,11 @@ export class NodeVolumes {
     const subPath = mount.subPath ?? '';
     // A directory of the host is used where it is; what was mounted here, and parts of it, are bound.
     if (mounted.path !== target && subPath === '') return { ...known, source: mounted.path };
-    if (!this.#options.mayMount)
-      return { ...known, source: await insideByPath(mounted.path, subPath) };
+    if (!this.#options.mayMount) {
+      // The runtime mounts it, and goes this way again: what was looked at here may have been swapped since.
+      await provideInside(mounted.path, subPath);
+      return { ...known, source: mounted.path, subPath };
+    }
     const source = join(this.#binds(volume), claimFolder(claim), mount.name);
     await bindDirectory(this.#options.host, {
       root: mounted.path,
@@ -186,13 +190,12 @@ export class NodeVolumes {
   }
 }
 
-/** Without the right to mount: by its path, links followed as long as they stay inside. @throws DriverError */
-async function insideByPath(root: string, subPath: string): Promise<string> {
-  if (subPath === '') return root;
+/** The directory is there, and no part of its way is a link. @throws DriverError */
+async function provideInside(root: string, subPath: string): Promise<void> {
   try {
-    return await resolveSubPath(root, subPath);
-  } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause);
-    throw new DriverError('InvalidParameters', message, { cause });
+    await (await openInside(root, subPath)).close();
+  } catch (error) {
+    if (error instanceof DriverError) throw error;
+    throw new DriverError('Unavailable', String(error), { cause: error });
   }
 }

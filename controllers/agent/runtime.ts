@@ -5,6 +5,8 @@ export interface WorkloadMount {
   readonly source: string;
   readonly target: string;
   readonly readOnly: boolean;
+  /** Directory inside the source, whose way holds no links. */
+  readonly subPath?: string;
 }
 
 /** What to run. */

@@ -57,6 +57,8 @@ export type MountOutcome =
       readonly mount: InstanceMount;
       /** Directory on this node. */
       readonly source: string;
+      /** Directory inside it that is still to be found when it is mounted. */
+      readonly subPath?: string;
     }
   | {
       readonly type: 'waiting';
@@ -189,6 +191,7 @@ export class VolumeManager {
           type: 'mounted',
           mount: { name, volume: shown, mountPath, readOnly, source: prepared.shownSource },
           source: prepared.source,
+          ...(prepared.subPath !== undefined && { subPath: prepared.subPath }),
         };
       } catch (thrown) {
         if (!(thrown instanceof DriverError)) throw thrown;

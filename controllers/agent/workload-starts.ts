@@ -43,9 +43,10 @@ export class WorkloadStarts {
     );
     for (const outcome of outcomes) {
       if (outcome.type === 'mounted') {
-        const { mount, source } = outcome;
+        const { mount, source, subPath } = outcome;
         mounts.push(mount);
-        binds.push({ source, target: mount.mountPath, readOnly: mount.readOnly });
+        const { mountPath: target, readOnly } = mount;
+        binds.push({ source, target, readOnly, ...(subPath !== undefined && { subPath }) });
         continue;
       }
       const { reason, message } = outcome;

@@ -1,4 +1,14 @@
-import { appendFile, copyFile, mkdtemp, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  copyFile,
+  mkdtemp,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -14,6 +24,20 @@ describe('log reader', () => {
     file = join(folder, 'output.log');
   });
   afterEach(() => rm(folder, { recursive: true }));
+
+  it('never follows a link, and opens nothing but files', async () => {
+    const other = join(folder, 'other');
+    await writeFile(other, 'key\n');
+    await symlink(other, file);
+    const error = await read().catch((e: unknown) => e);
+    expect(error).to.have.property('code', 'ELOOP');
+    await rm(file);
+    await writeFile(file, 'line\n');
+    await symlink(other, logTimes(file));
+    const noted = await noteSize(file, 1).catch((e: unknown) => e);
+    expect(noted).to.have.property('code', 'ELOOP');
+    expect(await readFile(other, 'utf8')).to.equal('key\n');
+  });
 
   async function read(
     options: { tail?: number; after?: LogPosition; since?: number } = {},

@@ -1,8 +1,9 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { watch } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { sleep, systemClock } from 'kedge';
 import { defaultPolicy } from '../policy.js';
+import { openLogToRead } from './log-file.js';
 import { offsetSince } from './log-times.js';
 
 const chunkBytes = 64 * 1024;
@@ -73,15 +74,6 @@ export interface LogOptions {
   readonly after?: LogPosition | undefined;
   /** Only what was written since then, milliseconds since the epoch; a little more may come. */
   readonly since?: number | undefined;
-}
-
-async function openIfExists(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path, 'r');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 /** A line, and where it ends. */
@@ -182,7 +174,7 @@ async function* rotatedSince(path: string, after: LogPosition): AsyncIterable<Re
   try {
     let from = 0;
     for (let n = 1; n <= rotatedMax; n += 1) {
-      const file = await openIfExists(`${path}.${n}`);
+      const file = await openLogToRead(`${path}.${n}`);
       if (!file) break;
       files.unshift(file);
       if (!(await holds(file, after))) continue;
@@ -198,7 +190,7 @@ async function* rotatedSince(path: string, after: LogPosition): AsyncIterable<Re
 /** Lines of the files that rotation moved aside after a time. */
 async function* rotatedAfter(path: string, since: number): AsyncIterable<ReadLine> {
   for (let n = rotatedMax; n >= 1; n -= 1) {
-    const file = await openIfExists(`${path}.${n}`);
+    const file = await openLogToRead(`${path}.${n}`);
     if (!file) continue;
     try {
       if ((await file.stat()).mtimeMs >= since) yield* restOf(file, 0);
@@ -211,11 +203,11 @@ async function* rotatedAfter(path: string, since: number): AsyncIterable<ReadLin
 /** Lines of a growing file; a file that was emptied (rotated) is read on from its start. */
 export async function* readLines(path: string, options: LogOptions): AsyncIterable<ReadLine> {
   const { signal, follow, after } = options;
-  let file = await openIfExists(path);
+  let file = await openLogToRead(path);
   // Following starts before the workload does, too.
   while (!file && follow && !signal.aborted) {
     await sleep(systemClock, options.probeMs ?? defaultPolicy.logProbeMs, signal);
-    file = await openIfExists(path);
+    file = await openLogToRead(path);
   }
   if (!file) return;
   const changes = follow ? changed(path, signal) : undefined;

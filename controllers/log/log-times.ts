@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readLogText } from './log-file.js';
 
 /** How long a log was at a time. */
 export interface LogTime {
@@ -14,13 +14,7 @@ export function logTimes(file: string): string {
 
 /** The notes about a log, the oldest first. */
 export async function readLogTimes(file: string): Promise<readonly LogTime[]> {
-  let text: string;
-  try {
-    text = await readFile(logTimes(file), 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
+  const text = (await readLogText(logTimes(file))) ?? '';
   return text.split('\n').flatMap((line) => {
     const [at, offset] = line.split(' ').map(Number);
     return Number.isFinite(at) && Number.isFinite(offset)

@@ -49,6 +49,10 @@ export class BoxDaemon {
     return new BoxDaemon(base, child);
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   async ask(order: BoxOrder): Promise<BoxAnswer> {
     this.#child.stdin?.write(`${JSON.stringify(order)}\n`);
     const line: IteratorResult<string, unknown> = await this.#lines.next();

@@ -1,4 +1,7 @@
-import { appendFile, copyFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { logSize, openLog } from '../../log/log-file.js';
 import { logTimes, readLogTimes } from '../../log/log-times.js';
 
 /** Bytes of a log before it is rotated, and how many old ones are kept. */
@@ -11,18 +14,21 @@ const logsKept = 3;
  * few milliseconds once in 10 MiB.
  */
 export async function rotate(file: string): Promise<void> {
-  const size = await stat(file).then(
-    (s) => s.size,
-    () => 0, // no output yet
-  );
-  if (size <= logBytesMax) return;
+  if ((await logSize(file)) <= logBytesMax) return;
   await rm(`${file}.${logsKept}`, { force: true });
   for (let n = logsKept - 1; n >= 1; n -= 1)
     await rename(`${file}.${n}`, `${file}.${n + 1}`).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
     });
-  await copyFile(file, `${file}.1`);
-  await truncate(file, 0);
+  const log = await openLog(file, constants.O_RDWR);
+  try {
+    const { O_WRONLY, O_CREAT, O_TRUNC } = constants;
+    const aside = await openLog(`${file}.1`, O_WRONLY | O_CREAT | O_TRUNC);
+    await pipeline(log.createReadStream({ autoClose: false }), aside.createWriteStream());
+    await log.truncate(0);
+  } finally {
+    await log.close();
+  }
   await rm(logTimes(file), { force: true });
 }
 
@@ -34,17 +40,17 @@ const timesMax = 512;
  * into the file, so nobody else knows when a line came.
  */
 export async function noteSize(file: string, now: number): Promise<void> {
-  const size = await stat(file).then(
-    (s) => s.size,
-    () => 0, // no output yet
-  );
+  const size = await logSize(file);
   const known = await readLogTimes(file);
   if (known.at(-1)?.offset === size) return;
   const line = `${now} ${size}\n`;
-  if (known.length < timesMax) {
-    await appendFile(logTimes(file), line, { mode: 0o600 });
-    return;
-  }
+  const { O_WRONLY, O_CREAT, O_APPEND, O_TRUNC } = constants;
+  const full = known.length >= timesMax;
   const kept = known.slice(-timesMax / 2).map(({ at, offset }) => `${at} ${offset}\n`);
-  await writeFile(logTimes(file), [...kept, line].join(''), { mode: 0o600 });
+  const notes = await openLog(logTimes(file), O_WRONLY | O_CREAT | (full ? O_TRUNC : O_APPEND));
+  try {
+    await notes.writeFile(full ? [...kept, line].join('') : line);
+  } finally {
+    await notes.close();
+  }
 }

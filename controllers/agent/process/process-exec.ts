@@ -1,11 +1,12 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { constants } from 'node:os';
-import { readFile, readlink } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
 import { merge } from '../../merge.js';
 import type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from '../exec.js';
+import { type BoxMode, privilegesOf } from './privileges.js';
 import { programPath } from './process-table.js';
 import { becomeWorkload, carriedEnvironment, startedWith } from './workload-environment.js';
 
@@ -33,25 +34,36 @@ async function tool(name: string): Promise<string> {
 const mountsMsMax = 10_000;
 
 /** True once the workload's root is its own, with nothing left of the host's beside it. */
-async function hasItsRoot(pid: number): Promise<boolean> {
+async function hasItsRoot(pid: number, boxed: boolean): Promise<boolean> {
   const mounts = (await readFile(`/proc/${pid}/mountinfo`, 'utf8')).split('\n');
   const targets = new Map(mounts.map((line) => [line.split(' ')[4], line]));
-  return !targets.has('/.host') && / - tmpfs kedge /.test(targets.get('/') ?? '');
+  const top = targets.get('/') ?? '';
+  // Of a box it is sealed last.
+  if (boxed && !top.split(' ')[5]?.split(',').includes('ro')) return false;
+  return !targets.has('/.host') && / - tmpfs kedge /.test(top);
 }
 
-async function untilItsRoot(pid: number, clock: Clock): Promise<void> {
+async function untilItsRoot(pid: number, boxed: boolean, clock: Clock): Promise<void> {
   const end = clock.monotonic() + mountsMsMax;
-  while (!(await hasItsRoot(pid))) {
+  while (!(await hasItsRoot(pid, boxed))) {
     if (clock.monotonic() >= end) throw new Error(`process ${pid} did not get its mounts`);
     await sleep(clock, 20);
   }
 }
 
+/**
+ * Waits for the command, which is in the pid namespace of the box while this shell can't be. Signals reach both, since
+ * they share a process group: the command decides what becomes of it.
+ */
+const waiter = 'trap : HUP INT QUIT USR1 USR2 TERM TSTP; "$@"; exit "$?"';
+
 /** What a command is run in. */
 export interface ExecTarget {
   readonly pid: number;
   /** How the workload was given its mounts: as root, or in a user namespace. */
-  readonly mode: 'root' | 'user';
+  readonly mode: BoxMode;
+  /** What it was started with; undefined where an earlier release started it, without a box. */
+  readonly privileges: readonly string[] | undefined;
   readonly clock: Clock;
 }
 
@@ -60,21 +72,25 @@ export interface ExecTarget {
  * terminal comes from script(1), which every Debian has: the daemon needs no native code for it.
  */
 export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise<ExecProcess> {
-  const { pid, mode, clock } = target;
-  await untilItsRoot(pid, clock);
+  const { pid, mode, clock, privileges } = target;
+  const boxed = privileges !== undefined;
+  await untilItsRoot(pid, boxed, clock);
   const env = await startedWith(pid);
   const user = mode === 'user' ? ['--user', '--preserve-credentials'] : [];
-  const enter = ['--target', String(pid), ...user, '--mount', '--root', '--wd', '--'];
+  const box = boxed ? ['--pid', '--ipc', '--no-fork'] : [];
+  const enter = ['--target', String(pid), ...user, '--mount', ...box, '--root', '--wd', '--'];
+  const kept = privileges ?? (mode === 'user' ? privilegesOf(mode) : []);
   const become = ['/bin/sh', '-c', becomeWorkload, 'kedge', ...spec.command];
-  const nsenter = [await tool('nsenter'), ...enter, ...become];
+  const reduced = ['setpriv', '--pdeathsig', 'KILL', ...kept, '--', ...become];
+  const nsenter = [await tool('nsenter'), ...enter];
   // With the daemon it goes too: left behind it would hold the workload's mounts, and nobody knew of it.
-  const mortal = ['--pdeathsig', 'KILL', '--'];
+  const mortal = ['--pdeathsig', 'KILL', '--', ...nsenter];
   const setpriv = await tool('setpriv');
   // These programs stay on the host: from the daemon's directory they would keep its file system busy.
   const cwd = '/';
   const { terminal } = spec;
   if (!terminal) {
-    const child = spawn(setpriv, [...mortal, ...nsenter], {
+    const child = spawn(setpriv, [...mortal, '/bin/sh', '-c', waiter, 'kedge', ...reduced], {
       env: carriedEnvironment(env),
       cwd,
       detached: true,
@@ -83,17 +99,29 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
     await started(child);
     return new PipedCommand(child, clock);
   }
-  const script = await tool('script');
-  // Its pid comes on descriptor 3: the terminal is found by it, for sizes and signals.
-  const inner = `echo $$ >&3; exec 3>&-; stty columns ${terminal.columns} rows ${terminal.rows}; exec ${nsenter.map(quoted).join(' ')}`;
-  const child = spawn(setpriv, [...mortal, script, '-qfec', inner, '/dev/null'], {
+  await tool('script');
+  // Once it has its terminal it says so on descriptor 3.
+  const inner = `echo up >&3; exec 3>&-; stty columns ${terminal.columns} rows ${terminal.rows}; exec ${reduced.map(quoted).join(' ')}`;
+  const child = spawn(setpriv, [...mortal, 'script', '-qfec', inner, '/dev/null'], {
     env: { ...carriedEnvironment({ TERM: 'xterm-256color', ...env }), SHELL: '/bin/sh' },
     cwd,
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
   });
   await started(child);
-  return new TerminalCommand(child, clock, await firstLine(child.stdio[3] as Readable));
+  const ready = firstLine(child.stdio[3] as Readable);
+  // Before anything is waited for: the command may be over by then.
+  return new TerminalCommand(
+    child,
+    clock,
+    ready.then(() => childOf(child.pid ?? 0)),
+  );
+}
+
+/** The process that a process has started; 0 when there is none (any more). */
+async function childOf(pid: number): Promise<number> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+  return Number(children.split(' ')[0]);
 }
 
 function started(child: ChildProcess): Promise<void> {
@@ -103,13 +131,12 @@ function started(child: ChildProcess): Promise<void> {
   });
 }
 
-async function firstLine(stream: Readable): Promise<number> {
+async function firstLine(stream: Readable): Promise<void> {
   let text = '';
   for await (const chunk of stream) {
     text += String(chunk);
     if (text.includes('\n')) break;
   }
-  return Number(text.trim());
 }
 
 function signalGroup(pid: number, name: NodeJS.Signals): void {
@@ -179,16 +206,18 @@ class PipedCommand implements ExecProcess {
 
 /** A command on a terminal; `inner` leads the session that has it. */
 class TerminalCommand extends PipedCommand {
-  readonly #inner: number;
+  readonly #inner: Promise<number>;
 
-  constructor(child: ChildProcess, clock: Clock, inner: number) {
+  constructor(child: ChildProcess, clock: Clock, inner: Promise<number>) {
     super(child, clock);
     this.#inner = inner;
   }
 
   override async resize({ columns, rows }: TerminalSize): Promise<void> {
+    const inner = await this.#inner;
     try {
-      const terminal = await readlink(`/proc/${this.#inner}/fd/0`);
+      // Its name is of the workload's /dev.
+      const terminal = `/proc/${inner}/fd/0`;
       const args = ['-F', terminal, 'columns', String(columns), 'rows', String(rows)];
       // The kernel tells the command (SIGWINCH).
       await run('stty', args, { env: { PATH: programPath } });
@@ -199,18 +228,20 @@ class TerminalCommand extends PipedCommand {
 
   /** To what has the terminal now: a job of a shell rather than the shell, as a keystroke would. */
   override async signal(name: NodeJS.Signals): Promise<void> {
-    const stat = await readFile(`/proc/${this.#inner}/stat`, 'utf8').catch(() => '');
+    const inner = await this.#inner;
+    const stat = await readFile(`/proc/${inner}/stat`, 'utf8').catch(() => '');
     const foreground = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[5]);
-    signalGroup(foreground > 1 ? foreground : this.#inner, name);
+    signalGroup(foreground > 1 ? foreground : inner, name);
   }
 
   protected override end(name: NodeJS.Signals): void {
-    signalGroup(this.#inner, name);
+    // What is left when this fails ends with its terminal.
+    void this.#inner.then((inner) => signalGroup(inner, name)).catch(() => undefined);
     super.end(name);
   }
 
   async #runs(): Promise<boolean> {
-    return readFile(`/proc/${this.#inner}/stat`).then(
+    return readFile(`/proc/${await this.#inner}/stat`).then(
       () => true,
       () => false, // gone: nothing is left to resize
     );

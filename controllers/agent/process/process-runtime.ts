@@ -1,15 +1,17 @@
 import { execFile, spawn } from 'node:child_process';
-import { type FSWatcher, watch } from 'node:fs';
-import { mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { constants, type FSWatcher, watch } from 'node:fs';
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
+import { openLog } from '../../log/log-file.js';
 import { type ControllerPolicy, defaultPolicy } from '../../policy.js';
 import type {
   Availability,
   Runtime,
   StopProgress,
+  WorkloadMount,
   WorkloadSpec,
   WorkloadState,
 } from '../runtime.js';
@@ -24,7 +26,8 @@ import {
   readIfExists,
   readProcessId,
 } from './process-table.js';
-import { abandonedBecause, refusalOf, settleStart, sizeOf, type SpawnedRun } from './run-start.js';
+import { privilegesOf } from './privileges.js';
+import { abandonedBecause, refusalOf, settleStart, type SpawnedRun } from './run-start.js';
 import { StopRequests } from './stop-requests.js';
 import { carriedEnvironment } from './workload-environment.js';
 
@@ -51,6 +54,14 @@ export interface ProcessRuntimeOptions {
   readonly supervisor?: string;
   /** Milliseconds after which a start is given up; default 10 s. */
   readonly startTimeoutMs?: number;
+}
+
+/** A mount as the supervisor reads it. @throws Error for a path that can't be written so */
+function bindLine({ readOnly, source, target, subPath }: WorkloadMount): string {
+  const fields = [readOnly ? 'ro' : 'rw', source, target, ...(subPath ? [subPath] : [])];
+  if (fields.some((field) => /[\t\n]/.test(field)))
+    throw new Error(`the mount at ${target} has a tab or a line break in one of its paths`);
+  return `${fields.join('\t')}\n`;
 }
 
 /** How a mount namespace is had on this host, or why it is not. */
@@ -98,7 +109,8 @@ export class ProcessRuntime implements Runtime {
       const root = process.getuid?.() === 0;
       const flags = root ? [] : ['--user', '--map-current-user', '--keep-caps'];
       const script = 'mount -t tmpfs kedge /tmp && command -v setsid pivot_root setpriv >/dev/null';
-      const args = [...flags, '--mount', '--propagation', 'private', '--', 'sh', '-c', script];
+      const namespaces = ['--mount', '--pid', '--ipc', '--fork', '--propagation', 'private'];
+      const args = [...flags, ...namespaces, '--', 'sh', '-c', script];
       try {
         await run('unshare', args, { env: { PATH: programPath }, timeout: 5_000 });
         return { type: root ? 'root' : 'user' };
@@ -161,10 +173,11 @@ export class ProcessRuntime implements Runtime {
     const n = (await this.#lastRun(spec.id)) + 1;
     const directory = this.#runDirectory(spec.id, n);
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const binds = spec.mounts.map((m) => `${m.readOnly ? 'ro' : 'rw'}\t${m.source}\t${m.target}\n`);
-    await writeFile(join(directory, 'binds'), binds.join(''));
+    await writeFile(join(directory, 'binds'), spec.mounts.map(bindLine).join(''));
     const hidden = this.#options.hiddenDirectories.map((path) => `${path}\n`);
     await writeFile(join(directory, 'hidden'), hidden.join(''));
+    const privileges = privilegesOf(mode.type).map((word) => `${word}\n`);
+    await writeFile(join(directory, 'privileges'), privileges.join(''));
     this.#watch(spec.id, directory);
     this.#spawning.add(directory);
     let run: SpawnedRun;
@@ -196,8 +209,9 @@ export class ProcessRuntime implements Runtime {
   /** @throws Error when no process can be made of the command, such as one with a NUL character. */
   async #spawn(spec: WorkloadSpec, directory: string, mode: 'root' | 'user'): Promise<SpawnedRun> {
     const logFile = this.logFile(spec.id);
-    const logOffset = await sizeOf(logFile);
-    const log = await open(logFile, 'a', 0o600);
+    const { O_WRONLY, O_CREAT, O_APPEND } = constants;
+    const log = await openLog(logFile, O_WRONLY | O_CREAT | O_APPEND);
+    const logOffset = (await log.stat()).size;
     try {
       const args = [directory, mode, spec.workingDir, ...spec.command];
       const child = spawn('/bin/sh', [this.#options.supervisor ?? supervisor, ...args], {
@@ -314,7 +328,11 @@ export class ProcessRuntime implements Runtime {
     const state = await this.observe(id);
     if (mode.type === 'unavailable' || state.state !== 'running')
       throw new Error(`workload ${id} does not run`);
-    const target = { pid: state.pid, mode: mode.type, clock: this.#options.clock };
+    const directory = this.#runDirectory(id, state.run);
+    const boxed = (await readProcessId(join(directory, 'pid')))?.boxed === true;
+    const kept = boxed ? await readIfExists(join(directory, 'privileges')) : undefined;
+    const privileges = kept?.trim().split('\n');
+    const target = { pid: state.pid, mode: mode.type, privileges, clock: this.#options.clock };
     const command = await execInProcess(target, spec);
     const running = this.#commands.get(id) ?? new Set();
     this.#commands.set(id, running.add(command));

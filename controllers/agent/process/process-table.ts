@@ -14,14 +14,16 @@ export interface ProcessId {
   readonly pid: number;
   /** Clock ticks since boot. */
   readonly started: string;
+  /** It is process 1 of a pid namespace and passes signals on; else it leads the process group of a workload. */
+  readonly boxed: boolean;
 }
 
-/** Reads `<pid> <start>` as the supervisor writes it; undefined when there is no such file. */
+/** Reads `<pid> <start>`, for process 1 of a box with a third word, as the supervisor writes it; undefined when there is no such file. */
 export async function readProcessId(file: string): Promise<ProcessId | undefined> {
   const text = await readIfExists(file);
-  const [pidText = '', started = ''] = (text ?? '').trim().split(' ');
+  const [pidText = '', started = '', kind = ''] = (text ?? '').trim().split(' ');
   const pid = Number(pidText);
-  return Number.isInteger(pid) && pid > 0 ? { pid, started } : undefined;
+  return Number.isInteger(pid) && pid > 0 ? { pid, started, boxed: kind === 'box' } : undefined;
 }
 
 /** Whether exactly this process still runs; a zombie does not. */

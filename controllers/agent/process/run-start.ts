@@ -1,6 +1,7 @@
-import { mkdir, open, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, sleep } from 'kedge';
+import { openLogToRead } from '../../log/log-file.js';
 import { defaultPolicy } from '../../policy.js';
 import { isAlive, readIfExists, readProcessId } from './process-table.js';
 
@@ -35,7 +36,7 @@ export async function settleStart(
   for (let waitMs = 5; clock.monotonic() < until; waitMs = Math.min(waitMs * 2, pollMs)) {
     // Read before the file: what it wrote, it wrote before its end.
     const ended = end !== undefined;
-    if ((await readIfExists(pid)) !== undefined) return;
+    if ((await readProcessId(pid)) !== undefined) return;
     if (ended) break;
     await sleep(clock, waitMs);
   }
@@ -59,24 +60,14 @@ async function abandon(directory: string, message: string): Promise<void> {
   await writeFile(join(claimed, 'abandoned'), message);
 }
 
-/** Size of a file; 0 when it is not there. */
-export async function sizeOf(file: string): Promise<number> {
-  try {
-    return (await stat(file)).size;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
-    throw error;
-  }
-}
-
 /** The last line with text behind an offset; empty when there is none. */
 async function lastLine(file: string, offset: number): Promise<string> {
-  const size = await sizeOf(file);
-  const from = Math.max(offset, size - tailBytes);
-  if (size <= from) return '';
-  const handle = await open(file, 'r');
+  const handle = await openLogToRead(file);
+  if (!handle) return '';
   try {
-    const buffer = Buffer.alloc(size - from);
+    const { size } = await handle.stat();
+    const from = Math.max(offset, size - tailBytes);
+    const buffer = Buffer.alloc(Math.max(0, size - from));
     const { bytesRead } = await handle.read(buffer, 0, buffer.length, from);
     const lines = buffer.toString('utf8', 0, bytesRead).split('\n');
     const line = lines.findLast((text) => text.trim() !== '') ?? '';

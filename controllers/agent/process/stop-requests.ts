@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from 'kedge';
 import { type ControllerPolicy, defaultPolicy } from '../../policy.js';
 import type { StopProgress, WorkloadState } from '../runtime.js';
-import { readIfExists } from './process-table.js';
+import { readIfExists, readProcessId } from './process-table.js';
 
 /** A killed process is gone within this time, unless the kernel holds it. */
 const killMsMax = 5_000;
@@ -40,7 +40,10 @@ export class StopRequests {
     const now = this.#clock.monotonic();
     const leftMs = request.askedAt + graceMs - now;
     const pid = state.state === 'running' ? state.pid : undefined;
-    const sent = pid === undefined ? request : signalled(request, pid, leftMs, now);
+    const boxed = (await readProcessId(join(directory, 'pid')))?.boxed === true;
+    // Process 1 of a box passes signals on; workloads of earlier releases lead their process group.
+    const target = pid !== undefined && !boxed ? -pid : pid;
+    const sent = target === undefined ? request : signalled(request, target, leftMs, now);
     this.#requests.set(directory, sent);
     const { processPollMs, stoppingProbeMs } = this.#waits;
     const waitsMs =
@@ -68,24 +71,25 @@ export class StopRequests {
  * The request once the signal that is due was sent: SIGTERM once, SIGKILL once after the grace.
  * @throws Error when the process survives SIGKILL
  */
-function signalled(request: StopRequest, pid: number, leftMs: number, now: number): StopRequest {
+function signalled(request: StopRequest, target: number, leftMs: number, now: number): StopRequest {
   const { terminated, killedAt } = request;
   if (killedAt !== undefined) {
     if (now < killedAt + killMsMax) return request;
-    throw new Error(`process ${pid} survives SIGKILL: the kernel holds it`);
+    throw new Error(`process ${Math.abs(target)} survives SIGKILL: the kernel holds it`);
   }
   if (leftMs <= 0) {
-    signalGroup(pid, 'SIGKILL');
+    signal(target, 'SIGKILL');
     return { ...request, killedAt: now };
   }
   if (terminated) return request;
-  signalGroup(pid, 'SIGTERM');
+  signal(target, 'SIGTERM');
   return { ...request, terminated: true };
 }
 
-function signalGroup(pid: number, signal: NodeJS.Signals): void {
+/** @param target a pid, or minus a process group */
+function signal(target: number, name: NodeJS.Signals): void {
   try {
-    process.kill(-pid, signal);
+    process.kill(target, name);
   } catch (error) {
     // It ended meanwhile, which is what was wanted.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs inside the new mount namespace: builds a root of its own, binds the volumes into it, and
-# becomes the workload. Nothing it creates is on the host: mount points live on tmpfs.
+# Process 1 of a workload's pid namespace: builds a root of its own in the new mount namespace, binds the volumes
+# into it, and starts the workload. From then on it forwards signals, reaps processes that lost their parent, and
+# ends with the exit code of the workload. Nothing it creates is on the host: mount points live on tmpfs.
 #
 # Of the host's mounts the workload gets only those of the system (see system_mount) and those that
 # its working directory and its command are on. A mount namespace keeps every mount in it busy.
@@ -10,6 +11,7 @@
 #
 # usage: enter.sh RUN_DIRECTORY WORKING_DIRECTORY COMMAND [ARGUMENT...]
 set -eu
+exec 2>&8 8>&-
 directory=$1
 workdir=$2
 shift 2
@@ -28,6 +30,21 @@ refuse() {
 fail() {
   refuse 125 "can't set up the workload's mounts: $*"
 }
+
+# Sets $identity to the pid that the host knows this process by, and its start in clock ticks since boot.
+find_identity() {
+  # The host's /proc is still there.
+  read -r line </proc/self/stat
+  # shellcheck disable=SC2086
+  set -- ${line%% *} ${line##*) }
+  identity="$1 ${21} box"
+}
+
+# An end before the workload is started is on record as an end of the workload. The supervisor opened the files:
+# opened here they would hold the host's mounts.
+find_identity
+# shellcheck disable=SC2154
+trap 'code=$?; echo "$identity" >&6; echo "$code" >&7' EXIT
 
 # Sets $user to the effective user id.
 find_user() {
@@ -104,12 +121,15 @@ find_words() {
 sort_mounts() {
   kept=$newline
   dropped=$newline
+  flags=
   # At once: a shell reads a file byte by byte.
   # shellcheck disable=SC2013
   for line in $(cat /proc/self/mountinfo); do
     # The fifth field.
     line=${line#* * * * }
     target=${line%% *}
+    line=${line#* }
+    flags=${line%% *}$tab$target$newline$flags
     case $target in *\\*) target=$(printf '%b.' "$target") && target=${target%.} ;; esac
     case $target in / | *"$newline"*) continue ;; esac
     list=dropped
@@ -165,21 +185,108 @@ make_planned() {
   said=$(mount --all --fstab "$1" 2>&1) || fail "$said"
 }
 
+# Sets $options to those that show path $1 of the host read-only. An ordinary user may not take nosuid, nodev and
+# noexec of its mount away.
+read_only() {
+  options=,ro
+  if [ "$user" = 0 ]; then return; fi
+  longest=
+  found=
+  for line in $flags; do
+    line_target=${line#*"$tab"}
+    case $1/ in
+    "${line_target%/}"/*) if [ ${#line_target} -gt ${#longest} ]; then longest=$line_target found=${line%%"$tab"*}; fi ;;
+    esac
+  done
+  for word in nosuid nodev noexec; do
+    case ,$found, in *,$word,*) options=$options,$word ;; esac
+  done
+}
+
+# Plans to show path $1 of the host at $2 as it is mounted, with mount option $3 (bind or rbind). The machine's
+# files are read-only, but for those that everybody may write.
+show() {
+  options=
+  case $1 in
+  /tmp | /tmp/* | /var/tmp | /var/tmp/*) ;;
+  *) read_only "$1" ;;
+  esac
+  plan "$1" "$2" none "$3$options"
+}
+
+# A /proc of its own at $1: it shows the processes of this pid namespace, and changes nothing of the machine.
+make_proc() {
+  if ! mount -t proc -o nosuid,nodev,noexec proc "$1" 2>/dev/null; then
+    echo "kedge: this machine lets an ordinary user mount no /proc: the workload sees the processes of the machine" >&2
+    plan /proc "$1" none rbind
+    return
+  fi
+  for below in sys irq bus fs acpi scsi sysrq-trigger; do
+    [ ! -e "/proc/$below" ] || plan "$1/$below" "$1/$below" none bind,ro
+  done
+}
+
+# The devices that every program may use, at $1, with terminals and shared memory of its own.
+make_dev() {
+  mkdir "$1/pts" "$1/shm"
+  for below in null zero full random urandom tty; do
+    [ -c "/dev/$below" ] || continue
+    : >"$1/$below"
+    plan "/dev/$below" "$1/$below" none bind
+  done
+  set --  "$1"
+  for below in fd stdin stdout stderr; do if [ -L "/dev/$below" ]; then set -- "$@" "/dev/$below"; fi; done
+  dev=$1
+  shift
+  [ $# = 0 ] || cp -P -- "$@" "$dev"
+  plan devpts "$dev/pts" devpts nosuid,noexec,newinstance,ptmxmode=0666,mode=0620
+  : >"$dev/ptmx"
+  plan "$dev/pts/ptmx" "$dev/ptmx" none bind
+  plan kedge "$dev/shm" tmpfs nosuid,nodev,mode=1777
+}
+
+# The machine's settings at $1, without a way to change them or the control groups.
+make_sys() {
+  if [ "$user" != 0 ]; then
+    plan /sys "$1" none rbind
+    [ ! -d /sys/fs/cgroup ] || plan kedge "$1/fs/cgroup" tmpfs ro,size=4k
+    return
+  fi
+  plan /sys "$1" none bind,ro
+  for below in $kept; do
+    case $below in /sys/fs/cgroup | /sys/fs/cgroup/*) plan "$below" "$1${below#/sys}" none bind,ro ;; esac
+  done
+}
+
+# An empty /run at $1: the host's has the sockets of its services. What names are resolved with is shown.
+make_run() {
+  mount -t tmpfs -o nosuid,nodev,mode=0755 kedge "$1" || fail "no tmpfs"
+  run=$1
+  set -- "$run/lock"
+  for below in systemd/resolve resolvconf; do
+    [ ! -d "/run/$below" ] || set -- "$@" "$run/$below"
+  done
+  mkdir -p -- "$@"
+  shift
+  for below; do show "/run${below#"$run"}" "$below" bind; done
+}
+
 # Plans to show directory $1 of the host at directory $2, with the mounts below it that the workload gets.
 show_directory() {
   case $1 in
-  /proc | /sys | /dev)
-    plan "$1" "$2" none rbind
-    return
-    ;;
+  /proc) make_proc "$2" && return ;;
+  /sys) make_sys "$2" && return ;;
+  /dev) make_dev "$2" && return ;;
+  /run) make_run "$2" && return ;;
   esac
   # A tmpfs covers it later.
   if hidden_from_it "$1"; then return; fi
   if [ "$user" = 0 ]; then
-    plan "$1" "$2" none bind
+    show "$1" "$2" bind
+    show_writable "$1" "$2"
     case $kept in *"$newline$1/"*) ;; *) return 0 ;; esac
     for below in $kept; do
-      case $below in "$1"/*) [ ! -e "$below" ] || plan "$below" "$2${below#"$1"}" none bind ;; esac
+      case $below in "$1"/*) [ ! -e "$below" ] || show "$below" "$2${below#"$1"}" bind ;; esac
     done
     return
   fi
@@ -197,7 +304,13 @@ show_directory() {
     fi
     ;;
   esac
-  plan "$1" "$2" none rbind
+  show "$1" "$2" rbind
+  show_writable "$1" "$2"
+}
+
+# Plans to show what everybody may write below directory $1 of the host, in directory $2.
+show_writable() {
+  case $1 in /var) [ ! -d /var/tmp ] || [ -L /var/tmp ] || plan /var/tmp "$2/tmp" none rbind ;; esac
 }
 
 # Makes entries for those of directory $1 (or "" for the root) in directory $2, which is ours, and the
@@ -242,7 +355,7 @@ mirror() {
       *) show_directory "$entry" "$to/$name" ;;
       esac
     elif [ -e "$entry" ]; then
-      plan "$entry" "$to/$name" none bind
+      show "$entry" "$to/$name" bind
     fi
   done
 }
@@ -264,6 +377,7 @@ provide() {
     mount --rbind "$existing" /.covered
     mount -t tmpfs -o mode=0755,size=16m kedge "$existing"
     ours="$ours $(stat -c %d "$existing")"
+    made=$existing$newline$made
     make_entries /.covered "$existing"
     exec 3>"/.host$directory/covered"
     set +f
@@ -285,16 +399,55 @@ provide() {
   mkdir -p "$1"
 }
 
-# Runs a mount of the bind from $source to $target. A source may come from a secret: it is not told.
-mount_volume() {
-  said=$(mount "$@" 2>&1) && return
-  while :; do
-    case $said in
-    *"$source"*) said=${said%%"$source"*}'(its source)'${said#*"$source"} ;;
-    *) break ;;
+# Changes into directory $2 inside directory $1 of the host, one component at a time: what a link or anything
+# else swapped in meanwhile leads to is seen by where it went.
+enter_source() {
+  cd -P "/.host$1" 2>/dev/null || return 1
+  inside=$2/
+  while [ -n "$inside" ]; do
+    part=${inside%%/*}
+    inside=${inside#*/}
+    case $part in
+    '' | .) continue ;;
+    ..) return 1 ;;
     esac
+    before=$(pwd -P)
+    [ -d "./$part" ] || mkdir -m 755 -- "./$part" 2>/dev/null || return 1
+    cd -P "./$part" 2>/dev/null || return 1
+    [ "$(pwd -P)" = "${before%/}/$part" ] || return 1
   done
-  fail "the volume at $target: $said"
+}
+
+# Opens directory $1 as descriptor 5, unless programs that run on the way to the command come from there.
+open_target() {
+  (cd -P "$1" 2>/dev/null) || fail "$1"
+  cd -P "$1"
+  exec 5<.
+  place=$(pwd -P)
+  case $place/ in
+  / | /.host/* | /proc/* | /sys/* | /dev/ | /dev/pts/* | /etc/ | /usr/ | /nix/ | /nix/store/* | /gnu/ | /gnu/store/* | \
+    /bin/* | /sbin/* | /lib/* | /lib32/* | /lib64/* | /libx32/* | /usr/bin/* | /usr/sbin/* | /usr/lib/* | \
+    /usr/lib32/* | /usr/lib64/* | /usr/libx32/* | /usr/libexec/*)
+    fail "a volume at $place would hide programs of the machine; choose another mountPath"
+    ;;
+  esac
+}
+
+# Shows directory $2, or $4 inside it, at $3; $1 is rw or ro. A source may come from a secret: it is not told.
+# Descriptors are mounted, never a path that was looked at before.
+mount_volume() {
+  provide "$3" || fail "$3"
+  open_target "$3"
+  enter_source "$2" "$4" || fail "the volume at $3: its directory ${4:+"$4 "}is not there, or behind a link"
+  if [ "$1" = ro ]; then
+    [ -d /.bind ] || mkdir /.bind
+    said=$(mount --no-canonicalize -o bind,ro . /.bind 2>&1) || fail "the volume at $3: $said"
+    said=$(mount --no-canonicalize --move /.bind /proc/self/fd/5 2>&1) || fail "the volume at $3: $said"
+  else
+    said=$(mount --no-canonicalize --bind . /proc/self/fd/5 2>&1) || fail "the volume at $3: $said"
+  fi
+  cd /
+  exec 5<&-
 }
 
 # Lists of paths have one a line, and no path is a pattern.
@@ -323,21 +476,32 @@ cd /
 mount --make-private /
 
 ours=
-while IFS=$tab read -r mode source target; do
-  provide "$target" || fail "$target"
-  mount_volume --bind "/.host$source" "$target"
-  if [ "$mode" = ro ]; then mount_volume -o remount,bind,ro "$target"; fi
+made=
+while IFS=$tab read -r mode source target inside; do
+  mount_volume "$mode" "$source" "$target" "$inside"
 done <"/.host$directory/binds"
+[ ! -d /.bind ] || rmdir /.bind
 
 # The daemon's own files (keys, database, other workloads' secrets) are no business of a workload.
 exec 3>"/.host$directory/covers"
+covered=
 while IFS= read -r line; do
-  [ ! -d "$line" ] || plan kedge "$line" tmpfs ro,mode=0555,size=4k
+  [ -d "$line" ] || continue
+  # What is below a cover is covered.
+  for cover in $covered; do
+    case $line/ in "${cover%/}"/*) continue 2 ;; esac
+  done
+  covered=$covered$line$newline
+  plan kedge "$line" tmpfs ro,mode=0555,size=4k
 done <"/.host$directory/hidden"
 make_planned "/.host$directory/covers"
+privileges=
+while IFS= read -r line; do privileges=$privileges$line$newline; done <"/.host$directory/privileges"
 umount -l /.host
 rmdir /.host
 [ ! -d /.covered ] || rmdir /.covered
+# Commands that are started in the workload later find their programs by what is here.
+for line in $made /; do mount -o remount,bind,ro "$line" || fail "$line"; done
 
 cd "$workdir" 2>/dev/null || refuse 125 "its working directory $workdir does not exist, or can't be entered"
 case $1 in
@@ -357,9 +521,31 @@ case $1 in
   ;;
 esac
 exec 8>&-
-# Its variables are set last: none of them reaches a program above.
-if [ "$user" != 0 ]; then
-  # The capabilities were for the mounts only.
-  exec setpriv --ambient-caps=-all --inh-caps=-all -- /bin/sh -c "$KEDGE_BECOME" kedge "$@"
-fi
-exec /bin/sh -c "$KEDGE_BECOME" kedge "$@"
+# Process 1 is a shell that runs from the new root: this one's program and script are files of the host's mounts.
+# Before $1, its identity, is told nobody sends it a signal; one with its default action does nothing to it.
+# The rest of its arguments is the workload.
+# shellcheck disable=SC2016
+first='
+trap "echo 125 >&7" EXIT
+# The workload may not have a process group yet.
+pass() { kill -s "$1" -- "-$workload" 2>/dev/null || kill -s "$1" "$workload" 2>/dev/null || :; }
+workload=
+for signal in HUP INT QUIT USR1 USR2 TERM WINCH; do trap "pass $signal" "$signal"; done
+identity=$1
+shift
+setsid "$@" 6>&- 7>&- &
+workload=$!
+echo "$identity" >&6
+exec 2>/dev/null 6>&-
+while :; do
+  wait "$workload"
+  code=$?
+  kill -0 "$workload" || break
+done
+trap - EXIT
+echo "$code" >&7
+exit "$code"
+'
+# Its variables are set last: none of them reaches a program before the command.
+# shellcheck disable=SC2086
+exec /bin/sh -c "$first" kedge "$identity" setpriv $privileges -- /bin/sh -c "$KEDGE_BECOME" kedge "$@"

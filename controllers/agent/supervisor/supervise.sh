@@ -1,10 +1,11 @@
 #!/bin/sh
-# Starts one workload in a mount namespace of its own and records how it ends. It is no part of the
+# Starts one workload in namespaces of its own and records how it ends. It is no part of the
 # daemon, so a killed daemon takes neither the workload nor the record of its end with it.
 #
 # usage: supervise.sh RUN_DIRECTORY root|user WORKING_DIRECTORY COMMAND [ARGUMENT...]
 #
-# RUN_DIRECTORY holds: binds and hidden (in), claimed/ (with supervisor and lock), pid and exit (out). Standard output is the log.
+# RUN_DIRECTORY holds: binds, hidden and privileges (in), claimed/ (with supervisor and lock), errors, code, pid
+# and exit (out). Standard output is the log.
 # The environment is fixed: the workload's variables are values of KEDGE_ENV_<n> in it.
 set -u
 directory=$1
@@ -33,27 +34,31 @@ exec 9>"$directory/claimed/lock"
 flock --nonblock 9 || exit 3
 
 enter=${0%/*}/enter.sh
-case $mode in
-root) set -- unshare --mount --propagation private -- /bin/sh "$enter" "$directory" "$@" ;;
 # What an ordinary user can't leave out goes at least when the host unmounts it.
-user) set -- unshare --user --map-current-user --keep-caps --mount --propagation slave -- \
-  /bin/sh "$enter" "$directory" "$@" ;;
+case $mode in
+root) set -- --propagation private -- /bin/sh "$enter" "$directory" "$@" ;;
+user) set -- --user --map-current-user --keep-caps --propagation slave -- /bin/sh "$enter" "$directory" "$@" ;;
 *) exit 2 ;;
 esac
 
-# A session of its own: signals to its process group reach the workload and not this script.
-setsid "$@" </dev/null 9>&- &
+# It tells its pid itself, once it takes signals, and is gone when the program that waits for it is.
+# What it says about the end of a killed process is for nobody's log.
+unshare --mount --pid --ipc --fork --kill-child "$@" </dev/null 6>"$directory/pid" 7>"$directory/code" 8>&2 2>"$directory/errors" 9>&- &
 workload=$!
 trap : HUP INT TERM
-
-find_start $workload
-echo "$workload $started" >"$directory/pid.new"
-mv "$directory/pid.new" "$directory/pid"
 
 while :; do
   wait "$workload"
   code=$?
   kill -0 "$workload" 2>/dev/null || break
 done
+# No workload was started: this script's exit code says so.
+if [ ! -s "$directory/pid" ]; then
+  cat "$directory/errors" >&2
+  exit "$code"
+fi
+# Releases of unshare(1) differ in how they tell that their process was killed. Who was killed wrote no code.
+code=137
+read -r code <"$directory/code" || code=${code:-137}
 echo "$code" >"$directory/exit.new"
 mv "$directory/exit.new" "$directory/exit"

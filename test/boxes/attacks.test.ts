@@ -1,0 +1,76 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
+import { root } from '../acceptance/daemon.js';
+import { demandDevices } from '../drivers/devices.js';
+import { allAttacks, attacks } from './attacks.js';
+import { BoxDaemon, everybody, uidOf, type Who } from './box.js';
+
+const unboxed = join(root, 'test/fixtures/unboxed-supervisor/supervise.sh');
+const socket = `/run/kedge-box-${process.pid}.sock`;
+const shared = `/dev/shm/kedge-box-${process.pid}`;
+
+for (const who of everybody)
+  describe(`attacks from a process workload of ${who}`, function () {
+    this.timeout(120_000);
+    let daemon: BoxDaemon;
+    let victim: ChildProcess;
+    let engine: Server;
+
+    before(function () {
+      demandDevices(this);
+    });
+    beforeEach(async () => {
+      const uid = uidOf(who);
+      engine = createServer().listen(socket);
+      await once(engine, 'listening');
+      await chmod(socket, 0o666);
+      await writeFile(shared, 'shared');
+      await chmod(shared, 0o644);
+      const hold = ['-c', 'trap : USR1; while :; do sleep 1; done', '424242'];
+      victim = spawn('/bin/sh', hold, { uid, gid: uid, stdio: 'ignore' });
+    });
+    afterEach(async () => {
+      victim.kill('SIGKILL');
+      engine.close();
+      await rm(shared, { force: true });
+      await daemon.close();
+    });
+
+    /** Names of the attacks that succeed from the command of a workload, and from exec. */
+    async function reached(as: Who, supervisor?: string): Promise<Record<string, string[]>> {
+      daemon = await BoxDaemon.start(as, supervisor === undefined ? {} : { supervisor });
+      const { base } = daemon;
+      await writeFile(join(base, 'data/kek'), 'key');
+      await mkdir(join(base, 'home'));
+      await chown(join(base, 'home'), uidOf(as), uidOf(as));
+      const variables = [
+        `export DATA=${base}/data BASE=${base} SOCKET=${socket} SHARED=${shared}`,
+        `export VICTIM=${victim.pid} DAEMON=${daemon.pid}`,
+      ];
+      const script = [...variables, allAttacks()].join('\n');
+      const mounts = [{ source: join(base, 'volume'), target: '/ro', readOnly: true }];
+      await daemon.run(['/bin/sh', '-c', `${script}\nexec sleep 600`], { mounts });
+      await eventually('the attacks', async () => (await daemon.log()).includes('all tried'));
+      const namesIn = (text: string): string[] =>
+        [...text.matchAll(/^reached: (.*)$/gm)].map(([, name = '']) => name);
+      const command = namesIn(await daemon.log());
+      const { output = '' } = await daemon.exec(['/bin/sh', '-c', script]);
+      expect(output).to.contain('all tried');
+      return { command, exec: namesIn(output) };
+    }
+
+    it('succeed without a box', async () => {
+      const { command } = await reached(who, unboxed);
+      const expected = attacks.filter(({ alsoAsUser }) => who === 'root' || alsoAsUser);
+      expect(command).to.include.members(expected.map(({ name }) => name));
+    });
+
+    it('fail in a box', async () => {
+      expect(await reached(who)).to.deep.equal({ command: [], exec: [] });
+    });
+  });

@@ -1,0 +1,75 @@
+import { mkdir, rename, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { systemClock } from 'kedge';
+import { eventually } from 'kedge/testing';
+import { demandDevices } from '../drivers/devices.js';
+import { BoxDaemon, boxId, everybody } from './box.js';
+
+for (const who of everybody)
+  describe(`the box of a workload of ${who}`, function () {
+    this.timeout(60_000);
+    let daemon: BoxDaemon;
+    before(function () {
+      demandDevices(this);
+    });
+    beforeEach(async () => {
+      daemon = await BoxDaemon.start(who);
+    });
+    afterEach(() => daemon.close());
+
+    const stop = (graceMs: number) => daemon.demand({ type: 'requestStop', id: boxId, graceMs });
+
+    it('ends within a second of SIGTERM without a handler, and says by what', async () => {
+      await daemon.run(['/bin/sleep', '600']);
+      const asked = systemClock.monotonic();
+      await stop(30_000);
+      expect(await daemon.ended()).to.include({ exitCode: 143 });
+      expect(systemClock.monotonic() - asked).to.be.below(1_000);
+    });
+
+    it('passes SIGTERM on once, and exit codes', async () => {
+      const script = 'trap "echo asked; exit 7" TERM; echo up; while :; do sleep 0.05; done';
+      await daemon.run(['/bin/sh', '-c', script]);
+      await eventually('the trap', async () => (await daemon.log()).includes('up'));
+      await stop(30_000);
+      expect(await daemon.ended()).to.include({ exitCode: 7 });
+      expect((await daemon.log()).match(/asked/g)).to.have.length(1);
+    });
+
+    it('is told as killed where it was', async () => {
+      await daemon.run(['/bin/sh', '-c', 'trap "" TERM; echo up; while :; do sleep 1; done']);
+      await eventually('the trap', async () => (await daemon.log()).includes('up'));
+      await stop(0);
+      expect(await daemon.ended()).to.include({ exitCode: 137 });
+      expect(await daemon.log()).to.equal('up\n');
+    });
+
+    it('reaps processes that lost their parent', async () => {
+      await daemon.run(['/bin/sh', '-c', 'sh -c "sleep 0.1 & :"; echo up; exec sleep 600']);
+      await eventually('no zombie', async () => {
+        const { output = '' } = await daemon.exec(['sh', '-c', 'cat /proc/[0-9]*/stat']);
+        // The workload itself is the only one left.
+        return output.split('\n').filter((line) => line.includes('(sleep)')).length === 1;
+      });
+    });
+
+    it('refuses a subPath that became a link, and a volume over the programs of the machine', async () => {
+      const source = join(daemon.base, 'volume');
+      await mkdir(join(source, 'a/b'), { recursive: true });
+      await writeFile(join(daemon.base, 'data/kek'), 'key');
+      const mount = { source, target: '/seen', readOnly: false, subPath: 'a/b' };
+      await rename(join(source, 'a'), join(source, 'kept'));
+      await symlink(join(daemon.base), join(source, 'a'));
+      await daemon.run(['/bin/ls', '/seen'], { mounts: [{ ...mount, subPath: 'a/data' }] });
+      expect(await daemon.ended()).to.include({ exitCode: 125 });
+      expect(await daemon.log())
+        .to.contain('behind a link')
+        .and.not.to.contain('kek');
+      await daemon.run(['/bin/true'], {
+        mounts: [{ source, target: '/usr/bin', readOnly: false }],
+      });
+      expect(await daemon.ended()).to.include({ exitCode: 125 });
+      expect(await daemon.log()).to.contain('a volume at /usr/bin would hide programs');
+    });
+  });
