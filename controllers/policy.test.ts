@@ -79,6 +79,12 @@ describe('the retry policy', () => {
       'controllers.jitterPercent':
         '20 lets waits of controllers.startBackoffBaseMs fall to 9 ms, and no wait may be below 10 ms; lower it, or raise controllers.startBackoffBaseMs and controllers.startBackoffMaxMs',
     });
+    const atTheCap: Record<string, number> = {
+      [key('startBackoffBaseMs')]: 12,
+      [key('startBackoffMaxMs')]: 12,
+      [key('jitterPercent')]: 10,
+    };
+    expect(wrong(atTheCap)).to.have.key('controllers.jitterPercent');
     const names = ['driver', 'object', 'start'] as const;
     fc.assert(
       fc.property(
