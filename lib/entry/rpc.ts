@@ -9,6 +9,7 @@ export const {
   bodyField,
   decodeStatus,
   demandFewItems,
+  demandKnownFields,
   encodeStatus,
   fieldRules,
   fromProtoJson,

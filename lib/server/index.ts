@@ -21,7 +21,42 @@ export {
   type ListenAddresses,
   type ServerRunnableOptions,
 } from './api-server.js';
-export * from './auth/index.js';
+export {
+  type Access,
+  type AccessControl,
+  accessControl,
+  type Authentication,
+  Authenticator,
+  type AuthenticatorOptions,
+  authKinds,
+  Authorizer,
+  bootstrap,
+  type BuiltinPolicies,
+  builtinPolicies,
+  type Can,
+  escalations,
+  type GrantBinding,
+  type Identity,
+  isBootstrapped,
+  issueToken,
+  type LeftToken,
+  makeToken,
+  type NewToken,
+  policies,
+  type Policy,
+  type PolicyRule,
+  recoverRoot,
+  rightsChanges,
+  seedPolicies,
+  systemStates,
+  type Token,
+  tokenCreation,
+  type TokenMaker,
+  type TokenRequest,
+  tokens,
+  type User,
+  users,
+} from './auth/index.js';
 export { type DescribedKinds, describeKinds } from './describe-kinds.js';
 export { type FieldsOf, type FieldSpec, mount, type MountedKind } from './mounted-kinds.js';
 export type { JudgedWrites, PendingCommit, Verdict } from './judged-writes.js';
