@@ -117,6 +117,19 @@ describe('a restart of the agent', () => {
     expect(runtime.starts.length - before, 'once it is over').to.equal(names.length);
   });
 
+  it('counts the restarts of workloads that end before anybody sees them run', async () => {
+    runtime.endsAtOnce = true;
+    await pass(100);
+    const [name = ''] = names;
+    const { metadata, restartCount } = (await store.get(instances, {
+      namespace: 'default',
+      name,
+    }))!;
+    const runs = runtime.starts.filter((id) => id === metadata.uid).length;
+    expect(runs).to.be.greaterThan(3);
+    expect(restartCount).to.equal(runs - 1);
+  });
+
   it('keeps the pace of workloads that can not be started', async () => {
     runtime.startsFail = 'no space left on device';
     await pass(100);

@@ -91,7 +91,7 @@ export class NodeVolumes {
     if (mounted.path !== target && subPath === '') return { ...known, source: mounted.path };
     if (!this.#options.mayMount) {
       // The runtime mounts it, and goes this way again: what was looked at here may have been swapped since.
-      await provideInside(mounted.path, subPath);
+      if (subPath !== '') await provideInside(mounted.path, subPath);
       return { ...known, source: mounted.path, subPath };
     }
     const source = join(this.#binds(volume), claimFolder(claim), mount.name);

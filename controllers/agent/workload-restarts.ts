@@ -59,6 +59,8 @@ export class WorkloadRestarts {
       {
         failureMessage: phase === 'Failed' ? message : '',
         pid: 0,
+        // A run that ends at once is never seen running.
+        restartCount: state.run - 1,
         ...(backoff ? { backoff } : {}),
         ...(state.exitCode === undefined ? {} : { exitCode: state.exitCode }),
       },

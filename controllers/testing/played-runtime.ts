@@ -18,6 +18,8 @@ export class PlayedRuntime implements Runtime {
   unavailable: string | undefined;
   /** Whether starts never come to an outcome. */
   startsHang = false;
+  /** Whether runs end with an error before anybody looks. */
+  endsAtOnce = false;
   /** What a start waits for. */
   startsWait: Promise<void> = Promise.resolve();
   /** Looks at a workload. */
@@ -42,7 +44,10 @@ export class PlayedRuntime implements Runtime {
     const message = this.startsFail;
     if (message !== undefined) this.states.set(id, { state: 'startFailed', run, message });
     else if (this.startsHang) this.states.set(id, { state: 'starting', run });
-    else this.states.set(id, { state: 'running', run, pid: 1, startedAt: this.now() });
+    else {
+      this.states.set(id, { state: 'running', run, pid: 1, startedAt: this.now() });
+      if (this.endsAtOnce) this.crash(id, this.now());
+    }
   }
 
   observe(id: string): Promise<WorkloadState> {

@@ -33,6 +33,8 @@ const elsewhere: Readonly<Record<string, string>> = {
 describe('the commands and files in the documentation', function () {
   this.timeout(120_000);
   let daemon: TestDaemon;
+  /** Nobody has a token of this one yet. */
+  let fresh: TestDaemon;
   let folder: string;
   let bin: string;
   /** Values that stand for others on the pages. */
@@ -74,6 +76,9 @@ describe('the commands and files in the documentation', function () {
     daemon = await TestDaemon.start({
       environment: { KEDGE_STORAGE_HOST_PATH_ALLOWLIST: '/var/tmp/kedge' },
     });
+    fresh = await TestDaemon.start({ bootstrap: false });
+    const bootstrap = 'v1/admin/bootstrap';
+    placeholders.set(`127.0.0.1:7861/${bootstrap}`, `${fresh.restAddress}/${bootstrap}`);
     // What the pages assume that is there: a service, a namespace, a token to revoke.
     const { service } = workload(daemon, 'web', 'echo started; sleep 1000');
     const web = { ...service, volumes: [] };
@@ -94,6 +99,7 @@ describe('the commands and files in the documentation', function () {
   });
   after(async () => {
     await daemon.dispose();
+    await fresh.dispose();
     rmSync(folder, { recursive: true, force: true });
   });
 
