@@ -10,7 +10,7 @@ export interface Identity {
   readonly tokenId: string;
   /** Of that token; absent where tokens are no objects. */
   readonly tokenUid?: string;
-  /** Who made that token, with another one. What this one may not do, the caller may not; see {@link holders}. */
+  /** Who made that token, with another one. What this one may not do, the caller may not. */
   readonly maker?: Identity;
   /** RFC 3339; absent for a token that does not expire. */
   readonly expiresAt: string | undefined;
