@@ -13,6 +13,8 @@ import { Scene } from './scene.js';
 const program = fileURLToPath(new URL('kedged-of-cloud.js', import.meta.url));
 /** As often as the daemon may look within a case. */
 const always = 10_000;
+/** Waits between looks double, so the next may be due only after some seconds. */
+const nextLookMs = 60_000;
 
 describe('an operation whose end the provider does not let the daemon see', function () {
   this.timeout(120_000);
@@ -72,10 +74,14 @@ describe('an operation whose end the provider does not let the daemon see', func
     const failed = operationOf(await stalledBy('provision'));
     await ends('failed');
     // The phase may be over before it is asked for; the operation that was begun then stays.
-    await eventually('V21', async () => {
-      const { body } = await daemon.rest('GET', '/v1/namespaces/default/volumes/v');
-      return body.status === 'Provisioning' || operationOf(body) !== failed;
-    });
+    await eventually(
+      'V21',
+      async () => {
+        const { body } = await daemon.rest('GET', '/v1/namespaces/default/volumes/v');
+        return body.status === 'Provisioning' || operationOf(body) !== failed;
+      },
+      nextLookMs,
+    );
     await provider.disarm();
     await scene.after();
   });
