@@ -9,8 +9,14 @@ export interface WorkloadMount {
   readonly subPath?: string;
 }
 
+/** Whom a workload runs as, and what it keeps; as a service says it. */
+export interface WorkloadRights {
+  readonly user?: string;
+  readonly capabilities?: readonly string[];
+}
+
 /** What to run. */
-export interface WorkloadSpec {
+export interface WorkloadSpec extends WorkloadRights {
   /** The instance's uid: no two workloads share one. */
   readonly id: string;
   readonly command: readonly string[];

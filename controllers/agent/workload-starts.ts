@@ -84,6 +84,8 @@ export class WorkloadStarts {
       command: [...(template.command ?? []), ...(template.args ?? [])],
       env: inputs.env,
       workingDir: template.workingDir || '/',
+      ...(template.user && { user: template.user }),
+      ...(template.capabilities && { capabilities: template.capabilities }),
       mounts: [...binds, ...inputs.mounts],
     };
     try {

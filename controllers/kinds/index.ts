@@ -19,6 +19,7 @@ export * from './instance.js';
 export * from './namespace.js';
 export * from './node.js';
 export * from './registry.js';
+export * from './rights.js';
 export * from './secret.js';
 export * from './service.js';
 export * from './snapshot.js';

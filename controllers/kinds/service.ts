@@ -63,6 +63,10 @@ export interface InstanceTemplate {
   readonly command?: readonly string[];
   readonly args?: readonly string[];
   readonly workingDir?: string;
+  /** A name, a uid or uid:gid; absent: the user of the daemon. */
+  readonly user?: string;
+  /** The whole list of Linux capabilities that the command keeps, or `none` alone; absent or empty: the default. */
+  readonly capabilities?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly envFrom?: readonly EnvironmentSource[];
   readonly restartPolicy?: 'Always' | 'OnFailure' | 'Never';
@@ -99,6 +103,8 @@ const templateFields = [
   'command',
   'args',
   'workingDir',
+  'user',
+  'capabilities',
   'env',
   'envFrom',
   'restartPolicy',

@@ -30,6 +30,8 @@ import {
 import { classNameOf } from '../volume/index.js';
 import { claimedVolume } from './claim.js';
 import { mountViolations } from './mount-rules.js';
+import { variableViolations } from './variables.js';
+import { elevationViolations, rightsViolations, storedRights } from './workload-rights.js';
 
 /** Held until no instance of the service is left. */
 export const serviceFinalizer = 'svc.io/service';
@@ -63,18 +65,7 @@ function runtimeViolations(service: Service): FieldViolation[] {
           field: `${field}[${index}]`,
           description: 'must not hold a NUL character',
         });
-  for (const [name, value] of Object.entries(service.env ?? {}))
-    if (name === '' || /[=\0]/.test(name) || value.includes('\0'))
-      violations.push({
-        field: `env.${name}`,
-        description: 'a name has no "=" and is not empty, and neither name nor value holds NUL',
-      });
-  for (const [index, { secret, configmap }] of (service.envFrom ?? []).entries())
-    if (Boolean(secret) === Boolean(configmap))
-      violations.push({
-        field: `envFrom[${index}]`,
-        description: 'must have exactly one of secret and configmap',
-      });
+  violations.push(...rightsViolations(service), ...variableViolations(service));
   const last = Math.max(0, (service.scale ?? 1) - 1);
   const longest = `${service.name}-${last}`;
   if (longest.length > nameMax)
@@ -118,6 +109,7 @@ class ServiceRules {
       scale: object.scale ?? 1,
       restartPolicy: object.restartPolicy ?? 'Always',
       terminationGracePeriodSeconds: object.terminationGracePeriodSeconds ?? 30,
+      ...storedRights(object),
       ...(object.volumes ? { volumes: mounts } : {}),
     };
   }
@@ -137,9 +129,17 @@ class ServiceRules {
     return { ...template, storageClassName, ...(parameters ? { parameters } : {}) };
   }
 
-  async validate(context: AdmissionContext, service: Service): Promise<readonly FieldViolation[]> {
+  async validate(
+    context: AdmissionContext,
+    service: Service,
+    before?: Service,
+  ): Promise<readonly FieldViolation[]> {
     const mounts = service.volumes ?? [];
-    const violations = [...runtimeViolations(service), ...mountViolations(service)];
+    const violations = [
+      ...runtimeViolations(service),
+      ...(await elevationViolations(context, service, before)),
+      ...mountViolations(service),
+    ];
     for (const [index, mount] of mounts.entries()) {
       const at = `volumes[${index}]`;
       if (mount.claimTemplate)
@@ -298,7 +298,7 @@ export function serviceRules(options: ServiceRuleOptions): AdmissionRules<Servic
   return {
     finalizers: [serviceFinalizer],
     prepare: (context, object, before) => rules.prepare(context, object, before),
-    validate: (context, object) => rules.validate(context, object),
+    validate: (context, object, before) => rules.validate(context, object, before),
     present: (service) => ({ ...service, ...maskedTemplates(service) }),
   };
 }

@@ -5,6 +5,8 @@ import { parseQuantity } from '../object/index.js';
 export interface Format {
   readonly test: (value: string) => boolean;
   readonly rule: string;
+  /** A number is taken, too, and stored as its text. */
+  readonly numberToo?: true;
 }
 
 /** Formats that `(kedge.rules).format` may name. */
@@ -36,6 +38,12 @@ export const formats: Readonly<Record<string, Format>> = {
   quantity: {
     test: (value) => (parseQuantity(value) ?? -1n) > 0n,
     rule: 'must be a Kubernetes quantity above zero, such as 10Gi (2^30), 5G (10^9) or a number of bytes',
+    numberToo: true,
+  },
+  'int-or-string': {
+    test: (value) => !value.includes('\0'),
+    rule: 'must be a whole number, or text without NUL characters',
+    numberToo: true,
   },
   'date-time': {
     test: (value) =>

@@ -223,8 +223,8 @@ export class InputSchemas {
 
   /**
    * A copy without fields that only the server writes, without zero values where protobuf can't tell
-   * them from absent ones (so that both transports store the same), and with quantities given as
-   * numbers spelled as text. Other values stay as they are, for {@link violations} to judge.
+   * them from absent ones (so that both transports store the same), and with numbers spelled as text where
+   * the format of the text takes them, such as quantities. Other values stay as they are, for {@link violations} to judge.
    */
   clean(message: DescMessage, json: JsonObject): JsonObject {
     return this.#clean(message, json, false);
@@ -243,7 +243,8 @@ export class InputSchemas {
       const rules = fieldRules(this.#schemas.registry, field);
       if (value === null || value === undefined) return [];
       if (!status && (rules.outputOnly || isUnset(field, value))) return [];
-      if (rules.format === 'quantity' && typeof value === 'number') return [[name, String(value)]];
+      const { numberToo } = formats[rules.format] ?? {};
+      if (numberToo && typeof value === 'number') return [[name, String(value)]];
       return [[name, this.#cleanValue(field, rules, value)]];
     });
     return Object.fromEntries(entries);

@@ -7,6 +7,7 @@ import {
   type MethodInfo,
   type SchemaRegistry,
 } from '../rpc/index.js';
+import { formats } from './formats.js';
 import { httpStatuses } from './http-status.js';
 import { fieldSchema, jsonSchema, type JsonSchema } from './json-schema.js';
 
@@ -87,8 +88,7 @@ class DocumentWriter {
   #field(field: DescField): JsonSchema {
     const rules = fieldRules(this.#schemas.registry, field);
     const schema = fieldSchema(field, rules, (message) => this.reference(message));
-    // Bytes may be given as a number.
-    const type = rules.format === 'quantity' ? { type: ['string', 'integer'] } : {};
+    const type = formats[rules.format]?.numberToo ? { type: ['string', 'integer'] } : {};
     const fallback =
       rules.defaultJson === undefined ? {} : { default: JSON.parse(rules.defaultJson) as unknown };
     return { ...schema, ...type, ...fallback };

@@ -238,6 +238,7 @@ describe('request parsing', () => {
       'registry-host': '*.example.com:5000',
       'object-reference': 'a.b.svc',
       quantity: '10Gi',
+      'int-or-string': '1000:1000',
       'absolute-path': '/a/b',
       'date-time': '2026-02-28T00:00:00.5+01:00',
     };
@@ -247,6 +248,7 @@ describe('request parsing', () => {
       'registry-host': 'https://example.com',
       'object-reference': 'a.b',
       quantity: '10Gx',
+      'int-or-string': 'a\0b',
       'absolute-path': '/a/../b',
       'date-time': '2026-02-28',
     };

@@ -216,6 +216,33 @@ describe('writes to a running daemon', () => {
       /command\[0\].*NUL/,
     ],
     ['an environment name with =', { env: { 'a=b': 'x' } }, /env\.a=b/],
+    [
+      'an environment name that no shell sets',
+      { env: { 'a-b': 'x' } },
+      /env\.a-b.*letters, digits/,
+    ],
+    [
+      'a prefix that no variable begins with',
+      { envFrom: [{ configmap: 'c', prefix: '9.' }] },
+      /envFrom\[0\]\.prefix.*"9\."/,
+    ],
+    ['a user that is no name or uid', { user: 'a b' }, /user.*"a b".*1000:1000/],
+    ['a uid that stands for none', { user: '4294967295' }, /user.*"4294967295"/],
+    [
+      'an unknown capability',
+      { capabilities: ['net_bind_service', 'fly'] },
+      /capabilities\[1\].*"fly" is no capability.*net_bind_service/,
+    ],
+    [
+      'none beside a capability',
+      { capabilities: ['chown', 'none'] },
+      /capabilities\[1\].*"none" stands alone/,
+    ],
+    [
+      'a capability listed twice',
+      { capabilities: ['CAP_CHOWN', 'chown'] },
+      /capabilities\[1\].*"chown" is listed twice/,
+    ],
     ['a container without an image', { image: undefined }, /image.*required/],
   ];
   for (const [what, change, rule] of serviceRefusals)

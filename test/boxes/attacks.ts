@@ -36,7 +36,7 @@ export const attacks: readonly Attack[] = [
     name: 'ptrace',
     script: `perl -e 'exit(syscall(101, 16, $ENV{VICTIM} + 0, 0, 0) == 0 ? 0 : 1)'`,
   },
-  { name: 'priority of the machine', script: 'renice -n 1 $VICTIM', alsoAsUser: true },
+  { name: 'priority of the machine', script: 'renice -n 19 $VICTIM', alsoAsUser: true },
   { name: 'shared memory of others', script: 'cat $SHARED', alsoAsUser: true },
   { name: 'socket of the engine', script: 'test -S $SOCKET -a -w $SOCKET', alsoAsUser: true },
   { name: 'a device of its own', script: 'mknod /tmp/$$ b 7 0 && rm /tmp/$$' },

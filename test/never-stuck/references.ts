@@ -155,6 +155,8 @@ function template(prefix: string): Readonly<Record<string, string>> {
     'command[]': literal,
     'args[]': literal,
     workingDir: literal,
+    user: 'of the node; one that it does not have is a failure of the port runtime',
+    'capabilities[]': literal,
     'env{}': literal,
     'envFrom[].prefix': literal,
     'volumes[].name': own,

@@ -1,24 +1,139 @@
-/** What a process of root keeps unless its service says otherwise: rights over its own files and ports. */
-export const defaultCapabilities = [
-  'chown',
-  'dac_override',
-  'fowner',
-  'fsetid',
-  'kill',
-  'net_bind_service',
-  'setgid',
-  'setuid',
-  'sys_chroot',
-] as const;
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import {
+  type Capability,
+  capabilityNamed,
+  capabilityNumber,
+  defaultCapabilities,
+  parseUser,
+} from '../../kinds/index.js';
+import type { WorkloadRights } from '../runtime.js';
+import { programPath } from './process-table.js';
+
+const run = promisify(execFile);
 
 /** How the daemon may make namespaces: as root, or as an ordinary user in a user namespace. */
 export type BoxMode = 'root' | 'user';
 
+/** A user as the machine knows it. */
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+  /** All of them, when the machine knows the user. */
+  readonly groups?: readonly string[];
+}
+
+/** Arguments of setpriv(1) for a program that keeps no right of the superuser. */
+export const withoutRights: readonly string[] = rightsOf([], []);
+
 /**
- * Arguments of setpriv(1) that take away what a workload does not keep. As root a program of uid 0 gets what
- * the bounding set leaves.
+ * Arguments of setpriv(1) that make a process what its service says and take away what it does not keep. No
+ * program gets a right back: `no_new_privs` is always set.
+ * @throws Error that says why this node can't give what is asked for
  */
-export function privilegesOf(mode: BoxMode): readonly string[] {
-  const kept = mode === 'root' ? defaultCapabilities.map((name) => `,+${name}`).join('') : '';
-  return ['--no-new-privs', `--bounding-set=-all${kept}`, '--inh-caps=-all', '--ambient-caps=-all'];
+export async function privilegesOf(
+  mode: BoxMode,
+  { user, capabilities = [] }: WorkloadRights,
+): Promise<readonly string[]> {
+  const owner = user ? await ownerNamed(user) : undefined;
+  const asked = capabilities.flatMap((name) => capabilityNamed(name) ?? []);
+  if (mode === 'user') {
+    demandOwn(user, owner);
+    if (asked.length > 0)
+      throw new Error(
+        `capabilities ${asked.join(', ')} can't be had: kedged on this node runs as an ordinary user (uid ${process.getuid?.() ?? ''}), which has none to give; remove them, or run kedged as root`,
+      );
+    return withoutRights;
+  }
+  await demandHad(asked);
+  const ofRoot = owner === undefined || owner.uid === 0;
+  if (ofRoot) {
+    const kept = capabilities.length === 0 ? defaultCapabilities : asked;
+    // A program of uid 0 gets what the bounding set leaves.
+    return [...becoming(owner), ...rightsOf(kept, [])];
+  }
+  return [...becoming(owner), ...rightsOf(asked, asked)];
+}
+
+/** `uid:gid` that arguments of {@link privilegesOf} change to; undefined when they change nothing. */
+export function ownerOf(privileges: readonly string[]): string | undefined {
+  const [uid, gid] = ['--reuid=', '--regid='].map((option) =>
+    privileges.find((word) => word.startsWith(option))?.slice(option.length),
+  );
+  return uid === undefined || gid === undefined ? undefined : `${uid}:${gid}`;
+}
+
+/** `ambient` are kept by programs of a user other than root. */
+function rightsOf(
+  bounding: readonly Capability[],
+  ambient: readonly Capability[],
+): readonly string[] {
+  const only = (kept: readonly Capability[]): string =>
+    `-all${kept.map((name) => `,+${name}`).join('')}`;
+  return [
+    '--no-new-privs',
+    `--bounding-set=${only(bounding)}`,
+    `--inh-caps=${only(ambient)}`,
+    `--ambient-caps=${only(ambient)}`,
+  ];
+}
+
+/** setpriv changes groups before the user, and both before it takes capabilities away. */
+function becoming(owner: Owner | undefined): readonly string[] {
+  if (owner === undefined) return [];
+  const groups = owner.groups ? `--groups=${owner.groups.join(',')}` : '--clear-groups';
+  return [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, groups];
+}
+
+async function ownerNamed(text: string): Promise<Owner> {
+  const user = parseUser(text);
+  if (user === undefined)
+    throw new Error(`user ${JSON.stringify(text)} is no name, uid or uid:gid`);
+  if (user.type === 'id' && user.gid !== undefined) return { uid: user.uid, gid: user.gid };
+  const known = await accountOf(user.type === 'name' ? user.name : String(user.uid));
+  if (known) return known;
+  if (user.type === 'id') return { uid: user.uid, gid: user.uid };
+  throw new Error(
+    `user ${user.name} does not exist on this node; make it there (useradd), or give a uid as user`,
+  );
+}
+
+/** The machine's entry of a user, by name or number. */
+async function accountOf(key: string): Promise<Owner | undefined> {
+  const env = { PATH: programPath };
+  let line: string;
+  try {
+    line = (await run('getent', ['passwd', key], { env })).stdout;
+  } catch (error) {
+    // Not found.
+    if ((error as { readonly code?: unknown }).code === 2) return undefined;
+    throw error;
+  }
+  const [name = '', , uid, gid] = line.trim().split(':');
+  // Looked up here: what answers for users of a directory service is not reached from a box.
+  const { stdout } = await run('id', ['-G', name], { env });
+  return { uid: Number(uid), gid: Number(gid), groups: stdout.trim().split(' ') };
+}
+
+/** @throws Error unless the user is the one that the daemon runs as */
+function demandOwn(user: string | undefined, owner: Owner | undefined): void {
+  const uid = process.getuid?.();
+  const gid = process.getgid?.();
+  if (owner === undefined || (owner.uid === uid && owner.gid === gid)) return;
+  throw new Error(
+    `user ${user ?? ''} can't be had: kedged on this node runs as an ordinary user (${uid ?? ''}:${gid ?? ''}), which can't become another one; remove user, or run kedged as root`,
+  );
+}
+
+/** @throws Error for a capability that the daemon itself does not have, since it can't be given then */
+async function demandHad(asked: readonly Capability[]): Promise<void> {
+  if (asked.length === 0) return;
+  const status = await readFile('/proc/self/status', 'utf8');
+  const had = BigInt(`0x${/^CapBnd:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`);
+  const missing = asked.filter((name) => !((had >> BigInt(capabilityNumber(name))) & 1n));
+  if (missing.length === 0) return;
+  throw new Error(
+    `capabilities ${missing.join(', ')} can't be had: kedged on this node does not have them itself (CapBnd in /proc/self/status); remove them, or start kedged with them`,
+  );
 }

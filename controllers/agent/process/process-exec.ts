@@ -6,9 +6,9 @@ import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
 import { merge } from '../../merge.js';
 import type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from '../exec.js';
-import { type BoxMode, privilegesOf } from './privileges.js';
+import { type BoxMode, ownerOf, withoutRights } from './privileges.js';
 import { programPath } from './process-table.js';
-import { becomeWorkload, carriedEnvironment, startedWith } from './workload-environment.js';
+import { becomeCommand, carriedEnvironment, startedWith } from './workload-environment.js';
 
 const run = promisify(execFile);
 /** A command that was asked to end is killed after this. */
@@ -79,8 +79,8 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
   const user = mode === 'user' ? ['--user', '--preserve-credentials'] : [];
   const box = boxed ? ['--pid', '--ipc', '--no-fork'] : [];
   const enter = ['--target', String(pid), ...user, '--mount', ...box, '--root', '--wd', '--'];
-  const kept = privileges ?? (mode === 'user' ? privilegesOf(mode) : []);
-  const become = ['/bin/sh', '-c', becomeWorkload, 'kedge', ...spec.command];
+  const kept = privileges ?? (mode === 'user' ? withoutRights : []);
+  const become = ['/bin/sh', '-c', becomeCommand, 'kedge', ...spec.command];
   const reduced = ['setpriv', '--pdeathsig', 'KILL', ...kept, '--', ...become];
   const nsenter = [await tool('nsenter'), ...enter];
   // With the daemon it goes too: left behind it would hold the workload's mounts, and nobody knew of it.
@@ -100,8 +100,11 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
     return new PipedCommand(child, clock);
   }
   await tool('script');
-  // Once it has its terminal it says so on descriptor 3.
-  const inner = `echo up >&3; exec 3>&-; stty columns ${terminal.columns} rows ${terminal.rows}; exec ${reduced.map(quoted).join(' ')}`;
+  // Once it has its terminal it says so on descriptor 3. The terminal is opened by name as well, by whom the command
+  // runs as.
+  const owner = ownerOf(kept);
+  const given = owner === undefined ? '' : `chown ${owner} /proc/self/fd/0; `;
+  const inner = `echo up >&3; exec 3>&-; ${given}stty columns ${terminal.columns} rows ${terminal.rows}; exec ${reduced.map(quoted).join(' ')}`;
   const child = spawn(setpriv, [...mortal, 'script', '-qfec', inner, '/dev/null'], {
     env: { ...carriedEnvironment({ TERM: 'xterm-256color', ...env }), SHELL: '/bin/sh' },
     cwd,

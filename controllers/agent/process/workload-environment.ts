@@ -12,22 +12,31 @@ const programName = 'KEDGE_BECOME';
  * A shell program that sets a workload's variables and becomes its command. It keeps its state in
  * positional parameters, so that no variable of the workload can change it.
  */
-export const becomeWorkload = [
-  'set -- -- "$@"',
-  `while [ "$${countName}" -gt 0 ]; do`,
-  `eval "set -- \\"\\$KEDGE_ENV_$${countName}\\" \\"\\$@\\"; unset KEDGE_ENV_$${countName}"`,
-  `${countName}=$((${countName} - 1))`,
-  'done',
-  `unset ${countName} ${pathName} ${programName} OLDPWD`,
-  // A name that the shell keeps for itself is left out, and the others are set.
-  'while [ "$1" != -- ]; do command export "$1" 2>/dev/null; shift; done',
-  'shift',
-  'exec "$@"',
-].join('\n');
+const become = (otherwise: string): string =>
+  [
+    'set -- -- "$@"',
+    `while [ "$${countName}" -gt 0 ]; do`,
+    `eval "set -- \\"\\$KEDGE_ENV_$${countName}\\" \\"\\$@\\"; unset KEDGE_ENV_$${countName}"`,
+    `${countName}=$((${countName} - 1))`,
+    'done',
+    `unset ${countName} ${pathName} ${programName} OLDPWD`,
+    // A name that is none for a shell, or that it keeps for itself, is left out, and the others are set.
+    `while [ "$1" != -- ]; do command export "$1" 2>/dev/null || ${otherwise}; shift; done`,
+    'shift',
+    'exec "$@"',
+  ].join('\n');
+
+/** Becomes a command that is run in a workload. Its output is its own. */
+export const becomeCommand = become(':');
+
+/** Becomes the command of a workload, whose log tells which variables it lacks. */
+const becomeWorkload = become(
+  `printf '%s\\n' "kedge: variable \${1%%=*} is not set: a shell can't set one of that name" >&2`,
+);
 
 /**
  * The environment for the programs that start a workload: a fixed one, with the workload's variables as
- * values that {@link becomeWorkload} sets last. A `PATH` or `LD_PRELOAD` of a workload chooses no code that runs
+ * values that the shell sets last. A `PATH` or `LD_PRELOAD` of a workload chooses no code that runs
  * outside of it.
  */
 export function carriedEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {

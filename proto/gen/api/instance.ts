@@ -166,6 +166,8 @@ export interface Instance_Template {
   restartedAt: string;
   secretMounts: DataMount[];
   configmapMounts: DataMount[];
+  user: string;
+  capabilities: string[];
 }
 
 export interface Instance_Template_EnvEntry {
@@ -770,6 +772,8 @@ function createBaseInstance_Template(): Instance_Template {
     restartedAt: "",
     secretMounts: [],
     configmapMounts: [],
+    user: "",
+    capabilities: [],
   };
 }
 
@@ -816,6 +820,12 @@ export const Instance_Template: MessageFns<Instance_Template> = {
     }
     for (const v of message.configmapMounts) {
       DataMount.encode(v!, writer.uint32(154).fork()).join();
+    }
+    if (message.user !== "") {
+      writer.uint32(162).string(message.user);
+    }
+    for (const v of message.capabilities) {
+      writer.uint32(170).string(v!);
     }
     return writer;
   },
@@ -951,6 +961,22 @@ export const Instance_Template: MessageFns<Instance_Template> = {
             message.configmapMounts.push(DataMount.decode(reader, reader.uint32()));
             continue;
           }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.user = reader.string();
+            continue;
+          }
+          case 21: {
+            if (tag !== 170) {
+              break;
+            }
+
+            message.capabilities.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1048,6 +1074,10 @@ export const Instance_Template: MessageFns<Instance_Template> = {
         : globalThis.Array.isArray(object?.configmap_mounts)
         ? object.configmap_mounts.map((e: any) => DataMount.fromJSON(e))
         : [],
+      user: isSet(object.user) ? globalThis.String(object.user) : "",
+      capabilities: globalThis.Array.isArray(object?.capabilities)
+        ? object.capabilities.map((e: any) => globalThis.String(e))
+        : [],
     };
   },
 
@@ -1107,6 +1137,12 @@ export const Instance_Template: MessageFns<Instance_Template> = {
     if (message.configmapMounts?.length) {
       obj.configmapMounts = message.configmapMounts.map((e) => DataMount.toJSON(e));
     }
+    if (message.user !== "") {
+      obj.user = message.user;
+    }
+    if (message.capabilities?.length) {
+      obj.capabilities = message.capabilities;
+    }
     return obj;
   },
 
@@ -1145,6 +1181,8 @@ export const Instance_Template: MessageFns<Instance_Template> = {
     message.restartedAt = object.restartedAt ?? "";
     message.secretMounts = object.secretMounts?.map((e) => DataMount.fromPartial(e)) || [];
     message.configmapMounts = object.configmapMounts?.map((e) => DataMount.fromPartial(e)) || [];
+    message.user = object.user ?? "";
+    message.capabilities = object.capabilities?.map((e) => e) || [];
     return message;
   },
 };

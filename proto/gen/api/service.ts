@@ -61,6 +61,16 @@ export interface Service {
   secretMounts: DataMount[];
   /** Keys of configmaps as files, which follow the configmap while the workload runs. */
   configmapMounts: DataMount[];
+  /**
+   * Whom a command runs as: a name of its node's users, uid or uid:gid; default: the user of kedged, which only
+   * root can change. A uid alone has the groups of the node's user, else the group of the same number.
+   */
+  user: string;
+  /**
+   * Linux capabilities that a command keeps, the whole list, such as net_bind_service; [none]: none. Default: as root
+   * those that act on its own files, processes and ports, and none for every other user.
+   */
+  capabilities: string[];
   /** An instance is ready once it has run for this long; default 2, 0 as soon as it runs. Changes restart nothing. */
   minReadySeconds?: number | undefined;
   status: Service_Status;
@@ -513,6 +523,8 @@ function createBaseService(): Service {
     restartedAt: "",
     secretMounts: [],
     configmapMounts: [],
+    user: "",
+    capabilities: [],
     minReadySeconds: undefined,
     status: Service_Status.STATUS_UNSPECIFIED,
     readyInstances: 0,
@@ -580,6 +592,12 @@ export const Service: MessageFns<Service> = {
     }
     for (const v of message.configmapMounts) {
       DataMount.encode(v!, writer.uint32(154).fork()).join();
+    }
+    if (message.user !== "") {
+      writer.uint32(162).string(message.user);
+    }
+    for (const v of message.capabilities) {
+      writer.uint32(170).string(v!);
     }
     if (message.minReadySeconds !== undefined) {
       writer.uint32(176).int32(message.minReadySeconds);
@@ -776,6 +794,22 @@ export const Service: MessageFns<Service> = {
             message.configmapMounts.push(DataMount.decode(reader, reader.uint32()));
             continue;
           }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.user = reader.string();
+            continue;
+          }
+          case 21: {
+            if (tag !== 170) {
+              break;
+            }
+
+            message.capabilities.push(reader.string());
+            continue;
+          }
           case 22: {
             if (tag !== 176) {
               break;
@@ -939,6 +973,10 @@ export const Service: MessageFns<Service> = {
         : globalThis.Array.isArray(object?.configmap_mounts)
         ? object.configmap_mounts.map((e: any) => DataMount.fromJSON(e))
         : [],
+      user: isSet(object.user) ? globalThis.String(object.user) : "",
+      capabilities: globalThis.Array.isArray(object?.capabilities)
+        ? object.capabilities.map((e: any) => globalThis.String(e))
+        : [],
       minReadySeconds: isSet(object.minReadySeconds)
         ? globalThis.Number(object.minReadySeconds)
         : isSet(object.min_ready_seconds)
@@ -1043,6 +1081,12 @@ export const Service: MessageFns<Service> = {
     if (message.configmapMounts?.length) {
       obj.configmapMounts = message.configmapMounts.map((e) => DataMount.toJSON(e));
     }
+    if (message.user !== "") {
+      obj.user = message.user;
+    }
+    if (message.capabilities?.length) {
+      obj.capabilities = message.capabilities;
+    }
     if (message.minReadySeconds !== undefined) {
       obj.minReadySeconds = Math.round(message.minReadySeconds);
     }
@@ -1114,6 +1158,8 @@ export const Service: MessageFns<Service> = {
     message.restartedAt = object.restartedAt ?? "";
     message.secretMounts = object.secretMounts?.map((e) => DataMount.fromPartial(e)) || [];
     message.configmapMounts = object.configmapMounts?.map((e) => DataMount.fromPartial(e)) || [];
+    message.user = object.user ?? "";
+    message.capabilities = object.capabilities?.map((e) => e) || [];
     message.minReadySeconds = object.minReadySeconds ?? undefined;
     message.status = object.status ?? Service_Status.STATUS_UNSPECIFIED;
     message.readyInstances = object.readyInstances ?? 0;

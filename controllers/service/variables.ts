@@ -1,0 +1,32 @@
+import type { FieldViolation } from 'kedge';
+import type { Service } from '../kinds/index.js';
+
+/** What a shell can set: the shell of a box sets the variables of its workload. */
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Rules of `env` and `envFrom`. */
+export function variableViolations({ env = {}, envFrom = [] }: Service): readonly FieldViolation[] {
+  const violations: FieldViolation[] = [];
+  for (const [name, value] of Object.entries(env)) {
+    const violation = (description: string): number =>
+      violations.push({ field: `env.${name}`, description });
+    if (!variableName.test(name))
+      violation(
+        `${JSON.stringify(name)} is no name of a variable; use letters, digits and _, and no digit first`,
+      );
+    if (value.includes('\0')) violation('its value must not hold a NUL character');
+  }
+  for (const [index, { secret, configmap, prefix = '' }] of envFrom.entries()) {
+    if (Boolean(secret) === Boolean(configmap))
+      violations.push({
+        field: `envFrom[${index}]`,
+        description: 'must have exactly one of secret and configmap',
+      });
+    if (prefix !== '' && !variableName.test(prefix))
+      violations.push({
+        field: `envFrom[${index}].prefix`,
+        description: `${JSON.stringify(prefix)} can't begin the name of a variable; use letters, digits and _, and no digit first`,
+      });
+  }
+  return violations;
+}

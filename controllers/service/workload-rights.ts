@@ -1,0 +1,76 @@
+import { type FieldViolation, jsonEqual } from 'kedge';
+import type { AdmissionContext } from 'kedge/server';
+import {
+  capabilityNamed,
+  defaultCapabilities,
+  type InstanceTemplate,
+  parseUser,
+  type Service,
+  templateOf,
+} from '../kinds/index.js';
+
+/** The verb on `services` that capabilities beyond the default need. */
+export const elevateVerb = 'elevate';
+/** Stands alone for no capability at all. */
+const noCapability = 'none';
+
+/** The fields in their stored form: capabilities as capabilities(7) has them, in small letters and without `CAP_`. */
+export function storedRights({ capabilities }: InstanceTemplate): InstanceTemplate {
+  if (capabilities === undefined) return {};
+  const stored = (name: string): string =>
+    capabilityNamed(name) ?? (name.toLowerCase() === noCapability ? noCapability : name);
+  return { capabilities: capabilities.map(stored) };
+}
+
+/** Everything that is wrong with `user` and `capabilities` by themselves. */
+export function rightsViolations({ user, capabilities = [] }: Service): readonly FieldViolation[] {
+  const violations: FieldViolation[] = [];
+  if (user && parseUser(user) === undefined)
+    violations.push({
+      field: 'user',
+      description: `${JSON.stringify(user)} must be a name of a user of the node, a uid, or uid:gid, such as web, 1000 or 1000:1000`,
+    });
+  for (const [index, name] of capabilities.entries()) {
+    const violation = (description: string): number =>
+      violations.push({
+        field: `capabilities[${index}]`,
+        description: `${JSON.stringify(name)} ${description}`,
+      });
+    if (name === noCapability) {
+      if (capabilities.length > 1)
+        violation('stands alone; remove it, or the capabilities beside it');
+    } else if (capabilityNamed(name) === undefined)
+      violation(
+        'is no capability; use names of capabilities(7) such as net_bind_service, or none alone',
+      );
+    else if (capabilities.indexOf(name) < index) violation('is listed twice; remove one');
+  }
+  return violations;
+}
+
+/**
+ * A capability beyond the default may lead out of the box, so whoever writes a template with one needs the right to.
+ * A write that leaves the template as it is, such as scaling, asks nothing.
+ */
+export async function elevationViolations(
+  context: AdmissionContext,
+  service: Service,
+  before: Service | undefined,
+): Promise<readonly FieldViolation[]> {
+  const usual: readonly string[] = [...defaultCapabilities, noCapability];
+  const index = (service.capabilities ?? []).findIndex((name) => !usual.includes(name));
+  if (index < 0 || (before && jsonEqual(whatRuns(before), whatRuns(service)))) return [];
+  if (await context.can('services', elevateVerb, service.namespace)) return [];
+  return [
+    {
+      field: `capabilities[${index}]`,
+      description: `"${service.capabilities?.[index] ?? ''}" is beyond the default (${defaultCapabilities.join(', ')}), which needs the verb ${elevateVerb} on services in namespace ${service.namespace}; remove it, or ask an administrator to cast the service or to grant that`,
+    },
+  ];
+}
+
+/** The template without what a restart changes. */
+function whatRuns(service: Service): InstanceTemplate {
+  const { restartedAt: _, ...template } = templateOf(service);
+  return template;
+}

@@ -1,0 +1,174 @@
+import { mkdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
+import type { WorkloadSpec } from '@kedge/controllers';
+import { demandDevices } from '../drivers/devices.js';
+import { BoxDaemon, boxId, type Who } from './box.js';
+
+/** What /proc/self/status says of a process. */
+type Status = Readonly<Record<string, string>>;
+const print = ['/bin/sh', '-c', 'cat /proc/self/status; echo told; exec sleep 600'];
+/** Sets of capabilities as the kernel shows them. */
+const none = '0000000000000000';
+const bindService = '0000000000000400';
+const usual = '00000000000404fb';
+
+function statusIn(text: string): Status {
+  const lines = [...text.matchAll(/^(\w+):[ \t]*(.*?)[ \t]*$/gm)];
+  return Object.fromEntries(lines.map(([, key = '', value = '']) => [key, value]));
+}
+
+/** As the kernel shows four equal ids. */
+const ids = (id: number): string => Array.from({ length: 4 }, () => id).join('\t');
+
+describe('user and capabilities of a process workload', function () {
+  this.timeout(60_000);
+  let daemon: BoxDaemon;
+  before(function () {
+    demandDevices(this);
+  });
+  const start = async (who: Who): Promise<void> => {
+    daemon = await BoxDaemon.start(who);
+  };
+  afterEach(() => daemon.close());
+
+  /** Of the command, of a command of exec, and of one with a terminal: all three the same. */
+  async function told(more: Partial<WorkloadSpec>, who: Who = 'root'): Promise<Status> {
+    await daemon.run(print, more);
+    await eventually('its status', async () => (await daemon.log()).includes('told'));
+    const pick = (text: string): Status => {
+      const { Uid, Gid, Groups, NoNewPrivs, CapInh, CapPrm, CapEff, CapBnd, CapAmb } = statusIn(
+        text.replaceAll('\r', ''),
+      );
+      return { Uid, Gid, Groups, NoNewPrivs, CapInh, CapPrm, CapEff, CapBnd, CapAmb } as Status;
+    };
+    const status = pick(await daemon.log());
+    const { CapBnd: bounding, ...own } = status;
+    for (const terminal of [false, true]) {
+      const { output = '' } = await daemon.exec(['cat', '/proc/self/status'], terminal);
+      const { CapBnd, ...rest } = pick(output);
+      expect(rest, `exec, terminal: ${terminal}`).to.deep.equal(own);
+      // Without capabilities and with no_new_privs it bounds nothing.
+      if (who === 'root') expect(CapBnd).to.equal(bounding);
+    }
+    expect(status.NoNewPrivs).to.equal('1');
+    return status;
+  }
+
+  const sets = (CapPrm: string, CapAmb: string, CapBnd: string): Status => ({
+    CapInh: CapAmb,
+    CapPrm,
+    CapEff: CapPrm,
+    CapBnd,
+    CapAmb,
+  });
+
+  it('are by default root with the rights over its own files, processes and ports', async () => {
+    await start('root');
+    expect(await told({})).to.include({ Uid: ids(0), Groups: '', ...sets(usual, none, usual) });
+  });
+
+  it('none leaves root no capability', async () => {
+    await start('root');
+    const status = await told({ capabilities: ['none'] });
+    expect(status).to.include({ Uid: ids(0), ...sets(none, none, none) });
+  });
+
+  it('a list is all that root keeps', async () => {
+    await start('root');
+    const status = await told({ capabilities: ['net_bind_service'] });
+    expect(status).to.include({ Uid: ids(0), ...sets(bindService, none, bindService) });
+  });
+
+  it('a uid and gid have no other groups and no capability', async () => {
+    await start('root');
+    const status = await told({ user: '12345:23456' });
+    expect(status).to.include({ Uid: ids(12_345), Gid: ids(23_456), Groups: '' });
+    expect(status).to.include(sets(none, none, none));
+  });
+
+  it('a user that is not root has the capabilities of its list', async () => {
+    await start('root');
+    const status = await told({ user: '12345:23456', capabilities: ['net_bind_service'] });
+    expect(status).to.include({ Uid: ids(12_345), ...sets(bindService, bindService, bindService) });
+  });
+
+  it('a name has the groups that the machine gives it', async () => {
+    await start('root');
+    const status = await told({ user: 'nobody' });
+    expect(status).to.include({ Uid: ids(65_534), Gid: ids(65_534), Groups: '65534' });
+  });
+
+  it('a uid alone has the groups of its user', async () => {
+    await start('root');
+    expect(await told({ user: '0' })).to.include({ Uid: ids(0), Groups: '0', CapEff: usual });
+  });
+
+  it('a uid that nobody has is in the group of its number', async () => {
+    await start('root');
+    expect(await told({ user: '54321' })).to.include({ Uid: ids(54_321), Gid: ids(54_321) });
+  });
+
+  it('a name that the machine does not know is refused before anything is started', async () => {
+    await start('root');
+    const spec = { id: boxId, command: print, env: {}, workingDir: '/', mounts: [] };
+    const { error } = await daemon.ask({ type: 'start', spec: { ...spec, user: 'kedge-nobody' } });
+    expect(error).to.match(/user kedge-nobody does not exist on this node.*useradd/);
+    const { state } = await daemon.demand({ type: 'observe', id: boxId });
+    expect(state).to.deep.equal({ state: 'absent' });
+  });
+
+  it('the directories of a subPath that are missing are made for the user, and others stay as they are', async () => {
+    await start('root');
+    const source = join(daemon.base, 'volume');
+    await mkdir(join(source, 'there'));
+    const at = (subPath: string) => ({
+      source,
+      target: `/${subPath[0]}`,
+      readOnly: false,
+      subPath,
+    });
+    const mounts = [at('new/one'), at('there')];
+    const script = 'touch /n/x && ! touch /t/x';
+    await daemon.run(['/bin/sh', '-c', script], { user: '12345:23456', mounts });
+    expect(await daemon.ended(), await daemon.log()).to.include({ exitCode: 0 });
+    const { uid, gid } = await stat(join(source, 'new/one'));
+    expect([uid, gid]).to.deep.equal([12_345, 23_456]);
+  });
+
+  it('its terminal is the user’s', async () => {
+    await start('root');
+    await daemon.run(print, { user: '12345:23456' });
+    const { output, code } = await daemon.exec(['/bin/sh', '-c', 'echo yes >"$(tty)"'], true);
+    expect([output?.trim(), code]).to.deep.equal(['yes', 0]);
+  });
+
+  it('an ordinary user can give neither, and says how they are had', async () => {
+    await start('an ordinary user');
+    const spec = { id: boxId, command: print, env: {}, workingDir: '/', mounts: [] };
+    const refused = async (more: Partial<WorkloadSpec>): Promise<string | undefined> =>
+      (await daemon.ask({ type: 'start', spec: { ...spec, ...more } })).error;
+    expect(await refused({ user: 'root' })).to.match(
+      /user root can't be had: .*ordinary user \(65534:65534\).*run kedged as root/,
+    );
+    expect(await refused({ capabilities: ['net_bind_service'] })).to.match(
+      /capabilities net_bind_service can't be had: .*run kedged as root/,
+    );
+    const status = await told({ user: 'nobody', capabilities: ['none'] }, 'an ordinary user');
+    expect(status).to.include({ Uid: ids(65_534), ...sets(none, none, none) });
+  });
+
+  it('a variable that can not be set is told in the log', async () => {
+    await start('root');
+    const env = { 'a-b': '1', 'tls.crt': '2', fine: '3' };
+    await daemon.run(['/bin/sh', '-c', 'echo "fine=$fine"; exec sleep 600'], { env });
+    await eventually('its output', async () => (await daemon.log()).includes('fine=3'));
+    expect((await daemon.log()).split('\n').slice(0, 2).sort()).to.deep.equal([
+      "kedge: variable a-b is not set: a shell can't set one of that name",
+      "kedge: variable tls.crt is not set: a shell can't set one of that name",
+    ]);
+    const { output } = await daemon.exec(['/bin/true']);
+    expect(output).to.equal('');
+  });
+});
