@@ -1,6 +1,7 @@
 /** Kinds, admission rules, controllers and the node agent of Kedge. */
 export { accessPolicies } from './access-policies.js';
 export * from './agent/index.js';
+export * from './backup/index.js';
 export { type ApiOptions, customMethods, servedKinds } from './api.js';
 export * from './event/index.js';
 export { type InstanceControllerOptions, instanceController } from './instance/index.js';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failedPrecondition, invalid, messageOf, StatusError } from 'kedge';
-import type { KeySource } from '@kedge/controllers';
+import type { KeysAtHand, KeySource } from '@kedge/controllers';
 import { replaceFile } from '@kedge/driver-sdk';
 
 /** The file of the daemon's own keys, in its data directory. */
@@ -61,6 +61,29 @@ async function ownKeys(dataDirectory: string, file: string): Promise<readonly Bu
 /** The key-encryption keys of a daemon, and where a rotation finds the next. */
 export interface DaemonKeys extends KeySource {
   readonly keys: readonly Buffer[];
+}
+
+/** Where the key-encryption keys are, for people. */
+export function keyPlace(
+  dataDirectory: string,
+  kekFile: string,
+  fromEnvironment: string | undefined,
+): string {
+  if (fromEnvironment) return 'KEDGE_KEK (environment of kedged)';
+  return kekFile === '' ? join(dataDirectory, keyFileName) : `${kekFile} (secrets.kekFile)`;
+}
+
+/** The key-encryption keys that there are; makes none. */
+export async function findKeys(
+  dataDirectory: string,
+  kekFile: string,
+  fromEnvironment: string | undefined,
+): Promise<KeysAtHand> {
+  const place = keyPlace(dataDirectory, kekFile, fromEnvironment);
+  const own = !fromEnvironment && kekFile === '';
+  if (own && !(await exists(join(dataDirectory, keyFileName)))) return { type: 'absent', place };
+  const { keys } = await loadKeys(dataDirectory, kekFile, fromEnvironment);
+  return { type: 'found', keys, place };
 }
 
 /**

@@ -1,8 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { Command, CommanderError } from 'commander';
-import { type EmbeddedStore, messageOf, StatusError, systemClock } from 'kedge';
+import { messageOf, StatusError, systemClock } from 'kedge';
 import { recoverRoot } from 'kedge/auth';
-import { parse } from 'smol-toml';
 import { version } from '../version.js';
 import {
   ensureLocalContext,
@@ -10,46 +8,14 @@ import {
   localProfile,
   prepareExampleDirectory,
 } from './local-profile.js';
+import { tellMigration } from './tell-migration.js';
 import { daemonLogger } from './daemon-logger.js';
-import { type DaemonConfig, resolveSettings, settingFlags } from './settings.js';
+import { addDataCommands } from './data-commands.js';
+import { type ConfigOptions, loadConfig, withSettings } from './load-config.js';
+import { restoreAdvice } from './restore-advice.js';
+import type { DaemonConfig } from './settings.js';
 import { stopSignals } from './stop-signals.js';
 import { type Daemon, openDataDirectory, startDaemon } from './wire.js';
-
-interface Options {
-  readonly config?: string;
-  readonly local?: boolean;
-  readonly checkConfig?: boolean;
-  readonly [flag: string]: string | boolean | undefined;
-}
-
-async function loadConfig(options: Options): Promise<DaemonConfig> {
-  const file = options.config ?? process.env.KEDGE_CONFIG;
-  let content: Record<string, unknown> = {};
-  if (file !== undefined) {
-    try {
-      content = parse(await readFile(file, 'utf8'));
-    } catch (error) {
-      throw new StatusError({
-        code: 'InvalidArgument',
-        reason: 'ConfigUnreadable',
-        message: `configuration file ${file} can't be read: ${messageOf(error)}`,
-        cause: error,
-      });
-    }
-  }
-  const flags: Record<string, string> = {};
-  for (const { flag, key } of settingFlags) {
-    const name = flag.slice(2).replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-    const value = options[name];
-    if (typeof value === 'string') flags[key] = value;
-  }
-  return resolveSettings({
-    flags,
-    environment: process.env,
-    file: content,
-    profile: options.local ? localProfile : {},
-  });
-}
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`);
@@ -105,16 +71,7 @@ function stopOnSignals(daemon: Daemon, config: DaemonConfig, onStopped: () => vo
   process.on('SIGINT', handle);
 }
 
-/** For people, whatever the log level is: the way back is needed when nothing else works. */
-function tellMigration({ migration }: EmbeddedStore): void {
-  if (!migration) return;
-  const { from, to, copy, wayBack } = migration;
-  process.stderr.write(
-    `kedged: the database was migrated from schema version ${from} to ${to}. A copy of it is in ${copy}; remove it when it is no longer needed. To go back: ${wayBack}.\n`,
-  );
-}
-
-async function serve(options: Options): Promise<void> {
+async function serve(options: ConfigOptions): Promise<void> {
   const config = await loadConfig(options);
   if (options.checkConfig) {
     say(JSON.stringify(config, undefined, 2));
@@ -140,7 +97,7 @@ async function serve(options: Options): Promise<void> {
   if (options.local) await greet(config, daemon, token);
 }
 
-async function recover(options: Options): Promise<void> {
+async function recover(options: ConfigOptions): Promise<void> {
   const config = await loadConfig(options);
   const store = await openDataDirectory(config.dataDirectory, daemonLogger('warn'));
   try {
@@ -153,27 +110,22 @@ async function recover(options: Options): Promise<void> {
   }
 }
 
-function withSettings(command: Command): Command {
-  command.option('--config <file>', 'configuration file (TOML)');
-  for (const { flag, key } of settingFlags) command.option(`${flag} <value>`, `sets ${key}`);
-  return command;
-}
-
 const program = withSettings(new Command('kedged'))
   .description('The Kedge daemon: API, controllers and node agent in one process')
   .version(version)
   .option('--local', 'profile for one local user: bootstraps itself and stores a CLI context')
   .option('--check-config', 'print the resolved configuration and exit')
   .exitOverride()
-  .action((options: Options) => serve(options));
+  .action((options: ConfigOptions) => serve(options));
 withSettings(
   program.command('recover-root').description('make a new root token; the daemon must be stopped'),
-).action((_options: Options, command: Command) => recover(command.optsWithGlobals()));
+).action((_options: ConfigOptions, command: Command) => recover(command.optsWithGlobals()));
+addDataCommands(program);
 
 try {
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
-  process.stderr.write(`kedged: ${messageOf(error)}\n`);
+  process.stderr.write(`kedged: ${messageOf(error)}\n${restoreAdvice(error)}`);
   process.exit(1);
 }

@@ -24,6 +24,7 @@ import {
   customMethods,
   DataFiles,
   dataFilesDirectory,
+  foreignGuard,
   instanceController,
   KeyRotation,
   namespaceController,
@@ -160,7 +161,10 @@ async function assemble(
     logger: logger.child({ part: 'storage root' }),
   });
   const journal = directoryJournal(join(dataDirectory, 'node-journal'));
-  const drivers = driversOf({ ...config, storageRoot, journal });
+  const drivers = foreignGuard(driversOf({ ...config, storageRoot, journal }), {
+    store,
+    logger: logger.child({ part: 'copy' }),
+  });
   const resolver = parameterResolver(manager.informer(secrets).lister, sealer);
   const dataFiles = new DataFiles(dataFilesDirectory(dataDirectory), dataDirectory);
   const { policy } = config;

@@ -16,3 +16,4 @@ export { parseReference, referencedSecrets } from './reference.js';
 export { keyVerbs } from './verbs.js';
 export { KeyRotation, type KeyRotationOptions, type KeySource } from './key-rotation.js';
 export { isSealed, mask, sealedBody, Sealer } from './sealer.js';
+export { placesIn, type SealedValue, sealedValuesIn } from './sealed-values.js';

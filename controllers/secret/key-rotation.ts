@@ -8,9 +8,8 @@ import {
   type ObjectStore,
   type Operation,
 } from 'kedge';
-import { type Secret, secrets } from '../kinds/index.js';
-import { placeOf } from './admission.js';
-import { isSealed, literalPlace, type Sealer } from './sealer.js';
+import { placesIn } from './sealed-values.js';
+import { isSealed, type Sealer } from './sealer.js';
 
 /** Where key-encryption keys come from, and how a new one is made known. */
 export interface KeySource {
@@ -120,9 +119,7 @@ export class KeyRotation {
       if (typeof value !== 'object' || value === null) return value;
       return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, walk(v, k, place)]));
     };
-    const placeIn = (key: string): string =>
-      kind.kind === secrets.kind ? placeOf(object as Secret, key) : literalPlace(key);
-    const fresh = walk(object, '', placeIn) as ApiObject;
+    const fresh = walk(object, '', placesIn(kind.kind, object)) as ApiObject;
     return changed ? fresh : object;
   }
 }

@@ -10,7 +10,7 @@ import {
 } from 'kedge';
 import { DriverError, type StorageRoot } from '@kedge/driver-sdk';
 import { describeRoot, makeRootFolder, markRoot, openRoot } from './directory.js';
-import { placedIn } from './placed.js';
+import { isCopy, placedIn } from './placed.js';
 import { planRoot, type RootPlan, type RootReason, rootFolder } from './plan.js';
 import { isRecorded, recordRoot } from './record.js';
 
@@ -163,7 +163,8 @@ export class StorageRootKeeper implements StorageRoot {
       return planRoot({ path, clusterId, found, recorded: true, placed: [] });
     const recorded = await isRecorded(store, node, path);
     const placed = await placedIn(store, node);
-    return planRoot({ path, clusterId, found, recorded, placed });
+    const copied = await isCopy(store);
+    return planRoot({ path, clusterId, found, recorded, placed, copied });
   }
 
   async #lock(handle: FileHandle, identity: string): Promise<void> {

@@ -1,5 +1,6 @@
 import type { ObjectStore } from 'kedge';
 import { nodeTopologyKey } from '@kedge/driver-sdk';
+import { foreignRecords } from '../backup/foreign-record.js';
 import { nodes, snapshots, type Volume, volumes } from '../kinds/index.js';
 import type { PlacedData } from './plan.js';
 
@@ -15,9 +16,10 @@ export function isPlacedOn(volume: Volume, node: string): boolean {
   return placed === undefined || placed === node;
 }
 
-/** What the store places in the root of a node, and has not been found missing before. */
+/** What the store places in the root of a node, is of this cluster, and has not been found missing before. */
 export async function placedIn(store: ObjectStore, node: string): Promise<readonly PlacedData[]> {
   const placed: PlacedData[] = [];
+  const foreign = new Set((await store.list(foreignRecords)).items.map(({ name }) => name));
   const here = new Set<string>();
   const elsewhere = new Set<string>();
   for (const volume of (await store.list(volumes)).items) {
@@ -25,6 +27,7 @@ export async function placedIn(store: ObjectStore, node: string): Promise<readon
     const { handle = '', namespace, name, status, reason } = volume;
     const lost = status === 'Failed' && reason === lostReason;
     if (handle === '' || lost || !isPlacedOn(volume, node)) continue;
+    if (foreign.has(volume.metadata.uid)) continue;
     placed.push({ uid: volume.metadata.uid, label: `volume ${namespace}/${name}` });
   }
   const alone = (await store.list(nodes)).items.every(({ name }) => name === node);
@@ -34,7 +37,13 @@ export async function placedIn(store: ObjectStore, node: string): Promise<readon
     // A snapshot is where its source is. Of one whose source is gone nothing tells the node.
     if (elsewhere.has(sourceUid) || (!alone && !here.has(sourceUid))) continue;
     const { metadata, namespace, name } = snapshot;
+    if (foreign.has(metadata.uid)) continue;
     placed.push({ uid: metadata.uid, label: `snapshot ${namespace}/${name}` });
   }
   return placed;
+}
+
+/** Whether the store is a copy of another cluster's that held volumes or snapshots. */
+export async function isCopy(store: ObjectStore): Promise<boolean> {
+  return (await store.list(foreignRecords, { limit: 1 })).items.length > 0;
 }

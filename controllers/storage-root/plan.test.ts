@@ -51,4 +51,16 @@ describe('a storage root', () => {
     expect(refused).to.have.property('message').that.contains('"photos" of somebody else');
     expect(plan({ found: unmarked(), recorded: true }).type).to.equal('refuse');
   });
+
+  it('a copy of a cluster does not adopt a directory with volumes that are none of its own', () => {
+    for (const entry of [uid, `${uid}.img`, `.making-${uid}`]) {
+      const found = { type: 'unmarked', entries: ['snapshots', entry] } as const;
+      const situation = { path: '/data', clusterId: 'ours', found, recorded: false, placed: [] };
+      expect(planRoot(situation).type).to.equal('adopt');
+      expect(planRoot({ ...situation, copied: true })).to.include({
+        type: 'refuse',
+        reason: 'StorageRootUnmarked',
+      });
+    }
+  });
 });

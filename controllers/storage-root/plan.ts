@@ -21,6 +21,8 @@ export interface RootSituation {
   /** This node has had a root there. */
   readonly recorded: boolean;
   readonly placed: readonly PlacedData[];
+  /** The store is a copy of another cluster's, whose root a directory without a mark may be. */
+  readonly copied?: boolean;
 }
 
 /** Why a storage root is not used. */
@@ -49,6 +51,8 @@ const shownMax = 3;
 /** What the driver makes, what a new file system has, and what this module makes. */
 const ownEntry =
   /^(\.(making|deleting)-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.img)?$|^(snapshots|lost\+found|\.kedge)$/;
+/** Of a volume, also one that is made or deleted. */
+const volumeEntry = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.img)?$/;
 
 /** Decides whether a root is used, made, marked or refused. Pure. */
 export function planRoot(situation: RootSituation): RootPlan {
@@ -71,7 +75,9 @@ export function planRoot(situation: RootSituation): RootPlan {
         message: `storage root ${path} does not exist; mount its disk, and everything goes on by itself. If its data is lost for good, begin an empty one: ${command}`,
       };
     case 'unmarked': {
-      const obstacle = recorded ? 'it had one before' : adoptionObstacle(found.entries, placed);
+      const obstacle = recorded
+        ? 'it had one before'
+        : adoptionObstacle(found.entries, placed, situation.copied ?? false);
       if (obstacle === undefined) return { type: 'adopt' };
       return {
         type: 'refuse',
@@ -86,6 +92,7 @@ export function planRoot(situation: RootSituation): RootPlan {
 function adoptionObstacle(
   entries: readonly string[],
   placed: readonly PlacedData[],
+  copied: boolean,
 ): string | undefined {
   const names = new Set(entries);
   const absent = placed.filter(({ uid }) => !names.has(uid) && !names.has(`${uid}.img`));
@@ -95,6 +102,10 @@ function adoptionObstacle(
     return `it does not hold ${shown.join(', ')}${more}`;
   }
   // With volumes of the store in it, it is the root of before, whatever else is there.
-  const foreign = placed.length > 0 ? undefined : entries.find((name) => !ownEntry.test(name));
+  if (placed.length > 0) return undefined;
+  const volume = copied ? entries.find((name) => volumeEntry.test(name)) : undefined;
+  if (volume !== undefined)
+    return `it holds ${JSON.stringify(volume)}, which may be of the cluster that this store is a copy of`;
+  const foreign = entries.find((name) => !ownEntry.test(name));
   return foreign === undefined ? undefined : `it holds ${JSON.stringify(foreign)} of somebody else`;
 }

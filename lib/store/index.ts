@@ -46,6 +46,7 @@ export {
   type RestoreOptions,
   type RestoreReport,
 } from './restore-backup.js';
+export { type BackedUpObject, type BackupDescription, verifyBackup } from './read-backup.js';
 export {
   type DirectoryEntry,
   type FileSystem,

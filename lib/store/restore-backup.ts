@@ -1,51 +1,21 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import {
-  failedPrecondition,
-  invalid,
-  limits,
-  messageOf,
-  type Random,
-  StatusError,
-  systemRandom,
-} from '../base/index.js';
-import {
-  backupFormat,
-  type BackupHeader,
-  type BackupTrailer,
-  frameTypes,
-  recordPrefixBytes,
-} from './backup.js';
+import { failedPrecondition, invalid, type Random, systemRandom } from '../base/index.js';
+import { keyOf, keyString } from '../object/index.js';
+import type { BackupHeader } from './backup.js';
 import {
   type Checkpoint,
   countRecord,
   emptyCheckpoint,
   type Engine,
-  type EngineRecord,
   type ReplaceableEngine,
 } from './engine.js';
 import { clusterOf } from './meta-record.js';
-import {
-  type DecodedRecord,
-  decodeRecord,
-  type EncodedRecord,
-  encodeRecord,
-} from './record-codec.js';
+import { type BackedUpObject, objectIn, readBackup } from './read-backup.js';
+import { type DecodedRecord, type EncodedRecord, encodeRecord } from './record-codec.js';
 import type { BackupReport, EmbeddedStore } from './store.js';
 
-/** Larger than any record with its frame. */
-const frameBytesMax = limits.objectBytesMax + 64;
 const recordsAtOnce = 200;
-
-function damaged(path: string, detail: string): StatusError {
-  return new StatusError({
-    code: 'DataLoss',
-    reason: 'BackupDamaged',
-    message: `backup ${path} is damaged: ${detail}; use another one`,
-  });
-}
 
 /**
  * Writes a backup of a running store to a file: complete and synced, or not there at all.
@@ -76,73 +46,6 @@ export async function backupToFile(
   }
 }
 
-/** The frames of a backup, each with a running hash of everything before it. */
-async function* frames(
-  path: string,
-): AsyncIterable<{ readonly type: number; readonly body: Buffer; readonly sha256: string }> {
-  const hash = createHash('sha256');
-  let rest: Buffer = Buffer.alloc(0);
-  for await (const piece of createReadStream(path, { highWaterMark: 1024 * 1024 })) {
-    rest = rest.length === 0 ? (piece as Buffer) : Buffer.concat([rest, piece as Buffer]);
-    let at = 0;
-    while (rest.length - at >= 5) {
-      const length = rest.readUInt32BE(at);
-      if (length < 1 || length > frameBytesMax) throw damaged(path, `a frame of ${length} bytes`);
-      if (rest.length - at < 4 + length) break;
-      const body = rest.subarray(at + 5, at + 4 + length);
-      const type = rest[at + 4] ?? 0;
-      yield { type, body, sha256: type === frameTypes.trailer ? hash.copy().digest('hex') : '' };
-      hash.update(rest.subarray(at, at + 4 + length));
-      at += 4 + length;
-    }
-    rest = rest.subarray(at);
-  }
-  if (rest.length > 0) throw damaged(path, 'it ends inside a frame');
-}
-
-/** Reads a whole backup. @throws StatusError DataLoss when a byte of it is not what was written. */
-async function readBackup(
-  path: string,
-  onRecord: (record: EngineRecord) => Promise<void>,
-): Promise<{ readonly header: BackupHeader; readonly trailer: BackupTrailer }> {
-  let header: BackupHeader | undefined;
-  let trailer: BackupTrailer | undefined;
-  let objects = 0;
-  for await (const { type, body, sha256 } of frames(path)) {
-    if (trailer) throw damaged(path, 'it goes on after its end');
-    if (!header) {
-      if (type !== frameTypes.header) throw damaged(path, 'it has no header');
-      header = parse<BackupHeader>(path, body);
-      if (header.format !== backupFormat)
-        throw failedPrecondition(
-          'BackupFormat',
-          `backup ${path} has format ${header.format}, this release reads ${backupFormat}`,
-        );
-    } else if (type === frameTypes.trailer) {
-      trailer = parse<BackupTrailer>(path, body);
-      if (trailer.sha256 !== sha256) throw damaged(path, 'its hash differs');
-    } else if (type === frameTypes.record && body.length > recordPrefixBytes) {
-      const address = { revision: body.readUIntBE(0, 6), index: body.readUInt32BE(6) };
-      await onRecord({ ...address, bytes: Buffer.from(body.subarray(recordPrefixBytes)) });
-      objects += 1;
-    } else {
-      throw damaged(path, `a frame of type ${type}`);
-    }
-  }
-  if (!header || !trailer) throw damaged(path, 'its end is missing');
-  if (trailer.objects !== objects)
-    throw damaged(path, `${objects} records instead of ${trailer.objects}`);
-  return { header, trailer };
-}
-
-function parse<T>(path: string, body: Buffer): T {
-  try {
-    return JSON.parse(body.toString()) as T;
-  } catch (error) {
-    throw damaged(path, messageOf(error));
-  }
-}
-
 /** How a backup is restored. */
 export interface RestoreOptions {
   /**
@@ -155,13 +58,24 @@ export interface RestoreOptions {
    * of and that was somewhere else. A store replaced in its own place needs none.
    */
   readonly afterRevision?: number;
+  /**
+   * `same` (the default): the restored store goes on with the cluster of the backup, which no other store
+   * may do any more. `new`: it begins a cluster of its own.
+   */
+  readonly cluster?: 'same' | 'new';
+  /**
+   * What the restored store holds for an object of the backup; default: the object. Called twice for each, the
+   * first time before anything is changed: what it throws then refuses the restore. It must give as many
+   * objects both times, and no two with one key.
+   */
+  readonly rewrite?: (content: BackedUpObject) => readonly BackedUpObject[];
   readonly random?: Random;
 }
 
 /** A restored store. */
 export interface RestoreReport {
   readonly storeId: string;
-  /** That of the backup. */
+  /** That of the backup, or a new one: see {@link RestoreOptions.cluster}. */
   readonly clusterId: string;
   /** Its revision, at which all its objects were written. */
   readonly revision: number;
@@ -184,6 +98,24 @@ function restoredRevision(path: string, header: BackupHeader, last: number): num
   );
 }
 
+type Rewrite = (record: DecodedRecord) => readonly DecodedRecord[];
+
+/** The records that stand for one of a backup. */
+function rewriting(rewrite: RestoreOptions['rewrite']): Rewrite {
+  if (!rewrite) return (record) => [record];
+  return (record) =>
+    rewrite(objectIn(record)).map(({ kind, object }) => {
+      const { expiresAt } = object.metadata;
+      return {
+        ...record,
+        kind,
+        key: keyString(keyOf(object)),
+        json: JSON.stringify(object),
+        expiresAt: expiresAt === undefined ? 0 : Date.parse(expiresAt),
+      };
+    });
+}
+
 /** The record's object as the restored store holds it: the same, with a version of the new life. */
 function restoredRecord(
   record: DecodedRecord,
@@ -200,8 +132,8 @@ function restoredRecord(
  * Restores a backup, all or nothing: killed at any moment it leaves what was there before, or the whole
  * restored store. The backup is read twice, so that a damaged one changes nothing.
  *
- * The restored store begins a new life in the cluster of the backup. It has a new store id, and its revision lies 2^32 beyond those
- * of the backup and of the store it replaces. All its objects are written at that revision, and
+ * The restored store begins a new life. It has a new store id, and its revision lies 2^32 beyond those of
+ * the backup and of the store it replaces. All its objects are written at that revision, and
  * everything before counts as compacted: a cursor or a resourceVersion of an earlier life matches
  * nothing.
  * @throws StatusError DataLoss (BackupDamaged), FailedPrecondition (NotEmpty, RevisionUnknown,
@@ -217,11 +149,13 @@ export async function restoreBackup(
     throw invalid([
       { field: 'afterRevision', description: `${afterRevision} is not a revision: 0 or more` },
     ]);
-  const { header, trailer } = await readBackup(path, (record) => {
-    decodeRecord(record);
+  const rewrite = rewriting(options.rewrite);
+  let objects = 0;
+  const { header } = await readBackup(path, (record) => {
+    objects += rewrite(record).length;
     return Promise.resolve();
   });
-  const clusterId = clusterOf(header);
+  const clusterId = options.cluster === 'new' ? random.uuid() : clusterOf(header);
   let storeId = '';
   let revision = 0;
   const { kept } = await engine.replace(
@@ -235,29 +169,32 @@ export async function restoreBackup(
       revision = restoredRevision(path, header, Math.max(last ?? 0, afterRevision));
       ({ storeId } = await fresh.open(() => random.uuid(), clusterId));
       try {
-        await fillWith(path, fresh, { revision, count: trailer.objects });
+        await fillWith(path, fresh, rewrite, { revision, count: objects });
       } finally {
         await fresh.close();
       }
     },
   );
-  const report = { storeId, clusterId, revision, objects: trailer.objects };
+  const report = { storeId, clusterId, revision, objects };
   return kept === undefined ? report : { ...report, kept };
 }
 
 async function fillWith(
   path: string,
   engine: Engine,
+  rewrite: Rewrite,
   address: { readonly revision: number; readonly count: number },
 ): Promise<void> {
   let mark: Checkpoint = { ...emptyCheckpoint, revision: address.revision };
   let records: EncodedRecord[] = [];
   let index = 0;
-  await readBackup(path, async (raw) => {
-    const record = restoredRecord(decodeRecord(raw), { ...address, index });
-    index += 1;
-    mark = countRecord(mark, record.checksum, 1);
-    records.push(record);
+  await readBackup(path, async (found) => {
+    for (const each of rewrite(found)) {
+      const record = restoredRecord(each, { ...address, index });
+      index += 1;
+      mark = countRecord(mark, record.checksum, 1);
+      records.push(record);
+    }
     if (records.length < recordsAtOnce) return;
     await engine.append(records);
     records = [];

@@ -1,0 +1,16 @@
+import { StatusError } from 'kedge';
+
+/** Reasons of a store that is damaged, as `docs/reference/errors.md` has them. */
+const damage = new Set([
+  'Damaged',
+  'LogHole',
+  'LogTailLost',
+  'CheckpointMismatch',
+  'IndexMismatch',
+]);
+
+/** The command for whoever is sent to a backup, as a line; empty for other errors. */
+export function restoreAdvice(error: unknown): string {
+  if (!(error instanceof StatusError) || !damage.has(error.reason)) return '';
+  return 'To restore a backup, with the settings of the daemon: kedged restore FILE --replace\n';
+}

@@ -1,0 +1,10 @@
+import type { EmbeddedStore } from 'kedge';
+
+/** For people, whatever the log level is: the way back is needed when nothing else works. */
+export function tellMigration({ migration }: EmbeddedStore): void {
+  if (!migration) return;
+  const { from, to, copy, wayBack } = migration;
+  process.stderr.write(
+    `kedged: the database was migrated from schema version ${from} to ${to}. A copy of it is in ${copy}; remove it when it is no longer needed. To go back: ${wayBack}.\n`,
+  );
+}

@@ -1,0 +1,103 @@
+import type { Logger, ObjectStore } from 'kedge';
+import { type Driver, DriverError, type DriverRegistry } from '@kedge/driver-sdk';
+import { type ForeignRecord, foreignRecordOf } from './foreign-record.js';
+
+/** Ports of {@link foreignGuard}. */
+export interface ForeignGuardOptions {
+  readonly store: ObjectStore;
+  readonly logger: Logger;
+}
+
+interface Named {
+  readonly uid: string;
+  readonly name: string;
+  readonly namespace: string;
+}
+
+function refusal(record: ForeignRecord, { namespace, name }: Named): DriverError {
+  const what = record.kindName.toLowerCase();
+  return new DriverError(
+    'Unavailable',
+    `${what} ${namespace}/${name} is foreign: this store is a copy of cluster ${record.clusterId}, which made it, and a copy touches nothing of the original; delete it here (the original keeps it) and make a new one`,
+  );
+}
+
+/** Drivers that are never called about what a copy of a cluster holds from the original. */
+export function foreignGuard(
+  drivers: DriverRegistry,
+  options: ForeignGuardOptions,
+): DriverRegistry {
+  const guarded = new WeakMap<Driver, Driver>();
+  return {
+    names: drivers.names,
+    async get(name) {
+      const driver = await drivers.get(name);
+      if (!driver) return undefined;
+      const known = guarded.get(driver) ?? guard(driver, options);
+      guarded.set(driver, known);
+      return known;
+    },
+  };
+}
+
+function guard(driver: Driver, { store, logger }: ForeignGuardOptions): Driver {
+  const demandOwn = async (...named: readonly Named[]): Promise<void> => {
+    for (const each of named) {
+      const record = await foreignRecordOf(store, each.uid);
+      if (record) throw refusal(record, each);
+    }
+  };
+  /** What is released or deleted is let go of: this cluster never had it. */
+  const forget = async <T>(named: Named, call: () => Promise<T>): Promise<T | void> => {
+    const record = await foreignRecordOf(store, named.uid);
+    if (!record) return call();
+    const { namespace, name } = named;
+    logger.info('left alone: it is of the cluster that this one is a copy of', {
+      kind: record.kindName,
+      namespace,
+      name,
+      clusterId: record.clusterId,
+    });
+  };
+  return {
+    name: driver.name,
+    capabilities: () => driver.capabilities(),
+    validateParameters: (parameters, context) => driver.validateParameters(parameters, context),
+    provision: async (request) => {
+      await demandOwn(request.volume);
+      return driver.provision(request);
+    },
+    observe: async (request) => {
+      await demandOwn(request.volume);
+      return driver.observe(request);
+    },
+    delete: (request) => forget(request.volume, () => driver.delete(request)),
+    attach: async (request) => {
+      await demandOwn(request.volume);
+      return driver.attach(request);
+    },
+    detach: (request) => forget(request.volume, () => driver.detach(request)),
+    mount: async (request) => {
+      await demandOwn(request.volume);
+      return driver.mount(request);
+    },
+    unmount: (request) => forget(request.volume, () => driver.unmount(request)),
+    expand: async (request) => {
+      await demandOwn(request.volume);
+      return driver.expand(request);
+    },
+    createSnapshot: async (request) => {
+      await demandOwn(request.volume, request.snapshot);
+      return driver.createSnapshot(request);
+    },
+    observeSnapshot: async (request) => {
+      await demandOwn(request.snapshot);
+      return driver.observeSnapshot(request);
+    },
+    deleteSnapshot: (request) => forget(request.snapshot, () => driver.deleteSnapshot(request)),
+    restore: async (request) => {
+      await demandOwn(request.volume, request.snapshot);
+      return driver.restore(request);
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import {
+  type ReplaceableEngine,
+  restoreBackup,
+  type RestoreOptions,
+  type RestoreReport,
+  verifyBackup,
+} from 'kedge';
+import { asCopy } from './foreign-record.js';
+import { type KeysAtHand, SealedCheck } from './sealed-check.js';
+
+/** How the data of a cluster is restored. */
+export interface DataRestoreOptions {
+  /** The backup. */
+  readonly path: string;
+  readonly engine: ReplaceableEngine;
+  readonly keys: KeysAtHand;
+  /**
+   * `original`: the restored store goes on as the cluster of the backup. `copy`: it is a cluster of its own, in which
+   * every volume and snapshot of the backup is foreign.
+   */
+  readonly as: 'original' | 'copy';
+  /** Takes the place of a store that is there, which is kept aside. */
+  readonly replace: boolean;
+  /** See {@link RestoreOptions.afterRevision}. */
+  readonly afterRevision?: number | undefined;
+  /** Runs once the backup is known to be whole and its values to open, before anything is changed. */
+  readonly beforeWriting?: () => Promise<void>;
+}
+
+/**
+ * Restores a backup, all or nothing, once every sealed value of it was opened.
+ * @throws StatusError as {@link restoreBackup}, and FailedPrecondition (KeyMissing, KeyMismatch)
+ */
+export async function restoreData(options: DataRestoreOptions): Promise<RestoreReport> {
+  const { path, engine, keys, replace } = options;
+  const check = new SealedCheck(path, keys);
+  const { clusterId } = await verifyBackup(path, (content) => check.demand(content));
+  await options.beforeWriting?.();
+  const copy: RestoreOptions = {
+    cluster: 'new',
+    rewrite: (content) => asCopy(content, clusterId),
+  };
+  const { afterRevision } = options;
+  const after = afterRevision === undefined ? {} : { afterRevision };
+  return restoreBackup(path, engine, { replace, ...after, ...(options.as === 'copy' ? copy : {}) });
+}

@@ -1,0 +1,58 @@
+import { type BackedUpObject, failedPrecondition, messageOf, type StatusError } from 'kedge';
+import { sealedValuesIn } from '../secret/sealed-values.js';
+import { Sealer } from '../secret/sealer.js';
+
+/** The key-encryption keys that a restore finds, and where. */
+export type KeysAtHand =
+  | { readonly type: 'found'; readonly keys: readonly Buffer[]; readonly place: string }
+  /** There is no key yet; `place` is where one would be looked for. */
+  | { readonly type: 'absent'; readonly place: string };
+
+/** Opens every sealed value of a backup, and keeps none. */
+export class SealedCheck {
+  readonly #path: string;
+  readonly #keys: KeysAtHand;
+  readonly #sealer: Sealer | undefined;
+  #values = 0;
+
+  constructor(path: string, keys: KeysAtHand) {
+    this.#path = path;
+    this.#keys = keys;
+    const [first, ...older] = keys.type === 'found' ? keys.keys : [];
+    this.#sealer = first && new Sealer(first, ...older);
+  }
+
+  /** Sealed values that were opened. */
+  get values(): number {
+    return this.#values;
+  }
+
+  /** @throws StatusError FailedPrecondition (KeyMissing, KeyMismatch) when a value does not open. */
+  demand({ kind, object }: BackedUpObject): void {
+    for (const { sealed, place } of sealedValuesIn(kind, object)) {
+      if (!this.#sealer) throw this.#missing();
+      try {
+        this.#sealer.open(sealed, place);
+      } catch (error) {
+        throw this.#mismatch(messageOf(error));
+      }
+      this.#values += 1;
+    }
+  }
+
+  #missing(): StatusError {
+    const { place } = this.#keys;
+    return failedPrecondition(
+      'KeyMissing',
+      `backup ${this.#path} holds sealed values, and there is no key-encryption key at ${place}; no backup holds it: put the key of the original there, or name its copy in [secrets].kekFile. Nothing was changed`,
+    );
+  }
+
+  #mismatch(detail: string): StatusError {
+    const { place } = this.#keys;
+    return failedPrecondition(
+      'KeyMismatch',
+      `the key-encryption key at ${place} does not open the values of backup ${this.#path} (${detail}); put the key of the time of the backup there, or name its copy in [secrets].kekFile. Nothing was changed`,
+    );
+  }
+}
