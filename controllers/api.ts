@@ -10,6 +10,7 @@ import {
   users,
 } from 'kedge/server';
 import type { Runtime } from './agent/index.js';
+import { backupVerbs, type OnlineBackups } from './backup/index.js';
 import { configmapRules } from './configmap/index.js';
 import { eventRules } from './event/index.js';
 import { execVerbs } from './exec/index.js';
@@ -47,6 +48,7 @@ export interface ApiOptions {
   readonly runtimes: readonly Runtime[];
   readonly defaultStorageClass: string | undefined;
   readonly rotation: KeyRotation;
+  readonly backups: OnlineBackups;
   readonly clock: Clock;
   /** Default: what applies where nothing is configured. */
   readonly policy?: ControllerPolicy;
@@ -86,5 +88,6 @@ export function customMethods(parts: ApiParts, options: ApiOptions): readonly Cu
     ...nodeVerbs(parts),
     ...accessVerbs(parts),
     ...keyVerbs(options.rotation),
+    ...backupVerbs(options.backups),
   ];
 }

@@ -8,7 +8,6 @@ import {
   type Logger,
   Manager,
   messageOf,
-  type ObjectStore,
   openStore,
   StatusError,
   systemClock,
@@ -54,7 +53,7 @@ import { directoryJournal, type DriverRegistry, type StorageSettings } from '@ke
 import { builtinDrivers } from '@kedge/drivers';
 import { version } from '../version.js';
 import { AuditLog } from './audit-log.js';
-import { type DaemonKeys, keyFileName, loadKeys } from './key-file.js';
+import { type DaemonKeys, keyFileName, keyPlace, loadKeys } from './key-file.js';
 import { PrometheusMetrics } from './prometheus-metrics.js';
 import { OpsServer } from './ops-server.js';
 import { type DaemonConfig, parseAddress } from './settings.js';
@@ -125,7 +124,7 @@ async function tlsOf(config: DaemonConfig, logger: Logger): Promise<TlsSource | 
 async function assemble(
   config: DaemonConfig,
   logger: Logger,
-  store: ObjectStore,
+  store: EmbeddedStore,
   keys: DaemonKeys,
   driversOf: (settings: StorageSettings) => DriverRegistry,
 ): Promise<Daemon> {
@@ -194,6 +193,7 @@ async function assemble(
   const rotation = new KeyRotation({ store, sealer, keys, kinds: allKinds, logger });
   const options = {
     rotation,
+    backups: { store, keyPlace: keyPlace(dataDirectory, config.kekFile, process.env.KEDGE_KEK) },
     clock,
     policy,
     drivers,

@@ -5,6 +5,7 @@
  * - A backup holds no key-encryption key, and a restore whose key does not open every sealed value of the
  *   backup changes nothing.
  * - A copy makes no driver call about a volume or snapshot that it holds from the original.
+ * - An online backup is one revision, whatever is written meanwhile, and tells when it is whole.
  *
  * Not promised: that workloads of a copy do nothing to the world outside; those without volumes start.
  */
@@ -13,3 +14,4 @@ export { foreignRecords } from './foreign-record.js';
 export { type CheckedBackup, checkBackup } from './check.js';
 export { type DataRestoreOptions, restoreData } from './restore.js';
 export type { KeysAtHand } from './sealed-check.js';
+export { backupVerbs, type OnlineBackups } from './verbs.js';

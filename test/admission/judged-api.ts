@@ -95,6 +95,10 @@ export class JudgedApi {
       sealer: new Sealer(Buffer.alloc(32)),
       runtimes: [],
       defaultStorageClass: undefined,
+      backups: {
+        store: { backup: () => Promise.reject(new Error('no backups')) },
+        keyPlace: '',
+      },
       rotation: { rotate: () => Promise.reject(new Error('no keys')) } as unknown as KeyRotation,
       clock,
     };

@@ -91,6 +91,10 @@ export class World {
       sealer,
       runtimes: [this.machines.n1.runtime(() => clock.now())],
       defaultStorageClass: undefined,
+      backups: {
+        store: { backup: () => Promise.reject(new Error('no backups')) },
+        keyPlace: '',
+      },
       rotation: { rotate: () => Promise.reject(new Error('no keys')) } as unknown as KeyRotation,
       clock,
     };

@@ -63,6 +63,10 @@ export class ModelApi {
       sealer,
       runtimes: [],
       defaultStorageClass: undefined,
+      backups: {
+        store: { backup: () => Promise.reject(new Error('no backups')) },
+        keyPlace: '',
+      },
       rotation: { rotate: () => Promise.reject(new Error('no keys')) } as unknown as KeyRotation,
       clock,
     };

@@ -3,6 +3,7 @@ import { invalid } from 'kedge';
 import { isJsonObject, textOf } from 'kedge/rpc';
 import { callAndSay, connect, kindNamed } from '../api.js';
 import { print, table } from '../output.js';
+import { addBackup } from './backup.js';
 
 interface Where {
   readonly namespace: string;
@@ -67,7 +68,7 @@ async function rotateKeys(): Promise<void> {
   }
 }
 
-/** `kedge restart`, `kedge health`, `kedge secret reveal`, `kedge admin rotate-keys` */
+/** `kedge restart`, `kedge health`, `kedge secret reveal`, `kedge admin rotate-keys|backup` */
 export function addOperate(program: Command): void {
   program
     .command('restart')
@@ -91,9 +92,9 @@ export function addOperate(program: Command): void {
     .description('show the values of a secret in plaintext')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .action((name: string, key: string | undefined, options: Where) => reveal(name, key, options));
-  program
-    .command('admin')
-    .description('act on the installation')
+  const admin = program.command('admin').description('act on the installation');
+  addBackup(admin);
+  admin
     .command('rotate-keys')
     .description('seal every secret value anew under another key-encryption key')
     .action(() => rotateKeys());

@@ -360,6 +360,30 @@ export interface DetachPolicyRequest {
   policy: string;
 }
 
+export interface BackupRequest {
+}
+
+export interface BackupResponse {
+  /** What the file goes on with. */
+  data?:
+    | Uint8Array
+    | undefined;
+  /** Last message. */
+  done?: BackupResponse_Done | undefined;
+}
+
+/** The backup is whole. */
+export interface BackupResponse_Done {
+  clusterId: string;
+  /** Of all its objects. */
+  revision: bigint;
+  objects: bigint;
+  /** Of all data. */
+  bytes: bigint;
+  /** Where the daemon has the key-encryption key, which the backup does not hold. */
+  keyPlace: string;
+}
+
 export interface RotateKeysRequest {
 }
 
@@ -3851,6 +3875,295 @@ export const DetachPolicyRequest: MessageFns<DetachPolicyRequest> = {
   },
 };
 
+function createBaseBackupRequest(): BackupRequest {
+  return {};
+}
+
+export const BackupRequest: MessageFns<BackupRequest> = {
+  encode(_: BackupRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BackupRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBackupRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(_: any): BackupRequest {
+    return {};
+  },
+
+  toJSON(_: BackupRequest): unknown {
+    const obj: any = {};
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<BackupRequest>, I>>(base?: I): BackupRequest {
+    return BackupRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<BackupRequest>, I>>(_: I): BackupRequest {
+    const message = createBaseBackupRequest();
+    return message;
+  },
+};
+
+function createBaseBackupResponse(): BackupResponse {
+  return { data: undefined, done: undefined };
+}
+
+export const BackupResponse: MessageFns<BackupResponse> = {
+  encode(message: BackupResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.data !== undefined) {
+      writer.uint32(10).bytes(message.data);
+    }
+    if (message.done !== undefined) {
+      BackupResponse_Done.encode(message.done, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BackupResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBackupResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.data = reader.bytes();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.done = BackupResponse_Done.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): BackupResponse {
+    return {
+      data: isSet(object.data) ? bytesFromBase64(object.data) : undefined,
+      done: isSet(object.done) ? BackupResponse_Done.fromJSON(object.done) : undefined,
+    };
+  },
+
+  toJSON(message: BackupResponse): unknown {
+    const obj: any = {};
+    if (message.data !== undefined) {
+      obj.data = base64FromBytes(message.data);
+    }
+    if (message.done !== undefined) {
+      obj.done = BackupResponse_Done.toJSON(message.done);
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<BackupResponse>, I>>(base?: I): BackupResponse {
+    return BackupResponse.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<BackupResponse>, I>>(object: I): BackupResponse {
+    const message = createBaseBackupResponse();
+    message.data = object.data ?? undefined;
+    message.done = (object.done !== undefined && object.done !== null)
+      ? BackupResponse_Done.fromPartial(object.done)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseBackupResponse_Done(): BackupResponse_Done {
+  return { clusterId: "", revision: 0n, objects: 0n, bytes: 0n, keyPlace: "" };
+}
+
+export const BackupResponse_Done: MessageFns<BackupResponse_Done> = {
+  encode(message: BackupResponse_Done, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.clusterId !== "") {
+      writer.uint32(10).string(message.clusterId);
+    }
+    if (message.revision !== 0n) {
+      if (BigInt.asIntN(64, message.revision) !== message.revision) {
+        throw new globalThis.Error("value provided for field message.revision of type int64 too large");
+      }
+      writer.uint32(16).int64(message.revision);
+    }
+    if (message.objects !== 0n) {
+      if (BigInt.asIntN(64, message.objects) !== message.objects) {
+        throw new globalThis.Error("value provided for field message.objects of type int64 too large");
+      }
+      writer.uint32(24).int64(message.objects);
+    }
+    if (message.bytes !== 0n) {
+      if (BigInt.asIntN(64, message.bytes) !== message.bytes) {
+        throw new globalThis.Error("value provided for field message.bytes of type int64 too large");
+      }
+      writer.uint32(32).int64(message.bytes);
+    }
+    if (message.keyPlace !== "") {
+      writer.uint32(42).string(message.keyPlace);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): BackupResponse_Done {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseBackupResponse_Done();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.clusterId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.revision = reader.int64() as bigint;
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.objects = reader.int64() as bigint;
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.bytes = reader.int64() as bigint;
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.keyPlace = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): BackupResponse_Done {
+    return {
+      clusterId: isSet(object.clusterId)
+        ? globalThis.String(object.clusterId)
+        : isSet(object.cluster_id)
+        ? globalThis.String(object.cluster_id)
+        : "",
+      revision: isSet(object.revision) ? BigInt(object.revision) : 0n,
+      objects: isSet(object.objects) ? BigInt(object.objects) : 0n,
+      bytes: isSet(object.bytes) ? BigInt(object.bytes) : 0n,
+      keyPlace: isSet(object.keyPlace)
+        ? globalThis.String(object.keyPlace)
+        : isSet(object.key_place)
+        ? globalThis.String(object.key_place)
+        : "",
+    };
+  },
+
+  toJSON(message: BackupResponse_Done): unknown {
+    const obj: any = {};
+    if (message.clusterId !== "") {
+      obj.clusterId = message.clusterId;
+    }
+    if (message.revision !== 0n) {
+      obj.revision = message.revision.toString();
+    }
+    if (message.objects !== 0n) {
+      obj.objects = message.objects.toString();
+    }
+    if (message.bytes !== 0n) {
+      obj.bytes = message.bytes.toString();
+    }
+    if (message.keyPlace !== "") {
+      obj.keyPlace = message.keyPlace;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<BackupResponse_Done>, I>>(base?: I): BackupResponse_Done {
+    return BackupResponse_Done.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<BackupResponse_Done>, I>>(object: I): BackupResponse_Done {
+    const message = createBaseBackupResponse_Done();
+    message.clusterId = object.clusterId ?? "";
+    message.revision = (object.revision !== undefined && object.revision !== null) ? BigInt(object.revision) : 0n;
+    message.objects = (object.objects !== undefined && object.objects !== null) ? BigInt(object.objects) : 0n;
+    message.bytes = (object.bytes !== undefined && object.bytes !== null) ? BigInt(object.bytes) : 0n;
+    message.keyPlace = object.keyPlace ?? "";
+    return message;
+  },
+};
+
 function createBaseRotateKeysRequest(): RotateKeysRequest {
   return {};
 }
@@ -5115,6 +5428,19 @@ export const AdminServiceService = {
     responseSerialize: (value: RotateKeysResponse): Buffer => Buffer.from(RotateKeysResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RotateKeysResponse => RotateKeysResponse.decode(value),
   },
+  /**
+   * All objects at one revision, as the bytes of a backup file, while writes go on. A stream that ends without done is no
+   * backup. The key-encryption key is not in it. Over REST it comes as server-sent events.
+   */
+  backup: {
+    path: "/api.AdminService/Backup" as const,
+    requestStream: false as const,
+    responseStream: true as const,
+    requestSerialize: (value: BackupRequest): Buffer => Buffer.from(BackupRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): BackupRequest => BackupRequest.decode(value),
+    responseSerialize: (value: BackupResponse): Buffer => Buffer.from(BackupResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): BackupResponse => BackupResponse.decode(value),
+  },
 } as const;
 
 export interface AdminServiceServer extends UntypedServiceImplementation {
@@ -5164,6 +5490,11 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   watchRegistries: handleServerStreamingCall<WatchRegistriesRequest, WatchRegistriesResponse>;
   /** Seals every secret value anew under the present key-encryption key, without an interruption. */
   rotateKeys: handleUnaryCall<RotateKeysRequest, RotateKeysResponse>;
+  /**
+   * All objects at one revision, as the bytes of a backup file, while writes go on. A stream that ends without done is no
+   * backup. The key-encryption key is not in it. Over REST it comes as server-sent events.
+   */
+  backup: handleServerStreamingCall<BackupRequest, BackupResponse>;
 }
 
 export interface AdminServiceClient extends Client {
@@ -5511,6 +5842,16 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RotateKeysResponse) => void,
   ): ClientUnaryCall;
+  /**
+   * All objects at one revision, as the bytes of a backup file, while writes go on. A stream that ends without done is no
+   * backup. The key-encryption key is not in it. Over REST it comes as server-sent events.
+   */
+  backup(request: BackupRequest, options?: Partial<CallOptions>): ClientReadableStream<BackupResponse>;
+  backup(
+    request: BackupRequest,
+    metadata?: Metadata,
+    options?: Partial<CallOptions>,
+  ): ClientReadableStream<BackupResponse>;
 }
 
 export const AdminServiceClient = makeGenericClientConstructor(AdminServiceService, "api.AdminService") as unknown as {
@@ -5518,6 +5859,31 @@ export const AdminServiceClient = makeGenericClientConstructor(AdminServiceServi
   service: typeof AdminServiceService;
   serviceName: string;
 };
+
+function bytesFromBase64(b64: string): Uint8Array {
+  if ((globalThis as any).Buffer) {
+    return Uint8Array.from((globalThis as any).Buffer.from(b64, "base64"));
+  } else {
+    const bin = globalThis.atob(b64);
+    const arr = new Uint8Array(bin.length);
+    for (let i = 0; i < bin.length; ++i) {
+      arr[i] = bin.charCodeAt(i);
+    }
+    return arr;
+  }
+}
+
+function base64FromBytes(arr: Uint8Array): string {
+  if ((globalThis as any).Buffer) {
+    return (globalThis as any).Buffer.from(arr).toString("base64");
+  } else {
+    const bin: string[] = [];
+    arr.forEach((byte) => {
+      bin.push(globalThis.String.fromCharCode(byte));
+    });
+    return globalThis.btoa(bin.join(""));
+  }
+}
 
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
 

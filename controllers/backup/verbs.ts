@@ -1,0 +1,38 @@
+import type { EmbeddedStore } from 'kedge';
+import type { JsonObject } from 'kedge/rpc';
+import type { CustomMethod } from 'kedge/server';
+
+/** What online backups are made of. */
+export interface OnlineBackups {
+  readonly store: Pick<EmbeddedStore, 'backup'>;
+  /** Where the key-encryption key is, for people. */
+  readonly keyPlace: string;
+}
+
+/** A backup in messages. The store goes on as fast as they are taken, and ends when the reader does. */
+async function* backup({ store, keyPlace }: OnlineBackups): AsyncIterable<JsonObject> {
+  const { readable, writable } = new TransformStream<Buffer, Buffer>();
+  const writer = writable.getWriter();
+  const report = store.backup((bytes) => writer.write(bytes));
+  const passed = report.then(
+    () => writer.close(),
+    (error: unknown) => writer.abort(error),
+  );
+  // What goes wrong is told by the stream that is read.
+  passed.catch(() => undefined);
+  for await (const bytes of readable) yield { data: bytes.toString('base64') };
+  const { clusterId, revision, objects, bytes } = await report;
+  const counts = { revision: `${revision}`, objects: `${objects}`, bytes: `${bytes}` };
+  yield { done: { clusterId, ...counts, keyPlace } };
+}
+
+/** `AdminService.Backup`. */
+export function backupVerbs(backups: OnlineBackups): readonly CustomMethod[] {
+  return [
+    {
+      id: 'AdminService.Backup',
+      access: { type: 'policy', resource: 'backups', verb: 'create', scope: 'Cluster' },
+      handler: { type: 'stream', call: () => backup(backups) },
+    },
+  ];
+}
