@@ -43,7 +43,7 @@ export class SourceCopy {
       });
     }
     const copy = new SourceCopy(folder);
-    await copy.#linkPackages('node_modules');
+    await linkPackages(folder);
     for (const workspace of [
       'lib',
       'proto',
@@ -58,18 +58,6 @@ export class SourceCopy {
       await cp(join(root, dist), join(folder, dist), { recursive: true, preserveTimestamps: true });
     }
     return copy;
-  }
-
-  /** Packages by links; those of the workspace lead into the copy, as their own links are relative. */
-  async #linkPackages(below: string): Promise<void> {
-    await mkdir(join(this.folder, below), { recursive: true });
-    for (const entry of await readdir(join(root, below), { withFileTypes: true })) {
-      const path = join(below, entry.name);
-      if (entry.isSymbolicLink())
-        await symlink(await readlink(join(root, path)), join(this.folder, path));
-      else if (entry.name.startsWith('@') || entry.name === '.bin') await this.#linkPackages(path);
-      else await symlink(join(root, path), join(this.folder, path));
-    }
   }
 
   /** Applies a defect, or takes it back. */
@@ -104,5 +92,16 @@ export class SourceCopy {
 
   async dispose(): Promise<void> {
     await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Packages of the project by links; those of the workspace lead into `folder`, as their own links are relative. */
+export async function linkPackages(folder: string, below = 'node_modules'): Promise<void> {
+  await mkdir(join(folder, below), { recursive: true });
+  for (const entry of await readdir(join(root, below), { withFileTypes: true })) {
+    const path = join(below, entry.name);
+    if (entry.isSymbolicLink()) await symlink(await readlink(join(root, path)), join(folder, path));
+    else if (entry.name.startsWith('@') || entry.name === '.bin') await linkPackages(folder, path);
+    else await symlink(join(root, path), join(folder, path));
   }
 }
