@@ -170,6 +170,7 @@ async function assemble(
   const processes = new ProcessRuntime({
     directory: join(dataDirectory, 'instances'),
     hiddenDirectories: [dataDirectory, dataFiles.directory, resolve(config.localVolumeRoot)],
+    volumeDirectories: config.hostPathAllowlist,
     clock,
     policy,
   });

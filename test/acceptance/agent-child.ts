@@ -90,6 +90,7 @@ const dataFiles = new DataFiles(dataFilesDirectory(directory), directory);
 const processes = new ProcessRuntime({
   directory: join(directory, 'instances'),
   hiddenDirectories: [directory, dataFiles.directory],
+  volumeDirectories: hostPathAllowlist,
   clock,
 });
 const resolver = parameterResolver(manager.informer(secrets).lister, sealer);

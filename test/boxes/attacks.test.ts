@@ -46,6 +46,8 @@ for (const who of everybody)
       daemon = await BoxDaemon.start(as, supervisor === undefined ? {} : { supervisor });
       const { base } = daemon;
       await writeFile(join(base, 'data/kek'), 'key');
+      await writeFile(join(base, 'shared/other/secret'), 'theirs');
+      await chown(join(base, 'shared/other/secret'), uidOf(as), uidOf(as));
       await mkdir(join(base, 'home'));
       await chown(join(base, 'home'), uidOf(as), uidOf(as));
       const variables = [
@@ -53,7 +55,12 @@ for (const who of everybody)
         `export VICTIM=${victim.pid} DAEMON=${daemon.pid}`,
       ];
       const script = [...variables, allAttacks()].join('\n');
-      const mounts = [{ source: join(base, 'volume'), target: '/ro', readOnly: true }];
+      const own = join(base, 'shared/own');
+      const mounts = [
+        { source: join(base, 'volume'), target: '/ro', readOnly: true },
+        // At the place that it has outside, too.
+        { source: own, target: own, readOnly: false },
+      ];
       await daemon.run(['/bin/sh', '-c', `${script}\nexec sleep 600`], { mounts });
       await eventually('the attacks', async () => (await daemon.log()).includes('all tried'));
       const namesIn = (text: string): string[] =>

@@ -74,6 +74,21 @@ export const attacks: readonly Attack[] = [
     script: 'ln -s /tmp /kedge-box-link && rm /kedge-box-link',
     alsoAsUser: true,
   },
+  {
+    name: 'volume of another workload',
+    script: 'cat $BASE/shared/other/secret',
+    alsoAsUser: true,
+  },
+  {
+    name: 'changing the volume of another workload',
+    script: 'echo more >>$BASE/shared/other/secret',
+    alsoAsUser: true,
+  },
+  {
+    name: 'volume of another workload, from its own',
+    script: 'cd $BASE/shared/own && cat ../other/secret',
+    alsoAsUser: true,
+  },
   { name: 'files of the user outside', script: ': >$BASE/home/profile', alsoAsUser: true },
   {
     name: 'new privileges',

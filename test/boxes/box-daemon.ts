@@ -28,6 +28,7 @@ export interface BoxAnswer {
 export interface BoxDaemonOptions {
   readonly directory: string;
   readonly hiddenDirectories: readonly string[];
+  readonly volumeDirectories?: readonly string[];
   readonly supervisor?: string;
 }
 

@@ -34,13 +34,14 @@ export class BoxDaemon {
     const base = await mkdtemp('/srv/kedge-box-');
     await chmod(base, 0o755);
     const uid = uidOf(who);
-    for (const name of ['data', 'volume']) {
+    for (const name of ['data', 'volume', 'shared', 'shared/own', 'shared/other']) {
       await mkdir(join(base, name));
       await chown(join(base, name), uid, uid);
     }
     const options: BoxDaemonOptions = {
       directory: join(base, 'data/instances'),
       hiddenDirectories: [join(base, 'data')],
+      volumeDirectories: [join(base, 'shared')],
       ...more,
     };
     const as = ['--reuid', String(uid), '--regid', String(uid), '--clear-groups', '--'];

@@ -1,4 +1,4 @@
-import { mkdir, rename, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, rmdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { systemClock } from 'kedge';
@@ -72,4 +72,52 @@ for (const who of everybody)
       expect(await daemon.ended()).to.include({ exitCode: 125 });
       expect(await daemon.log()).to.contain('a volume at /usr/bin would hide programs');
     });
+
+    it('shows of a directory that holds volumes its own alone, wherever they are mounted', async () => {
+      const shared = join(daemon.base, 'shared');
+      await writeFile(join(shared, 'other/secret'), '');
+      const mount = (source: string, target: string) => ({ source, target, readOnly: false });
+      const mounts = [mount(join(shared, 'own'), join(shared, 'own/deep'))];
+      const list = ['/bin/sh', '-c', `: >${shared}/own/deep/x; cd ${shared}; echo * */* */*/*`];
+      await daemon.run(list, { mounts });
+      expect(await daemon.ended()).to.include({ exitCode: 0 });
+      expect(await daemon.log()).to.equal('own own/deep own/deep/x\n');
+    });
+
+    it('says why a command is missing that is in a directory of volumes', async () => {
+      const shared = join(daemon.base, 'shared');
+      await daemon.run([join(shared, 'own/program')]);
+      const { refused } = (await daemon.ended()) as { readonly refused?: string };
+      expect(refused).to.equal(
+        `command ${shared}/own/program does not exist; ${shared} holds volumes (storage.hostPathAllowlist), of which a workload sees its own alone: mount one`,
+      );
+    });
+
+    it('refuses a volume that the daemon’s directory is in', async () => {
+      await daemon.run(['/bin/true'], {
+        mounts: [{ source: daemon.base, target: '/seen', readOnly: false }],
+      });
+      expect(await daemon.ended()).to.include({ exitCode: 125 });
+      expect(await daemon.log()).to.contain('the volume at /seen holds a directory of kedged');
+    });
+  });
+
+for (const who of everybody)
+  it(`a workload of ${who} is told where volumes of others may be anywhere, and a missing directory of volumes is made`, async function () {
+    demandDevices(this);
+    this.timeout(60_000);
+    const missing = `/var/tmp/kedge-box-${process.pid}`;
+    const daemon = await BoxDaemon.start(who, { volumeDirectories: ['/tmp', missing] });
+    try {
+      await daemon.run(['/bin/sh', '-c', `touch ${missing}/x /tmp/kedge-box-x`]);
+      expect(await daemon.ended()).to.include({ exitCode: 1 });
+      expect(await daemon.log())
+        .to.contain('volumes may be anywhere below /tmp (storage.hostPathAllowlist)')
+        .and.contain(`cannot touch '${missing}/x'`)
+        .and.not.contain('kedge-box-x');
+    } finally {
+      await daemon.close();
+      await rmdir(missing);
+      await rm('/tmp/kedge-box-x', { force: true });
+    }
   });

@@ -47,6 +47,8 @@ export interface ProcessRuntimeOptions {
   readonly directory: string;
   /** The daemon's own, which workloads do not see. */
   readonly hiddenDirectories: readonly string[];
+  /** Hold volumes of several workloads: each sees its own volumes alone. Missing ones are made. Default: none. */
+  readonly volumeDirectories?: readonly string[];
   readonly clock: Clock;
   /** Default: what applies where nothing is configured. */
   readonly policy?: ControllerPolicy;
@@ -70,6 +72,10 @@ function bindLine(
   if (fields.some((field) => /[\t\n]/.test(field)))
     throw new Error(`the mount at ${target} has a tab or a line break in one of its paths`);
   return `${fields.join('\t')}\n`;
+}
+
+async function writeLines(file: string, lines: readonly string[]): Promise<void> {
+  await writeFile(file, lines.map((line) => `${line}\n`).join(''));
 }
 
 /** How a mount namespace is had on this host, or why it is not. */
@@ -179,16 +185,23 @@ export class ProcessRuntime implements Runtime {
     const mode = await this.#probe();
     if (mode.type === 'unavailable') throw new Error(mode.message);
     const words = await privilegesOf(mode.type, spec);
-    const privileges = words.map((word) => `${word}\n`);
     const owner = ownerOf(words);
     const binds = spec.mounts.map((mount) => bindLine(mount, owner));
     const n = (await this.#lastRun(spec.id)) + 1;
     const directory = this.#runDirectory(spec.id, n);
     await mkdir(directory, { recursive: true, mode: 0o700 });
     await writeFile(join(directory, 'binds'), binds.join(''));
-    const hidden = this.#options.hiddenDirectories.map((path) => `${path}\n`);
-    await writeFile(join(directory, 'hidden'), hidden.join(''));
-    await writeFile(join(directory, 'privileges'), privileges.join(''));
+    const { hiddenDirectories, volumeDirectories = [] } = this.#options;
+    await writeLines(join(directory, 'hidden'), hiddenDirectories);
+    // One that is made later would not be covered in a workload that runs by then.
+    for (const path of volumeDirectories)
+      await mkdir(path, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
+        // Where kedged may make no directory, it makes no volume there.
+        if (!['EACCES', 'EROFS', 'EEXIST', 'ENOTDIR', 'EPERM'].includes(error.code ?? ''))
+          throw error;
+      });
+    await writeLines(join(directory, 'shared'), volumeDirectories);
+    await writeLines(join(directory, 'privileges'), words);
     this.#watch(spec.id, directory);
     this.#spawning.add(directory);
     let run: SpawnedRun;

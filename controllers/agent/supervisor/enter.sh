@@ -95,6 +95,34 @@ find_hidden() {
   done <"$directory/hidden"
 }
 
+# Plans to cover the directories that hold volumes of several workloads, and sets $shared to them, one a line: what
+# its own are is mounted later. The ones that every program needs are left as they are.
+cover_shared() {
+  shared=
+  while IFS= read -r line; do
+    resolve "$line"
+    [ -d "$resolved" ] || continue
+    case $resolved in
+    / | /bin | /sbin | /lib* | /usr | /usr/bin | /usr/lib* | /usr/sbin | /etc | /proc | /proc/* | /sys | /sys/* | \
+      /dev | /dev/* | /run | /nix | /nix/store | /gnu | /gnu/store | /tmp | /var | /var/tmp)
+      echo "kedge: volumes may be anywhere below $resolved (storage.hostPathAllowlist): this workload reads those of others" >&2
+      continue
+      ;;
+    esac
+    case $newline$shared in *"$newline$resolved$newline"*) continue ;; esac
+    shared=$shared$resolved$newline
+    plan kedge "$resolved" tmpfs ro,mode=0555,size=4k
+  done <"/.host$directory/shared"
+}
+
+# Refuses as refuse does, with the reason where path $3 is below a directory of volumes.
+refuse_missing() {
+  for line in $shared; do
+    case $3/ in "${line%/}"/*) refuse "$1" "$2; $line holds volumes (storage.hostPathAllowlist), of which a workload sees its own alone: mount one" ;; esac
+  done
+  refuse "$1" "$2"
+}
+
 # Whether the path is a directory of the daemon or below one.
 hidden_from_it() {
   for line in $hidden; do
@@ -441,11 +469,18 @@ open_target() {
 
 # Shows directory $2, or $4 inside it, at $3; $1 is rw, ro, or own=<uid>:<gid> for whom missing
 # directories are made. A source may come from a secret: it is not told.
-# Descriptors are mounted, never a path that was looked at before.
+# Descriptors are mounted, never a path that was looked at before. What the daemon's directory is below would show it.
 mount_volume() {
   provide "$3" || fail "$3"
   open_target "$3"
   enter_source "$2" "$4" "${1#r[ow]}" || fail "the volume at $3: its directory ${4:+"$4 "}is not there, or behind a link"
+  place=$(pwd -P)
+  place=${place#/.host}
+  for line in $hidden; do
+    case ${line%/}/ in
+    "$place"/*) fail "the volume at $3 holds a directory of kedged; give it a directory of its own" ;;
+    esac
+  done
   if [ "$1" = ro ]; then
     [ -d /.bind ] || mkdir /.bind
     said=$(mount --no-canonicalize -o bind,ro . /.bind 2>&1) || fail "the volume at $3: $said"
@@ -482,6 +517,10 @@ pivot_root . .host || fail "pivot_root"
 cd /
 mount --make-private /
 
+exec 3>"/.host$directory/shares"
+cover_shared
+make_planned "/.host$directory/shares"
+
 ours=
 made=
 while IFS=$tab read -r mode source target inside; do
@@ -510,11 +549,12 @@ rmdir /.host
 # Commands that are started in the workload later find their programs by what is here.
 for line in $made /; do mount -o remount,bind,ro "$line" || fail "$line"; done
 
-cd "$workdir" 2>/dev/null || refuse 125 "its working directory $workdir does not exist, or can't be entered"
+cd "$workdir" 2>/dev/null ||
+  refuse_missing 125 "its working directory $workdir does not exist, or can't be entered" "$workdir"
 case $1 in
 */*)
   if [ -d "$1" ]; then refuse 126 "command $1 is a directory"; fi
-  if [ ! -e "$1" ]; then refuse 127 "command $1 does not exist"; fi
+  if [ ! -e "$1" ]; then refuse_missing 127 "command $1 does not exist" "$1"; fi
   if [ ! -x "$1" ]; then refuse 126 "command $1 is not executable"; fi
   ;;
 *)

@@ -4,7 +4,7 @@
 #
 # usage: supervise.sh RUN_DIRECTORY root|user WORKING_DIRECTORY COMMAND [ARGUMENT...]
 #
-# RUN_DIRECTORY holds: binds, hidden and privileges (in), claimed/ (with supervisor and lock), errors, code, pid
+# RUN_DIRECTORY holds: binds, hidden, shared and privileges (in), claimed/ (with supervisor and lock), errors, code, pid
 # and exit (out). Standard output is the log.
 # The environment is fixed: the workload's variables are values of KEDGE_ENV_<n> in it.
 set -u
