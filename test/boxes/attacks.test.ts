@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
@@ -14,12 +14,20 @@ const unboxed = join(root, 'test/fixtures/unboxed-supervisor/supervise.sh');
 const socket = `/run/kedge-box-${process.pid}.sock`;
 const shared = `/dev/shm/kedge-box-${process.pid}`;
 
+/** Makes an object of System V, whose id is answered. */
+function makeIpc(options: string): string {
+  const said = execFileSync('ipcmk', [...options.split(' '), '-p', '0644']).toString();
+  return /\d+/.exec(said)?.[0] ?? '';
+}
+
 for (const who of everybody)
   describe(`attacks from a process workload of ${who}`, function () {
     this.timeout(120_000);
     let daemon: BoxDaemon;
     let victim: ChildProcess;
     let engine: Server;
+    /** Ids of a segment, a queue and semaphores. */
+    let ipc: readonly string[];
 
     before(function () {
       demandDevices(this);
@@ -31,6 +39,7 @@ for (const who of everybody)
       await chmod(socket, 0o666);
       await writeFile(shared, 'shared');
       await chmod(shared, 0o644);
+      ipc = ['-M 64', '-Q', '-S 1'].map(makeIpc);
       const hold = ['-c', 'trap : USR1; while :; do sleep 1; done', '424242'];
       victim = spawn('/bin/sh', hold, { uid, gid: uid, stdio: 'ignore' });
     });
@@ -38,11 +47,16 @@ for (const who of everybody)
       victim.kill('SIGKILL');
       engine.close();
       await rm(shared, { force: true });
+      for (const [n, option] of ['-m', '-q', '-s'].entries())
+        execFileSync('ipcrm', [option, ipc[n] ?? '']);
       await daemon.close();
     });
 
     /** Names of the attacks that succeed from the command of a workload, and from exec. */
-    async function reached(as: Who, supervisor?: string): Promise<Record<string, string[]>> {
+    async function reached(
+      as: Who,
+      { supervisor, user }: { readonly supervisor?: string; readonly user?: string } = {},
+    ): Promise<Record<string, string[]>> {
       daemon = await BoxDaemon.start(as, supervisor === undefined ? {} : { supervisor });
       const { base } = daemon;
       await writeFile(join(base, 'data/kek'), 'key');
@@ -53,6 +67,7 @@ for (const who of everybody)
       const variables = [
         `export DATA=${base}/data BASE=${base} SOCKET=${socket} SHARED=${shared}`,
         `export VICTIM=${victim.pid} DAEMON=${daemon.pid}`,
+        `export SEGMENT=${ipc[0]} QUEUE=${ipc[1]} SEMAPHORES=${ipc[2]}`,
       ];
       const script = [...variables, allAttacks()].join('\n');
       const own = join(base, 'shared/own');
@@ -61,7 +76,10 @@ for (const who of everybody)
         // At the place that it has outside, too.
         { source: own, target: own, readOnly: false },
       ];
-      await daemon.run(['/bin/sh', '-c', `${script}\nexec sleep 600`], { mounts });
+      await daemon.run(['/bin/sh', '-c', `${script}\nexec sleep 600`], {
+        mounts,
+        ...(user !== undefined && { user }),
+      });
       await eventually('the attacks', async () => (await daemon.log()).includes('all tried'));
       const namesIn = (text: string): string[] =>
         [...text.matchAll(/^reached: (.*)$/gm)].map(([, name = '']) => name);
@@ -72,12 +90,29 @@ for (const who of everybody)
     }
 
     it('succeed without a box', async () => {
-      const { command } = await reached(who, unboxed);
-      const expected = attacks.filter(({ alsoAsUser }) => who === 'root' || alsoAsUser);
-      expect(command).to.include.members(expected.map(({ name }) => name));
+      const { command, exec } = await reached(who, { supervisor: unboxed });
+      const expected = (from: 'command' | 'exec'): string[] =>
+        attacks
+          .filter(({ alsoAsUser }) => {
+            if (who === 'root') return true;
+            return from === 'command' ? alsoAsUser !== undefined : alsoAsUser === true;
+          })
+          .map(({ name }) => name);
+      for (const [from, names] of Object.entries({ command, exec }) as [
+        'command' | 'exec',
+        string[],
+      ][]) {
+        console.log(`      ${expected(from).length} attacks of ${who} from ${from}`);
+        expect(names, from).to.include.members(expected(from));
+      }
     });
 
     it('fail in a box', async () => {
       expect(await reached(who)).to.deep.equal({ command: [], exec: [] });
     });
+
+    if (who === 'root')
+      it('fail in a box of another user', async () => {
+        expect(await reached(who, { user: 'nobody' })).to.deep.equal({ command: [], exec: [] });
+      });
   });

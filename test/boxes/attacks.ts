@@ -3,18 +3,19 @@ export interface Attack {
   readonly name: string;
   /**
    * A shell script that succeeds if the attack does. It has DATA (the daemon's directory, with the file kek),
-   * BASE (its parent), VICTIM (a process of the same user), DAEMON, SOCKET (of an engine), and SHARED (in shared memory).
+   * BASE (its parent), VICTIM (a process of the same user), DAEMON, SOCKET (of an engine), SHARED (in shared memory),
+   * SEGMENT, QUEUE and SEMAPHORES (ids of System V).
    */
   readonly script: string;
-  /** Whether an ordinary user without a box succeeds, too. */
-  readonly alsoAsUser?: true;
+  /** Whether an ordinary user without a box succeeds, too; `command`: from its command alone. */
+  readonly alsoAsUser?: true | 'command';
 }
 
 const rewrite = (file: string): string => `v=$(cat ${file}) && echo "$v" >${file}`;
 
 /** Each leaves the machine as it was where it succeeds. */
 export const attacks: readonly Attack[] = [
-  { name: 'uncover the data directory', script: 'umount -l $DATA && cat $DATA/kek' },
+  { name: 'uncover the data directory', script: 'umount -l $DATA; cat $DATA/kek' },
   { name: 'bind its parent', script: 'mount --bind $BASE /mnt && cat /mnt/data/kek' },
   {
     name: 'show its parent by an overlay',
@@ -38,6 +39,62 @@ export const attacks: readonly Attack[] = [
   },
   { name: 'priority of the machine', script: 'renice -n 19 $VICTIM', alsoAsUser: true },
   { name: 'shared memory of others', script: 'cat $SHARED', alsoAsUser: true },
+  {
+    name: 'command line of the daemon',
+    script: 'grep -q . /proc/$DAEMON/cmdline',
+    alsoAsUser: true,
+  },
+  { name: 'signals to the daemon', script: 'kill -0 $DAEMON', alsoAsUser: true },
+  {
+    name: 'processors of the machine’s processes',
+    script: 'taskset -p 1 $VICTIM',
+    alsoAsUser: true,
+  },
+  {
+    name: 'disk priority of the machine’s processes',
+    script: 'ionice -c 3 -p $VICTIM',
+    alsoAsUser: true,
+  },
+  {
+    name: 'limits of the machine’s processes',
+    script: 'prlimit --pid $VICTIM --nofile=100:100',
+    alsoAsUser: true,
+  },
+  {
+    name: 'which of the machine’s processes is killed first',
+    script: 'echo 900 >/proc/$VICTIM/oom_score_adj',
+    alsoAsUser: true,
+  },
+  {
+    name: 'memory segments of others',
+    script: `awk -v id=$SEGMENT '$2 == id' /proc/sysvipc/shm | grep -q .`,
+    alsoAsUser: true,
+  },
+  {
+    name: 'message queues of others',
+    script: `awk -v id=$QUEUE '$2 == id' /proc/sysvipc/msg | grep -q .`,
+    alsoAsUser: true,
+  },
+  {
+    name: 'semaphores of others',
+    script: `awk -v id=$SEMAPHORES '$2 == id' /proc/sysvipc/sem | grep -q .`,
+    alsoAsUser: true,
+  },
+  { name: 'what services the machine has', script: 'ls $SOCKET', alsoAsUser: true },
+  {
+    name: 'network of the machine’s processes by their namespace',
+    script: 'nsenter -t $VICTIM -n true',
+  },
+  {
+    name: 'uncover the data directory in a namespace of its own',
+    script: 'unshare -m sh -c "umount -l $DATA; cat $DATA/kek"',
+  },
+  {
+    name: 'its log by a link',
+    script:
+      'umount -l $DATA; for d in $DATA/instances/*-*; do ln -s $DATA/kek $d/planted && rm $d/planted; done',
+  },
+  { name: 'messages of the kernel', script: 'exec 3</dev/kmsg' },
   { name: 'socket of the engine', script: 'test -S $SOCKET -a -w $SOCKET', alsoAsUser: true },
   { name: 'a device of its own', script: 'mknod /tmp/$$ b 7 0 && rm /tmp/$$' },
   { name: 'loop devices', script: 'exec 3</dev/loop-control' },
@@ -93,7 +150,8 @@ export const attacks: readonly Attack[] = [
   {
     name: 'new privileges',
     script: '! grep -q "NoNewPrivs:.1" /proc/self/status',
-    alsoAsUser: true,
+    // Commands of exec take them away from workloads without a box, too.
+    alsoAsUser: 'command',
   },
 ];
 

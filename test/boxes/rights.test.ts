@@ -1,5 +1,3 @@
-import { mkdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import type { WorkloadSpec } from '@kedge/controllers';
@@ -117,24 +115,6 @@ describe('user and capabilities of a process workload', function () {
     expect(error).to.match(/user kedge-nobody does not exist on this node.*useradd/);
     const { state } = await daemon.demand({ type: 'observe', id: boxId });
     expect(state).to.deep.equal({ state: 'absent' });
-  });
-
-  it('the directories of a subPath that are missing are made for the user, and others stay as they are', async () => {
-    await start('root');
-    const source = join(daemon.base, 'volume');
-    await mkdir(join(source, 'there'));
-    const at = (subPath: string) => ({
-      source,
-      target: `/${subPath[0]}`,
-      readOnly: false,
-      subPath,
-    });
-    const mounts = [at('new/one'), at('there')];
-    const script = 'touch /n/x && ! touch /t/x';
-    await daemon.run(['/bin/sh', '-c', script], { user: '12345:23456', mounts });
-    expect(await daemon.ended(), await daemon.log()).to.include({ exitCode: 0 });
-    const { uid, gid } = await stat(join(source, 'new/one'));
-    expect([uid, gid]).to.deep.equal([12_345, 23_456]);
   });
 
   it('its terminal is the user’s', async () => {

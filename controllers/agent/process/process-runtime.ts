@@ -26,7 +26,7 @@ import {
   readIfExists,
   readProcessId,
 } from './process-table.js';
-import { ownerOf, privilegesOf } from './privileges.js';
+import { privilegesOf } from './privileges.js';
 import { abandonedBecause, refusalOf, settleStart, type SpawnedRun } from './run-start.js';
 import { StopRequests } from './stop-requests.js';
 import { carriedEnvironment } from './workload-environment.js';
@@ -58,17 +58,9 @@ export interface ProcessRuntimeOptions {
   readonly startTimeoutMs?: number;
 }
 
-/**
- * A mount as the supervisor reads it. In the mode `own=<uid>:<gid>` the directories of its subPath that are missing are
- * made for that user.
- * @throws Error for a path that can't be written so
- */
-function bindLine(
-  { readOnly, source, target, subPath }: WorkloadMount,
-  owner: string | undefined,
-): string {
-  const writable = owner === undefined ? 'rw' : `own=${owner}`;
-  const fields = [readOnly ? 'ro' : writable, source, target, ...(subPath ? [subPath] : [])];
+/** A mount as the supervisor reads it. @throws Error for a path that can't be written so */
+function bindLine({ readOnly, source, target, subPath }: WorkloadMount): string {
+  const fields = [readOnly ? 'ro' : 'rw', source, target, ...(subPath ? [subPath] : [])];
   if (fields.some((field) => /[\t\n]/.test(field)))
     throw new Error(`the mount at ${target} has a tab or a line break in one of its paths`);
   return `${fields.join('\t')}\n`;
@@ -185,8 +177,7 @@ export class ProcessRuntime implements Runtime {
     const mode = await this.#probe();
     if (mode.type === 'unavailable') throw new Error(mode.message);
     const words = await privilegesOf(mode.type, spec);
-    const owner = ownerOf(words);
-    const binds = spec.mounts.map((mount) => bindLine(mount, owner));
+    const binds = spec.mounts.map(bindLine);
     const n = (await this.#lastRun(spec.id)) + 1;
     const directory = this.#runDirectory(spec.id, n);
     await mkdir(directory, { recursive: true, mode: 0o700 });

@@ -428,8 +428,7 @@ provide() {
 }
 
 # Changes into directory $2 inside directory $1 of the host, one component at a time: what a link or anything
-# else swapped in meanwhile leads to is seen by where it went. Missing ones are made, for $3 (own=<uid>:<gid>) if
-# that is not empty.
+# else swapped in meanwhile leads to is seen by where it went.
 enter_source() {
   cd -P "/.host$1" 2>/dev/null || return 1
   inside=$2/
@@ -441,14 +440,9 @@ enter_source() {
     ..) return 1 ;;
     esac
     before=$(pwd -P)
-    own=
-    if [ ! -d "./$part" ]; then
-      mkdir -m 755 -- "./$part" 2>/dev/null || return 1
-      own=${3#own=}
-    fi
+    [ -d "./$part" ] || mkdir -m 755 -- "./$part" 2>/dev/null || return 1
     cd -P "./$part" 2>/dev/null || return 1
     [ "$(pwd -P)" = "${before%/}/$part" ] || return 1
-    if [ -n "$own" ]; then chown "$own" . || return 1; fi
   done
 }
 
@@ -467,13 +461,13 @@ open_target() {
   esac
 }
 
-# Shows directory $2, or $4 inside it, at $3; $1 is rw, ro, or own=<uid>:<gid> for whom missing
-# directories are made. A source may come from a secret: it is not told.
+# Shows directory $2, or $4 inside it, at $3; $1 is rw or ro. A source may come from a secret: it is
+# not told.
 # Descriptors are mounted, never a path that was looked at before. What the daemon's directory is below would show it.
 mount_volume() {
   provide "$3" || fail "$3"
   open_target "$3"
-  enter_source "$2" "$4" "${1#r[ow]}" || fail "the volume at $3: its directory ${4:+"$4 "}is not there, or behind a link"
+  enter_source "$2" "$4" || fail "the volume at $3: its directory ${4:+"$4 "}is not there, or behind a link"
   place=$(pwd -P)
   place=${place#/.host}
   for line in $hidden; do

@@ -1,0 +1,189 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
+import { root } from '../acceptance/daemon.js';
+import { demandDevices } from '../drivers/devices.js';
+import { BoxDaemon, everybody } from './box.js';
+
+/** A change of a script of the supervisor. */
+interface Change {
+  readonly file: 'supervise.sh' | 'enter.sh';
+  readonly from: string;
+  readonly to: string;
+}
+
+/** An attack on the programs that start a workload, which a box does not hold yet. */
+interface StartAttack {
+  readonly name: string;
+  /** Switches off the measure. */
+  readonly off: readonly Change[];
+  /** Whether it succeeds. */
+  readonly attempt: (daemon: BoxDaemon) => Promise<boolean>;
+}
+
+/** Variables are set first and outside, as if they were the daemon's. */
+const variablesFirst: Change = {
+  file: 'supervise.sh',
+  from: 'set -u\n',
+  to: 'set -u\nn=$KEDGE_ENV_COUNT\nwhile [ "$n" -gt 0 ]; do eval "export \\"\\$KEDGE_ENV_$n\\""; n=$((n - 1)); done\n',
+};
+/** Where a step of a subPath leads to is not looked at, nor what is mounted in the end. */
+const stepsUnseen: readonly Change[] = [
+  {
+    file: 'enter.sh',
+    from: '    [ "$(pwd -P)" = "${before%/}/$part" ] || return 1\n',
+    to: '',
+  },
+  { file: 'enter.sh', from: '"$place"/*) fail', to: '"$place"/*) :' },
+];
+
+/** Complaints of the loader about a library: one for each program that was started with it. */
+async function loadedBy(daemon: BoxDaemon, variable: string): Promise<number> {
+  const library = `/missing/${variable}.so`;
+  await daemon.run(['/bin/sleep', '600'], { env: { [variable]: library } });
+  await eventually('the command', async () => (await daemon.log()).includes(library));
+  return (await daemon.log()).split('\n').filter((line) => line.includes(library)).length;
+}
+
+/** Mounts a subPath and lists it. True when the key of the daemon is there. */
+async function listed(daemon: BoxDaemon, subPath: string): Promise<boolean> {
+  await writeFile(join(daemon.base, 'data/kek'), 'key');
+  const mounts = [
+    { source: join(daemon.base, 'volume'), target: '/seen', readOnly: false, subPath },
+  ];
+  await daemon.run(['/bin/ls', '/seen'], { mounts });
+  await daemon.ended();
+  return (await daemon.log()).includes('kek');
+}
+
+const link = (to: string, at: string): void => void execFileSync('ln', ['-s', to, at]);
+
+const startAttacks: readonly StartAttack[] = [
+  {
+    name: 'a program of its PATH',
+    off: [variablesFirst],
+    attempt: async (daemon) => {
+      const bin = join(daemon.base, 'volume/bin');
+      const called = join(daemon.base, 'volume/called');
+      await mkdir(bin);
+      await mkdir(called);
+      await chmod(called, 0o777);
+      // Found by the program that looks for the start of a process, before a box is made.
+      await writeFile(join(bin, 'mkdir'), `#!/bin/sh\n: >${called}/mkdir\nexec /bin/mkdir "$@"\n`);
+      await chmod(join(bin, 'mkdir'), 0o755);
+      await daemon.run(['/bin/sleep', '600'], { env: { PATH: `${bin}:/usr/bin:/bin:/sbin` } });
+      return (await readdir(called)).length > 0;
+    },
+  },
+  {
+    name: 'a library of LD_PRELOAD',
+    off: [variablesFirst],
+    attempt: async (daemon) => (await loadedBy(daemon, 'LD_PRELOAD')) > 1,
+  },
+  {
+    name: 'a library of LD_AUDIT',
+    off: [variablesFirst],
+    // The loader complains twice.
+    attempt: async (daemon) => (await loadedBy(daemon, 'LD_AUDIT')) > 2,
+  },
+  {
+    name: 'a link in the middle of a subPath',
+    off: stepsUnseen,
+    attempt: async (daemon) => {
+      link(daemon.base, join(daemon.base, 'volume/a'));
+      return listed(daemon, 'a/data');
+    },
+  },
+  {
+    name: 'a link at the end of a subPath',
+    off: stepsUnseen,
+    attempt: async (daemon) => {
+      link(join(daemon.base, 'data'), join(daemon.base, 'volume/a'));
+      return listed(daemon, 'a');
+    },
+  },
+  {
+    name: 'a link that leads up from a subPath',
+    off: stepsUnseen,
+    attempt: async (daemon) => {
+      link('../..', join(daemon.base, 'volume/a'));
+      return listed(daemon, `a/${basename(daemon.base)}/data`);
+    },
+  },
+  {
+    name: 'a link that is swapped in again and again while a subPath is mounted',
+    off: stepsUnseen,
+    attempt: async (daemon) => {
+      const at = join(daemon.base, 'volume');
+      await mkdir(join(at, 'a'));
+      link(join(daemon.base, 'data'), join(at, 'b'));
+      // renameat2(2) with RENAME_EXCHANGE: one of the two is always there.
+      const swap =
+        'my ($a, $b) = qw(a b); while (1) { syscall(316, -100, $a, -100, $b, 2) == 0 or exit 1 }';
+      const swapper = spawn('perl', ['-e', swap], { cwd: at, stdio: 'ignore' });
+      try {
+        for (let n = 0; n < 12; n++) if (await listed(daemon, 'a')) return true;
+        return false;
+      } finally {
+        swapper.kill('SIGKILL');
+      }
+    },
+  },
+  {
+    name: 'a descriptor of process 1, which tells the exit code',
+    off: [{ file: 'enter.sh', from: 'setsid "$@" 6>&- 7>&- &', to: 'setsid "$@" &' }],
+    attempt: async (daemon) => {
+      await daemon.run(['/bin/sh', '-c', 'echo 42 >&7; exit 9']);
+      const ended = await daemon.ended();
+      return ended.state === 'exited' && ended.exitCode === 42;
+    },
+  },
+  {
+    name: 'a descriptor of the supervisor, whose lock says that it lives',
+    off: [{ file: 'supervise.sh', from: ' 9>&- &', to: ' &' }],
+    attempt: async (daemon) => {
+      await daemon.run(['/bin/sh', '-c', '[ -e /proc/self/fd/9 ] && echo held; exec sleep 600']);
+      const { output = '' } = await daemon.exec(['/bin/true']);
+      expect(output).to.equal('');
+      return (await daemon.log()).includes('held');
+    },
+  },
+];
+
+for (const who of everybody)
+  describe(`attacks on the start of a process workload of ${who}`, function () {
+    this.timeout(120_000);
+    before(function () {
+      demandDevices(this);
+    });
+    const trying = async (
+      { attempt }: StartAttack,
+      changes: readonly Change[],
+    ): Promise<boolean> => {
+      const folder = await mkdtemp('/srv/kedge-supervisor-');
+      await chmod(folder, 0o755);
+      await cp(join(root, 'controllers/agent/supervisor'), folder, { recursive: true });
+      for (const { file, from, to } of changes) {
+        const text = await readFile(join(folder, file), 'utf8');
+        expect(text.split(from), from).to.have.length(2);
+        await writeFile(
+          join(folder, file),
+          text.replace(from, () => to),
+        );
+      }
+      const daemon = await BoxDaemon.start(who, { supervisor: join(folder, 'supervise.sh') });
+      try {
+        return await attempt(daemon);
+      } finally {
+        await daemon.close();
+        await rm(folder, { recursive: true });
+      }
+    };
+    for (const attack of startAttacks)
+      it(`${attack.name} gets nowhere, and succeeds where its measure is switched off`, async () => {
+        expect(await trying(attack, attack.off), 'switched off').to.equal(true);
+        expect(await trying(attack, [])).to.equal(false);
+      });
+  });
