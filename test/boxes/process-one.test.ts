@@ -84,6 +84,21 @@ for (const who of everybody)
       expect(await daemon.log()).to.equal('own own/deep own/deep/x\n');
     });
 
+    const later = `/srv/kedge-box-later-${process.pid}`;
+    it('shows no volume in a directory that is made while it runs, and makes none outside', async () => {
+      await daemon.close();
+      daemon = await BoxDaemon.start(who, { volumeDirectories: [join(later, 'deep')] });
+      await daemon.run(['/bin/sleep', '600']);
+      try {
+        await mkdir(later);
+        await mkdir(join(later, 'deep/theirs'), { recursive: true });
+        const { output = '' } = await daemon.exec(['/usr/bin/find', later]);
+        expect(output.trim().split('\n')).to.deep.equal([later, join(later, 'deep')]);
+      } finally {
+        await rm(later, { recursive: true, force: true });
+      }
+    });
+
     it('says why a command is missing that is in a directory of volumes', async () => {
       const shared = join(daemon.base, 'shared');
       await daemon.run([join(shared, 'own/program')]);

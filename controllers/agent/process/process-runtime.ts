@@ -47,7 +47,10 @@ export interface ProcessRuntimeOptions {
   readonly directory: string;
   /** The daemon's own, which workloads do not see. */
   readonly hiddenDirectories: readonly string[];
-  /** Hold volumes of several workloads: each sees its own volumes alone. Missing ones are made. Default: none. */
+  /**
+   * Hold volumes of several workloads: each sees its own volumes alone. Missing ones below /tmp and
+   * /var/tmp are made. Default: none.
+   */
   readonly volumeDirectories?: readonly string[];
   readonly clock: Clock;
   /** Default: what applies where nothing is configured. */
@@ -184,8 +187,9 @@ export class ProcessRuntime implements Runtime {
     await writeFile(join(directory, 'binds'), binds.join(''));
     const { hiddenDirectories, volumeDirectories = [] } = this.#options;
     await writeLines(join(directory, 'hidden'), hiddenDirectories);
-    // One that is made later would not be covered in a workload that runs by then.
-    for (const path of volumeDirectories)
+    // One that is made later would not be covered in a workload that runs by then. Elsewhere the box has one of its
+    // own: kedged makes none where a disk may be mounted later.
+    for (const path of volumeDirectories.filter((line) => /^\/(var\/)?tmp\//.test(line)))
       await mkdir(path, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
         // Where kedged may make no directory, it makes no volume there.
         if (!['EACCES', 'EROFS', 'EEXIST', 'ENOTDIR', 'EPERM'].includes(error.code ?? ''))

@@ -511,12 +511,17 @@ pivot_root . .host || fail "pivot_root"
 cd /
 mount --make-private /
 
+ours=
+made=
+# One that is made on the host later must not appear. Those of the shared temporary directories are there.
+while IFS= read -r line; do
+  case $line in /tmp/* | /var/tmp/*) continue ;; esac
+  [ -d "$line" ] || provide "$line" || fail "$line"
+done <"/.host$directory/shared"
 exec 3>"/.host$directory/shares"
 cover_shared
 make_planned "/.host$directory/shares"
 
-ours=
-made=
 while IFS=$tab read -r mode source target inside; do
   mount_volume "$mode" "$source" "$target" "$inside"
 done <"/.host$directory/binds"
