@@ -1,18 +1,22 @@
-import { access, mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, mkdir, realpath } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, sep } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import {
   backupToFile,
   type EmbeddedStore,
   failedPrecondition,
+  invalid,
   LevelEngine,
   messageOf,
+  salvageStore,
   StatusError,
 } from 'kedge';
 import { checkBackup, restoreData } from '@kedge/controllers';
 import { daemonLogger } from './daemon-logger.js';
 import { findKeys, keyFileName, keyPlace, loadKeys } from './key-file.js';
 import { type ConfigOptions, loadConfig, withSettings } from './load-config.js';
+import { foundLines, lossLines } from './salvage-report.js';
 import type { DaemonConfig } from './settings.js';
 import { tellMigration } from './tell-migration.js';
 import { openDataDirectory } from './wire.js';
@@ -63,6 +67,29 @@ function orReplace(error: unknown, directory: string): unknown {
   );
 }
 
+/** A disk that nothing can be written to has its lock nowhere. */
+function orElsewhere(error: unknown): unknown {
+  if (!(error instanceof StatusError) || error.reason !== 'LockUnavailable') return error;
+  return new StatusError({
+    code: 'Unavailable',
+    reason: error.reason,
+    message: `${messageOf(error)}. Or copy the directory to another disk (cp -a) while no daemon runs, and name the copy with --data-directory`,
+  });
+}
+
+/** A backup in the data directory is lost with it, and may have the name of a file of the store. */
+async function demandOutside(dataDirectory: string, file: string): Promise<void> {
+  const [data, folder] = await Promise.all([realpath(dataDirectory), realpath(dirname(file))]);
+  const way = relative(data, folder);
+  if (way === '..' || way.startsWith(`..${sep}`)) return;
+  throw invalid([
+    {
+      field: 'file',
+      description: `${file} is in the data directory ${dataDirectory}, and is lost with it; name a file elsewhere, best on another disk`,
+    },
+  ]);
+}
+
 async function withStore<T>(
   { dataDirectory }: DaemonConfig,
   online: string,
@@ -84,6 +111,8 @@ async function withStore<T>(
 
 async function backup(file: string, options: ConfigOptions): Promise<void> {
   const config = await loadConfig(options);
+  await demandStore(config.dataDirectory);
+  await demandOutside(config.dataDirectory, file);
   const report = await withStore(config, `kedge admin backup ${file}`, (store) =>
     backupToFile(store, file),
   );
@@ -161,7 +190,26 @@ async function restore(file: string, flags: RestoreFlags, options: ConfigOptions
   );
 }
 
-/** `kedged backup | verify | restore`, on the data directory of a stopped daemon. */
+async function salvage(file: string | undefined, options: ConfigOptions): Promise<void> {
+  const { dataDirectory } = await loadConfig(options);
+  await demandStore(dataDirectory);
+  if (file !== undefined) await demandOutside(dataDirectory, file);
+  // Not on the damaged disk: where the backup goes there must be room anyway.
+  const scratch = file === undefined ? tmpdir() : dirname(file);
+  const found = await salvageStore(dataDirectory, { scratch }).catch((error: unknown) => {
+    throw orElsewhere(orOnline(error, `kedge admin backup ${file ?? 'FILE'}`));
+  });
+  if (file === undefined) for (const name of foundLines(found)) say(name);
+  for (const line of lossLines(found)) say(line);
+  if (file === undefined) return say('To write them as a backup: kedged salvage FILE');
+  const { bytes } = await backupToFile(found, file);
+  say(`${file}: ${found.objects.length} objects, ${bytes} bytes`);
+  say(
+    `To go on with it: kedged restore ${file} --replace. It needs the key-encryption key, which is not in it.`,
+  );
+}
+
+/** `kedged backup | verify | restore | salvage`, on the data directory of a stopped daemon. */
 export function addDataCommands(program: Command): void {
   withSettings(program.command('backup'))
     .argument('<file>', 'the backup; it appears whole or not at all')
@@ -190,5 +238,11 @@ export function addDataCommands(program: Command): void {
     .description('restore a backup, all or nothing; the daemon must be stopped')
     .action((file: string, flags: RestoreFlags, command: Command) =>
       restore(file, flags, command.optsWithGlobals()),
+    );
+  withSettings(program.command('salvage'))
+    .argument('[file]', 'a backup that is written of it; without it, the objects are listed')
+    .description('read what a damaged store still holds; the daemon must be stopped')
+    .action((file: string | undefined, _options: ConfigOptions, command: Command) =>
+      salvage(file, command.optsWithGlobals()),
     );
 }

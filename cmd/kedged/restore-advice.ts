@@ -9,8 +9,8 @@ const damage = new Set([
   'IndexMismatch',
 ]);
 
-/** The command for whoever is sent to a backup, as a line; empty for other errors. */
+/** The commands for whoever is sent to a backup, as a line; empty for other errors. */
 export function restoreAdvice(error: unknown): string {
   if (!(error instanceof StatusError) || !damage.has(error.reason)) return '';
-  return 'To restore a backup, with the settings of the daemon: kedged restore FILE --replace\n';
+  return 'With the settings of the daemon: "kedged restore FILE --replace" restores a backup, "kedged salvage" lists what the store still holds.\n';
 }

@@ -47,6 +47,9 @@ export {
   type RestoreReport,
 } from './restore-backup.js';
 export { type BackedUpObject, type BackupDescription, verifyBackup } from './read-backup.js';
+export { type Salvaged, type SalvagedName, type SalvageOptions, salvageStore } from './salvage.js';
+export type { DamagedFile } from './salvage-copy.js';
+export type { RevisionRange, SalvageLosses } from './salvage-losses.js';
 export {
   type DirectoryEntry,
   type FileSystem,

@@ -32,6 +32,8 @@ export interface BackupDescription {
   readonly objects: number;
 }
 
+const headerMembers = { storeId: 'string', revision: 'number', createdAt: 'string' } as const;
+
 function damaged(path: string, detail: string): StatusError {
   return new StatusError({
     code: 'DataLoss',
@@ -76,14 +78,15 @@ export async function readBackup(
     if (trailer) throw damaged(path, 'it goes on after its end');
     if (!header) {
       if (type !== frameTypes.header) throw damaged(path, 'it has no header');
-      header = parse<BackupHeader>(path, body);
+      header = parse<BackupHeader>(path, body, { format: 'string' });
       if (header.format !== backupFormat)
         throw failedPrecondition(
           'BackupFormat',
           `backup ${path} has format ${header.format}, this release reads ${backupFormat}`,
         );
+      parse<BackupHeader>(path, body, headerMembers);
     } else if (type === frameTypes.trailer) {
-      trailer = parse<BackupTrailer>(path, body);
+      trailer = parse<BackupTrailer>(path, body, { objects: 'number', sha256: 'string' });
       if (trailer.sha256 !== sha256) throw damaged(path, 'its hash differs');
     } else if (type === frameTypes.record && body.length > recordPrefixBytes) {
       const address = { revision: body.readUIntBE(0, 6), index: body.readUInt32BE(6) };
@@ -112,12 +115,19 @@ function recordIn(
   }
 }
 
-function parse<T>(path: string, body: Buffer): T {
+/** The JSON object in a header or trailer, with members of these types. */
+function parse<T>(path: string, body: Buffer, members: { readonly [name in keyof T]?: string }): T {
+  let value: unknown;
   try {
-    return JSON.parse(body.toString()) as T;
+    value = JSON.parse(body.toString());
   } catch (error) {
     throw damaged(path, messageOf(error));
   }
+  const given = typeof value === 'object' && value !== null ? value : {};
+  for (const [name, type] of Object.entries(members))
+    if (typeof Reflect.get(given, name) !== type)
+      throw damaged(path, `${name} is not a ${String(type)}`);
+  return given as T;
 }
 
 /** The object in a record of a backup. */

@@ -106,3 +106,19 @@ export async function markFiles(files: FileSystem, directory: string): Promise<r
   }
   return found;
 }
+
+/**
+ * Where the store of a directory lies, without a change to it: an opening would finish a replacement that was
+ * interrupted behind its commit first.
+ */
+export async function salvageSource(
+  files: FileSystem,
+  directory: string,
+): Promise<{ readonly database: string; readonly mark: string }> {
+  const from = join(directory, complete);
+  const at = async (name: string): Promise<string> => {
+    const restored = join(from, name);
+    return (await files.exists(restored)) ? restored : join(directory, name);
+  };
+  return { database: await at(databaseName), mark: await at(markName) };
+}

@@ -1,8 +1,16 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { failedPrecondition, invalid, type Random, systemRandom } from '../base/index.js';
+import {
+  failedPrecondition,
+  invalid,
+  messageOf,
+  type Random,
+  StatusError,
+  systemRandom,
+} from '../base/index.js';
 import { keyOf, keyString } from '../object/index.js';
 import type { BackupHeader } from './backup.js';
+import { demandBackupTarget } from './backup-target.js';
 import {
   type Checkpoint,
   countRecord,
@@ -10,6 +18,7 @@ import {
   type Engine,
   type ReplaceableEngine,
 } from './engine.js';
+import { systemErrorCode } from './file-system.js';
 import { clusterOf } from './meta-record.js';
 import { type BackedUpObject, objectIn, readBackup } from './read-backup.js';
 import { type DecodedRecord, type EncodedRecord, encodeRecord } from './record-codec.js';
@@ -19,16 +28,21 @@ const recordsAtOnce = 200;
 
 /**
  * Writes a backup of a running store to a file: complete and synced, or not there at all.
- * The file is made with mode 0600; an existing one is replaced. It grows beside `path` under a name of
- * its own, `<path>.<uuid>.partial`: of two backups to one path the later one to end stays, whole. A
- * killed process leaves such a file.
+ * The file is made with mode 0600; an existing backup is replaced, and anything else is refused. It
+ * grows beside `path` under a name of its own, `<path>.<uuid>.partial`: of two backups to one path the
+ * later one to end stays, whole. A killed process leaves such a file.
+ * @throws StatusError FailedPrecondition (NotABackup) when `path` is something else, Unavailable
+ * (BackupUnwritable); what the store's backup throws
  */
 export async function backupToFile(
   store: Pick<EmbeddedStore, 'backup'>,
   path: string,
 ): Promise<BackupReport> {
+  await demandBackupTarget(path);
   const partial = `${path}.${systemRandom.uuid()}.partial`;
-  const file = await open(partial, 'wx', 0o600);
+  const file = await open(partial, 'wx', 0o600).catch((error: unknown) => {
+    throw unwritable(path, error);
+  });
   try {
     const report = await store.backup(async (bytes) => {
       await file.appendFile(bytes);
@@ -40,10 +54,20 @@ export async function backupToFile(
     await folder.sync().finally(() => folder.close());
     return report;
   } catch (error) {
-    await file.close();
-    await rm(partial, { force: true });
-    throw error;
+    await file.close().finally(() => rm(partial, { force: true }));
+    throw unwritable(path, error);
   }
+}
+
+/** A system's error of a write names neither the file nor a way out. */
+function unwritable(path: string, error: unknown): unknown {
+  if (error instanceof StatusError || systemErrorCode(error) === undefined) return error;
+  return new StatusError({
+    code: 'Unavailable',
+    reason: 'BackupUnwritable',
+    message: `backup ${path} can't be written (${messageOf(error)}), and there is no part of it; make room there, or name a file that can be written`,
+    cause: error,
+  });
 }
 
 /** How a backup is restored. */

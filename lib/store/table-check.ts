@@ -45,14 +45,34 @@ function handlesIn(index: Buffer): readonly BlockHandle[] {
   return handles;
 }
 
-/** @throws Error that says what is wrong with the bytes of one table. */
-export function checkTable(table: Buffer): void {
+/** The data blocks of a table, and the other blocks that its index names. */
+function layoutOf(table: Buffer): {
+  readonly data: readonly BlockHandle[];
+  readonly others: readonly BlockHandle[];
+} {
   if (table.length < footerBytes) throw new Error(`it has only ${table.length} bytes`);
   if (table.readBigUInt64LE(table.length - 8) !== magic) throw new Error('it is cut at its end');
   const footer = new VarintReader(table, table.length - footerBytes);
   const metaIndex = readBlock(table, footer.handle());
   const index = readBlock(table, footer.handle());
-  for (const handle of [...handlesIn(metaIndex), ...handlesIn(index)]) readBlock(table, handle);
+  return { data: handlesIn(index), others: handlesIn(metaIndex) };
+}
+
+/** @throws Error that says what is wrong with the bytes of one table. */
+export function checkTable(table: Buffer): void {
+  const { data, others } = layoutOf(table);
+  for (const handle of [...others, ...data]) readBlock(table, handle);
+}
+
+/** Every data block of a table: its content, or undefined for a damaged one. @throws Error when its index is damaged. */
+export function dataBlocks(table: Buffer): readonly (Buffer | undefined)[] {
+  return layoutOf(table).data.map((handle) => {
+    try {
+      return readBlock(table, handle);
+    } catch {
+      return undefined;
+    }
+  });
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -163,12 +163,37 @@ describe('backups of a stopped daemon', function () {
     expect((await kedged(data, ...args)).code).to.equal(0);
   });
 
+  it('a damaged store is listed by salvage with what is lost, and restored from the backup that it writes', async () => {
+    const data = join(folder, 'refused');
+    const filter = (path: string): boolean => !/holder$/.test(path);
+    await cp(daemon.data, data, { recursive: true, filter });
+    await rm(join(data, 'high-water'));
+    expect((await kedged(data, 'verify')).stderr).to.include('kedged salvage');
+    const before = (await readdir(data)).sort();
+    const running = await kedged(daemon.data, 'salvage');
+    expect(running.stdout).to.include('nothing is lost');
+    const listed = await kedged(data, 'salvage');
+    expect(listed.code, listed.stderr).to.equal(0);
+    expect(listed.stdout)
+      .to.include('Configmap default/c7')
+      .and.include('high-water file tells nothing');
+    expect((await readdir(data)).sort()).to.deep.equal(before);
+    const salvaged = join(folder, 'salvaged.backup');
+    expect((await kedged(data, 'salvage', salvaged)).code).to.equal(0);
+    const fresh = join(folder, 'from-salvaged');
+    await mkdir(fresh);
+    await cp(join(data, 'kek'), join(fresh, 'kek'));
+    const restored = await kedged(fresh, 'restore', salvaged);
+    expect(restored.code, restored.stderr).to.equal(0);
+    expect((await kedged(fresh, 'verify')).code).to.equal(0);
+  });
+
   it('the commands of the guide do what they say', async () => {
     const guide = await readFile(join(root, 'docs/guides/operating.md'), 'utf8');
     const lines = [...guide.matchAll(/```bash\n([^]*?)```/g)].flatMap(([, text = '']) =>
       text.split('\n').filter((line) => line !== ''),
     );
-    expect(lines).to.have.length(7);
+    expect(lines).to.have.length(9);
     await mkdir(join(folder, 'srv'));
     for (const line of lines) {
       const typed = line

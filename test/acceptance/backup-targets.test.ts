@@ -1,0 +1,144 @@
+import { spawn } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
+import { verifyBackup } from 'kedge';
+import { type Finished, finish, root, TestDaemon } from './daemon.js';
+
+const base = '/v1/namespaces/default';
+const program = join(root, 'cmd/bin/kedged.mjs');
+const kedge = join(root, 'cmd/bin/kedge.mjs');
+
+describe('where and how a backup is written', function () {
+  this.timeout(120_000);
+  let folder: string;
+  let daemon: TestDaemon;
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'kedge-targets-'));
+    daemon = await TestDaemon.start();
+  });
+  after(async () => {
+    await daemon.dispose();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const kedged = (...args: string[]): Promise<Finished> =>
+    finish(process.execPath, [program, ...args, '--data-directory', daemon.data]);
+
+  it('a backup beside 50 writers holds exactly the writes up to its revision', async () => {
+    let writing = true;
+    let written = 0;
+    const writers = Array.from({ length: 50 }, async (_, writer) => {
+      for (let n = 0; writing; n += 1) {
+        await daemon.ok('POST', `${base}/configmaps`, { name: `w${writer}-${n}`, data: {} });
+        written += 1;
+      }
+    });
+    await eventually('writes', () => written > 300);
+    const file = join(folder, 'cut.backup');
+    const made = await daemon.cli('admin', 'backup', file);
+    writing = false;
+    await Promise.all(writers);
+    expect(made.code, made.stderr).to.equal(0);
+    const held = new Set<string>();
+    const { revision } = await verifyBackup(file, ({ kind, object }) => {
+      if (kind === 'Configmap') held.add(object.metadata.uid);
+    });
+    const all = await daemon.list(`${base}/configmaps?limit=10000`);
+    const versions = all.map(({ metadata }) => {
+      const { uid, resourceVersion } = metadata as { uid: string; resourceVersion: string };
+      return { uid, revision: Number(resourceVersion.split(/\D/)[0]) };
+    });
+    const expected = versions.filter((version) => version.revision <= revision);
+    expect(expected.length).to.be.greaterThan(300).and.below(versions.length);
+    expect([...held].sort()).to.deep.equal(expected.map(({ uid }) => uid).sort());
+  });
+
+  it('a killed client leaves no backup, and the daemon goes on', async () => {
+    for (let n = 0; n < 60; n += 1) {
+      const data = { text: 'y'.repeat(750_000) };
+      await daemon.ok('POST', `${base}/configmaps`, { name: `large${n}`, data });
+    }
+    const target = join(folder, 'target');
+    await mkdir(target);
+    const file = join(target, 'store.backup');
+    const child = spawn(process.execPath, [kedge, 'admin', 'backup', file], {
+      env: { ...process.env, ...daemon.cliEnvironment },
+      stdio: 'ignore',
+    });
+    const ended = new Promise((resolve) => child.on('close', resolve));
+    await eventually('the backup to be under way', async () => {
+      const [partial] = await readdir(target);
+      return partial !== undefined && (await stat(join(target, partial))).size > 0;
+    });
+    child.kill('SIGKILL');
+    await ended;
+    expect((await readdir(target)).filter((name) => !name.endsWith('.partial'))).to.deep.equal([]);
+    const again = await daemon.cli('admin', 'backup', file);
+    expect(again.code, again.stderr).to.equal(0);
+    await verifyBackup(file);
+  });
+
+  it('a client that reads nothing does not hold up the stop of the daemon, and gets no backup', async () => {
+    const target = join(folder, 'slow');
+    await mkdir(target);
+    const child = spawn(
+      process.execPath,
+      [kedge, 'admin', 'backup', join(target, 'store.backup')],
+      {
+        env: { ...process.env, ...daemon.cliEnvironment },
+      },
+    );
+    let said = '';
+    child.stderr.on('data', (text) => (said += String(text)));
+    const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+    await eventually('the backup to be under way', async () => (await readdir(target)).length > 0);
+    child.kill('SIGSTOP');
+    const before = performance.now();
+    await daemon.end('SIGTERM');
+    expect(performance.now() - before).to.be.below(20_000);
+    child.kill('SIGCONT');
+    expect(await ended).to.not.equal(0);
+    expect(said).to.not.equal('');
+    expect(await readdir(target)).to.deep.equal([]);
+    await daemon.run();
+  });
+
+  it('a backup replaces nothing but a backup, and follows no link', async () => {
+    const key = join(daemon.data, 'kek');
+    const before = await readFile(key);
+    const link = join(folder, 'link');
+    const precious = join(folder, 'precious');
+    await writeFile(precious, 'bytes');
+    await symlink(precious, link);
+    for (const target of [key, link, folder, '/dev/null', precious]) {
+      const refused = await daemon.cli('admin', 'backup', target);
+      expect(refused.code, target).to.equal(5);
+      expect(refused.stderr).to.include('a backup replaces nothing but a backup');
+    }
+    expect((await readFile(key)).equals(before)).to.equal(true);
+    expect(await readFile(precious, 'utf8')).to.equal('bytes');
+    expect((await stat('/dev/null')).isCharacterDevice()).to.equal(true);
+    const file = join(folder, 'cut.backup');
+    expect((await daemon.cli('admin', 'backup', file)).code).to.equal(0);
+  });
+
+  it('of a stopped daemon it is refused in the data directory', async () => {
+    const refused = await kedged('restore', join(folder, 'cut.backup'), '--replace');
+    expect(refused.code).to.equal(1);
+    expect(refused.stderr).to.include('in use by process');
+    await daemon.end('SIGTERM');
+    await symlink(daemon.data, join(folder, 'way'));
+    const before = (await readdir(daemon.data)).sort();
+    for (const command of ['backup', 'salvage'])
+      for (const target of [join(daemon.data, 'restored'), join(folder, 'way', 'db', 'x.backup')]) {
+        const told = await kedged(command, target);
+        expect(told.code).to.equal(1);
+        expect(told.stderr).to.include('is in the data directory');
+      }
+    expect((await readdir(daemon.data)).sort()).to.deep.equal(before);
+    expect((await kedged('backup', join(folder, 'precious'))).stderr).to.include('is another file');
+  });
+});
