@@ -54,6 +54,19 @@ for (const who of everybody)
       });
     });
 
+    it('gives neither its command nor those of exec a descriptor beside the three', async () => {
+      // Shells keep 10 for themselves.
+      const find =
+        'for n in 3 4 5 6 7 8 9 11 12 13 14 15; do [ ! -e /proc/self/fd/$n ] || echo $n; done; echo told';
+      await daemon.run(['/bin/sh', '-c', `${find}; exec sleep 600`]);
+      await eventually('its output', async () => (await daemon.log()).includes('told'));
+      expect(await daemon.log()).to.equal('told\n');
+      for (const terminal of [false, true]) {
+        const { output = '' } = await daemon.exec(['/bin/sh', '-c', find], terminal);
+        expect(output.trim(), `terminal: ${terminal}`).to.equal('told');
+      }
+    });
+
     it('refuses a subPath that became a link, and a volume over the programs of the machine', async () => {
       const source = join(daemon.base, 'volume');
       await mkdir(join(source, 'a/b'), { recursive: true });
