@@ -5,6 +5,7 @@ import {
   isDeleting,
   type Kind,
   type ObjectStore,
+  runTxn,
   type Transaction,
 } from 'kedge';
 import {
@@ -18,6 +19,7 @@ import {
   type Volume,
   volumes,
 } from '../kinds/index.js';
+import { snapshotObstacle } from '../snapshot/index.js';
 import { deletionObstacle } from '../volume/index.js';
 
 /** Something that keeps a namespace from being empty. */
@@ -73,6 +75,35 @@ async function clear<T extends ApiObject>(
   return remaining;
 }
 
+/** As `clear`, for snapshots: those that volumes of other namespaces wait to be made from are left alone. */
+async function clearSnapshots(
+  store: ObjectStore,
+  namespace: string,
+): Promise<readonly Remaining[]> {
+  const { items } = await store.list(snapshots, { namespace });
+  const remaining: Remaining[] = [];
+  for (const { name } of items) {
+    const left = await runTxn(store, async (txn) => {
+      const snapshot = await txn.get(snapshots, { namespace, name });
+      if (!snapshot) return undefined;
+      const told = { kind: snapshots.kind, name };
+      if (!isDeleting(snapshot)) {
+        const value = `${namespace}/${name}`;
+        const made = await txn.list(volumes, { index: 'sourceSnapshot', value });
+        // Volumes of this namespace go with it.
+        const elsewhere = made.filter((volume) => volume.namespace !== namespace);
+        const message = snapshotObstacle(snapshot, elsewhere);
+        if (message !== undefined) return { ...told, message, finalizing: false };
+        txn.delete(snapshots, snapshot);
+      }
+      const stays = (snapshot.metadata.finalizers?.length ?? 0) > 0;
+      return stays ? { ...told, message: messageOf(snapshot), finalizing: true } : undefined;
+    });
+    if (left) remaining.push(left);
+  }
+  return remaining;
+}
+
 /** False when the object is gone at once. */
 async function requestDeletion<T extends ApiObject>(
   store: ObjectStore,
@@ -105,7 +136,7 @@ export async function clearContent(
       ...(await clear(store, services, namespace)),
       ...(await clear(store, instances, namespace)),
     ],
-    () => clear(store, snapshots, namespace),
+    () => clearSnapshots(store, namespace),
     () => clear<Volume>(store, volumes, namespace, deletionObstacle),
     () => clear(store, secrets, namespace),
     () => clear(store, configmaps, namespace),

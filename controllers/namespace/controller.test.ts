@@ -14,6 +14,7 @@ import {
   type Namespace,
   namespaces,
   secrets,
+  snapshots,
   type Volume,
   volumes,
 } from '../kinds/index.js';
@@ -107,6 +108,30 @@ describe('a namespace that is being deleted', () => {
     });
     await deleteNamespace();
     expect((await store.get(volumes, key))?.metadata.deletionRequestedAt).to.equal(undefined);
+  });
+
+  it('leaves a snapshot alone that a volume of another namespace waits to be made from', async () => {
+    const source = { namespace: 'shop', name: 's' };
+    await store.create(snapshots, { ...source, source: { volume: 'v' } });
+    const copy = { namespace: 'till', name: 'copy' };
+    await store.create(volumes, {
+      ...copy,
+      storageClassName: 'c',
+      size: '1Gi',
+      accessMode: 'ReadWriteOnce',
+      source: { snapshot: 's.shop.svc' },
+    });
+    await deleteNamespace();
+    expect(await store.get(snapshots, source)).to.not.equal(undefined);
+    expect(await remaining()).to.include({
+      reason: 'InUse',
+      message:
+        'waits for its content: snapshot "shop/s" is the source of volume "till/copy", which is not made yet; wait until it is, or delete that volume first',
+    });
+    await store.updateStatus(volumes, copy, { status: 'Provisioning' });
+    await settle();
+    expect(await store.get(snapshots, source)).to.equal(undefined);
+    expect(await namespace()).to.equal(undefined);
   });
 
   it('goes on at once when the volume is free, and is gone once nothing is left', async () => {

@@ -25,6 +25,7 @@ import {
   namespaces,
   services,
   snapshots,
+  sourceSnapshot,
   volumes,
 } from '../kinds/index.js';
 import { backoffOf, type ControllerPolicy } from '../policy.js';
@@ -126,18 +127,24 @@ export function namespaceController(options: NamespaceControllerOptions): Contro
     const found = informer.lister.get(namespace);
     return found && isDeleting(found) ? [{ name: namespace }] : [];
   };
-  return newController({
-    ...manager.ports,
-    name: 'namespace',
-    store: options.store,
-    reconcile: (context) => reconciler.reconcile(context),
-    backoff: backoffOf(options.policy, 'object'),
-  })
-    .for(informer)
-    .watches(manager.informer(services), terminating)
-    .watches(manager.informer(instances), terminating)
-    .watches(manager.informer(snapshots), terminating)
-    .watches(manager.informer(volumes), terminating);
+  return (
+    newController({
+      ...manager.ports,
+      name: 'namespace',
+      store: options.store,
+      reconcile: (context) => reconciler.reconcile(context),
+      backoff: backoffOf(options.policy, 'object'),
+    })
+      .for(informer)
+      .watches(manager.informer(services), terminating)
+      .watches(manager.informer(instances), terminating)
+      .watches(manager.informer(snapshots), terminating)
+      // A volume may keep a snapshot of another namespace, that it waits to be made from.
+      .watches(manager.informer(volumes), (volume) => [
+        ...terminating(volume),
+        ...terminating({ ...volume, namespace: sourceSnapshot(volume)?.namespace ?? '' }),
+      ])
+  );
 }
 
 /** Writes the namespaces every installation has. Idempotent. */

@@ -4,6 +4,7 @@ import type { DriverRegistry } from '@kedge/driver-sdk';
 import { type Snapshot, volumes } from '../kinds/index.js';
 import { maskParameters, shownHandle } from '../secret/index.js';
 import { classNamed } from '../storage-class/index.js';
+import { snapshotObstacle } from './in-use.js';
 
 /** Held until nothing of the snapshot is left at the provider. */
 export const snapshotFinalizer = 'svc.io/snapshot';
@@ -43,14 +44,10 @@ export function snapshotRules(options: SnapshotRuleOptions): AdmissionRules<Snap
       const key = `${snapshot.namespace}/${snapshot.name}`;
       const status = ['status'] as const;
       const made = await context.lookupBy(volumes, 'sourceSnapshot', key, { status });
-      // Once the copy has begun the deletion waits for its end.
-      const waiting = made.find((v) => (v.status ?? 'Pending') === 'Pending' && !isDeleting(v));
-      if (!waiting) return;
-      throw failedPrecondition(
-        'InUse',
-        `snapshot "${key}" is the source of volume "${waiting.namespace}/${waiting.name}", which is not made yet; wait until it is, or delete that volume first`,
-        { kind: 'Snapshot', namespace: snapshot.namespace, name: snapshot.name },
-      );
+      const obstacle = snapshotObstacle(snapshot, made);
+      if (obstacle === undefined) return;
+      const { namespace, name } = snapshot;
+      throw failedPrecondition('InUse', obstacle, { kind: 'Snapshot', namespace, name });
     },
     present(snapshot) {
       const driverParameters = maskParameters(snapshot.driverParameters);

@@ -4,6 +4,7 @@
  */
 export { snapshotFinalizer, type SnapshotRuleOptions, snapshotRules } from './admission.js';
 export { snapshotController } from './controller.js';
+export { snapshotObstacle } from './in-use.js';
 export { transitions as snapshotTransitions } from './phases.js';
 export type { SnapshotControllerOptions } from './effects.js';
 export { snapshotVerbs } from './verbs.js';
