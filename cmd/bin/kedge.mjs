@@ -1,4 +1,12 @@
 #!/usr/bin/env node
+// Before anything is loaded that an older one can't read.
+const [major, minor] = process.versions.node.split('.').map(Number);
+if (major < 20 || (major === 20 && minor < 19)) {
+  console.error(
+    `kedge needs Node.js 20.19 or newer, this is ${process.versions.node}; get it at https://nodejs.org or with your package manager`,
+  );
+  process.exit(1);
+}
 import('../dist/kedge/main.js').catch((error) => {
   const missing = error.code === 'ERR_MODULE_NOT_FOUND';
   console.error(missing ? 'kedge is not built yet: run npm start (or npm run build) first' : error);

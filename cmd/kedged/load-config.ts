@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { messageOf, StatusError } from 'kedge';
 import { parse } from 'smol-toml';
-import { localProfile } from './local-profile.js';
+import { localProfile, prepareExampleDirectory, sharedExampleDirectory } from './local-profile.js';
 import { type DaemonConfig, resolveSettings, settingFlags } from './settings.js';
 
 /** What the command line says about the configuration, as Commander gives it. */
@@ -35,12 +35,12 @@ export async function loadConfig(options: ConfigOptions): Promise<DaemonConfig> 
     const value = options[name];
     if (typeof value === 'string') flags[key] = value;
   }
-  return resolveSettings({
-    flags,
-    environment: process.env,
-    file: content,
-    profile: options.local ? localProfile : {},
-  });
+  const sources = { flags, environment: process.env, file: content };
+  if (!options.local) return resolveSettings({ ...sources, profile: {} });
+  const config = resolveSettings({ ...sources, profile: localProfile(sharedExampleDirectory) });
+  // Who set another list needs no directory of the examples.
+  if (config.hostPathAllowlist.join() !== sharedExampleDirectory) return config;
+  return resolveSettings({ ...sources, profile: localProfile(await prepareExampleDirectory()) });
 }
 
 /** Gives a command the flags of all settings. */

@@ -1,29 +1,74 @@
-import { lstat, mkdir } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { failedPrecondition, type ObjectStore } from 'kedge';
 import { bootstrap, isBootstrapped } from 'kedge/auth';
 
-/** The one host directory that the examples name; private to its owner. */
+/** The host directory that the examples name, for whoever was first on this machine; private to its owner. */
 export const sharedExampleDirectory = '/var/tmp/kedge';
 
 /** What `npm start` sets instead of the defaults. */
-export const localProfile: Readonly<Record<string, unknown>> = {
-  'storage.hostPathAllowlist': [sharedExampleDirectory],
-  'storage.allowCreateMissing': true,
-};
+export function localProfile(exampleDirectory: string): Readonly<Record<string, unknown>> {
+  return {
+    'storage.hostPathAllowlist': [exampleDirectory],
+    'storage.allowCreateMissing': true,
+  };
+}
+
+/** Mode 0700 and the caller's, or made so. */
+async function isOwn(directory: string, uid: number | undefined): Promise<boolean> {
+  await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    // A file, or a link to nothing: what it is decides.
+    if (error.code !== 'EEXIST' && error.code !== 'ENOENT') throw error;
+  });
+  const stat = await lstat(directory);
+  return stat.isDirectory() && stat.uid === (uid ?? stat.uid) && (stat.mode & 0o022) === 0;
+}
+
+/** The directory of one user where another one has that of the examples. */
+export function ownExampleDirectory(
+  shared = sharedExampleDirectory,
+  uid = process.getuid?.(),
+): string {
+  return `${shared}-${uid ?? 'user'}`;
+}
 
 /**
- * Makes the directory that the profile allows, mode 0700.
- * @throws StatusError FailedPrecondition when it belongs to somebody else or is a link.
+ * Makes the directory that the profile allows: that of the examples, or where another user of this machine has
+ * that one, `<it>-<uid>`.
+ * @throws StatusError FailedPrecondition when neither is private to the caller.
  */
-export async function prepareExampleDirectory(): Promise<void> {
-  await mkdir(sharedExampleDirectory, { recursive: true, mode: 0o700 });
-  const stat = await lstat(sharedExampleDirectory);
-  const mine = stat.isDirectory() && stat.uid === (process.getuid?.() ?? stat.uid);
-  if (!mine || (stat.mode & 0o022) !== 0)
-    throw failedPrecondition(
-      'NotPrivate',
-      `${sharedExampleDirectory} is not a directory that only you can write to; remove it, or set KEDGE_STORAGE_HOST_PATH_ALLOWLIST to another one`,
-    );
+export async function prepareExampleDirectory(
+  shared = sharedExampleDirectory,
+  uid = process.getuid?.(),
+): Promise<string> {
+  const own = ownExampleDirectory(shared, uid);
+  for (const directory of [shared, own]) if (await isOwn(directory, uid)) return directory;
+  throw failedPrecondition(
+    'NotPrivate',
+    `${own} is not a directory that only you can write to; remove it, or set KEDGE_STORAGE_HOST_PATH_ALLOWLIST to another one`,
+  );
+}
+
+const shippedExamples = fileURLToPath(new URL('../../../docs/examples', import.meta.url));
+
+/**
+ * Writes copies of the examples below the data directory, which name the caller's own directory.
+ * @returns the folder that they are in
+ */
+export async function prepareExamples(
+  directory: string,
+  dataDirectory: string,
+  shipped = shippedExamples,
+): Promise<string> {
+  const examples = join(dataDirectory, 'examples');
+  await mkdir(examples, { recursive: true, mode: 0o700 });
+  for (const name of (await readdir(shipped)).filter((each) => each.endsWith('.yaml'))) {
+    const text = await readFile(join(shipped, name), 'utf8');
+    const own = text.replaceAll(`${sharedExampleDirectory}/`, `${directory}/`);
+    await writeFile(join(examples, name), own, { mode: 0o600 });
+  }
+  return examples;
 }
 
 /** Whether the local user can call the daemon. */

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { messageOf, StatusError, systemClock } from 'kedge';
 import { recoverRoot } from 'kedge/auth';
@@ -5,8 +6,9 @@ import { version } from '../version.js';
 import {
   ensureLocalContext,
   firstToken,
-  localProfile,
-  prepareExampleDirectory,
+  ownExampleDirectory,
+  prepareExamples,
+  sharedExampleDirectory,
 } from './local-profile.js';
 import { tellMigration } from './tell-migration.js';
 import { daemonLogger } from './daemon-logger.js';
@@ -47,7 +49,10 @@ async function greet(
   say('');
   say('Type next, in another terminal, in this directory:');
   say('');
-  say('  npx kedge cast docs/examples/journal.yaml');
+  const [directory = sharedExampleDirectory] = config.hostPathAllowlist;
+  const isOwn = directory === ownExampleDirectory();
+  const examples = isOwn ? await prepareExamples(directory, config.dataDirectory) : 'docs/examples';
+  say(`  npx kedge cast ${join(examples, 'journal.yaml')}`);
   say('  npx kedge get volumes');
   say('  npx kedge logs journal-0 --follow');
   say('');
@@ -77,8 +82,6 @@ async function serve(options: ConfigOptions): Promise<void> {
     say(JSON.stringify(config, undefined, 2));
     return;
   }
-  if (options.local && config.hostPathAllowlist === localProfile['storage.hostPathAllowlist'])
-    await prepareExampleDirectory();
   const logger = daemonLogger(config.logLevel);
   let token: string | undefined;
   const daemon = await startDaemon(config, logger, async (store) => {

@@ -1,4 +1,4 @@
-import { invalid, notFound } from 'kedge';
+import { invalid, notFound, StatusError } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import type { Runtime } from '../agent/index.js';
@@ -115,7 +115,15 @@ async function* logs(
   const since = sinceOf(textOf(request, 'since'), parts.clock.now());
   const reading = { options, request, positions, since, signal };
   const sources = found.map((instance) => linesOf(reading, instance));
-  yield* request.follow === true ? merge(sources) : inTurn(sources);
+  const follow = request.follow === true;
+  yield* follow ? merge(sources) : inTurn(sources);
+  // A caller that went away does not hear it; one that is still there goes on at the next daemon.
+  if (follow && signal.aborted)
+    throw new StatusError({
+      code: 'Unavailable',
+      reason: 'Stopping',
+      message: 'the daemon stops',
+    });
 }
 
 async function* inTurn<T>(sources: readonly AsyncIterable<T>[]): AsyncIterable<T> {

@@ -185,6 +185,39 @@ describe('the command line on the examples', function () {
     expect(again.stdout).to.contain('root');
   });
 
+  it('login takes an answer that holds a token, and says when one holds none', async () => {
+    const { environment, grpcAddress, token } = daemon;
+    const script = `printf %s "$ANSWER" | "$NODE" cmd/bin/kedge.mjs login --server ${grpcAddress}`;
+    const login = (answer: object) =>
+      finish('sh', ['-c', script], {
+        ...environment,
+        ANSWER: JSON.stringify(answer),
+        NODE: process.execPath,
+      });
+    const { code, stderr } = await login({ token });
+    expect(code, stderr).to.equal(0);
+    const without = await login({ secret: 'tide' });
+    expect(without.code).to.equal(6);
+    expect(without.stderr).to.contain('neither a token nor an answer with one');
+    expect(without.stderr).to.not.contain('tide');
+  });
+
+  it('exec of a service names its instances', async () => {
+    await daemon.ok('POST', '/v1/namespaces/default/services', {
+      name: 'two',
+      runtime: 'process',
+      command: ['/bin/sleep', '600'],
+      terminationGracePeriodSeconds: 1,
+    });
+    await eventually('its instance', async () =>
+      (await daemon.cli('get', 'instances')).stdout.includes('two-0'),
+    );
+    const { code, stderr } = await daemon.cli('exec', 'two', '--', 'true');
+    expect(code).to.not.equal(0);
+    expect(stderr).to.contain('did you mean an instance of service two: two-0?');
+    await daemon.ok('DELETE', '/v1/namespaces/default/services/two');
+  });
+
   it('get --watch goes on showing changes', async () => {
     const child = spawn(process.execPath, ['cmd/bin/kedge.mjs', 'get', 'namespaces', '--watch'], {
       cwd: root,

@@ -14,6 +14,22 @@ interface LoginOptions {
   readonly tls?: boolean;
 }
 
+/** A token, or the answer of Bootstrap and CreateToken that holds one. */
+function tokenIn(text: string): string {
+  if (!text.startsWith('{')) return text;
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    // Told below, without a word of what may be a secret.
+  }
+  const { token } = (answer ?? {}) as { readonly token?: unknown };
+  if (typeof token === 'string') return token;
+  throw invalid([
+    { field: 'token', description: 'standard input is neither a token nor an answer with one' },
+  ]);
+}
+
 async function readToken(): Promise<string> {
   if (process.stdin.isTTY) process.stderr.write('Token: ');
   const chunks: Buffer[] = [];
@@ -21,7 +37,7 @@ async function readToken(): Promise<string> {
     chunks.push(chunk as Buffer);
     if (process.stdin.isTTY && String(chunk).includes('\n')) break;
   }
-  const token = Buffer.concat(chunks).toString().trim();
+  const token = tokenIn(Buffer.concat(chunks).toString().trim());
   if (token !== '') return token;
   throw invalid([
     { field: 'token', description: 'is expected on standard input: kedge login < token-file' },

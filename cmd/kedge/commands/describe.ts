@@ -2,23 +2,13 @@ import type { Command } from 'commander';
 import pc from 'picocolors';
 import type { JsonObject } from 'kedge/rpc';
 import { connect, isDescribed, kindNamed, methodFor } from '../api.js';
+import { stringify } from 'yaml';
+import { type Description, descriptionOf } from '../description.js';
 import { age, coloured, parseFormat, print, render, table } from '../output.js';
 
 interface DescribeOptions {
   readonly namespace: string;
   readonly output: string;
-}
-
-interface Description {
-  readonly kind?: string;
-  readonly namespace?: string;
-  readonly name?: string;
-  readonly status?: string;
-  readonly fields?: readonly { readonly name: string; readonly value: string }[];
-  readonly conditions?: readonly Readonly<Record<string, string>>[];
-  readonly references?: readonly Readonly<Record<string, string>>[];
-  readonly hints?: readonly string[];
-  readonly events?: readonly Readonly<Record<string, string | number>>[];
 }
 
 function section(title: string, lines: string): void {
@@ -79,13 +69,14 @@ export async function describe(
     const request: JsonObject = { namespace: options.namespace, name };
     if (!isDescribed(kind)) {
       const object = await client.call(methodFor(kind, 'Get'), request);
-      const shown = format === 'table' ? 'yaml' : format;
-      print(render(kind, [object], shown, { single: true, namespaces: false, now: Date.now() }));
+      if (format === 'table' || format === 'wide') show(descriptionOf(kind, object));
+      else print(render(kind, [object], format, { single: true, namespaces: false, now: 0 }));
       return;
     }
     const description = await client.call(methodFor(kind, 'Describe'), request);
     if (format === 'table' || format === 'wide') show(description);
-    else print(render(kind, [description], format, { single: true, namespaces: false, now: 0 }));
+    else if (format === 'json') print(JSON.stringify(description, undefined, 2));
+    else print(format === 'yaml' ? stringify(description).trimEnd() : `${kind.plural}/${name}`);
   } finally {
     client.close();
   }

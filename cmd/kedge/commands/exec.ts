@@ -1,4 +1,7 @@
 import type { Command } from 'commander';
+import { hasCode, StatusError } from 'kedge';
+import type { ApiClient } from 'kedge/client';
+import { instances } from '@kedge/controllers/kinds';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { connect } from '../api.js';
 
@@ -67,6 +70,20 @@ function forward(outgoing: Outgoing, options: ExecOptions): () => void {
   };
 }
 
+/** Who names a service means one of its instances. */
+async function withInstances(
+  client: ApiClient,
+  { namespace, instance }: { readonly namespace: string; readonly instance: string },
+  error: StatusError,
+): Promise<StatusError> {
+  const { items } = await client.resource(instances).list({ namespace });
+  const names = items.filter(({ service }) => service === instance).map(({ name }) => name);
+  if (names.length === 0) return error;
+  const { code, reason, message, resource } = error;
+  const told = `${message}; did you mean an instance of service ${instance}: ${names.slice(0, 5).join(', ')}?`;
+  return new StatusError({ code, reason, message: told, ...(resource ? { resource } : {}) });
+}
+
 async function exec(
   instance: string,
   command: readonly string[],
@@ -88,6 +105,10 @@ async function exec(
       process.stderr.write(Buffer.from(textOf(answer, 'stderr'), 'base64'));
       if (isJsonObject(answer.exit)) process.exitCode = Number(answer.exit.code ?? 0);
     }
+  } catch (error) {
+    throw hasCode(error, 'NotFound')
+      ? await withInstances(client, { namespace, instance }, error)
+      : error;
   } finally {
     undo();
     client.close();

@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
-import { textOf } from 'kedge/rpc';
+import { type JsonObject, textOf } from 'kedge/rpc';
 import pc from 'picocolors';
 import { connect } from '../api.js';
 import { wholeNumber } from '../number-option.js';
+import { note } from '../output.js';
+import { resumed } from '../resumed-stream.js';
 
 interface LogsOptions {
   readonly namespace: string;
@@ -25,7 +27,16 @@ async function logs(name: string, options: LogsOptions): Promise<void> {
       tail: options.tail,
       since: options.since ?? '',
     };
-    for await (const line of client.stream('LogService.Get', request, interrupted.signal)) {
+    const { signal } = interrupted;
+    // A server that is away now is an error; one that goes away later comes back.
+    if (options.follow) await client.call('AuthService.WhoAmI', {});
+    const open = (after: string): AsyncIterable<JsonObject> =>
+      client.stream('LogService.Get', { ...request, after }, signal);
+    // What does not follow is over before it can be resumed: it may be asked for again.
+    const lines = options.follow
+      ? resumed({ open, signal, onLost: (why) => note(`${why}; going on when it is back ...`) })
+      : open('');
+    for await (const line of lines) {
       const instance = textOf(line, 'instance');
       const prefix = instance === name ? '' : pc.dim(`[${instance}] `);
       process.stdout.write(`${prefix}${textOf(line, 'content')}\n`);

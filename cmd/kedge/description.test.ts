@@ -1,0 +1,30 @@
+import { expect } from 'chai';
+import { kindNamed } from './api.js';
+import { descriptionOf } from './description.js';
+
+describe('the description of an object that the server describes no further', () => {
+  it('names its fields as people read them, a line for each object of a list', () => {
+    const { fields, ...head } = descriptionOf(kindNamed('policy'), {
+      name: 'readers',
+      description: '',
+      rules: [
+        { resources: ['volumes', 'services'], verbs: ['get', 'list'] },
+        { resources: ['*'], verbs: ['get'] },
+      ],
+      serviceRules: [],
+      metadata: { uid: 'u', createdAt: '2026-11-01T00:00:00Z' },
+    });
+    expect(head).to.deep.equal({
+      kind: 'Policy',
+      namespace: '',
+      name: 'readers',
+      status: 'Stored',
+    });
+    expect(fields).to.deep.equal([
+      { name: 'Rules 1', value: 'resources=volumes, services; verbs=get, list' },
+      { name: 'Rules 2', value: 'resources=*; verbs=get' },
+      { name: 'Service rules', value: 'none' },
+      { name: 'Created at', value: '2026-11-01T00:00:00Z' },
+    ]);
+  });
+});

@@ -1,0 +1,50 @@
+import {
+  backoffDelayMs,
+  type Clock,
+  hasCode,
+  messageOf,
+  type Random,
+  sleep,
+  systemClock,
+  systemRandom,
+} from 'kedge';
+import { type JsonObject, textOf } from 'kedge/rpc';
+
+/** A stream whose answers have a `position`. */
+export interface ResumableStream {
+  /** Begins behind a position; the empty one is the beginning. */
+  readonly open: (after: string) => AsyncIterable<JsonObject>;
+  readonly signal: AbortSignal;
+  /** Told once for each time that the server goes away. */
+  readonly onLost: (why: string) => void;
+}
+
+const backoff = { baseMs: 100, maxMs: 5_000, jitter: 0.5 };
+
+/**
+ * The answers of a stream, each once, also when the server goes away meanwhile. Whether it is there to begin with
+ * is the caller's to find out. @throws any other error of the stream.
+ */
+export async function* resumed(
+  { open, signal, onLost }: ResumableStream,
+  ports: { readonly clock: Clock; readonly random: Random } = {
+    clock: systemClock,
+    random: systemRandom,
+  },
+): AsyncIterable<JsonObject> {
+  let after = '';
+  for (let failures = 0; !signal.aborted; failures += 1) {
+    try {
+      for await (const answer of open(after)) {
+        failures = 0;
+        after = textOf(answer, 'position') || after;
+        yield answer;
+      }
+      return;
+    } catch (error) {
+      if (!hasCode(error, 'Unavailable')) throw error;
+      if (failures === 0) onLost(messageOf(error));
+      await sleep(ports.clock, backoffDelayMs(backoff, failures, ports.random), signal);
+    }
+  }
+}

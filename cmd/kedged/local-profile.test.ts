@@ -1,0 +1,45 @@
+import { chmod, chown, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { messageOf } from 'kedge';
+import { prepareExampleDirectory, prepareExamples } from './local-profile.js';
+
+describe('the directory of the examples', () => {
+  let base: string;
+  let shared: string;
+  const uid = process.getuid?.() ?? 0;
+  beforeEach(async () => {
+    base = await mkdtemp(join(tmpdir(), 'kedge-examples-'));
+    shared = join(base, 'kedge');
+  });
+  afterEach(() => rm(base, { recursive: true }));
+
+  it('is the one that they name, for whoever is first', async () => {
+    expect(await prepareExampleDirectory(shared, uid)).to.equal(shared);
+    expect(await prepareExampleDirectory(shared, uid)).to.equal(shared);
+  });
+
+  it('is one of the user where the other is not private to them, and none that others can write to', async () => {
+    await symlink(base, shared);
+    expect(await prepareExampleDirectory(shared, uid)).to.equal(`${shared}-${uid}`);
+    await chmod(`${shared}-${uid}`, 0o777);
+    const refused = await prepareExampleDirectory(shared, uid).catch(messageOf);
+    expect(refused).to.contain(`${shared}-${uid} is not a directory that only you can write to`);
+  });
+
+  it('is one of the second user where the first has the other', async function () {
+    if (process.getuid?.() !== 0) this.skip();
+    await mkdir(shared, { mode: 0o700 });
+    await mkdir(`${shared}-64124`, { mode: 0o700 });
+    await chown(`${shared}-64124`, 64_124, 64_124);
+    expect(await prepareExampleDirectory(shared, 64_124)).to.equal(`${shared}-64124`);
+  });
+
+  it('is named by copies of the examples', async () => {
+    const folder = await prepareExamples('/var/tmp/kedge-64124', base);
+    const text = await readFile(join(folder, 'journal.yaml'), 'utf8');
+    expect(text).to.contain('hostPath: /var/tmp/kedge-64124/journal');
+    expect(text).to.not.contain('/var/tmp/kedge/');
+  });
+});
