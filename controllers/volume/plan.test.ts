@@ -103,6 +103,24 @@ describe('volume plan', () => {
       'recheckLater',
     ],
     [
+      'V27 a Failed volume with a handle whose failure was not recorded is looked at',
+      situation({ status: 'Failed', handle: 'h' }),
+      'look',
+    ],
+    [
+      'a Failed volume with a handle and a recorded failure waits',
+      situation({ status: 'Failed', handle: 'h', failedWith: 'old' }),
+      'recheckLater',
+    ],
+    [
+      'V27 a lost volume is looked at when that is due, whatever failed before',
+      situation(
+        { status: 'Failed', handle: 'h', failedWith: 'old', reason: 'VolumeLost' },
+        { lookDue: true },
+      ),
+      'look',
+    ],
+    [
       'V10 Failed is tried again on change',
       situation({ status: 'Failed', failedWith: 'old' }),
       'startProvisioning',

@@ -141,7 +141,8 @@ export function planVolume(situation: VolumeSituation): VolumeAction {
       return (volume.attachments?.length ?? 0) > 0 ? { type: 'none' } : { type: 'observe' };
     case 'Failed':
       if (hasHandle(volume))
-        return volume.reason === lostReason && situation.lookDue
+        // Without a recorded failure only the driver can tell: the status was written by hand, say.
+        return !volume.failedWith || (volume.reason === lostReason && situation.lookDue)
           ? { type: 'look' }
           : { type: 'recheckLater' };
       return volume.failedWith === situation.inputs
