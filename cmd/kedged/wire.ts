@@ -19,6 +19,7 @@ import { descriptorSet } from '@kedge/api';
 import {
   accessPolicies,
   Agent,
+  agentOfStore,
   allKinds,
   customMethods,
   DataFiles,
@@ -272,6 +273,8 @@ async function assemble(
         clock,
         logger,
         policy,
+        life: agentOfStore(random),
+        onReplaced: ({ message }) => logger.error(message),
       }),
     )
     .addRunnable(

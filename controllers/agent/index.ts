@@ -4,6 +4,11 @@
  * volumes by their attachments.
  */
 export { Agent, type AgentOptions } from './agent.js';
+export {
+  type AgentDirectory,
+  type AgentDirectoryOptions,
+  openAgentDirectory,
+} from './agent-directory.js';
 export { DataFiles, dataFilesDirectory } from './data-files.js';
 export type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from './exec.js';
 export { ProcessRuntime, type ProcessRuntimeOptions } from './process/process-runtime.js';

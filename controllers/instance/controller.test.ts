@@ -13,7 +13,7 @@ import {
 } from 'kedge';
 import { FakeClock, reachState, settle } from 'kedge/testing';
 import { instances, nodes, secrets, storageClasses, volumes } from '../kinds/index.js';
-import { NodeRegistration, nodeController } from '../node/index.js';
+import { agentOfStore, NodeRegistration, nodeController } from '../node/index.js';
 import { defaultPolicy } from '../policy.js';
 import { parameterResolver, Sealer } from '../secret/index.js';
 import { overtakenStore, type OvertakenStore } from '../testing/overtaken-store.js';
@@ -76,6 +76,8 @@ describe('what is on a node', () => {
       version: '1',
       drivers: [],
       runtimes: () => Promise.resolve([]),
+      life: agentOfStore(seededRandom(1)),
+      onReplaced: ({ message }) => expect.fail(message),
     });
     await registration.start();
     await store.create(instances, {

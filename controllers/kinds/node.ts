@@ -11,6 +11,8 @@ export interface Node extends ApiObject {
   readonly drivers?: readonly string[];
   readonly runtimes?: readonly string[];
   readonly conditions?: readonly Condition[];
+  /** The process that is the agent of this node. */
+  readonly agentId?: string;
 }
 
 export const nodes = kindOf<Node>()({
@@ -18,7 +20,15 @@ export const nodes = kindOf<Node>()({
   plural: 'nodes',
   shortNames: ['node'],
   scope: 'Cluster',
-  statusFields: ['status', 'version', 'lastHeartbeatAt', 'drivers', 'runtimes', 'conditions'],
+  statusFields: [
+    'status',
+    'version',
+    'lastHeartbeatAt',
+    'drivers',
+    'runtimes',
+    'conditions',
+    'agentId',
+  ],
   initialStatus: { status: 'NotReady' },
   columns: [
     { header: 'NAME', value: (o) => o.name },

@@ -1,4 +1,5 @@
 /** Nodes: how one makes itself known, when it is silent or gone, and what its agent's token may touch. */
+export { type AgentLife, agentOfStore } from './agent-life.js';
 export { type NodeControllerOptions, nodeController, silentReason } from './controller.js';
 export { GoneNodes } from './gone.js';
 export { NodeRegistration, type NodeRegistrationOptions } from './registration.js';

@@ -5,6 +5,7 @@ import {
   type ObjectStore,
   openStore,
   type Operation,
+  seededRandom,
   setCondition,
   silentLogger,
   timestamp,
@@ -13,6 +14,7 @@ import { eventually, FakeClock, settle } from 'kedge/testing';
 import { nodes } from '../kinds/index.js';
 import { defaultPolicy } from '../policy.js';
 import { overtakenStore } from '../testing/overtaken-store.js';
+import { agentOfStore } from './agent-life.js';
 import { NodeRegistration } from './registration.js';
 
 const name = 'n1';
@@ -29,6 +31,8 @@ function registration(store: ObjectStore, clock = new FakeClock()): NodeRegistra
     clock,
     logger: silentLogger,
     policy: defaultPolicy,
+    life: agentOfStore(seededRandom(1)),
+    onReplaced: ({ message }) => expect.fail(message),
   });
 }
 

@@ -1,5 +1,6 @@
 import {
   type Clock,
+  failedPrecondition,
   hasCode,
   type Logger,
   messageOf,
@@ -8,10 +9,12 @@ import {
   runTxn,
   setCondition,
   sleep,
+  type StatusError,
   timestamp,
 } from 'kedge';
 import { type Node, nodes } from '../kinds/index.js';
 import type { ControllerPolicy } from '../policy.js';
+import type { AgentLife } from './agent-life.js';
 
 /** What a node tells of itself. */
 export interface NodeRegistrationOptions {
@@ -25,7 +28,26 @@ export interface NodeRegistrationOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly policy: ControllerPolicy;
+  readonly life: AgentLife;
+  /**
+   * Called once, when another process has become the agent of the node. This one has to end at once, without a
+   * change of a volume: they belong to the other one.
+   */
+  readonly onReplaced: (error: StatusError) => void;
 }
+
+/** What became of an introduction to an object that is there. */
+type Introduced =
+  | { readonly type: 'introduced'; readonly uid: string }
+  | { readonly type: 'held'; readonly agent: string };
+
+/** What became of a heartbeat. */
+type Beat =
+  | { readonly type: 'told' }
+  /** The object of this node is not the one that it registered as: gone, or made again. */
+  | { readonly type: 'otherNode' }
+  /** Another process is the agent of the node. */
+  | { readonly type: 'held'; readonly agent: string };
 
 /** Makes this node known and keeps it so. */
 export class NodeRegistration implements Runnable {
@@ -40,12 +62,13 @@ export class NodeRegistration implements Runnable {
     this.#options = options;
   }
 
-  /** A disk without room for it does not keep the node from serving what it has: a heartbeat makes it known. */
-  async start(): Promise<void> {
-    await this.#whereRoomIs(async () => {
-      await this.#register();
-      await this.#beat('Ready');
-    });
+  /**
+   * Waits while another process is the agent of the node, and is heard of. A disk without room for it does not
+   * keep the node from serving what it has: a heartbeat makes it known.
+   */
+  async start(signal?: AbortSignal): Promise<void> {
+    await this.#whereRoomIs(() => this.#takeOver(signal));
+    if (signal?.aborted) return;
     this.#beating = this.#keepBeating();
   }
 
@@ -53,6 +76,24 @@ export class NodeRegistration implements Runnable {
     this.#stop.abort();
     await this.#beating;
     await this.#whereRoomIs(() => this.#beat('NotReady'));
+  }
+
+  async #takeOver(signal: AbortSignal | undefined): Promise<void> {
+    const { clock, logger, name, policy } = this.#options;
+    let agent = await this.#register();
+    if (agent === undefined) return;
+    const message =
+      'another process is the agent of the node; this one waits until that is stopped or silent';
+    logger.warn(message, { node: name, agent });
+    do {
+      await sleep(clock, policy.heartbeatMs, signal);
+      if (signal?.aborted) return;
+      agent = await this.#register().catch((error: unknown) => {
+        logger.warn('the node could not be registered, will retry', { error: messageOf(error) });
+        return agent;
+      });
+    } while (agent !== undefined);
+    logger.info('the agent of the node before is silent, this one replaces it', { node: name });
   }
 
   async #whereRoomIs(tell: () => Promise<unknown>): Promise<void> {
@@ -68,27 +109,53 @@ export class NodeRegistration implements Runnable {
     }
   }
 
-  /** Adds what this node knows of itself; labels of others stay, also those written at this moment. */
-  async #register(): Promise<void> {
+  /** Undefined when this process is the agent of the node now, otherwise the id of the one that is. */
+  async #register(): Promise<string | undefined> {
     // The uid of an object that was just created is known once it is found.
-    this.#uid = (await this.#introduce()) ?? (await this.#introduce());
+    const found = (await this.#introduce()) ?? (await this.#introduce());
+    if (found?.type === 'held') return found.agent;
+    this.#uid = found?.uid;
+    const beat = await this.#beat('Ready', 'register');
+    return beat.type === 'held' ? beat.agent : undefined;
   }
 
-  /** The uid of the object that tells it; undefined when that is created by this. */
-  #introduce(): Promise<string | undefined> {
+  /**
+   * Adds what this node knows of itself; labels of others stay, also those written at this moment. Undefined when
+   * that creates the object.
+   */
+  #introduce(): Promise<Introduced | undefined> {
     const { store, name, labels, address } = this.#options;
     return runTxn(store, async (txn) => {
       const current = await txn.get(nodes, { name });
-      if (current)
-        txn.update(nodes, { ...current, address, labels: { ...current.labels, ...labels } });
-      else txn.create(nodes, { name, labels, address });
-      return current?.metadata.uid;
+      if (!current) {
+        txn.create(nodes, { name, labels, address });
+        return undefined;
+      }
+      const agent = this.#holderOf(current);
+      if (agent !== undefined) return { type: 'held', agent };
+      txn.update(nodes, { ...current, address, labels: { ...current.labels, ...labels } });
+      return { type: 'introduced', uid: current.metadata.uid };
     });
   }
 
-  /** False when the object of this node is not the one that it registered as: gone, or made again. */
-  async #beat(status: NonNullable<Node['status']>): Promise<boolean> {
-    const { store, clock, name, version, drivers } = this.#options;
+  /** The id of another process that is the agent of the node, and is heard of. */
+  #holderOf(node: Node): string | undefined {
+    return node.status === 'Ready' ? this.#otherAgentOf(node) : undefined;
+  }
+
+  #otherAgentOf({ agentId }: Node): string | undefined {
+    const { id, hasEnded } = this.#options.life;
+    return agentId === undefined || agentId === '' || agentId === id || hasEnded(agentId)
+      ? undefined
+      : agentId;
+  }
+
+  /** A process takes the place of a silent one only when it registers, never with a heartbeat. */
+  async #beat(
+    status: NonNullable<Node['status']>,
+    as: 'register' | 'heartbeat' = 'heartbeat',
+  ): Promise<Beat> {
+    const { store, clock, name, version, drivers, life } = this.#options;
     const runtimes = await this.#options.runtimes();
     const now = timestamp(clock);
     const ready = {
@@ -97,13 +164,17 @@ export class NodeRegistration implements Runnable {
       reason: status === 'Ready' ? 'AgentRunning' : 'AgentStopped',
       message: status === 'Ready' ? 'the agent tells of itself' : 'the agent was stopped',
     } as const;
-    return runTxn(store, async (txn) => {
-      const current = await txn.get(nodes, { name }, { watching: ['conditions'] });
-      if (!current || current.metadata.uid !== this.#uid) return false;
+    return runTxn<Beat>(store, async (txn) => {
+      const watching = ['conditions', 'agentId', 'status'] as const;
+      const current = await txn.get(nodes, { name }, { watching });
+      if (!current || current.metadata.uid !== this.#uid) return { type: 'otherNode' };
+      const agent = as === 'register' ? this.#holderOf(current) : this.#otherAgentOf(current);
+      if (agent !== undefined) return { type: 'held', agent };
       const conditions = setCondition(current.conditions, ready, now);
+      const agentId = life.id;
       const told = { status, version, drivers, runtimes, lastHeartbeatAt: now, conditions };
-      txn.updateStatus(nodes, { name }, told);
-      return true;
+      txn.updateStatus(nodes, { name }, { ...told, agentId });
+      return { type: 'told' };
     });
   }
 
@@ -114,7 +185,9 @@ export class NodeRegistration implements Runnable {
       await sleep(clock, policy.heartbeatMs, signal);
       if (signal.aborted) return;
       try {
-        if (await this.#beat('Ready')) continue;
+        const beat = await this.#beat('Ready');
+        if (beat.type === 'told') continue;
+        if (beat.type === 'held') return this.#replaced(beat.agent);
         // Deleted, or made anew by somebody, while it is alive: what is on it stays where it is.
         if (this.#uid !== undefined)
           logger.warn(
@@ -123,11 +196,21 @@ export class NodeRegistration implements Runnable {
               node: name,
             },
           );
-        await this.#register();
-        await this.#beat('Ready');
+        const agent = await this.#register();
+        if (agent !== undefined) return this.#replaced(agent);
       } catch (error) {
         logger.warn('heartbeat failed, will retry', { error: messageOf(error) });
       }
     }
+  }
+
+  #replaced(agent: string): void {
+    const { name, life, onReplaced } = this.#options;
+    onReplaced(
+      failedPrecondition(
+        'AgentReplaced',
+        `another process (${agent}) is the agent of node ${name} now, which this one (${life.id}) was: it was silent for too long; this one ends and leaves workloads and volumes as they are. Run one agent per node, or give this one a node and a token of its own`,
+      ),
+    );
   }
 }

@@ -243,6 +243,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.NamespaceService.Update": "Replaces one; metadata.resourceVersion, when given, must be the stored one.",
   "api.NamespaceService.Watch": "Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true.",
   "api.Node": "A machine that runs instances.",
+  "api.Node.agent_id": "The process that is the agent of this node. Each start of an agent has an id of its own.",
   "api.NodeService": "Machines that run instances.",
   "api.NodeService.Create": "Creates one, as an agent does that joins. Status fields are ignored.",
   "api.NodeService.Delete": "Deletes one; the answer may go on existing while it finalizes.",

@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import {
   type ListWatch,
+  lockDirectory,
   type Logger,
   Manager,
   type ObjectStore,
@@ -18,6 +19,7 @@ import {
   dataFilesDirectory,
   defaultPolicy,
   NodeRegistration,
+  openAgentDirectory,
   parameterResolver,
   ProcessRuntime,
   Sealer,
@@ -55,6 +57,7 @@ function lineLogger(context: object = {}): Logger {
   return { debug: () => undefined, info: log, warn: log, error: log, child };
 }
 const logger = lineLogger();
+const held = await openAgentDirectory({ directory, lock: lockDirectory, random });
 
 /** A cache of secrets can't be kept with a node's token, which reads single ones: there are none. */
 const noSecrets: ListWatch<never> = {
@@ -112,17 +115,28 @@ manager
       version: 'test',
       drivers: drivers.names,
       runtimes: async () => ((await processes.availability()).available ? [processes.name] : []),
+      life: held.life,
+      // As a kill would end it: what is here belongs to the other process.
+      onReplaced: ({ message }) => {
+        logger.error(message);
+        process.exit(1);
+      },
     }),
   )
-  .addController(volumeController({ ...common, drivers, resolver, part: 'node' }))
-  .addController(snapshotController({ ...common, drivers, resolver, part: 'node' }))
   .addRunnable(new Agent({ ...common, runtimes: [processes], volumeManager, sealer, dataFiles }));
+// Made before the start, so that their caches are filled; started once this process is the agent of the node.
+const controllers = [volumeController, snapshotController].map((controllerOf) =>
+  controllerOf({ ...common, drivers, resolver, part: 'node' }),
+);
 await thawLeftovers({ ...common, journal });
 await manager.start();
+for (const controller of controllers) manager.addController(controller);
+await Promise.all(controllers.map((controller) => controller.start()));
 logger.info('ready');
 process.once('SIGTERM', () => {
   void manager
     .stop(20_000)
     .then(() => remote.close())
+    .then(() => held.release())
     .then(() => process.exit(0));
 });

@@ -31,7 +31,8 @@ export class AgentProcess {
     return this.#lines.join('\n');
   }
 
-  async run(): Promise<void> {
+  /** Starts it and waits for nothing. */
+  launch(): ChildProcess {
     const program = join(root, 'test/dist/acceptance/agent-child.js');
     const child = spawn(process.execPath, [program, JSON.stringify(this.#settings)], {
       stdio: ['ignore', 'inherit', 'pipe'],
@@ -39,6 +40,12 @@ export class AgentProcess {
     this.#child = child;
     this.#lines = [];
     createInterface({ input: child.stderr }).on('line', (line) => this.#lines.push(line));
+    return child;
+  }
+
+  /** Starts it and waits until it is ready. */
+  async run(): Promise<void> {
+    const child = this.launch();
     await eventually(
       'the agent to be ready',
       () => {
@@ -49,13 +56,21 @@ export class AgentProcess {
     );
   }
 
-  async end(signal: NodeJS.Signals): Promise<number | null> {
+  async end(signal: NodeJS.Signals): Promise<number | null | undefined> {
     const child = this.#child;
     if (!child || child.exitCode !== null || child.signalCode !== null) return null;
-    const ended = new Promise<number | null>((resolve) => {
-      child.on('close', (code) => resolve(code));
-    });
     child.kill(signal);
-    return ended;
+    return this.ended();
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  /** Resolves with the exit code when it has ended; undefined when it was never started. */
+  async ended(): Promise<number | null | undefined> {
+    const child = this.#child;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode;
+    return new Promise((resolve) => child.on('close', (code) => resolve(code)));
   }
 }

@@ -16,7 +16,13 @@ describe("an agent in a process of its own, with its node's token", function () 
 
   before(async () => {
     address = `127.0.0.1:${await freePort()}`;
-    daemon = await TestDaemon.start({ arguments: ['--grpc-address', address] });
+    daemon = await TestDaemon.start({
+      arguments: ['--grpc-address', address],
+      environment: {
+        KEDGE_CONTROLLERS_HEARTBEAT_MS: '1000',
+        KEDGE_CONTROLLERS_NODE_SILENT_MS: '6000',
+      },
+    });
     agent = await agentOf('far');
     await agent.run();
   });
@@ -25,16 +31,21 @@ describe("an agent in a process of its own, with its node's token", function () 
     await daemon.dispose();
   });
 
+  let token: string;
   /** The agent of the node, not started, with a new account and a token of it. */
   async function agentOf(account: string): Promise<AgentProcess> {
     const rights = { kind: 'serviceAccount', policies: ['node'], node };
     await daemon.ok('POST', '/v1/admin/users', { name: account, ...rights });
-    const { token } = await daemon.ok('POST', '/v1/auth/tokens', { subject: account });
+    token = String((await daemon.ok('POST', '/v1/auth/tokens', { subject: account })).token);
+    return agentIn('far');
+  }
+  /** An agent of the node with the same token, not started. */
+  function agentIn(directory: string): AgentProcess {
     return new AgentProcess({
       server: address,
-      token: String(token),
+      token,
       node,
-      directory: join(daemon.home, 'far'),
+      directory: join(daemon.home, directory),
       hostPathAllowlist: [join(daemon.home, 'host')],
       heartbeatMs: 500,
     });
@@ -148,6 +159,47 @@ describe("an agent in a process of its own, with its node's token", function () 
     expect(alive(Number(pid)), 'when the instance is gone').to.equal(false);
     const left = await read(`${base}/volumes/first`);
     expect([left.attachments, left.boundNode]).to.deep.equal([[], '']);
+  });
+
+  it('is the only one of its node: a second process with its token is refused its directory, and waits with another', async () => {
+    const refused = agentIn('far');
+    refused.launch();
+    expect(await refused.ended()).to.equal(1);
+    expect(refused.log).to.contain('DirectoryLocked').and.contain('is in use by process');
+
+    const second = agentIn('far-second');
+    second.launch();
+    await eventually('the second one to wait', () =>
+      second.log.includes('another process is the agent of the node'),
+    );
+    const { agentId } = await read(`/v1/nodes/${node}`);
+    await make('shared');
+    const { pid } = await running('shared');
+    const attached = async () => (await read(`${base}/volumes/shared`)).attachments;
+    const before = await attached();
+
+    agent.signal('SIGSTOP');
+    await eventually('the second one to run', () => second.log.includes('"msg":"ready"'), 30_000);
+    expect((await read(`/v1/nodes/${node}`)).agentId).to.not.equal(agentId);
+    agent.signal('SIGCONT');
+    expect(await agent.ended(), agent.log).to.equal(1);
+    expect(agent.log)
+      .to.contain('is the agent of node far-node now')
+      .and.contain('one agent per node');
+    expect(agent.log).to.not.contain('torn down');
+    expect(await attached(), 'as the older one left it').to.deep.equal(before);
+    expect(alive(Number(pid)), 'what the older one ran').to.equal(true);
+
+    expect(await second.end('SIGTERM'), second.log).to.equal(0);
+    await agent.run();
+    await beats();
+    await daemon.ok('DELETE', `${base}/services/shared`);
+    await eventually(
+      'the instance to go',
+      async () => (await daemon.rest('GET', `${base}/instances/shared-0`)).status === 404,
+      30_000,
+    );
+    expect(alive(Number(pid)), 'when the instance is gone').to.equal(false);
   });
 
   it('stops its workloads, then lets go of its volumes, and says that it is gone', async () => {

@@ -32,6 +32,7 @@ describe('the page of error reasons', () => {
     const inProcess = [
       'Aborted',
       'AddressUnavailable',
+      'AgentReplaced',
       'ConfigUnreadable',
       'LeadershipLost',
       'NotPrivate',

@@ -107,6 +107,7 @@ export const otherFields: Readonly<Record<Subject, Readonly<Record<string, strin
     address: literal,
     version: told,
     lastHeartbeatAt: literal,
+    agentId: 'a process that registered itself, compared and never looked up',
     'drivers[]': 'what its process has built in',
     'runtimes[]': 'what its process has built in',
   },

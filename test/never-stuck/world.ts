@@ -25,6 +25,7 @@ import {
   namespaceController,
   nodeController,
   NodeRegistration,
+  agentOfStore,
   parameterResolver,
   schedulerController,
   Sealer,
@@ -194,6 +195,10 @@ export class World {
       clock: common.clock,
       logger: common.logger,
       policy: defaultPolicy,
+      life: agentOfStore(random),
+      onReplaced: ({ message }) => {
+        throw new Error(message);
+      },
     });
     const agent = new Agent({
       ...common,

@@ -35,6 +35,8 @@ export interface Node {
   drivers: string[];
   runtimes: string[];
   conditions: Condition[];
+  /** The process that is the agent of this node. Each start of an agent has an id of its own. */
+  agentId: string;
 }
 
 export const Node_Status = { STATUS_UNSPECIFIED: "STATUS_UNSPECIFIED", Ready: "Ready", NotReady: "NotReady" } as const;
@@ -235,6 +237,7 @@ function createBaseNode(): Node {
     drivers: [],
     runtimes: [],
     conditions: [],
+    agentId: "",
   };
 }
 
@@ -272,6 +275,9 @@ export const Node: MessageFns<Node> = {
     }
     for (const v of message.conditions) {
       Condition.encode(v!, writer.uint32(202).fork()).join();
+    }
+    if (message.agentId !== "") {
+      writer.uint32(210).string(message.agentId);
     }
     return writer;
   },
@@ -380,6 +386,14 @@ export const Node: MessageFns<Node> = {
             message.conditions.push(Condition.decode(reader, reader.uint32()));
             continue;
           }
+          case 26: {
+            if (tag !== 210) {
+              break;
+            }
+
+            message.agentId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -424,6 +438,11 @@ export const Node: MessageFns<Node> = {
       conditions: globalThis.Array.isArray(object?.conditions)
         ? object.conditions.map((e: any) => Condition.fromJSON(e))
         : [],
+      agentId: isSet(object.agentId)
+        ? globalThis.String(object.agentId)
+        : isSet(object.agent_id)
+        ? globalThis.String(object.agent_id)
+        : "",
     };
   },
 
@@ -468,6 +487,9 @@ export const Node: MessageFns<Node> = {
     if (message.conditions?.length) {
       obj.conditions = message.conditions.map((e) => Condition.toJSON(e));
     }
+    if (message.agentId !== "") {
+      obj.agentId = message.agentId;
+    }
     return obj;
   },
 
@@ -497,6 +519,7 @@ export const Node: MessageFns<Node> = {
     message.drivers = object.drivers?.map((e) => e) || [];
     message.runtimes = object.runtimes?.map((e) => e) || [];
     message.conditions = object.conditions?.map((e) => Condition.fromPartial(e)) || [];
+    message.agentId = object.agentId ?? "";
     return message;
   },
 };

@@ -1,0 +1,74 @@
+import { mkdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { DirectoryLock, Random } from 'kedge';
+import { replaceFile } from '@kedge/driver-sdk';
+import type { AgentLife } from '../node/index.js';
+
+/** Ports of {@link openAgentDirectory}. */
+export interface AgentDirectoryOptions {
+  readonly directory: string;
+  /** Takes a directory for this process. */
+  readonly lock: (directory: string) => Promise<DirectoryLock>;
+  readonly random: Random;
+  /** Identifies the running kernel: a lock says nothing of processes on another one. */
+  readonly bootId?: () => Promise<string>;
+}
+
+/** The directory of an agent that runs in a process of its own, held by this process. */
+export interface AgentDirectory {
+  readonly life: AgentLife;
+  /** Frees the lock. */
+  release(): Promise<void>;
+}
+
+const idFile = 'agent-id';
+
+async function bootIdOfKernel(): Promise<string> {
+  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+}
+
+/** Where an id is valid: a copy of a directory has another inode, or is on another kernel. */
+async function placeOf(directory: string, bootId: string): Promise<string> {
+  const { dev, ino } = await stat(directory, { bigint: true });
+  return `${bootId} ${dev}:${ino}`;
+}
+
+async function readId(file: string, place: string): Promise<string | undefined> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw error;
+  });
+  const [id = '', ...validIn] = text.trim().split(' ');
+  return id !== '' && validIn.join(' ') === place ? id : undefined;
+}
+
+/**
+ * Takes the directory of an agent for this process. Processes of one directory have ids that begin alike, and
+ * only one of them lives at a time: the others have ended.
+ * @throws StatusError FailedPrecondition (DirectoryLocked) while another process holds it
+ */
+export async function openAgentDirectory(options: AgentDirectoryOptions): Promise<AgentDirectory> {
+  const { directory, lock, random, bootId = bootIdOfKernel } = options;
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const held = await lock(directory);
+  try {
+    const file = join(directory, idFile);
+    const place = await placeOf(directory, await bootId());
+    let id = await readId(file, place);
+    if (id === undefined) {
+      id = random.uuid();
+      await replaceFile(file, `${id} ${place}\n`);
+    }
+    const prefix = `${id}/`;
+    return {
+      life: {
+        id: `${prefix}${random.uuid()}`,
+        hasEnded: (other) => other.startsWith(prefix),
+      },
+      release: () => held.release(),
+    };
+  } catch (error) {
+    await held.release();
+    throw error;
+  }
+}
