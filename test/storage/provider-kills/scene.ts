@@ -110,14 +110,14 @@ export class Scene {
   }
 
   /** Waits until daemon and provider agree on what there is: one disk a volume, one snapshot a snapshot. */
-  async #settled(): Promise<void> {
+  async #settled(withinMs = settleMs): Promise<void> {
     await eventually(
       `${this.#name} to settle`,
       async () => {
         await this.#agree();
         return true;
       },
-      settleMs,
+      withinMs,
     ).catch(async (error: Error) => {
       const { disks, snapshots } = await this.#provider.state();
       const there = JSON.stringify({ disks, snapshots });
@@ -175,8 +175,8 @@ export class Scene {
   }
 
   /** What was asked for is there once; then everything is deleted, and nothing is left anywhere. */
-  async after(): Promise<void> {
-    await this.#settled();
+  async after(withinMs = settleMs): Promise<void> {
+    await this.#settled(withinMs);
     const name = this.#name;
     for (const path of [`services/${name}`, `snapshots/${name}`]) await this.#delete(path);
     await eventually('the volumes to be free', async () => {
