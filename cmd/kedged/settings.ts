@@ -27,6 +27,7 @@ const whole = (value: unknown): number | undefined => {
   const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
   return typeof number === 'number' && Number.isInteger(number) && number >= 0 ? number : undefined;
 };
+const atLeastOne = (value: unknown): number | undefined => whole(value) || undefined;
 const texts = (value: unknown): readonly string[] | undefined => {
   if (typeof value === 'string') return value.split(',').filter((part) => part !== '');
   return Array.isArray(value) && value.every((v) => typeof v === 'string') ? value : undefined;
@@ -107,6 +108,12 @@ const settings = {
     parse: texts,
     rule: 'a list of origins, such as https://console.example.com',
     fallback: [] as readonly string[],
+  },
+  maxConnections: {
+    key: 'server.maxConnections',
+    parse: atLeastOne,
+    rule: 'a whole number, at least 1',
+    fallback: 2_000,
   },
   dataDirectory: {
     key: 'store.path',

@@ -214,6 +214,7 @@ async function assemble(
     ...(audit ? { audit } : {}),
     ...(tls ? { tls } : {}),
     corsOrigins: config.corsOrigins,
+    connections: { max: config.maxConnections },
     comments: async () => (await import('@kedge/api/comments')).comments,
     serving: () => manager.health().every((check) => check.healthy),
     metrics,

@@ -31,6 +31,7 @@ import {
 } from './auth/index.js';
 import { authMethods } from './auth-methods.js';
 import type { CustomMethod } from './call.js';
+import { type ConnectionBounds, connectionDefaults } from './connections.js';
 import { castMethod } from './cast.js';
 import { Dispatcher } from './dispatcher.js';
 import { FailureDelay } from './failure-delay.js';
@@ -84,6 +85,8 @@ export interface ApiServerOptions {
   readonly tls?: TlsSource;
   /** Origins whose pages may call over REST; absent or empty: none. */
   readonly corsOrigins?: readonly string[];
+  /** Bounds on the connections of each transport; what is left out has its default. */
+  readonly connections?: Partial<ConnectionBounds>;
   /** What the OpenAPI document says about methods, messages and fields, by full name. */
   readonly comments?: () => Promise<Comments>;
   /** What the gRPC health service answers; default: always serving. */
@@ -214,7 +217,18 @@ export class ApiServer {
       metrics: options.metrics ?? noMetrics,
       clock,
     });
-    const transport = { dispatcher, schemas, logger, random, clock, tls: options.tls };
+    const metrics = options.metrics ?? noMetrics;
+    const bounds = { ...connectionDefaults, ...options.connections };
+    const transport = {
+      dispatcher,
+      schemas,
+      logger,
+      random,
+      clock,
+      metrics,
+      bounds,
+      tls: options.tls,
+    };
     this.#grpc = new GrpcServer(transport);
     this.#rest = new RestServer({
       ...transport,

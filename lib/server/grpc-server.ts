@@ -1,3 +1,4 @@
+import { createServer, type Server as SocketServer } from 'node:net';
 import {
   Metadata,
   Server,
@@ -7,14 +8,7 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import {
-  type Clock,
-  limits,
-  type Logger,
-  type Random,
-  statusCodes,
-  systemClock,
-} from '../base/index.js';
+import { limits, type Random, statusCodes, systemClock } from '../base/index.js';
 import {
   demandFewItems,
   demandKnownFields,
@@ -27,6 +21,7 @@ import {
 } from '../rpc/index.js';
 import { AnswerEncoder } from './answer-encoding.js';
 import type { CallContext, Peer } from './call.js';
+import { boundConnections, type ConnectionPorts } from './connections.js';
 import type { Dispatcher } from './dispatcher.js';
 import { publicError } from './error-body.js';
 import { grpcCredentials } from './grpc-credentials.js';
@@ -37,12 +32,10 @@ import { RequestCaller } from './request-context.js';
 import type { TlsSource } from './tls.js';
 
 /** Ports of a transport. */
-export interface TransportOptions {
+export interface TransportOptions extends ConnectionPorts {
   readonly dispatcher: Dispatcher;
   readonly schemas: SchemaRegistry;
-  readonly logger: Logger;
   readonly random: Random;
-  readonly clock: Clock;
   /** Absent: in the clear. */
   readonly tls: TlsSource | undefined;
 }
@@ -62,6 +55,9 @@ const concurrentCallsMax = 4_096;
 export class GrpcServer {
   readonly #options: TransportOptions;
   readonly #server: Server;
+  /** Listens in place of the gRPC server, which can't bound its connections. */
+  readonly #listener: SocketServer;
+  readonly #cutConnections: () => void;
   readonly #closing = new AbortController();
   readonly #encoder: AnswerEncoder;
   #host = '';
@@ -76,7 +72,10 @@ export class GrpcServer {
       'grpc.max_concurrent_streams': concurrentCallsMax,
       'grpc.keepalive_time_ms': keepaliveMs,
       'grpc.keepalive_timeout_ms': keepaliveMs,
+      'grpc.max_connection_idle_ms': options.bounds.idleMs,
     });
+    this.#listener = createServer({ noDelay: true });
+    this.#cutConnections = boundConnections(this.#listener, 'grpc', options);
     for (const [definition, implementation] of this.#services())
       this.#server.addService(definition, implementation);
   }
@@ -84,11 +83,14 @@ export class GrpcServer {
   /** Starts listening; resolves to the port. */
   listen(host: string, port: number): Promise<number> {
     this.#host = host;
-    const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+    const injector = this.#server.createConnectionInjector(grpcCredentials(this.#options.tls));
+    this.#listener.on('connection', (socket) => injector.injectConnection(socket));
     return new Promise((resolve, reject) => {
-      this.#server.bindAsync(address, grpcCredentials(this.#options.tls), (error, bound) => {
-        if (error) reject(error);
-        else resolve(bound);
+      this.#listener.once('error', reject);
+      this.#listener.listen({ host, port }, () => {
+        this.#listener.off('error', reject);
+        const address = this.#listener.address();
+        resolve(typeof address === 'object' && address !== null ? address.port : 0);
       });
     });
   }
@@ -96,6 +98,7 @@ export class GrpcServer {
   /** Ends streams, lets calls finish for `graceMs`, then cuts them. */
   async close(graceMs: number): Promise<void> {
     this.#closing.abort();
+    this.#listener.close();
     await new Promise<void>((resolve) => {
       const cut = systemClock.setTimer(() => this.#server.forceShutdown(), graceMs);
       this.#server.tryShutdown(() => {
@@ -103,6 +106,8 @@ export class GrpcServer {
         resolve();
       });
     });
+    // Also those on which no session has begun.
+    this.#cutConnections();
   }
 
   #services(): [ServiceDefinition, UntypedServiceImplementation][] {

@@ -21,6 +21,7 @@ export {
   type ListenAddresses,
   type ServerRunnableOptions,
 } from './api-server.js';
+export type { ConnectionBounds } from './connections.js';
 export {
   type Access,
   type AccessControl,

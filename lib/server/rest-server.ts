@@ -3,6 +3,7 @@ import { limits, StatusError } from '../base/index.js';
 import type { JsonObject, MethodInfo } from '../rpc/index.js';
 import type { Identity } from './auth/index.js';
 import type { CallContext } from './call.js';
+import { boundConnections } from './connections.js';
 import { publicError } from './error-body.js';
 import type { TransportOptions } from './grpc-server.js';
 import { type Comments, openApiDocument, openApiPath } from './openapi.js';
@@ -79,12 +80,13 @@ export class RestServer {
   }
 
   #make(): FastifyInstance {
-    const { random, tls } = this.#options;
+    const { bounds, random, tls } = this.#options;
     const http = { headersTimeout: headersTimeoutMs, connectionsCheckingInterval: overdueMs };
     const app = Fastify({
       logger: false,
       bodyLimit: limits.requestBytesMax,
       requestTimeout: requestTimeoutMs,
+      keepAliveTimeout: bounds.idleMs,
       forceCloseConnections: true,
       genReqId: () => random.uuid(),
       routerOptions: { ignoreTrailingSlash: true, maxParamLength: parameterCharactersMax },
@@ -92,6 +94,7 @@ export class RestServer {
       return503OnClosing: false,
       ...(tls ? { https: { ...http, ...serverTls(tls) } } : { http }),
     }) as FastifyInstance;
+    boundConnections(app.server, 'rest', this.#options);
     tls?.onChange(() => {
       (app.server as unknown as { setSecureContext(o: object): void }).setSecureContext(
         serverTls(tls),
