@@ -123,6 +123,26 @@ describe('the agent', () => {
     expect(runtime.starts.indexOf(metadata.uid) - under, 'restarts before it').to.be.lessThan(5);
   });
 
+  it('starts a new workload while the restarts of 60 crash loops take their time', async () => {
+    runtime.now = () => clock.now();
+    const names = Array.from({ length: 60 }, (_, n) => `crash-${n}`);
+    await Promise.all(names.map((name) => create(name)));
+    for (const name of names) await until(name, 'Running');
+    for (const name of names) runtime.crash((await get(name))!.metadata.uid, clock.now());
+    for (const name of names) await until(name, 'Failed');
+    await settle();
+    let release = (): void => undefined;
+    runtime.startsWait = new Promise((resolve) => (release = resolve));
+    await clock.advance(1_000);
+    await eventually('the first restarts', () => runtime.starts.length === names.length + 2);
+    await settle();
+    const { metadata } = await create('healthy');
+    await eventually('its start', () => runtime.starts.includes(metadata.uid));
+    expect(runtime.starts, 'no restart more').to.have.length(names.length + 3);
+    release();
+    for (const name of ['healthy', ...names]) await until(name, 'Running');
+  });
+
   it('finishes a deletion when the workload ends, and when its time is over', async () => {
     runtime.deaf = true;
     for (const name of ['early', 'late']) {

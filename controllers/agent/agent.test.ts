@@ -1,4 +1,13 @@
-import { appendFile, mkdir, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -269,7 +278,8 @@ describe('process runtime', function () {
     const told = new Promise<string>((resolve) => runtime.onChange(resolve));
     await runtime.requestStop(id, 0);
     expect(await told).to.equal(id);
-    expect(await runtime.requestStop(id, 0)).to.deep.equal({ type: 'gone' });
+    // A start that took long is told, too.
+    await eventually('the end', async () => (await runtime.requestStop(id, 0)).type === 'gone');
   });
 
   it('a grace goes on where an earlier daemon began it', async () => {
@@ -340,6 +350,28 @@ describe('process runtime', function () {
     await runtime.start(spec('echo second'));
     await ended();
     expect(await output()).to.equal('second\n');
+  });
+
+  it('removes the folders of earlier runs once a later one was started', async () => {
+    for (const code of [1, 2, 3]) {
+      await runtime.start(spec(`exit ${code}`));
+      expect(await ended()).to.include({ run: code, exitCode: code });
+    }
+    const folders = async () =>
+      (await readdir(join(base, 'data/instances', id))).filter((name) => name.startsWith('run-'));
+    await eventually('one folder', async () => (await folders()).join() === 'run-3');
+    expect(await runtime.observe(id)).to.include({ run: 3, exitCode: 3 });
+  });
+
+  it('reads the end of a run once, and anew after a removal', async () => {
+    await runtime.start(spec('exit 1'));
+    const end = await ended();
+    const file = join(base, 'data/instances', id, 'run-1/exit');
+    await writeFile(file, '7\n');
+    expect(await runtime.observe(id)).to.deep.equal(end);
+    await runtime.remove(id);
+    await runtime.start(spec('exit 2'));
+    expect(await ended()).to.include({ run: 1, exitCode: 2 });
   });
 
   it('tells of an exit soon after it happens', async () => {

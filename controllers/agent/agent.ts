@@ -36,6 +36,8 @@ import { AbandonedWorkloads } from './abandoned-workloads.js';
 import type { DataFiles } from './data-files.js';
 import { InstanceNotes, told } from './instance-notes.js';
 import { graceMsOf, runtimeNameOf, runtimeOf } from './instance-runtime.js';
+import { crashPriority } from './restart.js';
+import { RestartTurns } from './restart-turns.js';
 import type { Runtime } from './runtime.js';
 import { StartBackoff } from './start-backoff.js';
 import { claimOf, type VolumeManager } from './volume-manager.js';
@@ -76,6 +78,7 @@ export class Agent implements Runnable {
   readonly #controller: Controller;
   readonly #starts: WorkloadStarts;
   readonly #restarts: WorkloadRestarts;
+  readonly #turns: RestartTurns;
   readonly #shutdown: AgentShutdown;
   readonly #notes: InstanceNotes;
   readonly #inputs: WorkloadInputs;
@@ -105,7 +108,8 @@ export class Agent implements Runnable {
       policy,
     });
     const parts = { ...options, notes: this.#notes, inputs: this.#inputs, starts: this.#starts };
-    this.#restarts = new WorkloadRestarts({ ...parts, backoff: startBackoff });
+    this.#turns = new RestartTurns((key) => this.#controller.enqueue(key, crashPriority));
+    this.#restarts = new WorkloadRestarts({ ...parts, backoff: startBackoff, turns: this.#turns });
     this.#shutdown = new AgentShutdown({ ...parts, abandoned: this.#abandoned });
     const informer = manager.informer(instances);
     informer.addIndex('volume', mountedVolumes);
@@ -118,7 +122,8 @@ export class Agent implements Runnable {
     this.#controller = newController({
       ...manager.ports,
       name: 'agent',
-      reconcile: (request) => this.#reconcile(request),
+      reconcile: (request) =>
+        this.#reconcile(request).finally(() => this.#turns.ended(request.key)),
       concurrency: 16,
       backoff,
     })

@@ -31,10 +31,21 @@ export function wasHealthy(
   return exited.exitedAt - exited.startedAt >= policy.restartHealthyMs;
 }
 
-/** In the agent's queue: what ended soon after its start comes behind all other work. */
+/** Whether a run ended by itself soon after its start. */
+export function wasCrash(
+  policy: ControllerPolicy,
+  exited: Extract<WorkloadState, { state: 'exited' }>,
+): boolean {
+  return !exited.requested && !wasHealthy(policy, exited);
+}
+
+/** In the agent's queue: restarts of crash loops come behind all other work. */
+export const crashPriority = -10;
+
+/** In the agent's queue: the place of what follows from the end of a run. */
 export function restartPriority(
   policy: ControllerPolicy,
   exited: Extract<WorkloadState, { state: 'exited' }>,
 ): number {
-  return wasHealthy(policy, exited) ? 0 : -10;
+  return wasHealthy(policy, exited) ? 0 : crashPriority;
 }

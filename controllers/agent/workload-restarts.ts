@@ -2,7 +2,8 @@ import { type Clock, done, requeueAfter, type Result } from 'kedge';
 import type { Instance, InstancePhase } from '../kinds/index.js';
 import type { ControllerPolicy } from '../policy.js';
 import { type InstanceNotes, told } from './instance-notes.js';
-import { decideRestart, restartPriority } from './restart.js';
+import { decideRestart, restartPriority, wasCrash } from './restart.js';
+import type { RestartTurns } from './restart-turns.js';
 import type { Runtime, WorkloadState } from './runtime.js';
 import type { StartBackoff } from './start-backoff.js';
 import type { WorkloadStarts } from './workload-starts.js';
@@ -12,6 +13,7 @@ export interface WorkloadRestartsOptions {
   readonly notes: InstanceNotes;
   readonly backoff: StartBackoff;
   readonly starts: WorkloadStarts;
+  readonly turns: RestartTurns;
   readonly clock: Clock;
   readonly policy: ControllerPolicy;
 }
@@ -30,22 +32,28 @@ export class WorkloadRestarts {
     runtime: Runtime,
     state: Extract<WorkloadState, { state: 'exited' }>,
   ): Promise<Result> {
-    const { clock, notes, policy, starts } = this.#options;
+    const { clock, notes, policy, starts, turns } = this.#options;
     const backoff = this.#options.backoff.ended(instance, state);
     const { restartPolicy } = instance.template;
     const decision = decideRestart(policy, restartPolicy, state, backoff?.crashes ?? 0);
-    if (decision.type === 'restart' && decision.atMs <= clock.now()) {
+    const isDue = decision.type === 'restart' && decision.atMs <= clock.now();
+    const { namespace, name } = instance;
+    const mayStart = isDue && (!wasCrash(policy, state) || turns.take({ namespace, name }));
+    if (mayStart) {
       if (!backoff || backoff === instance.backoff) return starts.start(instance, runtime);
       // It ended while nobody looked: it counts all the same.
       await notes.note(instance, undefined, [], { backoff });
       return starts.start({ ...instance, backoff }, runtime);
     }
+    // It is woken for its turn. What it has told of this run stays told: no write for each one that waits.
+    if (isDue && backoff === instance.backoff) return done();
     const code = state.exitCode === undefined ? 'unknown' : String(state.exitCode);
     const waitMs = decision.type === 'restart' ? decision.atMs - clock.now() : 0;
-    const next =
-      decision.type === 'restart'
-        ? `starts again in ${Math.ceil(waitMs / 1_000)} s`
-        : `stays so by restartPolicy ${restartPolicy ?? 'Always'}`;
+    const atOwnTime = decision.type === 'restart' && !isDue;
+    const otherwise = isDue
+      ? 'starts again after others that ended before'
+      : `stays so by restartPolicy ${restartPolicy ?? 'Always'}`;
+    const next = atOwnTime ? `starts again in ${Math.ceil(waitMs / 1_000)} s` : otherwise;
     const { refused } = state;
     const what =
       refused === undefined ? `ended with exit code ${code}` : `can't be started: ${refused}`;
@@ -65,8 +73,6 @@ export class WorkloadRestarts {
         ...(state.exitCode === undefined ? {} : { exitCode: state.exitCode }),
       },
     );
-    return decision.type === 'restart'
-      ? requeueAfter(waitMs, restartPriority(policy, state))
-      : done();
+    return atOwnTime ? requeueAfter(waitMs, restartPriority(policy, state)) : done();
   }
 }

@@ -148,6 +148,7 @@ export class ApiServer {
       served,
       base,
       namespaceKind: 'Namespace',
+      clock,
     });
     const { beforeCommit } = options;
     const writes = new JudgedWrites({ store, admission, clock, random, beforeCommit });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { seededRandom, StatusError, systemClock } from '../base/index.js';
+import { type Clock, seededRandom, StatusError, systemClock } from '../base/index.js';
 import { declareKind, string } from '../object/index.js';
 import { baseDescriptors, type JsonObject, SchemaRegistry } from '../rpc/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
@@ -25,6 +25,7 @@ const lamps = declareKind({
 function castOver(
   store: ObjectStore,
   verbs: ReadonlySet<string>,
+  clock: Clock = systemClock,
 ): (objects: readonly JsonObject[]) => Promise<unknown> {
   const api = describeKinds('cast.v1', [mount(lamps)]);
   const served = new Map(api.kinds.map((kind) => [kind.kind.kind, kind]));
@@ -38,11 +39,12 @@ function castOver(
     served,
     base: new SchemaRegistry(baseDescriptors),
     namespaceKind: 'Namespace',
+    clock,
   });
   const demandUnnarrowed = (): void => undefined;
-  const beside = { clock: systemClock, random: seededRandom(1) };
+  const beside = { clock, random: seededRandom(1) };
   const writes = new JudgedWrites({ store, admission, ...beside });
-  const options = { store, admission, writes, authorizer, served, demandUnnarrowed };
+  const options = { store, admission, writes, authorizer, served, demandUnnarrowed, clock };
   const { handler } = castMethod(options);
   if (handler.type !== 'unary') throw new TypeError('a cast has one answer');
   const context = { identity: {} as Identity, signal: never } as CallContext;
@@ -51,6 +53,35 @@ function castOver(
 }
 
 describe('a cast', () => {
+  it('of 1,000 objects, good or bad, lets others have their turns while it is judged', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    let age = 0;
+    let pauses = 0;
+    // Each look at the clock is a millisecond of the turn.
+    const clock: Clock = {
+      ...systemClock,
+      turnAgeMs: () => (age += 1),
+      defer: (callback) => {
+        pauses += 1;
+        age = 0;
+        systemClock.defer(callback);
+      },
+    };
+    const castObjects = castOver(store, new Set(['create']), clock);
+    const lampsIn = (room: string) =>
+      Array.from({ length: 1_000 }, (_, n) => ({ name: `l${n}`, namespace: 'home', room }));
+    const outcome = await castObjects(lampsIn('a room with a long name')).then(
+      () => 'OK',
+      (error: unknown) => StatusError.from(error).code,
+    );
+    expect(outcome).to.equal('InvalidArgument');
+    // Rights are judged in two passes, shapes in one.
+    expect(pauses).to.be.greaterThan(500);
+    pauses = 0;
+    await castObjects(lampsIn('hall'));
+    expect(pauses).to.be.greaterThan(800);
+  });
+
   it('that comes after the creation of its object needs the right to update it', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const verbs = new Set(['create']);

@@ -1,4 +1,4 @@
-import { hasCode, invalid, limits } from '../base/index.js';
+import { type Clock, hasCode, invalid, limits, TimeSlice } from '../base/index.js';
 import {
   type AnyKind,
   type ApiObject,
@@ -24,6 +24,7 @@ export interface CastOptions {
   readonly writes: JudgedWrites;
   readonly authorizer: AccessControl;
   readonly served: ReadonlyMap<string, ServedKind>;
+  readonly clock: Clock;
   /** @throws StatusError PermissionDenied for an identity that may touch certain objects only. */
   readonly demandUnnarrowed: (identity: Identity) => void;
 }
@@ -84,14 +85,17 @@ async function demandRights(
   judgement: Judgement,
 ): Promise<void> {
   const { authorizer } = options;
+  const slice = new TimeSlice(options.clock, { everyStep: true });
   const namespaceIn = ({ served, namespace }: WriteRequest): string | undefined =>
     served.kind.scope === 'Cluster' ? undefined : (namespace ?? 'default');
   for (const request of requests) {
+    if (slice.due()) await slice.pause();
     const access = { resource: request.served.kind.plural, namespace: namespaceIn(request) };
     if (await authorizer.can(identity, { ...access, verb: 'update' })) continue;
     await authorizer.demand(identity, { ...access, verb: 'create' });
   }
   for (const request of requests) {
+    if (slice.due()) await slice.pause();
     const { served, object } = request;
     const { kind } = served;
     const namespace = namespaceIn(request);

@@ -1,9 +1,11 @@
 import {
   alreadyExists,
+  type Clock,
   type FieldViolation,
   invalid,
   notFound,
   StatusError,
+  TimeSlice,
 } from '../base/index.js';
 import {
   asObject,
@@ -66,6 +68,7 @@ export interface AdmissionOptions {
   readonly base: SchemaRegistry;
   /** The kind that namespaced objects must find their namespace in. */
   readonly namespaceKind: string;
+  readonly clock: Clock;
 }
 
 /** The one admission chain: shape, defaults, rules; for one object or a set judged together. */
@@ -139,7 +142,7 @@ export class Admission {
   }
 
   /**
-   * Judges all writes as one set: each sees the others as stored.
+   * Judges all writes as one set: each sees the others as stored. In slices: a set may be large.
    * @throws StatusError InvalidArgument with every violation of every object.
    */
   async prepare(
@@ -147,12 +150,15 @@ export class Admission {
     requests: readonly WriteRequest[],
   ): Promise<readonly PreparedWrite[]> {
     const many = requests.length > 1;
+    const slice = new TimeSlice(this.#options.clock, { everyStep: true });
     const violations: FieldViolation[] = [];
-    const shaped = requests.map((request, index) => {
+    const shaped: { readonly request: WriteRequest; readonly object: ApiObject }[] = [];
+    for (const [index, request] of requests.entries()) {
       const { object, found } = this.#shape(request);
       violations.push(...(many ? found.map((v) => prefixed(v, index, object)) : found));
-      return { request, object };
-    });
+      shaped.push({ request, object });
+      if (slice.due()) await slice.pause();
+    }
     if (violations.length > 0) throw invalid(violations);
     const { staging } = judgement;
     const currents: (ApiObject | undefined)[] = [];
@@ -166,6 +172,7 @@ export class Admission {
       const current = await judgement.stored(kind, key);
       staging.set(kind, key, asStored(kind, object, current));
       currents.push(current);
+      if (slice.due()) await slice.pause();
     }
     const writes: PreparedWrite[] = [];
     for (const [index, { request, object }] of shaped.entries()) {
@@ -173,6 +180,7 @@ export class Admission {
       staging.set(write.kind, write.key, asStored(write.kind, write.object, currents[index]));
       violations.push(...(many ? found.map((v) => prefixed(v, index, object)) : found));
       writes.push(write);
+      if (slice.due()) await slice.pause();
     }
     if (violations.length > 0) throw invalid(violations);
     return writes;

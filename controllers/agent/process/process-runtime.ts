@@ -27,7 +27,8 @@ import {
   readProcessId,
 } from './process-table.js';
 import { privilegesOf } from './privileges.js';
-import { abandonedBecause, refusalOf, settleStart, type SpawnedRun } from './run-start.js';
+import { RunEnds } from './run-ends.js';
+import { abandonedBecause, settleStart, type SpawnedRun } from './run-start.js';
 import { StopRequests } from './stop-requests.js';
 import { carriedEnvironment } from './workload-environment.js';
 
@@ -98,6 +99,7 @@ export class ProcessRuntime implements Runtime {
   /** Runs whose supervisor this daemon has just spawned. */
   readonly #spawning = new Set<string>();
   readonly #stops: StopRequests;
+  readonly #ends = new RunEnds();
   #listener: (id: string) => void = () => undefined;
   #mode: Promise<Mode> | undefined;
 
@@ -197,6 +199,7 @@ export class ProcessRuntime implements Runtime {
       });
     await writeLines(join(directory, 'shared'), volumeDirectories);
     await writeLines(join(directory, 'privileges'), words);
+    this.#ends.forget(spec.id);
     this.#watch(spec.id, directory);
     this.#spawning.add(directory);
     let run: SpawnedRun;
@@ -255,9 +258,12 @@ export class ProcessRuntime implements Runtime {
     const n = await this.#lastRun(id);
     if (n === 0) return { state: 'absent' };
     const directory = this.#runDirectory(id, n);
-    const workload = await readProcessId(join(directory, 'pid'));
+    const end = this.#ends.get(id, directory);
+    if (end) return end;
     const exit = await readIfExists(join(directory, 'exit'));
-    if (exit !== undefined) return this.#exited(directory, n, Number(exit.trim()));
+    if (exit !== undefined)
+      return this.#ends.read(id, { directory, n, exitCode: Number(exit.trim()) });
+    const workload = await readProcessId(join(directory, 'pid'));
     if (workload && (await isAlive(workload))) {
       // An end before the watch is told by nobody, so it is looked for again behind it.
       if (this.#watch(id, directory) && (await readIfExists(join(directory, 'exit'))) !== undefined)
@@ -301,32 +307,17 @@ export class ProcessRuntime implements Runtime {
       throw new Error(
         `workload ${id} was started in another pid namespace and may still run there; run kedged in that one, such as the host's, or end that one`,
       );
-    const code = exit === undefined ? undefined : Number(exit.trim());
-    return workload || keeper ? this.#exited(directory, n, code) : { state: 'absent' };
-  }
-
-  async #exited(
-    directory: string,
-    n: number,
-    exitCode: number | undefined,
-  ): Promise<WorkloadState> {
-    const timeOf = (file: string): Promise<number> =>
-      stat(join(directory, file)).then(
-        (s) => s.mtimeMs,
-        () => 0, // not written before the end
-      );
-    const startedAt = (await timeOf('pid')) || (await timeOf('claimed'));
-    const exitedAt = (await timeOf('exit')) || startedAt;
-    const requested = (await readIfExists(join(directory, 'stop-requested'))) !== undefined;
-    const refused = await refusalOf(directory);
-    const end = { exitCode, startedAt, exitedAt, requested };
-    return { state: 'exited', run: n, ...end, ...(refused === '' ? {} : { refused }) };
+    const exitCode = exit === undefined ? undefined : Number(exit.trim());
+    if (!workload && !keeper) return { state: 'absent' };
+    return this.#ends.read(id, { directory, n, exitCode });
   }
 
   async requestStop(id: string, graceMs: number): Promise<StopProgress> {
     // They hold its mounts.
     for (const command of this.#commands.get(id) ?? []) command.kill();
     const state = await this.observe(id);
+    // Its folder says from now on that it was asked to end.
+    this.#ends.forget(id);
     if (state.state === 'starting' || state.state === 'running')
       return this.#stops.advance(this.#runDirectory(id, state.run), state, graceMs);
     if (state.state !== 'absent') this.#stops.forget(this.#runDirectory(id, state.run));
@@ -364,6 +355,7 @@ export class ProcessRuntime implements Runtime {
 
   async remove(id: string): Promise<void> {
     this.#unwatch(id);
+    this.#ends.forget(id);
     await rm(this.#workload(id), { recursive: true, force: true });
   }
 

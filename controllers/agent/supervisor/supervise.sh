@@ -47,6 +47,13 @@ unshare --mount --pid --ipc --fork --kill-child "$@" </dev/null 6>"$directory/pi
 workload=$!
 trap : HUP INT TERM
 
+# Earlier runs are over, and nothing reads their folders: a crash loop would leave files without end.
+set -- "${directory%/*}"/run-*
+if [ $# -gt 1 ]; then
+  number=${directory##*-}
+  for earlier; do [ "${earlier##*-}" -ge "$number" ] || rm -rf -- "$earlier"; done
+fi
+
 while :; do
   wait "$workload"
   code=$?

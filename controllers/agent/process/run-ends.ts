@@ -1,0 +1,60 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { WorkloadState } from '../runtime.js';
+import { readIfExists } from './process-table.js';
+import { refusalOf } from './run-start.js';
+
+/** A run that has ended. */
+export type RunEnd = Extract<WorkloadState, { state: 'exited' }>;
+
+interface KnownEnd {
+  readonly directory: string;
+  readonly end: RunEnd;
+}
+
+/**
+ * How runs ended, by workload. The folder of a run does not change after its end, and a workload that waits
+ * for its next start is looked at several times; so each recorded end is read once.
+ */
+export class RunEnds {
+  readonly #known = new Map<string, KnownEnd>();
+
+  /** The end of this run, where it was read before. */
+  get(id: string, directory: string): RunEnd | undefined {
+    const known = this.#known.get(id);
+    return known?.directory === directory ? known.end : undefined;
+  }
+
+  /** Reads the end of run `n` from its folder. Without an exit code its end is not on record, and may come yet. */
+  async read(
+    id: string,
+    { directory, n, exitCode }: { directory: string; n: number; exitCode: number | undefined },
+  ): Promise<RunEnd> {
+    const startedAt = (await timeOf(directory, 'pid')) || (await timeOf(directory, 'claimed'));
+    const exitedAt = (await timeOf(directory, 'exit')) || startedAt;
+    const requested = (await readIfExists(join(directory, 'stop-requested'))) !== undefined;
+    const refused = await refusalOf(directory);
+    const times = { exitCode, startedAt, exitedAt, requested };
+    const end: RunEnd = {
+      state: 'exited',
+      run: n,
+      ...times,
+      ...(refused === '' ? {} : { refused }),
+    };
+    if (exitCode !== undefined) this.#known.set(id, { directory, end });
+    return end;
+  }
+
+  /** What is known of the workload is read again, or never. */
+  forget(id: string): void {
+    this.#known.delete(id);
+  }
+}
+
+/** When a file was written; 0 when it was not. */
+async function timeOf(directory: string, file: string): Promise<number> {
+  return stat(join(directory, file)).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => 0, // not written before the end
+  );
+}
