@@ -3,6 +3,7 @@ import {
   type Condition,
   hasCode,
   isDeleting,
+  keyOf,
   type Kind,
   type ObjectStore,
   runTxn,
@@ -13,6 +14,8 @@ import {
   type DriverOperation,
   events,
   instances,
+  type Namespace,
+  namespaces,
   secrets,
   services,
   snapshots,
@@ -56,10 +59,10 @@ function messageOf(object: Told): string {
 async function clear<T extends ApiObject>(
   store: ObjectStore,
   kind: Kind<T>,
-  namespace: string,
+  within: Namespace,
   obstacleOf: (object: T) => string | undefined = () => undefined,
 ): Promise<readonly Remaining[]> {
-  const { items } = await store.list(kind, { namespace });
+  const { items } = await store.list(kind, { namespace: within.name });
   const remaining: Remaining[] = [];
   for (const item of items) {
     const { name } = item;
@@ -69,7 +72,7 @@ async function clear<T extends ApiObject>(
       remaining.push({ kind: kind.kind, name, message: obstacle, finalizing: false });
       continue;
     }
-    if (!asked && !(await requestDeletion(store, kind, item))) continue;
+    if (!asked && !(await requestDeletion(store, kind, item, within))) continue;
     remaining.push({ kind: kind.kind, name, message: messageOf(item), finalizing: true });
   }
   return remaining;
@@ -78,8 +81,9 @@ async function clear<T extends ApiObject>(
 /** As `clear`, for snapshots: those that volumes of other namespaces wait to be made from are left alone. */
 async function clearSnapshots(
   store: ObjectStore,
-  namespace: string,
+  within: Namespace,
 ): Promise<readonly Remaining[]> {
+  const namespace = within.name;
   const { items } = await store.list(snapshots, { namespace });
   const remaining: Remaining[] = [];
   for (const { name } of items) {
@@ -88,6 +92,7 @@ async function clearSnapshots(
       if (!snapshot) return undefined;
       const told = { kind: snapshots.kind, name };
       if (!isDeleting(snapshot)) {
+        if (!(await sameNamespace(txn, within))) return undefined;
         const value = `${namespace}/${name}`;
         const made = await txn.list(volumes, { index: 'sourceSnapshot', value });
         // Volumes of this namespace go with it.
@@ -104,22 +109,37 @@ async function clearSnapshots(
   return remaining;
 }
 
-/** False when the object is gone at once. */
+/** False when the object is gone at once. What is in a namespace that was made again under the name stays. */
 async function requestDeletion<T extends ApiObject>(
   store: ObjectStore,
   kind: Kind<T>,
   item: T,
+  within: Namespace,
 ): Promise<boolean> {
-  const { resourceVersion } = item.metadata;
+  const { resourceVersion, uid } = item.metadata;
+  const { name, metadata } = within;
+  const isSame = { uid: metadata.uid };
   try {
-    await store.delete(kind, item, { resourceVersion });
+    await store.transact([
+      { op: 'check', kind: namespaces, key: { name }, precondition: isSame },
+      { op: 'delete', kind, key: keyOf(item), precondition: { uid, resourceVersion } },
+    ]);
     return (item.metadata.finalizers?.length ?? 0) > 0;
   } catch (error) {
-    if (hasCode(error, 'NotFound')) return false;
+    if (hasCode(error, 'NotFound')) return error.resource?.kind === namespaces.kind;
     // It changed meanwhile, which wakes the namespace: it is judged again then.
     if (hasCode(error, 'Aborted')) return true;
     throw error;
   }
+}
+
+/** The namespace that was looked at, as it is now; undefined when it is gone or made again. */
+export async function sameNamespace(
+  txn: Transaction,
+  { name, metadata }: Namespace,
+): Promise<Namespace | undefined> {
+  const current = await txn.get(namespaces, { name });
+  return current?.metadata.uid === metadata.uid ? current : undefined;
 }
 
 /**
@@ -129,7 +149,7 @@ async function requestDeletion<T extends ApiObject>(
  */
 export async function clearContent(
   store: ObjectStore,
-  namespace: string,
+  namespace: Namespace,
 ): Promise<readonly Remaining[]> {
   const steps: readonly (() => Promise<readonly Remaining[]>)[] = [
     async () => [

@@ -178,6 +178,38 @@ describe('a namespace that is being deleted', () => {
     expect(await namespace()).to.equal(undefined);
   });
 
+  it('leaves alone what is in a namespace that was made again under the name meanwhile', async () => {
+    const settings = { namespace: 'shop', name: 'settings' };
+    await store.create(configmaps, { ...settings, data: { of: 'the first' } });
+    let uid: string | undefined;
+    raced.overtake(
+      ({ op }) => op === 'updateStatus',
+      async () => {
+        await store.deleteByName(configmaps, settings);
+        const first = await store.updateStatus(
+          namespaces,
+          { name: 'shop' },
+          { status: 'Terminating' },
+        );
+        await store.update(namespaces, {
+          ...first,
+          metadata: { ...first.metadata, finalizers: [] },
+        });
+        await store.create(namespaces, {
+          name: 'shop',
+          metadata: { finalizers: [namespaceFinalizer] },
+        });
+        const made = await store.create(configmaps, { ...settings, data: { of: 'the second' } });
+        ({ uid } = made.metadata);
+      },
+    );
+    await deleteNamespace();
+    await clock.advance(60_000);
+    expect(uid).to.be.a('string');
+    expect(await store.get(configmaps, settings)).to.deep.include({ data: { of: 'the second' } });
+    expect((await namespace())?.metadata.deletionRequestedAt).to.equal(undefined);
+  });
+
   it('waits without asking the store again and again', async () => {
     await createVolume({ status: 'Bound', boundClaim: 'till/web-0', attachments });
     await deleteNamespace();

@@ -30,7 +30,7 @@ import {
 } from '../kinds/index.js';
 import { backoffOf, type ControllerPolicy } from '../policy.js';
 import { builtinNamespaces, namespaceFinalizer } from './admission.js';
-import { clearContent, isEmpty, type Remaining } from './content.js';
+import { clearContent, isEmpty, type Remaining, sameNamespace } from './content.js';
 
 type NewCondition = Parameters<typeof setCondition>[1];
 
@@ -82,7 +82,7 @@ class NamespaceReconciler {
         if (await sameNamespace(txn, namespace))
           txn.updateStatus(namespaces, context.key, { status: 'Terminating' });
       });
-    const remaining = await clearContent(store, namespace.name);
+    const remaining = await clearContent(store, namespace);
     return context.txn(async (txn) => {
       const current = await sameNamespace(txn, namespace);
       if (!current) return done();
@@ -107,15 +107,6 @@ class NamespaceReconciler {
     const conditions = setCondition(namespace.conditions, condition, now);
     txn.updateStatus(namespaces, { name: namespace.name }, { conditions });
   }
-}
-
-/** The namespace that was looked at, as it is now; undefined when it is gone or made again. */
-async function sameNamespace(
-  txn: Transaction,
-  { name, metadata }: Namespace,
-): Promise<Namespace | undefined> {
-  const current = await txn.get(namespaces, { name });
-  return current?.metadata.uid === metadata.uid ? current : undefined;
 }
 
 /** Empties namespaces that are being deleted, and says in their condition what they wait for. */

@@ -96,11 +96,21 @@ export function recordCheck(uid: string, record: EffectRecord | undefined): Oper
   return { op: 'check', kind, key, precondition };
 }
 
+/** The check that the object of a record is there, and still the same. */
+function objectCheck({ kind, key, uid }: EffectObject): Operation {
+  return { op: 'check', kind, key, precondition: { uid } };
+}
+
 /** Whether a write was refused because somebody else wrote the record first. */
 export function wasRecordOvertaken(error: unknown): boolean {
   if (hasCode(error, 'Aborted')) return error.reason === 'Conflict';
   const refused = hasCode(error, 'NotFound') || hasCode(error, 'AlreadyExists');
   return refused && error.resource?.kind === effectRecords.kind;
+}
+
+/** Whether {@link objectCheck} refused a write: another object has the name. */
+function isGone(error: unknown, { kind }: EffectObject): boolean {
+  return hasCode(error, 'Aborted') && error.resource?.kind === kind.kind;
 }
 
 /** The record of one object. */
@@ -110,8 +120,10 @@ export function readRecord(store: ObjectStore, uid: string): Promise<EffectRecor
 
 /**
  * Writes one effect, from what is stored: `change` gives the next state, undefined to remove it, or
- * what it was given to leave it. Other effects of the object stay. `more` is written with it.
+ * what it was given to leave it. Other effects of the object stay. `more` is written with it. A new
+ * effect is begun only for an object that is there: nothing would end its record otherwise.
  * @returns the state as it is stored now
+ * @throws StatusError NotFound or Aborted when a new effect has no object any more
  */
 export async function changeEffect(
   store: ObjectStore,
@@ -128,11 +140,12 @@ export async function changeEffect(
     const others = Object.entries(record?.effects ?? {}).filter(([other]) => other !== name);
     const effects = Object.fromEntries(next ? [...others, [name, next]] : others);
     const write = recordWrite(object, record, effects);
+    const begins = next && !current ? [objectCheck(object)] : [];
     try {
-      await store.transact(write ? [write, ...more] : more);
+      await store.transact([...(write ? [write] : []), ...begins, ...more]);
       return next;
     } catch (error) {
-      if (!wasRecordOvertaken(error) || tries >= triesMax) throw error;
+      if (isGone(error, object) || !wasRecordOvertaken(error) || tries >= triesMax) throw error;
       // The winner may still be on its way to the disk: wait until reads show it.
       await store.transact([]);
     }

@@ -74,6 +74,26 @@ describe('effects of one object that several controllers ask for', () => {
     expect((await states())['make']).to.include({ phase: 'pending', operationId: 'second' });
   });
 
+  it('none is begun for an object that went since it was looked at, also where another has its name', async () => {
+    let starts = 0;
+    const counted: EffectOperation<string> = {
+      start: () => Promise.resolve({ type: 'done', result: `vol-${(starts += 1)}` }),
+      poll: () => Promise.resolve({ type: 'pending', pollAfterMs: 1_000 }),
+    };
+    const begin = () =>
+      operate(effectsOf('late'), 'make', counted).then(
+        () => 'begun',
+        (error: unknown) => (hasCode(error, 'NotFound') || hasCode(error, 'Aborted')) && error.code,
+      );
+    await letGo();
+    await store.deleteByName(disks, { name: 'a' });
+    expect(await begin()).to.equal('NotFound');
+    await store.create(disks, { name: 'a' });
+    expect(await begin()).to.equal('Aborted');
+    expect(starts).to.equal(0);
+    expect((await store.list(effectRecords)).items).to.deep.equal([]);
+  });
+
   it('each keeps its own, also where their writes of the record cross', async () => {
     await operate(effectsOf('first'), 'make', starts('1'));
     const grow = effectsOf('other');

@@ -369,6 +369,7 @@ export class World {
     await this.clock.advance(60_000);
     await gone;
     const volumesGo = Promise.allSettled((await this.volumes()).map((v) => this.#delete(v)));
+    await this.clock.advance(60_000);
     const space = this.#api.delete(namespaces, { name: changingNamespace }, true);
     const settled = Promise.allSettled([volumesGo, space]);
     await this.clock.advance(40 * 60_000);
