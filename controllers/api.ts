@@ -79,7 +79,7 @@ export function customMethods(parts: ApiParts, options: ApiOptions): readonly Cu
   return [
     ...storageClassVerbs(parts),
     ...volumeVerbs(parts),
-    ...snapshotVerbs(parts),
+    ...snapshotVerbs(parts, options.sealer),
     ...serviceVerbs(parts),
     ...instanceVerbs(parts),
     ...logVerbs(parts, options),

@@ -238,7 +238,7 @@ async function assemble(
     namespaceController(common),
     volumeController({ ...common, drivers, resolver, node }),
     snapshotController({ ...common, drivers, resolver, node }),
-    serviceController(common),
+    serviceController({ ...common, resolver }),
     schedulerController(common),
     nodeController(common),
     instanceController(common),

@@ -6,8 +6,8 @@ import {
   type DriverRegistry,
   type Parameters,
 } from '@kedge/driver-sdk';
-import { type StorageClass, storageClasses, type Volume } from '../kinds/index.js';
-import type { ParameterResolver, Redaction } from '../secret/index.js';
+import { type StorageClass, storageClasses, type Volume, volumes } from '../kinds/index.js';
+import { holderOf, type ParameterResolver, type Redaction } from '../secret/index.js';
 import { driverCall, identityOf, operationsOfVolume } from '../volume/index.js';
 import type { UsedParameters } from './used-parameters.js';
 
@@ -51,7 +51,7 @@ export class NodeCalls {
     const { driver, wanted } = await this.#wanted(volume);
     let parameters: Parameters;
     try {
-      parameters = resolver.resolve(wanted, volume.namespace);
+      parameters = resolver.resolve(wanted, holderOf(volumes, volume));
     } catch (error) {
       return this.#asUsed(volume, driver, wanted, signal, error);
     }
@@ -69,7 +69,7 @@ export class NodeCalls {
   async whileHeld(volume: Volume, signal: AbortSignal): Promise<NodeCall> {
     const { driver, wanted } = await this.#wanted(volume);
     try {
-      const parameters = this.#options.resolver.resolve(wanted, volume.namespace);
+      const parameters = this.#options.resolver.resolve(wanted, holderOf(volumes, volume));
       return this.#call(volume, driver, wanted, parameters, signal);
     } catch (error) {
       return this.#asUsed(volume, driver, wanted, signal, error);
@@ -100,7 +100,9 @@ export class NodeCalls {
 
   async #wanted(volume: Volume): Promise<{ readonly driver: Driver; readonly wanted: Parameters }> {
     const live = this.#classes.get(volume.storageClassName);
-    const { driver, parameters } = await driverCall(this.#options.drivers, volume, live);
+    const { drivers, resolver } = this.#options;
+    const parts = { drivers, resolver, holder: holderOf(volumes, volume) };
+    const { driver, parameters } = await driverCall(parts, volume, live);
     return { driver, wanted: parameters };
   }
 

@@ -6,7 +6,7 @@ import { backupToFile, MemoryEngine, openStore, silentLogger } from 'kedge';
 import { DriverError, memoryOperations, noSnapshots } from '@kedge/driver-sdk';
 import type { Driver, HandleRequest } from '@kedge/driver-sdk';
 import { secrets, snapshots, volumes } from '../kinds/index.js';
-import { literalPlace, Sealer } from '../secret/sealer.js';
+import { Sealer, unboundPlace } from '../secret/sealer.js';
 import { storageRootRecords } from '../storage-root/record.js';
 import { foreignGuard, foreignRecords, type KeysAtHand, restoreData } from './index.js';
 
@@ -188,7 +188,7 @@ describe('a restored cluster', () => {
     const sealer = new Sealer(key);
     await store.create(volumes, {
       ...volume('data'),
-      driverParameters: { token: sealer.seal('hunter2', literalPlace('token')) },
+      driverParameters: { token: sealer.seal('hunter2', unboundPlace('token')) },
     });
     await store.create(secrets, {
       namespace: 'default',

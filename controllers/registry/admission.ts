@@ -5,6 +5,7 @@ import {
   maskParameters,
   parseReference,
   referenceViolations,
+  holderOf,
   sealParameters,
   storedParameters,
 } from '../secret/index.js';
@@ -61,7 +62,13 @@ export function registryRules(sealer: Sealer): AdmissionRules<Registry> {
       const stored = await storedParameters(context, registries, before, ({ auth }) =>
         values(auth),
       );
-      const sealed = sealParameters(sealer, values(object.auth), [...confidential], stored);
+      const sealed = sealParameters(
+        sealer,
+        holderOf(registries, object),
+        values(object.auth),
+        [...confidential],
+        stored,
+      );
       return { ...object, auth: { ...object.auth, ...sealed } };
     },
     async validate(context, object) {

@@ -1,9 +1,9 @@
 import type { Driver, Pending } from '@kedge/driver-sdk';
 import type { Redaction } from './redaction.js';
-import { isSealed, literalPlace, mask, type Sealer } from './sealer.js';
+import { isSealed, mask, type Sealer, unboundPlace } from './sealer.js';
 
 /** Associated data of a sealed handle. */
-const handlePlace = literalPlace('handle');
+const handlePlace = unboundPlace('handle');
 
 /** A handle as people may see it. */
 export function shownHandle(handle: string | undefined): string | undefined {

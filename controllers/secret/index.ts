@@ -7,6 +7,7 @@ export {
   maskParameters,
   type ParameterResolver,
   parameterResolver,
+  rebindParameters,
   referenceViolations,
   sealParameters,
   type StoredParameters,
@@ -15,5 +16,5 @@ export {
 export { parseReference, referencedSecrets } from './reference.js';
 export { keyVerbs } from './verbs.js';
 export { KeyRotation, type KeyRotationOptions, type KeySource } from './key-rotation.js';
-export { isSealed, mask, sealedBody, Sealer } from './sealer.js';
+export { type Holder, holderOf, isSealed, mask, sealedBody, Sealer } from './sealer.js';
 export { placesIn, type SealedValue, sealedValuesIn } from './sealed-values.js';

@@ -9,7 +9,7 @@ import {
   type Operation,
 } from 'kedge';
 import { placesIn } from './sealed-values.js';
-import { isSealed, type Sealer } from './sealer.js';
+import { isSealed, type Place, type Sealer } from './sealer.js';
 
 /** Where key-encryption keys come from, and how a new one is made known. */
 export interface KeySource {
@@ -109,7 +109,7 @@ export class KeyRotation {
   #fresh(kind: Kind, object: ApiObject): ApiObject {
     const { sealer } = this.#options;
     let changed = false;
-    const walk = (value: unknown, key: string, place: (key: string) => string): unknown => {
+    const walk = (value: unknown, key: string, place: (key: string) => Place): unknown => {
       if (typeof value === 'string') {
         if (!isSealed(value) || !sealer.isOutdated(value)) return value;
         changed = true;

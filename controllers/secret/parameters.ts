@@ -6,14 +6,20 @@ import { openSecret } from './admission.js';
 import { parameterReference, parseReference, referenceRule } from './reference.js';
 import { confidentialDriver, openHandle } from './confidential-driver.js';
 import { Redaction } from './redaction.js';
-import { isSealed, literalPlace, mask, type Sealer } from './sealer.js';
+import { type Holder, isSealed, mask, type Sealer } from './sealer.js';
 
 /** Replaces references by values and opens sealed literals, for a driver call. */
 export interface ParameterResolver {
   /**
+   * @param holder the object that holds the parameters, or is called for
    * @throws DriverError InvalidParameters naming the missing secret or key (specification 5.2.4)
    */
-  resolve(parameters: Parameters, namespace: string): Parameters;
+  resolve(parameters: Parameters, holder: Holder): Parameters;
+  /**
+   * Parameters of one object as another one may hold them: what is sealed is bound to that one. A value
+   * that does not open stays as it is: whoever uses it is told.
+   */
+  rebind(parameters: Parameters, from: Holder, to: Holder): Parameters;
   /**
    * A driver that tells no value which the parameters hold.
    * @param wanted the parameters as stored. @param resolved the same in plaintext
@@ -32,9 +38,9 @@ export interface ConfidentialCalls {
 
 /** A resolver over a cache of secrets. */
 export function parameterResolver(secrets: Lister<Secret>, sealer: Sealer): ParameterResolver {
-  const valueOf = (key: string, value: string, namespace: string): string => {
-    if (isSealed(value)) return sealer.open(value, literalPlace(key));
-    const parsed = parseReference(value, namespace);
+  const valueOf = (key: string, value: string, holder: Holder): string => {
+    if (isSealed(value)) return sealer.open(value, { holder, key });
+    const parsed = parseReference(value, holder.namespace ?? '');
     if (parsed.type === 'literal') return value;
     if (parsed.type === 'malformed')
       throw new DriverError('InvalidParameters', `parameter ${key}: ${referenceRule}`);
@@ -60,10 +66,11 @@ export function parameterResolver(secrets: Lister<Secret>, sealer: Sealer): Para
       return { driver: confidentialDriver(driver, redaction, sealer), redaction };
     },
     openHandle: (handle) => openHandle(sealer, handle),
-    resolve: (parameters, namespace) =>
+    resolve: (parameters, holder) =>
       Object.fromEntries(
-        Object.entries(parameters).map(([key, value]) => [key, valueOf(key, value, namespace)]),
+        Object.entries(parameters).map(([key, value]) => [key, valueOf(key, value, holder)]),
       ),
+    rebind: (parameters, from, to) => rebindParameters(sealer, parameters, from, to),
   };
 }
 
@@ -85,12 +92,33 @@ export async function storedParameters<T extends ApiObject>(
   return { parameters: parametersOf(object), reveals: await context.reveals(kind, object) };
 }
 
+/** See {@link ParameterResolver.rebind}. */
+export function rebindParameters(
+  sealer: Sealer,
+  parameters: Parameters,
+  from: Holder,
+  to: Holder,
+): Parameters {
+  const copied = (key: string, value: string): string => {
+    if (!isSealed(value)) return value;
+    try {
+      return sealer.rebind(value, { holder: from, key }, to);
+    } catch {
+      return value; // what opens nowhere is told by its use, which has other values to fall back to
+    }
+  };
+  return Object.fromEntries(
+    Object.entries(parameters).map(([key, value]) => [key, copied(key, value)]),
+  );
+}
+
 /**
- * Parameters with sensitive literals sealed. A mask keeps the stored value. A literal that is the stored
- * value is sealed anew, unless the writer may know that it is.
+ * Parameters of `holder` with sensitive literals sealed. A mask keeps the stored value. A literal that is
+ * the stored value is sealed anew, unless the writer may know that it is.
  */
 export function sealParameters(
   sealer: Sealer,
+  holder: Holder,
   parameters: Parameters | undefined,
   sensitive: readonly string[],
   before: StoredParameters | undefined,
@@ -99,26 +127,18 @@ export function sealParameters(
   return Object.fromEntries(
     Object.entries(parameters).map(([key, value]) => {
       if (!sensitive.includes(key) || value.startsWith('secret:')) return [key, value];
+      const place = { holder, key };
       const stored = before?.parameters?.[key];
       if (stored !== undefined && isSealed(stored)) {
         if (value === mask || value === stored) return [key, stored];
-        const same = before?.reveals && sealer.open(stored, literalPlace(key)) === value;
+        const same = before?.reveals && sealer.open(stored, place) === value;
         if (same) return [key, stored];
       }
-      // A copy of a stored one, such as a restore makes, stays as it is.
-      if (isSealed(value) && opens(sealer, value, key)) return [key, value];
-      return [key, sealer.seal(value, literalPlace(key))];
+      // Made for this object, such as by a restore. Anything else is somebody's own text that begins like one.
+      if (isSealed(value) && sealer.isBoundTo(value, place)) return [key, value];
+      return [key, sealer.seal(value, place)];
     }),
   );
-}
-
-function opens(sealer: Sealer, value: string, key: string): boolean {
-  try {
-    sealer.open(value, literalPlace(key));
-    return true;
-  } catch {
-    return false; // somebody's own text that only begins like one
-  }
 }
 
 /** Parameters as clients may see them. */

@@ -1,17 +1,29 @@
 import type { ApiObject } from 'kedge';
-import { type Secret, secrets } from '../kinds/index.js';
+import { type Instance, instances, type Secret, secrets, services } from '../kinds/index.js';
 import { placeOf } from './admission.js';
-import { isSealed, literalPlace } from './sealer.js';
+import { type Holder, holderOf, isSealed, type Place, unboundPlace } from './sealer.js';
 
 /** A sealed text and what it is bound to. */
 export interface SealedValue {
   readonly sealed: string;
-  readonly place: string;
+  readonly place: Place;
 }
 
-/** Associated data of the sealed texts in an object of the kind of this name, by the key they stand under. */
-export function placesIn(kind: string, object: ApiObject): (key: string) => string {
-  return kind === secrets.kind ? (key) => placeOf(object as Secret, key) : literalPlace;
+/** What the sealed texts in an object of the kind of this name are bound to, by the key they stand under. */
+export function placesIn(kind: string, object: ApiObject): (key: string) => Place {
+  if (kind === secrets.kind) return (key) => placeOf(object as Secret, key);
+  const holder = holderIn(kind, object);
+  return (key) => (key === handleKey ? unboundPlace(key) : { holder, key });
+}
+
+/** A handle is no parameter: it is read where no object is at hand. */
+const handleKey = 'handle';
+
+/** An instance has its template as its service holds it. */
+function holderIn(kind: string, object: ApiObject): Holder {
+  if (kind !== instances.kind) return holderOf({ kind }, object);
+  const { namespace, service } = object as Instance;
+  return holderOf(services, { namespace, name: service });
 }
 
 /** Every sealed text in an object, wherever it stands. */

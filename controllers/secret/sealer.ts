@@ -8,7 +8,9 @@ import { StatusError } from 'kedge';
  *
  * Both parts are AES-256-GCM, base64url of nonce (12 bytes) | tag (16) | bytes: the data key under
  * the key-encryption key, the text under the data key. Associated data binds it to the place it is
- * stored at (namespace, name, version, key), so that ciphertexts can't be swapped.
+ * stored at (namespace, name, version, key), so that ciphertexts can't be swapped. Of a literal in
+ * parameters only the data key is bound to the object: a copy for another object is a key wrapped anew,
+ * with the same ciphertext, so that two copies of one value can be told from two values.
  */
 const prefix = 'kedge-sealed:v1:';
 const nonceBytes = 12;
@@ -45,6 +47,47 @@ export function sealedBody(sealed: string): string {
   return sealed.slice(sealed.lastIndexOf(':') + 1);
 }
 
+/** An object that holds parameters. */
+export interface Holder {
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** An object of a kind as a holder. */
+export function holderOf(
+  { kind }: { readonly kind: string },
+  { namespace = '', name }: { readonly namespace?: string; readonly name: string },
+): Holder {
+  return { kind, namespace, name };
+}
+
+/** Where a sensitive literal stands: under a key of the parameters of an object. */
+export interface LiteralPlace {
+  readonly holder: Holder;
+  readonly key: string;
+}
+
+/** What a sealed text is bound to. */
+export type Place = string | LiteralPlace;
+
+/** Associated data of a literal that belongs to no object, as earlier releases sealed all of them. */
+export function unboundPlace(key: string): string {
+  return `parameter/${key}`;
+}
+
+/** Associated data of the data key of a value at this place. */
+function ownPlace(place: Place): string {
+  if (typeof place === 'string') return place;
+  const { kind, namespace = '', name } = place.holder;
+  return `parameter/${kind}/${namespace}/${name}/${place.key}`;
+}
+
+/** Associated data of the text of a value at this place. */
+function textPlace(place: Place): string {
+  return typeof place === 'string' ? place : unboundPlace(place.key);
+}
+
 interface NamedKey {
   readonly id: string;
   readonly key: Buffer;
@@ -78,11 +121,11 @@ export class Sealer {
     this.#current = current;
   }
 
-  seal(text: string, place: string): string {
+  seal(text: string, place: Place): string {
     const { id, key } = this.#current;
     const dataKey = randomBytes(keyBytes);
-    const wrapped = encrypt(key, dataKey, place);
-    return `${prefix}${id}:${wrapped}:${encrypt(dataKey, Buffer.from(text), place)}`;
+    const wrapped = encrypt(key, dataKey, ownPlace(place));
+    return `${prefix}${id}:${wrapped}:${encrypt(dataKey, Buffer.from(text), textPlace(place))}`;
   }
 
   /** True for a text that another key than the first has sealed. */
@@ -91,23 +134,42 @@ export class Sealer {
   }
 
   /** The same value under the first key: its data key is wrapped anew, its ciphertext stays. */
-  reseal(sealed: string, place: string): string {
-    const { dataKey, body } = this.#unwrap(sealed, place);
-    const { id, key } = this.#current;
-    return `${prefix}${id}:${encrypt(key, dataKey, place)}:${body}`;
+  reseal(sealed: string, place: Place): string {
+    return this.#rewrap(sealed, place, place);
   }
 
-  /** @throws StatusError Internal when the key is another one or the text was changed or moved. */
-  open(sealed: string, place: string): string {
+  /** The same value for another object that it is copied to. @throws StatusError as {@link open} */
+  rebind(sealed: string, from: LiteralPlace, to: Holder): string {
+    return this.#rewrap(sealed, from, { holder: to, key: from.key });
+  }
+
+  #rewrap(sealed: string, from: Place, to: Place): string {
+    const { dataKey, body } = this.#unwrap(sealed, from);
+    const { id, key } = this.#current;
+    return `${prefix}${id}:${encrypt(key, dataKey, ownPlace(to))}:${body}`;
+  }
+
+  /**
+   * A literal that an earlier release sealed opens, too, until it is sealed anew.
+   * @throws StatusError Internal when the key is another one or the text was changed or moved.
+   */
+  open(sealed: string, place: Place): string {
     const { dataKey, body } = this.#unwrap(sealed, place);
     try {
-      return decrypt(dataKey, body, place).toString();
+      return decrypt(dataKey, body, textPlace(place)).toString();
     } catch (cause) {
       throw unopened(place, 'it was changed or moved', cause);
     }
   }
 
-  #unwrap(sealed: string, place: string): { readonly dataKey: Buffer; readonly body: string } {
+  /** True for a text that was sealed for this place, with a key that is known. */
+  isBoundTo(sealed: string, place: Place): boolean {
+    const [keyId, wrapped = ''] = sealed.slice(prefix.length).split(':');
+    const found = this.#all.find(({ id }) => id === keyId);
+    return found !== undefined && unwrapped(found.key, wrapped, [ownPlace(place)]).type === 'key';
+  }
+
+  #unwrap(sealed: string, place: Place): { readonly dataKey: Buffer; readonly body: string } {
     const [keyId = '', wrapped = '', body = ''] = sealed.slice(prefix.length).split(':');
     const found = this.#all.find(({ id }) => id === keyId);
     if (!found) {
@@ -118,24 +180,33 @@ export class Sealer {
         undefined,
       );
     }
-    try {
-      return { dataKey: decrypt(found.key, wrapped, place), body };
-    } catch (cause) {
-      throw unopened(place, 'it was changed or moved', cause);
-    }
+    const opened = unwrapped(found.key, wrapped, [ownPlace(place), textPlace(place)]);
+    if (opened.type === 'moved') throw unopened(place, 'it was changed or moved', opened.cause);
+    return { dataKey: opened.key, body };
   }
 }
 
-function unopened(place: string, why: string, cause: unknown): StatusError {
+/** The data key when it is bound to one of these places. */
+function unwrapped(
+  key: Buffer,
+  wrapped: string,
+  places: readonly string[],
+): { readonly type: 'key'; readonly key: Buffer } | { readonly type: 'moved'; cause: unknown } {
+  let cause: unknown;
+  for (const place of new Set(places))
+    try {
+      return { type: 'key', key: decrypt(key, wrapped, place) };
+    } catch (error) {
+      cause = error;
+    }
+  return { type: 'moved', cause };
+}
+
+function unopened(place: Place, why: string, cause: unknown): StatusError {
   return new StatusError({
     code: 'Internal',
     reason: 'UnsealFailed',
-    message: `the sealed value at ${place} can't be opened: ${why}`,
+    message: `the sealed value at ${ownPlace(place)} can't be opened: ${why}`,
     cause,
   });
-}
-
-/** Associated data of a sensitive literal: it may be copied between class, volume and driverParameters. */
-export function literalPlace(key: string): string {
-  return `parameter/${key}`;
 }

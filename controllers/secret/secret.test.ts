@@ -16,6 +16,7 @@ const codeOf = (call: Promise<unknown>): Promise<string> =>
     () => 'OK',
     (error: unknown) => StatusError.from(error).code,
   );
+const holder = { kind: 'Volume', namespace: 'default', name: 'v' };
 const metadata: ApiObject['metadata'] = {
   uid: 'u',
   resourceVersion: '1',
@@ -34,11 +35,13 @@ describe('sensitive literals', () => {
   const sensitive = ['apiToken'];
 
   it('are sealed once: a copy of a stored one stays, and what only looks like one is a literal', () => {
-    const [first] = [sealParameters(sealer, { apiToken: 'x', region: 'r' }, sensitive, undefined)!];
+    const [first] = [
+      sealParameters(sealer, holder, { apiToken: 'x', region: 'r' }, sensitive, undefined)!,
+    ];
     expect(first.region).to.equal('r');
-    expect(sealParameters(sealer, first, sensitive, undefined)).to.deep.equal(first);
+    expect(sealParameters(sealer, holder, first, sensitive, undefined)).to.deep.equal(first);
     const fake = 'kedge-sealed:v1:abcdefgh:AAAA:BBBB';
-    const sealed = sealParameters(sealer, { apiToken: fake }, sensitive, undefined)!;
+    const sealed = sealParameters(sealer, holder, { apiToken: fake }, sensitive, undefined)!;
     expect(sealed.apiToken).to.not.equal(fake);
   });
 
@@ -142,17 +145,18 @@ describe('secret references', () => {
       get: (key: string) => (key === 'default/s' ? stored : undefined),
     } as Lister<Secret>;
     const resolver = parameterResolver(lister, sealer);
-    expect(resolver.resolve({ a: 'secret:s/k', b: 'x' }, 'default')).to.deep.equal({
+    expect(resolver.resolve({ a: 'secret:s/k', b: 'x' }, holder)).to.deep.equal({
       a: 'v',
       b: 'x',
     });
     for (const value of ['secret:s/none', 'secret:none/k', 'secret:s.other.svc/k'])
-      expect(() => resolver.resolve({ a: value }, 'default')).to.throw('a: secret');
+      expect(() => resolver.resolve({ a: value }, holder)).to.throw('a: secret');
   });
 
   it('sensitive literals are sealed in the store, masked in answers and plain for the driver', () => {
     const sealed = sealParameters(
       sealer,
+      holder,
       { apiToken: 't0p', region: 'x' },
       ['apiToken'],
       undefined,
@@ -160,7 +164,7 @@ describe('secret references', () => {
     expect(isSealed(sealed!.apiToken!)).to.equal(true);
     expect(maskParameters(sealed)).to.deep.equal({ apiToken: mask, region: 'x' });
     const over = (value: string, reveals: boolean) =>
-      sealParameters(sealer, { apiToken: value, region: 'x' }, ['apiToken'], {
+      sealParameters(sealer, holder, { apiToken: value, region: 'x' }, ['apiToken'], {
         parameters: sealed,
         reveals,
       });
@@ -171,7 +175,7 @@ describe('secret references', () => {
       { get: () => undefined } as unknown as Lister<Secret>,
       sealer,
     );
-    expect(resolver.resolve(sealed!, 'default').apiToken).to.equal('t0p');
+    expect(resolver.resolve(sealed!, holder).apiToken).to.equal('t0p');
   });
 
   it('a ciphertext can not be moved to another key or version', () => {

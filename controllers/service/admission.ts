@@ -15,6 +15,7 @@ import {
 import {
   referenceViolations,
   type Sealer,
+  holderOf,
   sealParameters,
   type StoredParameters,
   storedParameters,
@@ -97,7 +98,7 @@ class ServiceRules {
         );
         return {
           ...mount,
-          claimTemplate: await this.#prepareTemplate(context, mount.claimTemplate, stored),
+          claimTemplate: await this.#prepareTemplate(context, object, mount.claimTemplate, stored),
         };
       }),
     );
@@ -116,6 +117,7 @@ class ServiceRules {
 
   async #prepareTemplate(
     context: AdmissionContext,
+    service: Service,
     template: ClaimTemplate,
     stored: StoredParameters | undefined,
   ): Promise<ClaimTemplate> {
@@ -125,7 +127,13 @@ class ServiceRules {
     const driver = storageClass && (await this.#options.drivers.get(storageClass.driver));
     const sensitive = driver?.capabilities().sensitiveParameters ?? [];
     const { sealer } = this.#options;
-    const parameters = sealParameters(sealer, template.parameters, sensitive, stored);
+    const parameters = sealParameters(
+      sealer,
+      holderOf(services, service),
+      template.parameters,
+      sensitive,
+      stored,
+    );
     return { ...template, storageClassName, ...(parameters ? { parameters } : {}) };
   }
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import {
   Manager,
@@ -8,15 +9,17 @@ import {
   silentLogger,
 } from 'kedge';
 import { FakeClock, settle } from 'kedge/testing';
-import { type Instance, instances, nodes, services, volumes } from '../kinds/index.js';
+import { type Instance, instances, nodes, secrets, services, volumes } from '../kinds/index.js';
 import { agentFinalizer } from '../instance/index.js';
 import { defaultPolicy } from '../policy.js';
+import { holderOf, parameterResolver, Sealer } from '../secret/index.js';
 import { schedulerController } from '../scheduler/index.js';
 import { type OvertakenStore, overtakenStore } from '../testing/overtaken-store.js';
 import { serviceFinalizer } from './admission.js';
 import { serviceController } from './controller.js';
 
 const key = { namespace: 'default', name: 'db' };
+const sealer = new Sealer(randomBytes(32));
 const claimTemplate = { size: '1Gi', accessMode: 'ReadWriteOnce' } as const;
 
 describe('a service and its instances', () => {
@@ -32,7 +35,16 @@ describe('a service and its instances', () => {
     store = await openStore({ engine: new MemoryEngine(), clock });
     raced = overtakenStore(store);
     manager = new Manager({ store, clock, random });
-    const ports = { manager, clock, random, logger: silentLogger, policy: defaultPolicy };
+    const lister = manager.informer(secrets).lister;
+    const resolver = parameterResolver(lister, sealer);
+    const ports = {
+      manager,
+      clock,
+      random,
+      logger: silentLogger,
+      policy: defaultPolicy,
+      resolver,
+    };
     manager
       .addController(serviceController({ ...ports, store: raced.store }))
       .addController(schedulerController({ ...ports, store: raced.store }));
@@ -46,11 +58,16 @@ describe('a service and its instances', () => {
     await store.close();
   });
 
-  const createService = async (scale: number): Promise<void> => {
+  const createService = async (
+    scale: number,
+    parameters: Readonly<Record<string, string>> = {},
+  ): Promise<void> => {
     await store.create(services, {
       ...key,
       scale,
-      volumes: [{ name: 'data', mountPath: '/data', claimTemplate }],
+      volumes: [
+        { name: 'data', mountPath: '/data', claimTemplate: { ...claimTemplate, parameters } },
+      ],
       metadata: { finalizers: [serviceFinalizer] },
     });
     await settle();
@@ -81,6 +98,17 @@ describe('a service and its instances', () => {
     expect(await made()).to.have.length(300);
     expect((await store.list(volumes)).items).to.have.length(300);
     expect(await store.get(services, key)).to.include({ currentInstances: 300 });
+  });
+
+  it('a volume has the sealed parameters of its template, bound to itself', async () => {
+    const service = holderOf(services, key);
+    const token = sealer.seal('t0p', { holder: service, key: 'token' });
+    await createService(1, { token });
+    const volume = await store.get(volumes, { namespace: 'default', name: 'data-db-0' });
+    const copy = volume?.parameters?.['token'] ?? '';
+    const place = { holder: holderOf(volumes, volume!), key: 'token' };
+    expect(sealer.isBoundTo(copy, place)).to.equal(true);
+    expect(sealer.open(copy, place)).to.equal('t0p');
   });
 
   it('a volume of the same name that somebody made is used as it is', async () => {

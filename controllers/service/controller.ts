@@ -32,6 +32,7 @@ import {
   volumes,
 } from '../kinds/index.js';
 import { backoffOf, type ControllerPolicy } from '../policy.js';
+import { holderOf, type ParameterResolver } from '../secret/index.js';
 import { policyOf } from '../storage-class/index.js';
 import { deleteUnused, volumeFinalizer } from '../volume/index.js';
 import { serviceFinalizer } from './admission.js';
@@ -51,6 +52,7 @@ export interface ServiceControllerOptions {
   readonly random: Random;
   readonly logger: Logger;
   readonly policy: ControllerPolicy;
+  readonly resolver: Pick<ParameterResolver, 'rebind'>;
 }
 
 /** Writing operations of one transaction: a large service takes several. */
@@ -106,7 +108,9 @@ class ServiceReconciler {
   /** Makes, changes and deletes what the plan says, as much as one transaction takes. @returns whether there was any */
   async #writeObjects(txn: Transaction, service: Service, plan: ServicePlan): Promise<boolean> {
     const writes = [
-      ...plan.createVolumes.map((wanted) => () => createVolume(txn, service, wanted)),
+      ...plan.createVolumes.map(
+        (wanted) => () => createVolume(this.#options.resolver, txn, service, wanted),
+      ),
       ...plan.createInstances.map((ordinal) => () => createInstance(txn, service, ordinal)),
       ...plan.deleteInstances.map((instance) => () => {
         txn.delete(instances, instance);
@@ -179,6 +183,7 @@ class ServiceReconciler {
 
 /** False when it is there already, owned by nobody or by another service: it is used as it is. */
 async function createVolume(
+  resolver: Pick<ParameterResolver, 'rebind'>,
   txn: Transaction,
   { namespace, name: owner }: Service,
   { name, mount: { claimTemplate } }: WantedVolume,
@@ -188,6 +193,8 @@ async function createVolume(
   const { storageClassName = '', size, accessMode, reclaimPolicy, parameters } = claimTemplate;
   const storageClass =
     storageClassName && (await txn.get(storageClasses, { name: storageClassName }));
+  const from = holderOf(services, { namespace, name: owner });
+  const to = holderOf(volumes, { namespace, name });
   const volume: NewObject<Volume> = {
     name,
     namespace,
@@ -195,7 +202,7 @@ async function createVolume(
     size,
     accessMode,
     ...(reclaimPolicy ? { reclaimPolicy } : {}),
-    ...(parameters ? { parameters } : {}),
+    ...(parameters ? { parameters: resolver.rebind(parameters, from, to) } : {}),
     ownerService: `${namespace}/${owner}`,
     ...(storageClass ? { effectiveReclaimPolicy: policyOf(claimTemplate, storageClass) } : {}),
     metadata: { finalizers: [volumeFinalizer] },

@@ -26,6 +26,7 @@ import {
   type Volume,
   volumes,
 } from '../kinds/index.js';
+import { holderOf } from '../secret/index.js';
 import {
   deletedCondition,
   driverCall,
@@ -154,12 +155,13 @@ export class SnapshotEffects {
     const { drivers, resolver, manager, node } = this.options;
     const { driver: name = '', driverParameters = {}, storageClassName = '' } = snapshot;
     const live = manager.informer(storageClasses).lister.get(storageClassName);
+    const holder = holderOf(snapshots, snapshot);
     const { driver: named, parameters } = await driverCall(
-      drivers,
+      { drivers, resolver, holder },
       { driver: name, driverParameters, storageClassName },
       live,
     );
-    const resolved: Parameters = resolver.resolve(parameters, snapshot.namespace);
+    const resolved: Parameters = resolver.resolve(parameters, holder);
     const { driver } = resolver.confidential(named, parameters, resolved);
     const { uid } = snapshot.metadata;
     return {

@@ -17,7 +17,7 @@ import {
   type Volume,
   volumes,
 } from '../kinds/index.js';
-import { referencedSecrets } from '../secret/index.js';
+import { holderOf, referencedSecrets } from '../secret/index.js';
 import {
   callAgain,
   driverEffects,
@@ -158,7 +158,12 @@ export class SnapshotReconciler {
   ): Promise<Result> {
     const { snapshot } = situation;
     const { uid } = snapshot.metadata;
-    const { driver = '', driverParameters = {}, storageClassName } = source;
+    const { driver = '', storageClassName } = source;
+    const driverParameters = this.#options.resolver.rebind(
+      source.driverParameters ?? {},
+      holderOf(volumes, source),
+      holderOf(snapshots, snapshot),
+    );
     const turn = this.#effects.turn(source);
     try {
       const captured = { ...snapshot, driver, driverParameters, storageClassName };

@@ -8,6 +8,7 @@ import {
   type ObjectKey,
   parseQuantity,
 } from 'kedge';
+import type { Parameters } from '@kedge/driver-sdk';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { AdmissionContext, ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field, operationFields } from '../describe.js';
@@ -18,7 +19,7 @@ import {
   storageClasses,
   volumes,
 } from '../kinds/index.js';
-import { shownHandle } from '../secret/index.js';
+import { holderOf, rebindParameters, type Sealer, shownHandle } from '../secret/index.js';
 import { nextPhase } from './phases.js';
 
 async function required(parts: ApiParts, request: JsonObject): Promise<Snapshot> {
@@ -37,6 +38,7 @@ function readable(bytes: string): string {
 /** A new volume from a Ready snapshot, through the rules of every volume. */
 async function restore(
   parts: ApiParts,
+  sealer: Sealer,
   context: CallContext,
   request: JsonObject,
 ): Promise<JsonObject> {
@@ -46,7 +48,7 @@ async function restore(
   const key = { namespace: String(request.namespace), name: String(request.name) };
   const into = textOf(target, 'namespace') || key.namespace;
   const compose = async (admission: AdmissionContext): Promise<JsonObject> => {
-    const volume = await restored(admission, key, target, into);
+    const volume = await restored(sealer, admission, key, target, into);
     // The path speaks for the snapshot's namespace only.
     const access = { resource: 'volumes', verb: 'create', namespace: into };
     await parts.authorizer.demand(context.identity, access);
@@ -58,6 +60,7 @@ async function restore(
 
 /** The volume that a restore makes. */
 async function restored(
+  sealer: Sealer,
   admission: AdmissionContext,
   key: Required<ObjectKey>,
   target: JsonObject,
@@ -79,13 +82,20 @@ async function restored(
       { kind: 'Snapshot', namespace, name },
     );
   const source = await admission.lookup(volumes, { namespace, name: snapshot.source.volume });
+  const rebound = (parameters: Parameters): Parameters =>
+    rebindParameters(
+      sealer,
+      parameters,
+      holderOf(volumes, { namespace, name: snapshot.source.volume }),
+      holderOf(volumes, { namespace: into, name: wanted }),
+    );
   return {
     name: wanted,
     source: { snapshot: into === namespace ? name : `${name}.${namespace}.svc` },
     storageClassName: textOf(target, 'storageClassName') || snapshot.storageClassName || '',
     size: textOf(target, 'size') || readable(snapshot.restoreSize ?? '0'),
     accessMode: source?.accessMode ?? 'ReadWriteOnce',
-    ...(source?.parameters ? { parameters: source.parameters } : {}),
+    ...(source?.parameters ? { parameters: rebound(source.parameters) } : {}),
     ...(isJsonObject(target.labels) ? { labels: target.labels } : {}),
   };
 }
@@ -186,12 +196,15 @@ function wayOutOfFailure(snapshot: Snapshot): string {
 }
 
 /** Custom methods of snapshots. Restoring needs the right to create volumes. */
-export function snapshotVerbs(parts: ApiParts): readonly CustomMethod[] {
+export function snapshotVerbs(parts: ApiParts, sealer: Sealer): readonly CustomMethod[] {
   return [
     {
       id: 'SnapshotService.Restore',
       access: { type: 'policy', resource: 'volumes', verb: 'create', scope: 'Namespaced' },
-      handler: { type: 'unary', call: (context, request) => restore(parts, context, request) },
+      handler: {
+        type: 'unary',
+        call: (context, request) => restore(parts, sealer, context, request),
+      },
     },
     {
       id: 'SnapshotService.Retry',

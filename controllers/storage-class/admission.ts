@@ -6,6 +6,7 @@ import {
   maskParameters,
   referenceViolations,
   type Sealer,
+  holderOf,
   sealParameters,
   storedParameters,
 } from '../secret/index.js';
@@ -53,7 +54,13 @@ export function storageClassRules(options: StorageClassRuleOptions): AdmissionRu
       const driver = await drivers.get(object.driver);
       const sensitive = driver?.capabilities().sensitiveParameters ?? [];
       const stored = await storedParameters(context, storageClasses, before, (c) => c.parameters);
-      const parameters = sealParameters(sealer, object.parameters, sensitive, stored);
+      const parameters = sealParameters(
+        sealer,
+        holderOf(storageClasses, object),
+        object.parameters,
+        sensitive,
+        stored,
+      );
       return {
         ...object,
         ...(parameters ? { parameters } : {}),

@@ -13,6 +13,7 @@ import {
   maskParameters,
   referenceViolations,
   type Sealer,
+  holderOf,
   sealParameters,
   shownHandle,
   storedParameters,
@@ -194,7 +195,13 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
       const found = await basisOf(context, drivers, { ...object, storageClassName }, before);
       const sensitive = found?.basis?.driver.capabilities().sensitiveParameters ?? [];
       const stored = await storedParameters(context, volumes, before, (v) => v.parameters);
-      const parameters = sealParameters(sealer, object.parameters, sensitive, stored);
+      const parameters = sealParameters(
+        sealer,
+        holderOf(volumes, object),
+        object.parameters,
+        sensitive,
+        stored,
+      );
       return {
         ...object,
         storageClassName,

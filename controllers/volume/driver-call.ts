@@ -5,7 +5,16 @@ import {
   type Parameters,
   type VolumeIdentity,
 } from '@kedge/driver-sdk';
-import type { StorageClass, Volume } from '../kinds/index.js';
+import { type StorageClass, storageClasses, type Volume } from '../kinds/index.js';
+import { type Holder, holderOf, type ParameterResolver } from '../secret/index.js';
+
+/** What a call is put together from. */
+export interface DriverCallParts {
+  readonly drivers: DriverRegistry;
+  readonly resolver: Pick<ParameterResolver, 'rebind'>;
+  /** The object that the call is for, and whose parameters these are. */
+  readonly holder: Holder;
+}
 
 /** Driver and parameters of a volume, secret references not yet resolved. */
 export interface DriverCall {
@@ -20,7 +29,7 @@ export interface DriverCall {
  * @throws DriverError InvalidParameters when neither class nor driver is there.
  */
 export async function driverCall(
-  drivers: DriverRegistry,
+  { drivers, resolver, holder }: DriverCallParts,
   volume: Pick<Volume, 'driver' | 'driverParameters' | 'parameters' | 'storageClassName'>,
   storageClass: StorageClass | undefined,
 ): Promise<DriverCall> {
@@ -28,7 +37,9 @@ export async function driverCall(
   if (name === undefined) throw classMissing(volume);
   const driver = await drivers.get(name);
   if (!driver) throw new DriverError('InvalidParameters', `driver ${name} is not registered`);
-  const live = { ...storageClass?.parameters, ...volume.parameters };
+  const from = holderOf(storageClasses, { name: volume.storageClassName });
+  const ofClass = resolver.rebind(storageClass?.parameters ?? {}, from, holder);
+  const live = { ...ofClass, ...volume.parameters };
   const parameters: Record<string, string> = { ...live, ...volume.driverParameters };
   for (const key of driver.capabilities().sensitiveParameters)
     if (live[key] !== undefined) parameters[key] = live[key];

@@ -34,7 +34,7 @@ import {
   volumes,
 } from '../kinds/index.js';
 import type { ControllerPolicy } from '../policy.js';
-import type { ParameterResolver } from '../secret/index.js';
+import { holderOf, type ParameterResolver } from '../secret/index.js';
 import { deletedCondition, isDeletionAsked } from './deletion-report.js';
 import { driverCall, identityOf } from './driver-call.js';
 import { operationsOfVolume, underWay } from './operations.js';
@@ -167,8 +167,10 @@ export class VolumeEffects {
   ): Promise<PreparedCall> {
     const { drivers, resolver } = this.options;
     const { volume, storageClass } = situation;
-    const { driver: named, parameters } = await driverCall(drivers, volume, storageClass);
-    const resolved = resolver.resolve(parameters, volume.namespace);
+    const holder = holderOf(volumes, volume);
+    const parts = { drivers, resolver, holder };
+    const { driver: named, parameters } = await driverCall(parts, volume, storageClass);
+    const resolved = resolver.resolve(parameters, holder);
     const { driver } = resolver.confidential(named, parameters, resolved);
     const context: CallContext = {
       volume: identityOf(volume),

@@ -205,7 +205,9 @@ describe('a volume that a controller deletes', () => {
         volumes: [{ name: 'data', mountPath: '/data', claimTemplate }],
       });
       await createCopied('data-db-0', 'Available', {});
-      const ports = { store, manager, clock, random, logger };
+      const lister = manager.informer(secrets).lister;
+      const resolver = parameterResolver(lister, new Sealer(randomBytes(32)));
+      const ports = { store, manager, clock, random, logger, resolver };
       manager.addController(serviceController({ ...ports, policy: defaultPolicy }));
       await manager.start();
       await settle();
