@@ -1,5 +1,12 @@
 import { expect } from 'chai';
-import { MemoryEngine, type ObjectStore, openStore, silentLogger, type StatusError } from 'kedge';
+import {
+  MemoryEngine,
+  type ObjectStore,
+  openStore,
+  type Operation,
+  silentLogger,
+  type StatusError,
+} from 'kedge';
 import { eventually, FakeClock, settle } from 'kedge/testing';
 import { nodes } from '../kinds/index.js';
 import { defaultPolicy } from '../policy.js';
@@ -117,6 +124,52 @@ describe('two processes that register as the agent of one node', () => {
     expect(await node()).to.include({ agentId: 'first', status: 'Ready' });
     expect(second.started).to.equal(false);
     expect(replaced).to.deep.equal([]);
+  });
+
+  it('one that is refused has changed nothing, although it found the node without an agent', async () => {
+    await store.create(nodes, { name, address: '10.0.0.9' });
+    const one = overtakenStore(store);
+    const other = overtakenStore(store);
+    const isTold = ({ op }: Operation): boolean => op === 'updateStatus';
+    let hasBegun: () => void = () => undefined;
+    let hasWon: () => void = () => undefined;
+    const begins = new Promise<void>((resolve) => (hasBegun = resolve));
+    const won = new Promise<void>((resolve) => (hasWon = resolve));
+    other.overtake(isTold, () => {
+      hasBegun();
+      return won;
+    });
+    let loser = { started: false };
+    one.overtake(isTold, () => {
+      loser = begun(agent('loser', undefined, other.store));
+      return begins;
+    });
+    await agent('winner', undefined, one.store).start();
+    hasWon();
+    await settle();
+    const held = { agentId: 'winner', address: 'address-of-winner', status: 'Ready' };
+    expect(await node()).to.include(held);
+    expect(loser.started).to.equal(false);
+  });
+
+  it('the newer one waits for one of an earlier release, which writes no id, until that is silent', async () => {
+    await store.create(nodes, { name, address: '10.0.0.9' });
+    await store.updateStatus(nodes, { name }, { status: 'Ready' });
+    const newer = begun(agent('newer'));
+    await clock.advance(3 * defaultPolicy.heartbeatMs);
+    expect(newer.started, 'while it is heard of').to.equal(false);
+    expect((await node()).address).to.equal('10.0.0.9');
+    await becomesSilent();
+    await clock.advance(defaultPolicy.heartbeatMs);
+    await eventually('the start of the newer one', () => newer.started);
+    expect(await node()).to.include({ agentId: 'newer', address: 'address-of-newer' });
+  });
+
+  it('the process that holds the store waits for nobody, also of an earlier release', async () => {
+    await store.create(nodes, { name });
+    await store.updateStatus(nodes, { name }, { status: 'Ready' });
+    await agent('newer', () => true).start();
+    expect(await node()).to.include({ agentId: 'newer', status: 'Ready' });
   });
 
   it('one that knows that the older one has ended waits for nothing', async () => {

@@ -36,6 +36,17 @@ export interface NodeRegistrationOptions {
   readonly onReplaced: (error: StatusError) => void;
 }
 
+/** Stands for the id of an agent of an earlier release. */
+const withoutId = 'of an earlier release, without an id';
+
+/** Status fields of a node that its agent writes. */
+type Told = Required<
+  Pick<
+    Node,
+    'status' | 'version' | 'drivers' | 'runtimes' | 'lastHeartbeatAt' | 'conditions' | 'agentId'
+  >
+>;
+
 /** What became of an introduction to an object that is there. */
 type Introduced =
   | { readonly type: 'introduced'; readonly uid: string }
@@ -115,17 +126,18 @@ export class NodeRegistration implements Runnable {
     const found = (await this.#introduce()) ?? (await this.#introduce());
     if (found?.type === 'held') return found.agent;
     this.#uid = found?.uid;
-    const beat = await this.#beat('Ready', 'register');
-    return beat.type === 'held' ? beat.agent : undefined;
+    return undefined;
   }
 
   /**
-   * Adds what this node knows of itself; labels of others stay, also those written at this moment. Undefined when
+   * Makes this process the agent of the node, and adds what it knows of itself: all of it or, where another
+   * process is the agent by then, nothing. Labels of others stay, also those written at this moment. Undefined when
    * that creates the object.
    */
-  #introduce(): Promise<Introduced | undefined> {
+  async #introduce(): Promise<Introduced | undefined> {
     const { store, name, labels, address } = this.#options;
-    return runTxn(store, async (txn) => {
+    const told = await this.#told('Ready');
+    return runTxn<Introduced | undefined>(store, async (txn) => {
       const current = await txn.get(nodes, { name });
       if (!current) {
         txn.create(nodes, { name, labels, address });
@@ -134,13 +146,20 @@ export class NodeRegistration implements Runnable {
       const agent = this.#holderOf(current);
       if (agent !== undefined) return { type: 'held', agent };
       txn.update(nodes, { ...current, address, labels: { ...current.labels, ...labels } });
+      txn.updateStatus(nodes, { name }, told(current));
       return { type: 'introduced', uid: current.metadata.uid };
     });
   }
 
-  /** The id of another process that is the agent of the node, and is heard of. */
+  /**
+   * Who is the agent of the node, other than this process, and is heard of. Nothing shows that an agent of an
+   * earlier release, which writes no id, has ended.
+   */
   #holderOf(node: Node): string | undefined {
-    return node.status === 'Ready' ? this.#otherAgentOf(node) : undefined;
+    if (node.status !== 'Ready') return undefined;
+    const isOfEarlierRelease = (node.agentId ?? '') === '';
+    if (isOfEarlierRelease) return this.#options.life.hasEnded('') ? undefined : withoutId;
+    return this.#otherAgentOf(node);
   }
 
   #otherAgentOf({ agentId }: Node): string | undefined {
@@ -150,12 +169,9 @@ export class NodeRegistration implements Runnable {
       : agentId;
   }
 
-  /** A process takes the place of a silent one only when it registers, never with a heartbeat. */
-  async #beat(
-    status: NonNullable<Node['status']>,
-    as: 'register' | 'heartbeat' = 'heartbeat',
-  ): Promise<Beat> {
-    const { store, clock, name, version, drivers, life } = this.#options;
+  /** What the status of the node gets, by the node as it is. */
+  async #told(status: NonNullable<Node['status']>): Promise<(current: Node) => Told> {
+    const { clock, version, drivers, life } = this.#options;
     const runtimes = await this.#options.runtimes();
     const now = timestamp(clock);
     const ready = {
@@ -164,16 +180,23 @@ export class NodeRegistration implements Runnable {
       reason: status === 'Ready' ? 'AgentRunning' : 'AgentStopped',
       message: status === 'Ready' ? 'the agent tells of itself' : 'the agent was stopped',
     } as const;
+    return ({ conditions }) => ({
+      ...{ status, version, drivers, runtimes, lastHeartbeatAt: now, agentId: life.id },
+      conditions: setCondition(conditions, ready, now),
+    });
+  }
+
+  /** A process takes the place of a silent one only when it registers, never with a heartbeat. */
+  async #beat(status: NonNullable<Node['status']>): Promise<Beat> {
+    const { store, name } = this.#options;
+    const told = await this.#told(status);
     return runTxn<Beat>(store, async (txn) => {
       const watching = ['conditions', 'agentId', 'status'] as const;
       const current = await txn.get(nodes, { name }, { watching });
       if (!current || current.metadata.uid !== this.#uid) return { type: 'otherNode' };
-      const agent = as === 'register' ? this.#holderOf(current) : this.#otherAgentOf(current);
+      const agent = this.#otherAgentOf(current);
       if (agent !== undefined) return { type: 'held', agent };
-      const conditions = setCondition(current.conditions, ready, now);
-      const agentId = life.id;
-      const told = { status, version, drivers, runtimes, lastHeartbeatAt: now, conditions };
-      txn.updateStatus(nodes, { name }, { ...told, agentId });
+      txn.updateStatus(nodes, { name }, told(current));
       return { type: 'told' };
     });
   }
