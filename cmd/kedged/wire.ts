@@ -15,7 +15,7 @@ import {
 } from 'kedge';
 import { SchemaRegistry } from 'kedge/rpc';
 import { ApiServer, seedPolicies, TlsSource } from 'kedge/server';
-import { descriptorSet } from '@kedge/api';
+import { descriptorSet } from '@kedge/api/descriptors';
 import {
   accessPolicies,
   Agent,

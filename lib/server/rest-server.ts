@@ -33,6 +33,13 @@ export interface RestOptions extends TransportOptions {
   readonly comments: (() => Promise<Comments>) | undefined;
 }
 
+/** Routes have no schemas of fastify's, so what compiles these is not loaded; without these it is at each start. */
+const compilersFactory = { buildValidator: noSchemas, buildSerializer: noSchemas };
+
+function noSchemas(): never {
+  throw new TypeError('routes have no schemas: the API judges requests itself');
+}
+
 const callers = new WeakMap<FastifyRequest, RequestCaller>();
 const identities = new WeakMap<FastifyRequest, Identity>();
 /** Methods of requests that are still being read: the dispatcher knows nothing of them yet. */
@@ -84,6 +91,7 @@ export class RestServer {
     const http = { headersTimeout: headersTimeoutMs, connectionsCheckingInterval: overdueMs };
     const app = Fastify({
       logger: false,
+      schemaController: { compilersFactory },
       bodyLimit: limits.requestBytesMax,
       requestTimeout: requestTimeoutMs,
       keepAliveTimeout: bounds.idleMs,

@@ -45,6 +45,16 @@ describe('npm start', function () {
     expect(output).to.contain('All volumes torn down');
   });
 
+  it('loads neither the messages of clients nor compilers of schemas that no route has', async () => {
+    const daemon = await TestDaemon.start({ environment: { NODE_DEBUG: 'esm,module' } });
+    const { log } = daemon;
+    await daemon.dispose();
+    expect(log, 'what it loads').to.match(/\/node_modules\/fastify\/fastify\.js/);
+    expect(log).to.match(/\/proto\/dist\/gen\/descriptors\.js/);
+    expect(log).not.to.match(/\/proto\/dist\/gen\/api\//);
+    expect(log).not.to.match(/\/@fastify\/(ajv|fast-json-stringify)-compiler\//);
+  });
+
   it('says clearly that a port is taken', async () => {
     const home = await mkdtemp(join(tmpdir(), 'kedge-port-'));
     const server = createServer();
