@@ -11,9 +11,11 @@ import {
 import { FakeClock, reachState, settle } from 'kedge/testing';
 import {
   configmaps,
+  instances,
   type Namespace,
   namespaces,
   secrets,
+  services,
   snapshots,
   type Volume,
   volumes,
@@ -207,8 +209,46 @@ describe('a namespace that is being deleted', () => {
     await clock.advance(60_000);
     expect(uid).to.be.a('string');
     expect(await store.get(configmaps, settings)).to.deep.include({ data: { of: 'the second' } });
-    expect((await namespace())?.metadata.deletionRequestedAt).to.equal(undefined);
+    const second = await namespace();
+    expect(second?.metadata).to.deep.include({ finalizers: [namespaceFinalizer] });
+    expect(second?.metadata.deletionRequestedAt).to.equal(undefined);
+    expect(second?.conditions, 'what the first waited for').to.equal(undefined);
   });
+
+  it('leaves a volume alone that is bound right before its deletion', async () => {
+    await createVolume({ status: 'Available' });
+    const bound = { status: 'Bound', boundClaim: 'till/web-0', attachments } as const;
+    raced.overtake(
+      ({ op }) => op === 'delete',
+      () => store.updateStatus(volumes, key, bound),
+    );
+    await deleteNamespace();
+    expect((await store.get(volumes, key))?.metadata.deletionRequestedAt).to.equal(undefined);
+    expect(await remaining()).to.include({ reason: 'InUse' });
+  });
+
+  const held = { namespace: 'shop', name: 'x', metadata: { finalizers: ['test/held'] } };
+  const size = { storageClassName: 'c', size: '1Gi', accessMode: 'ReadWriteOnce' } as const;
+  const made: Readonly<Record<string, () => Promise<unknown>>> = {
+    service: () => store.create(services, { ...held, runtime: 'process', command: ['/bin/true'] }),
+    instance: () =>
+      store.create(instances, {
+        ...held,
+        service: 's',
+        ordinal: 0,
+        template: { runtime: 'process' },
+      }),
+    volume: () => store.create(volumes, { ...held, ...size }),
+    snapshot: () => store.create(snapshots, { ...held, source: { volume: 'v' } }),
+    secret: () => store.create(secrets, { ...held, data: {} }),
+    configmap: () => store.create(configmaps, { ...held, data: {} }),
+  };
+  for (const [what, make] of Object.entries(made))
+    it(`stays while another ${what} is made in it at the same time`, async () => {
+      raced.overtake(({ op }) => op === 'update', make);
+      await deleteNamespace();
+      expect(await remaining()).to.include({ status: 'True' });
+    });
 
   it('waits without asking the store again and again', async () => {
     await createVolume({ status: 'Bound', boundClaim: 'till/web-0', attachments });

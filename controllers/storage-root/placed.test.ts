@@ -40,4 +40,15 @@ describe('what the store places in the root of a node', () => {
     await store.create(nodes, { name: 'n2' });
     expect(await labels()).to.deep.equal(mine);
   });
+
+  it('leaves out a volume whose data was found missing before, and no other that is Failed', async () => {
+    await createVolume('lost', 'n1');
+    await createVolume('failed', 'n1');
+    for (const [name, reason] of [
+      ['lost', 'VolumeLost'],
+      ['failed', 'ExpandFailed'],
+    ] as const)
+      await store.updateStatus(volumes, { namespace, name }, { status: 'Failed', reason });
+    expect(await labels()).to.deep.equal(['volume default/failed']);
+  });
 });

@@ -60,6 +60,20 @@ describe('volumes of a provider that goes on after it has answered', () => {
     expect(await records()).to.deep.equal([]);
   });
 
+  it('V25: a deletion that was begun is followed to its end, also when the policy is retain by then', async () => {
+    world.driver.slow = { delete: 3 };
+    await world.createVolume();
+    await world.deleteVolume();
+    const volume = await world.volume();
+    await world.store.update(volumes, { ...volume!, reclaimPolicy: 'retain' });
+    await world.clock.advance(1_000);
+    expect(await world.volume(), 'while the provider works').to.not.equal(undefined);
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.equal(undefined);
+    expect(world.driver.made.size).to.equal(0);
+    expect(await records()).to.deep.equal([]);
+  });
+
   it('V20: the id of an operation is forgotten when the provider shows what it made', async () => {
     world.driver.slow = { provision: 1 };
     await world.createVolume();
