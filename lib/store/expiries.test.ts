@@ -193,4 +193,23 @@ describe('expiries', () => {
     expect(await store.get(things, { name: 'a' })).to.equal(undefined);
     await store.close();
   });
+
+  it('spare an object whose later time is on its way to the disk when the earlier one comes', async () => {
+    const engine = held(new MemoryEngine());
+    const clock = new FakeClock();
+    const store = await openStore({ engine, clock });
+    const at = (ms: number): string => new Date(clock.now() + ms).toISOString();
+    const made = await store.create(things, { name: 'a', metadata: { expiresAt: at(5_000) } });
+    engine.hold = true;
+    const metadata = { ...made.metadata, expiresAt: at(hourMs) };
+    const update = store.update(things, { ...made, metadata });
+    await clock.advance(6_000);
+    engine.release();
+    await update;
+    await clock.advance(60_000);
+    expect(await store.get(things, { name: 'a' })).to.not.equal(undefined);
+    await clock.advance(hourMs);
+    expect(await store.get(things, { name: 'a' })).to.equal(undefined);
+    await store.close();
+  });
 });
