@@ -13,7 +13,7 @@ const failed: Volume = {
   metadata,
 };
 const deleting = { metadata: { ...metadata, deletionRequestedAt: 'now' } };
-const facts = { hasClass: true, waitsFor: undefined };
+const facts = { hasClass: true, waitsFor: undefined, keptBecause: undefined };
 
 describe('hints of a volume', () => {
   it('name the retry only for one that may be made again', () => {

@@ -7,12 +7,18 @@ export interface HintFacts {
   readonly hasClass: boolean;
   /** What its deletion waits for, with the way out; undefined when that is nothing. */
   readonly waitsFor: string | undefined;
+  /** Why it stays although its replica was scaled away; undefined when it was not. */
+  readonly keptBecause: string | undefined;
 }
 
 /** What an operator can do next for a volume. Pure. */
-export function volumeHints(volume: Volume, { hasClass, waitsFor }: HintFacts): readonly string[] {
+export function volumeHints(
+  volume: Volume,
+  { hasClass, waitsFor, keptBecause }: HintFacts,
+): readonly string[] {
   const hints: string[] = [];
   if (waitsFor !== undefined) hints.push(waitsFor);
+  if (keptBecause !== undefined) hints.push(keptBecause);
   if (volume.status === 'Failed') hints.push(wayOutOfFailure(volume));
   if (!hasClass)
     hints.push('its class is gone; deletion and detach use the captured driverParameters');

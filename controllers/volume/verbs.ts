@@ -11,6 +11,8 @@ import type {
 import {
   instances,
   nodes,
+  type Service,
+  services,
   snapshots,
   storageClasses,
   type Volume,
@@ -23,6 +25,7 @@ import { rearm } from './controller.js';
 import { volumeHints } from './hints.js';
 import { deletionWaitsFor, sourceValue } from './in-use.js';
 import { nextPhase } from './phases.js';
+import { keptScaledAway } from './scaled-away.js';
 
 function keyOf(request: JsonObject): ObjectKey {
   return { namespace: String(request.namespace), name: String(request.name) };
@@ -161,6 +164,14 @@ async function demandDetachable(
     );
 }
 
+async function ownerOf(
+  { store }: ApiParts,
+  { ownerService = '' }: Volume,
+): Promise<Service | undefined> {
+  const [namespace = '', name = ''] = ownerService.split('/');
+  return name === '' ? undefined : store.get(services, { namespace, name });
+}
+
 async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
   const volume = await required(parts, request);
   const { store } = parts;
@@ -173,6 +184,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
     ? await store.list(snapshots, { index: 'sourceVolume', value: sourceValue(volume) })
     : undefined;
   const waitsFor = copies && deletionWaitsFor(volume, copies.items);
+  const keptBecause = keptScaledAway(volume, await ownerOf(parts, volume));
   return {
     kind: 'Volume',
     namespace: volume.namespace,
@@ -209,7 +221,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
         status: instance.status,
       })),
     ],
-    hints: volumeHints(volume, { hasClass: storageClass !== undefined, waitsFor }),
+    hints: volumeHints(volume, { hasClass: storageClass !== undefined, waitsFor, keptBecause }),
   };
 }
 

@@ -202,6 +202,43 @@ describe("an agent in a process of its own, with its node's token", function () 
     expect(alive(Number(pid)), 'when the instance is gone').to.equal(false);
   });
 
+  it('keeps what it uses from detach --force while it answers; from a silent one only force takes a volume', async () => {
+    await make('forced');
+    const { pid } = await running('forced');
+    const detach = (...flags: readonly string[]) =>
+      daemon.cli('volume', 'detach', 'forced', ...flags);
+    const before = await read(`${base}/volumes/forced`);
+    const refused = await detach('--force');
+    expect(refused.code).to.not.equal(0);
+    expect(refused.stderr).to.contain('which answers; scale its service down');
+    expect((await read(`${base}/volumes/forced`)).attachments).to.deep.equal(before.attachments);
+    expect(alive(Number(pid)), 'what runs with it').to.equal(true);
+
+    agent.signal('SIGSTOP');
+    await eventually(
+      'the node to be silent',
+      async () => (await read(`/v1/nodes/${node}`)).status === 'NotReady',
+      30_000,
+    );
+    expect((await detach()).stderr).to.contain('then use force');
+    expect((await detach('--force')).stdout).to.contain('is being detached');
+    const taken = await eventually('its detachment', async () => {
+      const volume = await read(`${base}/volumes/forced`);
+      return volume.status === 'Available' ? volume : undefined;
+    });
+    expect(taken.attachments).to.deep.equal([]);
+    expect(JSON.stringify(taken.conditions)).to.contain('taken by hand from node far-node');
+    agent.signal('SIGCONT');
+    await beats();
+    await daemon.ok('DELETE', `${base}/services/forced`);
+    await eventually(
+      'the instance to go',
+      async () => (await daemon.rest('GET', `${base}/instances/forced-0`)).status === 404,
+      30_000,
+    );
+    expect(alive(Number(pid)), 'when the instance is gone').to.equal(false);
+  });
+
   it('stops its workloads, then lets go of its volumes, and says that it is gone', async () => {
     await make('second');
     const { pid } = await running('second');

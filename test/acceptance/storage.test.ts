@@ -178,6 +178,9 @@ describe('storage through the API of a running daemon', function () {
     await daemon.ok('POST', `${base}/services/db:scale`, { scale: 1 });
     await gone('instances/db-1');
     expect(await names()).to.deep.equal(both);
+    const kept = await daemon.cli('describe', 'volume', 'data-db-1');
+    expect(kept.stdout).to.contain('scale the service to 2 or more');
+    expect((await daemon.cli('describe', 'volume', 'data-db-0')).stdout).to.not.contain('or more');
     await daemon.ok('POST', `${base}/services/db:scale`, { scale: 2 });
     await until('instances/db-1', 'Pending');
     expect(await handleOf('volumes/data-db-1')).to.equal(handle);
