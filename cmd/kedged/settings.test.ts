@@ -22,6 +22,15 @@ describe('settings of kedged', () => {
     expect(resolveSettings({ ...environment, flags: layers.flags }).logLevel).to.equal('silent');
   });
 
+  it('a name that only looks like a loopback address is reachable from other machines', () => {
+    const at = (host: string) => () =>
+      resolveSettings({ ...nothing, flags: { 'server.restAddress': `${host}:7861` } });
+    for (const host of ['127.0.0.1', '127.1.2.3', 'localhost', '[::1]'])
+      expect(at(host), host).not.to.throw();
+    for (const host of ['127.evil.example', '127.0.0.1.example', '10.0.0.1'])
+      expect(at(host), host).to.throw('reachable from other machines');
+  });
+
   it('unknown keys and unreadable values are errors, all named', () => {
     const file = { server: { port: 1 }, storage: { allowCreateMissing: 'maybe' } };
     expect(() => resolveSettings({ ...nothing, file })).to.throw(

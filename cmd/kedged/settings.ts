@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import { invalid, type FieldViolation } from 'kedge';
@@ -305,7 +306,7 @@ export function parseAddress(
 }
 
 function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.');
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }
 
 /** Listening in the clear beyond this machine must be asked for. */

@@ -8,7 +8,7 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { limits, type Random, statusCodes, systemClock } from '../base/index.js';
+import { limits, type Random, statusCodes, StatusError, systemClock } from '../base/index.js';
 import {
   demandFewItems,
   demandKnownFields,
@@ -78,6 +78,7 @@ export class GrpcServer {
     this.#cutConnections = boundConnections(this.#listener, 'grpc', options);
     for (const [definition, implementation] of this.#services())
       this.#server.addService(definition, implementation);
+    this.#answerUnknown();
   }
 
   /** Starts listening; resolves to the port. */
@@ -167,10 +168,35 @@ export class GrpcServer {
   }
 
   async #begin(method: MethodInfo, call: Call, caller: RequestCaller): Promise<CallContext> {
-    const headers = call.metadata.get('authorization');
-    // Two authorization headers are one too many: which one counts would be a guess.
-    const header = headers.length > 1 ? 'several' : headers[0] && String(headers[0]);
+    const header = authorizationOf(call);
     return caller.as(await this.#options.dispatcher.authenticate(method, header, caller));
+  }
+
+  /** In place of grpc-js, which tells everybody what does not exist and offers no handler for it. */
+  #answerUnknown(): void {
+    const anyPath = '*';
+    const handler = (call: ServerDuplexStream<Buffer, Buffer>): void => void this.#unknown(call);
+    this.#server.register(anyPath, handler, identity, identity, 'bidi');
+    const routes = this.#server as unknown as { _retrieveHandler(path: string): object | null };
+    const known = routes._retrieveHandler.bind(routes);
+    // The path of the handler is the one that the call tells.
+    routes._retrieveHandler = (path) => known(path) ?? { ...known(anyPath), path };
+  }
+
+  /** What does not exist is told only to who has a token. */
+  async #unknown(call: ServerDuplexStream<Buffer, Buffer>): Promise<void> {
+    const caller = this.#caller(call);
+    const path = call.getPath();
+    call.on('error', () => undefined);
+    try {
+      await this.#options.dispatcher.demandCaller(authorizationOf(call), caller);
+      const message = `${path} is not a method of this API; reflection tells all`;
+      throw new StatusError({ code: 'Unimplemented', reason: 'Unimplemented', message });
+    } catch (thrown) {
+      call.emit('error', this.#failure({ id: path }, thrown));
+    } finally {
+      caller.end();
+    }
   }
 
   async #unary(
@@ -269,7 +295,7 @@ export class GrpcServer {
     return this.#options.schemas.decode(input, bytes);
   }
 
-  #failure(method: MethodInfo, thrown: unknown): object {
+  #failure(method: Pick<MethodInfo, 'id'>, thrown: unknown): object {
     const error = headerSized(publicError(thrown));
     if (error.code === 'Internal')
       this.#options.logger.error('request failed', { method: method.id, error: thrown });
@@ -277,6 +303,12 @@ export class GrpcServer {
     metadata.set(statusDetailsKey, Buffer.from(encodeStatus(error)));
     return { code: statusCodes[error.code], details: error.message, metadata };
   }
+}
+
+/** Two authorization headers are one too many: which one counts would be a guess. */
+function authorizationOf(call: Call): string | undefined {
+  const headers = call.metadata.get('authorization');
+  return headers.length > 1 ? 'several' : headers[0] && String(headers[0]);
 }
 
 function drained(call: AnsweringCall, signal: AbortSignal): Promise<void> {
