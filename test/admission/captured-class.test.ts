@@ -63,6 +63,18 @@ describe('a volume and the class that it names', () => {
       expect(await api.store.get(volumes, key)).to.deep.equal(before);
     });
 
+  it('a reference to a secret is in no volume of a class that is not there yet', async () => {
+    const parameters = { region: 'r', apiToken: 'secret:token.infra.svc/k' };
+    const written = { ...volume, storageClassName: 'later', parameters };
+    const answer = await api.rest('POST', path, written, 'clerk');
+    expectViolation(answer, 'storageClassName', /"later" does not exist/);
+    expect(await api.store.get(volumes, key)).to.equal(undefined);
+    const later = { name: 'later', driver: 'cloud1-volume', parameters: { region: 'r' } };
+    await api.ok('POST', '/v1/storageclasses', later);
+    const judged = await api.rest('POST', path, written, 'clerk');
+    expectViolation(judged, 'parameters.apiToken', /namespace infra.*may not read/);
+  });
+
   it('without its class, :resize is judged by the driver that it captured', async () => {
     await orphan('local-host', {}, provisioned('local-host', { hostPath: '/data/x' }));
     const { status, body } = await api.rest('POST', `${path}/v:resize`, { size: '2Gi' });
