@@ -1,5 +1,6 @@
 // npm run check: everything a commit must pass, quick things first. --no-tests leaves the unit tests out.
-import { demandNode, install, run, unitSpecs } from './steps.mjs';
+import { runParts, unitParts } from './parts.mjs';
+import { demandNode, install, run } from './steps.mjs';
 
 demandNode();
 install();
@@ -11,4 +12,4 @@ run('unused', 'knip', []);
 run('proto lint', 'buf', ['lint']);
 run('proto compatibility', 'buf', ['breaking', 'proto', '--against', 'proto/baseline.binpb']);
 run('generated code', 'node', ['scripts/generate.mjs', '--check']);
-if (!process.argv.includes('--no-tests')) run('unit tests', 'mocha', unitSpecs);
+if (!process.argv.includes('--no-tests')) runParts(unitParts());

@@ -50,8 +50,3 @@ export function install() {
 export function build() {
   run('build', 'tsc', ['-b']);
 }
-
-export const unitSpecs = ['lib', 'drivers/sdk', 'drivers', 'controllers', 'cmd'].map(
-  (folder) => `${folder}/dist/**/*.test.js`,
-);
-export const suiteSpecs = ['test/dist/**/*.test.js'];

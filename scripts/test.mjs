@@ -1,7 +1,8 @@
 // npm test: sets itself up and runs every suite. Arguments go to mocha.
-import { build, demandNode, install, run, suiteSpecs, unitSpecs } from './steps.mjs';
+import { runParts, suiteParts, unitParts } from './parts.mjs';
+import { build, demandNode, install } from './steps.mjs';
 
 demandNode();
 install();
 build();
-run('tests', 'mocha', [...unitSpecs, ...suiteSpecs, ...process.argv.slice(2)]);
+runParts([...unitParts(), ...suiteParts()], process.argv.slice(2));

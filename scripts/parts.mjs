@@ -1,0 +1,86 @@
+// The suites in parts, each run by a mocha of its own. To start a program, a process is forked, and a
+// fork takes as long as its memory is large: in one process for all suites it came to take 20 times as long.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { root } from './steps.mjs';
+
+/** Built test files below a folder, from the project's root. */
+function specsBelow(folder) {
+  return readdirSync(join(root, folder), { recursive: true })
+    .filter((path) => path.endsWith('.test.js'))
+    .map((path) => join(folder, path))
+    .sort();
+}
+
+/** Tests that stand beside the code, by workspace. */
+export function unitParts() {
+  return ['lib', 'drivers/sdk', 'drivers', 'controllers', 'cmd'].map((folder) => ({
+    name: folder,
+    specs: specsBelow(`${folder}/dist`),
+  }));
+}
+
+/** Tests over several packages, by folder of test/. */
+export function suiteParts() {
+  const parts = new Map();
+  for (const spec of specsBelow('test/dist')) {
+    const below = spec.split('/').slice(2, -1);
+    const name = ['test', ...below.slice(0, 1)].join('/');
+    parts.set(name, [...(parts.get(name) ?? []), spec]);
+  }
+  return [...parts].map(([name, specs]) => ({ name, specs }));
+}
+
+/** What one mocha counted; a mocha that died without a word counts as one failure. */
+function runPart({ name, specs }, args, file) {
+  rmSync(file, { force: true });
+  const started = performance.now();
+  console.log(`\ntests of ${name}`);
+  const { status, signal } = spawnSync(join(root, 'node_modules/.bin/mocha'), [...specs, ...args], {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, KEDGE_TOTALS_FILE: file },
+  });
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.error(`${status === 0 ? 'ok' : 'FAILED'} tests of ${name} (${seconds} s)`);
+  const counted = readTotals(file) ?? { passes: 0, failures: 0, pending: 0, failed: [] };
+  if (status === 0 || counted.failures > 0) return counted;
+  const why = `${name}: mocha ended with ${signal ?? `exit code ${status}`}`;
+  return { ...counted, failures: 1, failed: [why] };
+}
+
+function readTotals(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Runs all parts, whatever fails, and prints the sum and each failure. Exits with 1 if one failed. */
+export function runParts(parts, args = []) {
+  const empty = parts.filter(({ specs }) => specs.length === 0);
+  if (empty.length > 0) throw new Error(`no tests in ${empty.map(({ name }) => name).join(', ')}`);
+  const folder = mkdtempSync(join(tmpdir(), 'kedge-totals-'));
+  const started = performance.now();
+  const counted = parts.map((part) => runPart(part, args, join(folder, 'totals.json')));
+  rmSync(folder, { recursive: true });
+  const sum = (key) => counted.reduce((total, part) => total + part[key], 0);
+  const totals = {
+    passes: sum('passes'),
+    failures: sum('failures'),
+    pending: sum('pending'),
+    failed: counted.flatMap(({ failed }) => failed),
+  };
+  console.log('');
+  for (const title of totals.failed) console.log(`failed: ${title}`);
+  console.log(`${totals.passes} passed, ${totals.failures} failed, ${totals.pending} skipped`);
+  const file = process.env['KEDGE_TOTALS_FILE'];
+  if (file) writeFileSync(file, JSON.stringify(totals));
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.error(`${totals.failures === 0 ? 'ok' : 'FAILED'} tests (${seconds} s)`);
+  if (totals.failures > 0) process.exit(1);
+}

@@ -1,0 +1,81 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect } from 'chai';
+import { root } from '../acceptance/daemon.js';
+
+interface Part {
+  readonly name: string;
+  readonly specs: readonly string[];
+}
+
+const parts = pathToFileURL(join(root, 'scripts/parts.mjs')).href;
+
+/** Runs a script that has what scripts/parts.mjs exports. */
+function evaluate(
+  script: string,
+  env: NodeJS.ProcessEnv = {},
+): { readonly status: number | null; readonly stdout: string } {
+  const text = `import { runParts, suiteParts, unitParts } from '${parts}';\n${script}`;
+  return spawnSync(process.execPath, ['--input-type=module', '-e', text], {
+    cwd: root,
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+  });
+}
+
+/** Where a test file of the repository is when it is built. */
+function built(path: string): string {
+  const folder = path.startsWith('drivers/sdk/') ? 'drivers/sdk' : (path.split('/')[0] ?? '');
+  return `${folder}/dist/${path.slice(folder.length + 1).replace(/\.ts$/, '.js')}`;
+}
+
+describe('the parts that the suites are run in', () => {
+  it('hold every test file of the repository once', () => {
+    const { stdout } = evaluate('console.log(JSON.stringify([...unitParts(), ...suiteParts()]))');
+    const specs = (JSON.parse(stdout) as readonly Part[]).flatMap((part) => part.specs);
+    expect(new Set(specs).size).to.equal(specs.length);
+    const listed = execFileSync('git', ['ls-files', '*.test.ts'], { cwd: root, encoding: 'utf8' });
+    expect(specs).to.include.members(listed.trim().split('\n').map(built));
+  });
+
+  it('all run and are summed up when one fails or is killed, and the failures are named', async function () {
+    this.timeout(60_000);
+    const folder = await mkdtemp(join(tmpdir(), 'kedge-parts-'));
+    try {
+      const spec = async (name: string, body: string): Promise<Part> => {
+        const path = join(folder, `${name}.test.mjs`);
+        await writeFile(path, `it('${name} holds', () => { ${body} });\n`);
+        return { name, specs: [path] };
+      };
+      const given = [
+        await spec('wrong', "throw new Error('wrong')"),
+        await spec('killed', "process.kill(process.pid, 'SIGKILL')"),
+        await spec('right', ''),
+      ];
+      const file = join(folder, 'sum.json');
+      const { status, stdout } = evaluate(`runParts(${JSON.stringify(given)})`, {
+        KEDGE_TOTALS_FILE: file,
+      });
+      expect(status).to.equal(1);
+      expect(JSON.parse(await readFile(file, 'utf8'))).to.deep.equal({
+        passes: 1,
+        failures: 2,
+        pending: 0,
+        failed: ['wrong holds', 'killed: mocha ended with SIGKILL'],
+      });
+      expect(stdout).to.match(
+        /failed: wrong holds\nfailed: killed: mocha ended with SIGKILL\n1 passed, 2 failed, 0 skipped\n$/,
+      );
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  it('are refused when one holds no test', () => {
+    const { status } = evaluate("runParts([{ name: 'nothing', specs: [] }])");
+    expect(status).to.not.equal(0);
+  });
+});
