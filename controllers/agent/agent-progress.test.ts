@@ -242,6 +242,55 @@ describe('the agent', () => {
     await eventually('its end', async () => (await get('i')) === undefined);
   });
 
+  it('stops a workload whose volume was taken by hand, and starts it again once it has the volume', async () => {
+    await store.create(volumes, {
+      ...keyOf('v'),
+      storageClassName: 'c',
+      size: '1Gi',
+      accessMode: 'ReadWriteOnce',
+    });
+    const made = { driver: 'played', handle: '/path' };
+    await reachState(store, volumes, keyOf('v'), 'Available', made);
+    await create('i', [{ name: 'd', mountPath: '/d', claim: { name: 'v' } }]);
+    await until('i', 'Running');
+    const { uid } = (await get('i'))!.metadata;
+    const taken = { attachments: [], status: 'Available', boundNode: '', boundClaim: '' } as const;
+    const given = [{ claim: 'other/i', node: 'm', state: 'Attached' as const }];
+    await store.updateStatus(volumes, keyOf('v'), { ...taken, attachments: given });
+    await eventually('its end', () => runtime.states.get(uid) === undefined);
+    await eventually('why', async () => (await readiness('i'))?.reason === 'VolumeInUse');
+    expect(driver.calls, 'unmounted here').to.include('detach');
+    expect((await store.get(volumes, keyOf('v')))?.attachments, 'of the other').to.deep.equal(
+      given,
+    );
+    await store.updateStatus(volumes, keyOf('v'), taken);
+    await until('i', 'Running');
+    expect(runtime.starts).to.deep.equal([uid, uid]);
+    expect((await store.get(volumes, keyOf('v')))?.attachments?.[0]).to.include({
+      claim: 'default/i',
+      state: 'Attached',
+    });
+  });
+
+  it('stops a workload whose volume is being taken, and leaves the driver to who takes it', async () => {
+    await store.create(volumes, {
+      ...keyOf('v'),
+      storageClassName: 'c',
+      size: '1Gi',
+      accessMode: 'ReadWriteOnce',
+    });
+    const made = { driver: 'played', handle: '/path' };
+    await reachState(store, volumes, keyOf('v'), 'Available', made);
+    await create('i', [{ name: 'd', mountPath: '/d', claim: { name: 'v' } }]);
+    await until('i', 'Running');
+    const { uid } = (await get('i'))!.metadata;
+    const attachments = [{ claim: 'default/i', node: 'n', state: 'Detaching' as const }];
+    await store.updateStatus(volumes, keyOf('v'), { attachments });
+    await eventually('its end', () => runtime.states.get(uid) === undefined);
+    await settle();
+    expect(driver.calls).to.not.include('detach');
+  });
+
   it('starts who waits for a volume on the same path once its holder is gone, without time passing', async () => {
     for (const name of ['one', 'two']) {
       await store.create(volumes, {

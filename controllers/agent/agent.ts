@@ -38,7 +38,8 @@ import { InstanceNotes, told } from './instance-notes.js';
 import { graceMsOf, runtimeNameOf, runtimeOf } from './instance-runtime.js';
 import { crashPriority } from './restart.js';
 import { RestartTurns } from './restart-turns.js';
-import type { Runtime } from './runtime.js';
+import type { Runtime, WorkloadState } from './runtime.js';
+import { takenVolume } from './taken-volumes.js';
 import { StartBackoff } from './start-backoff.js';
 import { claimOf, type VolumeManager } from './volume-manager.js';
 import { WorkloadInputs } from './workload-inputs.js';
@@ -188,6 +189,8 @@ export class Agent implements Runnable {
     if (!runtime || unusable !== undefined) return this.#unavailable(instance, unusable ?? '');
     const state = await runtime.observe(instance.metadata.uid).catch(messageOf);
     if (typeof state === 'string') return this.#unavailable(instance, state);
+    const waits = await this.#leaveTaken(instance, runtime, state);
+    if (waits) return waits;
     switch (state.state) {
       case 'starting':
         return requeueAfter(this.#starts.probeAfterMs(instance));
@@ -203,6 +206,37 @@ export class Agent implements Runnable {
         return this.#starts.failed(instance, runtime, state);
       case 'absent':
         return (await this.#afterAbandoned(instance)) ?? this.#starts.start(instance, runtime);
+    }
+  }
+
+  /**
+   * A workload without its volume is stopped and unmounted; it starts again once it has the volume. Undefined when
+   * there is nothing to do.
+   */
+  async #leaveTaken(
+    instance: Instance,
+    runtime: Runtime,
+    { state }: WorkloadState,
+  ): Promise<Result | undefined> {
+    const { volumeManager } = this.#options;
+    const claim = claimOf(instance);
+    const mayWrite = state === 'running' || state === 'starting';
+    if (!mayWrite && (state !== 'exited' || volumeManager.held(claim).length === 0))
+      return undefined;
+    const taken = await takenVolume(this.#options, instance);
+    if (!taken) return undefined;
+    const { volume, isLeaving } = taken;
+    const message = `volume ${volume} was taken from it while the node did not answer; it is stopped, and starts again once it has the volume`;
+    const lost = told('Ready', false, 'VolumeTaken', message);
+    try {
+      const stopping = await runtime.requestStop(instance.metadata.uid, graceMsOf(instance));
+      await this.#notes.note(instance, undefined, [lost]);
+      if (stopping.type === 'stopping') return requeueAfter(stopping.checkInMs);
+      // A change of the volume, or the end of the work, wakes this key.
+      if (isLeaving || !(await volumeManager.letGo(claim))) return done();
+      return mayWrite ? requeueAfter(0) : undefined;
+    } catch (error) {
+      return retry(error);
     }
   }
 

@@ -202,7 +202,7 @@ describe("an agent in a process of its own, with its node's token", function () 
     expect(alive(Number(pid)), 'when the instance is gone').to.equal(false);
   });
 
-  it('keeps what it uses from detach --force while it answers; from a silent one only force takes a volume', async () => {
+  it('keeps what it uses from detach --force while it answers; a silent one loses it, and ends what it ran with it', async () => {
     await make('forced');
     const { pid } = await running('forced');
     const detach = (...flags: readonly string[]) =>
@@ -229,14 +229,21 @@ describe("an agent in a process of its own, with its node's token", function () 
     expect(taken.attachments).to.deep.equal([]);
     expect(JSON.stringify(taken.conditions)).to.contain('taken by hand from node far-node');
     agent.signal('SIGCONT');
-    await beats();
+    await eventually('the end of what ran', () => !alive(Number(pid)), 30_000);
+    await eventually(
+      'the volume to be its own again',
+      async () => (await read(`${base}/volumes/forced`)).status === 'Bound',
+      30_000,
+    );
+    const again = await running('forced');
+    expect(again.pid).to.not.equal(pid);
     await daemon.ok('DELETE', `${base}/services/forced`);
     await eventually(
       'the instance to go',
       async () => (await daemon.rest('GET', `${base}/instances/forced-0`)).status === 404,
       30_000,
     );
-    expect(alive(Number(pid)), 'when the instance is gone').to.equal(false);
+    expect(alive(Number(again.pid)), 'when the instance is gone').to.equal(false);
   });
 
   it('stops its workloads, then lets go of its volumes, and says that it is gone', async () => {
