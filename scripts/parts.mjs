@@ -33,6 +33,9 @@ export function suiteParts() {
   return [...parts].map(([name, specs]) => ({ name, specs }));
 }
 
+/** No part takes half as long; one that hangs is killed, so that the others still run. */
+const partMs = 20 * 60_000;
+
 /** What one mocha counted; a mocha that died without a word counts as one failure. */
 function runPart({ name, specs }, args, file) {
   rmSync(file, { force: true });
@@ -42,6 +45,8 @@ function runPart({ name, specs }, args, file) {
     cwd: root,
     stdio: 'inherit',
     env: { ...process.env, KEDGE_TOTALS_FILE: file },
+    timeout: partMs,
+    killSignal: 'SIGKILL',
   });
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.error(`${status === 0 ? 'ok' : 'FAILED'} tests of ${name} (${seconds} s)`);

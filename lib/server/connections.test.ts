@@ -1,18 +1,26 @@
-import { connect, type Socket } from 'node:net';
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { type ApiObject, kindOf } from '../object/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
 import { eventually, FakeClock, RecordingLogger, RecordingMetrics } from '../testing/index.js';
-import { ApiServer, describeKinds, mount } from './index.js';
+import { accessControl, ApiServer, describeKinds, mount } from './index.js';
 
-const orders = kindOf<ApiObject & { readonly quantity: number }>()({
+const orders = kindOf<ApiObject & { readonly quantity: number; readonly note?: string }>()({
   kind: 'Order',
   plural: 'orders',
   scope: 'Namespaced',
   statusFields: [],
 });
-const api = describeKinds('shop.v1', [mount(orders, { quantity: 'integer' })]);
+const api = describeKinds('shop.v1', [mount(orders, { quantity: 'integer', note: 'string' })]);
 const local = { host: '127.0.0.1', port: 0 };
+const anybody = {
+  subject: 'ann',
+  kind: 'user',
+  policies: [],
+  tokenId: '',
+  expiresAt: undefined,
+} as const;
 const http2Preface = Buffer.concat([
   Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
   Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]),
@@ -44,6 +52,54 @@ class Probe {
   }
 }
 
+/** A way to a port on which no answer is read beyond the first bytes. */
+async function unreadAfter(
+  port: number,
+  bytes: number,
+): Promise<Disposable & { readonly port: number; stopped(): boolean }> {
+  let far: Socket | undefined;
+  const relay = createServer((near) => {
+    let left = bytes;
+    far = connect(port, '127.0.0.1').on('error', () => undefined);
+    near.on('error', () => undefined).pipe(far);
+    far.on('data', (part) => {
+      near.write(part);
+      left -= part.length;
+      if (left <= 0) far?.pause();
+    });
+  });
+  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (relay.address() as AddressInfo).port,
+    stopped: () => far?.isPaused() === true,
+    [Symbol.dispose]: () => {
+      far?.destroy();
+      relay.close();
+    },
+  };
+}
+
+/** Asks for a watch with a window that holds all of it, so that TCP alone holds the server back. */
+function watchWithoutFlowControl(port: number): ClientHttp2Session {
+  const window = 2 ** 31 - 1;
+  const settings = { initialWindowSize: window };
+  const session = connectHttp2(`http://127.0.0.1:${port}`, { settings });
+  session.on('connect', () => session.setLocalWindowSize(window));
+  session.on('error', () => undefined);
+  const call = session.request({
+    ':method': 'POST',
+    ':path': '/shop.v1.OrderService/Watch',
+    'content-type': 'application/grpc',
+    te: 'trailers',
+    authorization: 'Bearer t',
+  });
+  call.on('error', () => undefined);
+  // A frame with the namespace, which is the first field.
+  call.end(Buffer.from('\0\0\0\0\x09\x0a\x07default', 'latin1'));
+  call.resume();
+  return session;
+}
+
 describe('connections of an API server', () => {
   let store: ObjectStore;
   let server: ApiServer | undefined;
@@ -71,6 +127,8 @@ describe('connections of an API server', () => {
       metrics,
       logger,
       connections: connections ?? {},
+      authenticator: { authenticate: () => Promise.resolve(anybody) },
+      authorizer: accessControl(() => true),
     });
     return server.listen({ grpc: local, rest: local });
   }
@@ -125,6 +183,25 @@ describe('connections of an API server', () => {
       await eventually('it to be closed', () => idle.closed);
     });
   }
+
+  it('whose peers do not read what they asked for do not hold up the end of the server', async () => {
+    const note = 'y'.repeat(500_000);
+    for (let n = 0; n < 40; n += 1) {
+      const key = { name: `o${n}`, namespace: 'default' };
+      await store.create(orders, { ...key, quantity: n, note });
+    }
+    const { grpc } = await listening({});
+    using relay = await unreadAfter(grpc, 1_000_000);
+    const asked = watchWithoutFlowControl(relay.port);
+    try {
+      await eventually('the peer to read no more', () => relay.stopped());
+      let ended = false;
+      void server?.close(100).then(() => (ended = true));
+      await eventually('the end of the server', () => ended);
+    } finally {
+      asked.destroy();
+    }
+  });
 
   it('that have sent nothing do not hold up the end of the server', async () => {
     const ports = await listening({});

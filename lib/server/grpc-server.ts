@@ -101,7 +101,11 @@ export class GrpcServer {
     this.#closing.abort();
     this.#listener.close();
     await new Promise<void>((resolve) => {
-      const cut = systemClock.setTimer(() => this.#server.forceShutdown(), graceMs);
+      const cut = systemClock.setTimer(() => {
+        this.#server.forceShutdown();
+        // A destroyed session still waits for its peer to read what was sent.
+        this.#cutConnections();
+      }, graceMs);
       this.#server.tryShutdown(() => {
         cut.cancel();
         resolve();

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,6 +26,39 @@ describe('where and how a backup is written', function () {
 
   const kedged = (...args: string[]): Promise<Finished> =>
     finish(process.execPath, [program, ...args, '--data-directory', daemon.data]);
+
+  /** A client that a signal met in the middle of its backup: a fast one is done before, and is asked again. */
+  async function signalledMidway(
+    target: string,
+    signal: NodeJS.Signals,
+  ): Promise<{
+    readonly child: ChildProcess;
+    readonly ended: Promise<number | null>;
+    readonly said: () => string;
+  }> {
+    for (;;) {
+      await mkdir(target);
+      const child = spawn(
+        process.execPath,
+        [kedge, 'admin', 'backup', join(target, 'store.backup')],
+        { env: { ...process.env, ...daemon.cliEnvironment }, stdio: ['ignore', 'ignore', 'pipe'] },
+      );
+      let said = '';
+      child.stderr.on('data', (text) => (said += String(text)));
+      const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+      await eventually('the backup to be under way', async () => {
+        const [name] = await readdir(target);
+        return name !== undefined && (await stat(join(target, name))).size > 0;
+      });
+      child.kill(signal);
+      if (signal === 'SIGKILL') await ended;
+      if (!(await readdir(target)).includes('store.backup'))
+        return { child, ended, said: () => said };
+      child.kill('SIGKILL');
+      await ended;
+      await rm(target, { recursive: true });
+    }
+  }
 
   it('a backup beside 50 writers holds exactly the writes up to its revision', async () => {
     let writing = true;
@@ -62,20 +95,10 @@ describe('where and how a backup is written', function () {
       await daemon.ok('POST', `${base}/configmaps`, { name: `large${n}`, data });
     }
     const target = join(folder, 'target');
-    await mkdir(target);
-    const file = join(target, 'store.backup');
-    const child = spawn(process.execPath, [kedge, 'admin', 'backup', file], {
-      env: { ...process.env, ...daemon.cliEnvironment },
-      stdio: 'ignore',
-    });
-    const ended = new Promise((resolve) => child.on('close', resolve));
-    await eventually('the backup to be under way', async () => {
-      const [partial] = await readdir(target);
-      return partial !== undefined && (await stat(join(target, partial))).size > 0;
-    });
-    child.kill('SIGKILL');
+    const { ended } = await signalledMidway(target, 'SIGKILL');
     await ended;
     expect((await readdir(target)).filter((name) => !name.endsWith('.partial'))).to.deep.equal([]);
+    const file = join(target, 'store.backup');
     const again = await daemon.cli('admin', 'backup', file);
     expect(again.code, again.stderr).to.equal(0);
     await verifyBackup(file);
@@ -83,27 +106,20 @@ describe('where and how a backup is written', function () {
 
   it('a client that reads nothing does not hold up the stop of the daemon, and gets no backup', async () => {
     const target = join(folder, 'slow');
-    await mkdir(target);
-    const child = spawn(
-      process.execPath,
-      [kedge, 'admin', 'backup', join(target, 'store.backup')],
-      {
-        env: { ...process.env, ...daemon.cliEnvironment },
-      },
-    );
-    let said = '';
-    child.stderr.on('data', (text) => (said += String(text)));
-    const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
-    await eventually('the backup to be under way', async () => (await readdir(target)).length > 0);
-    child.kill('SIGSTOP');
-    const before = performance.now();
-    await daemon.end('SIGTERM');
-    expect(performance.now() - before).to.be.below(20_000);
-    child.kill('SIGCONT');
-    expect(await ended).to.not.equal(0);
-    expect(said).to.not.equal('');
-    expect(await readdir(target)).to.deep.equal([]);
-    await daemon.run();
+    const { child, ended, said } = await signalledMidway(target, 'SIGSTOP');
+    try {
+      const before = performance.now();
+      await daemon.end('SIGTERM');
+      expect(performance.now() - before).to.be.below(20_000);
+      child.kill('SIGCONT');
+      expect(await ended).to.not.equal(0);
+      expect(said()).to.not.equal('');
+      expect(await readdir(target)).to.deep.equal([]);
+    } finally {
+      child.kill('SIGKILL');
+      await daemon.end('SIGTERM');
+      await daemon.run();
+    }
   });
 
   it('a backup replaces nothing but a backup, and follows no link', async () => {

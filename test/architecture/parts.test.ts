@@ -74,6 +74,22 @@ describe('the parts that the suites are run in', () => {
     }
   });
 
+  it('end when a test leaves something open, and that is a failure', async function () {
+    this.timeout(60_000);
+    const folder = await mkdtemp(join(tmpdir(), 'kedge-parts-'));
+    try {
+      const path = join(folder, 'open.test.mjs');
+      await writeFile(path, "it('leaves a timer', () => void setInterval(() => undefined, 1000));");
+      const given = [{ name: 'open', specs: [path] }];
+      const { status, stdout } = evaluate(`runParts(${JSON.stringify(given)})`);
+      expect(status).to.equal(1);
+      expect(stdout).to.contain('failed: open: mocha ended with exit code 1\n');
+      expect(stdout).to.match(/1 passed, 1 failed, 0 skipped\n$/);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
   it('are refused when one holds no test', () => {
     const { status } = evaluate("runParts([{ name: 'nothing', specs: [] }])");
     expect(status).to.not.equal(0);
