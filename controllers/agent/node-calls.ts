@@ -127,7 +127,7 @@ export class NodeCalls {
   ): NodeCall {
     const { node, resolver } = this.#options;
     const { driver, redaction } = resolver.confidential(named, wanted, parameters);
-    const operations = operationsOfVolume({ ...this.#options, controller: 'agent' }, volume);
+    const operations = operationsOfVolume({ ...this.#options, controller: 'agent' }, volume, node);
     const call = { volume: identityOf(volume), parameters, node, signal, operations };
     return { driver, redaction, call };
   }

@@ -1,8 +1,15 @@
 import { expect } from 'chai';
-import { type ApiObject, Manager, MemoryEngine, type ObjectStore, openStore } from 'kedge';
+import {
+  type ApiObject,
+  type EffectRecord,
+  Manager,
+  MemoryEngine,
+  type ObjectStore,
+  openStore,
+} from 'kedge';
 import type { Identity, ObjectFilter } from 'kedge/server';
 import type { Driver } from '@kedge/driver-sdk';
-import { FakeClock } from 'kedge/testing';
+import { FakeClock, settle } from 'kedge/testing';
 import {
   instances,
   type Snapshot,
@@ -115,6 +122,50 @@ describe("what a node's token does not reach", () => {
     expect(await withheld(free, claimed('default/here-0'))).to.deep.equal([]);
     expect(await withheld(free, claimed('default/there-0'))).to.deep.equal(['attachments']);
     expect(await withheld(owned, claimed('default/here-0'))).to.deep.equal(['attachments']);
+  });
+
+  it('operations of other nodes that attach the same volume, and those of the volume itself', async () => {
+    const share = [
+      { claim: 'default/here-0', node: 'near', state: 'Attached' },
+      { claim: 'default/there-0', node: 'far', state: 'Reserved' },
+    ] as const;
+    const record = (volume: Volume, effects: EffectRecord['effects']): EffectRecord => ({
+      ...{ name: volume.metadata.uid, of: 'Volume', key: `default/${volume.name}` },
+      effects,
+      metadata: volume.metadata,
+    });
+    const effect = { idempotencyKey: 'k', controller: 'agent', key: 'k', startedAt: 1 };
+    const state = { ...effect, phase: 'pending', operationId: 'op-1' } as const;
+    const others = { 'driver attach far': state, 'driver expand': state };
+    const of = async (volume: Volume, effects: EffectRecord['effects']) => {
+      const change = { before: record(volume, others), after: record(volume, effects) };
+      const found = (await filter.withheld?.('effectrecords', change)) ?? [];
+      return found.map(({ field }) => field);
+    };
+
+    const shared = await createVolume('shared', { attachments: share, driver: 'cloud' });
+    const leaving = await createVolume('leaving', {
+      attachments: [{ ...share[0], state: 'Detaching' }, share[1]],
+      driver: 'cloud',
+    });
+    await settle();
+    expect(await of(shared, { ...others, 'driver attach near': state })).to.deep.equal([]);
+    const { 'driver expand': _, ...withoutExpand } = others;
+    const changes: readonly EffectRecord['effects'][] = [
+      { 'driver expand': state },
+      { ...others, 'driver attach far': { ...state, operationId: 'op-2' } },
+      { ...others, 'driver attach': state },
+      withoutExpand,
+    ];
+    for (const change of changes)
+      expect(await of(shared, change), Object.keys(change).join()).to.deep.equal(['effects']);
+    expect(await of(leaving, { ...others, 'driver detach near': state })).to.deep.equal(['key']);
+    expect(reaches('effectrecords', record(shared, others))).to.equal(true);
+    expect(reaches('effectrecords', record(shared, others), 'delete')).to.equal(false);
+    expect(
+      reaches('effectrecords', record(shared, { 'driver attach near': state }), 'delete'),
+    ).to.equal(true);
+    expect(reaches('effectrecords', record(leaving, others))).to.equal(false);
   });
 
   it('events in other namespaces than what they are about', () => {

@@ -10,6 +10,7 @@ import {
 import type { Identity, ObjectAccess, ObjectChange, ObjectFilter } from 'kedge/server';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import {
+  type Attachment,
   type Instance,
   instances,
   type Snapshot,
@@ -85,10 +86,7 @@ class NodeFilter implements ObjectFilter {
       case 'snapshots/status':
         return this.#has(object as Snapshot);
       case 'effectrecords':
-        return (
-          this.#records(object as EffectRecord) &&
-          (verb !== 'delete' || isAgentsAlone(object as EffectRecord))
-        );
+        return this.#reachesRecord(object as EffectRecord, verb);
       case 'secrets':
         return (
           this.#mine().some((i) => uses(i, 'secret', key)) ||
@@ -118,9 +116,7 @@ class NodeFilter implements ObjectFilter {
           ? []
           : [{ field: 'regarding', description: `is nothing of node ${node}` }];
       case 'effectrecords':
-        return this.#records(after as EffectRecord)
-          ? withheldOfRecord(before as EffectRecord | undefined, after as EffectRecord)
-          : [{ field: 'key', description: `is of no volume that node ${node} owns` }];
+        return this.#withheldOfRecord(before as EffectRecord | undefined, after as EffectRecord);
       case 'nodes':
         return withheldOfNode(before, after);
       case 'instances/finalizers':
@@ -168,14 +164,32 @@ class NodeFilter implements ObjectFilter {
     return homeOf(volume) === this.#node;
   }
 
-  /**
-   * Whether a record is of the operations of a volume that this node owns now.
-   */
-  #records({ name: uid, of, key }: EffectRecord): boolean {
+  /** What this node has to do with the operations of a volume: undefined when nothing. */
+  #share({ name: uid, of, key }: EffectRecord): { readonly owns: boolean } | undefined {
     const volume = of === volumes.kind ? this.#facts.volumes.get(key) : undefined;
-    if (volume?.metadata.uid !== uid) return false;
+    if (volume?.metadata.uid !== uid) return undefined;
     const owner = ownerOf(volume);
-    return owner.type === 'node' && owner.node === this.#node;
+    if (owner.type === 'node') return owner.node === this.#node ? { owns: true } : undefined;
+    // Of several nodes, each attaches and detaches for itself.
+    const isHere = ({ node, state }: Attachment): boolean =>
+      node === this.#node && state !== 'Detaching';
+    return (volume.attachments ?? []).some(isHere) ? { owns: false } : undefined;
+  }
+
+  #reachesRecord(record: EffectRecord, verb: string): boolean {
+    const share = this.#share(record);
+    if (!share) return false;
+    return verb !== 'delete' || isAgentsAlone(record, this.#node, share.owns);
+  }
+
+  #withheldOfRecord(
+    before: EffectRecord | undefined,
+    after: EffectRecord,
+  ): readonly FieldViolation[] {
+    const node = this.#node;
+    const share = this.#share(after);
+    if (share) return withheldOfRecord({ node, before, after }, share.owns);
+    return [{ field: 'key', description: `is of no volume that node ${node} attaches` }];
   }
 
   /** Whether a snapshot is on this node; one from before that was written down is where its source is. */

@@ -17,7 +17,7 @@ import {
   volumes,
 } from '../kinds/index.js';
 import { deletedCondition, isDeletionAsked } from '../volume/deletion-report.js';
-import { effectOf } from '../volume/operations.js';
+import { effectsOfNode, effectsWithoutNode } from '../volume/operations.js';
 import { reportedConditions, reportedOfSnapshot, reportedOfVolume } from '../volume/reported.js';
 
 /** A write by a node's agent. */
@@ -237,26 +237,35 @@ export function withheldOfNode(before: Node | undefined, after: Node): readonly 
     }));
 }
 
-/** Operations that an agent begins and follows; those of other names are looked after by controllers. */
-const agentEffects: readonly string[] = [effectOf('attach'), effectOf('detach')];
+/** Effects of a volume that a node's agent begins and follows; those of other names are others'. */
+function effectsOfAgent(node: string, owns: boolean): readonly string[] {
+  return [...effectsOfNode(node), ...(owns ? effectsWithoutNode : [])];
+}
 
-function effectsOfControllers(record: EffectRecord | undefined): Readonly<Record<string, unknown>> {
+function effectsOfOthers(
+  record: EffectRecord | undefined,
+  own: readonly string[],
+): Readonly<Record<string, unknown>> {
   const all = Object.entries(record?.effects ?? {});
-  return Object.fromEntries(all.filter(([name]) => !agentEffects.includes(name)));
+  return Object.fromEntries(all.filter(([name]) => !own.includes(name)));
 }
 
-/** Whether a record goes with nothing in it that a controller looks after. */
-export function isAgentsAlone(record: EffectRecord): boolean {
-  return isEmpty(effectsOfControllers(record));
+/** Whether a record goes with nothing in it that others look after. @param owns as in withheldOfRecord */
+export function isAgentsAlone(record: EffectRecord, node: string, owns: boolean): boolean {
+  return isEmpty(effectsOfOthers(record, effectsOfAgent(node, owns)));
 }
 
-/** A node writes the operations that its agent makes, and leaves those of controllers as they are. */
+/**
+ * A node writes the operations that its agent makes, and leaves those of controllers and other nodes as they are.
+ * @param owns whether the node owns the volume: it goes on with what was recorded without a node
+ */
 export function withheldOfRecord(
-  before: EffectRecord | undefined,
-  after: EffectRecord,
+  { node, before, after }: NodeWrite<EffectRecord | undefined>,
+  owns: boolean,
 ): readonly FieldViolation[] {
-  if (same(effectsOfControllers(before), effectsOfControllers(after))) return [];
-  const description = `a node writes ${agentEffects.join(' and ')}; leave the others as they are`;
+  const own = effectsOfAgent(node, owns);
+  if (same(effectsOfOthers(before, own), effectsOfOthers(after, own))) return [];
+  const description = `a node writes ${own.join(' and ')}; leave the others as they are`;
   return [{ field: 'effects', description }];
 }
 

@@ -20,7 +20,6 @@ import {
 import { holderOf, referencedSecrets } from '../secret/index.js';
 import {
   callAgain,
-  driverEffects,
   driverErrorOf,
   identityOf,
   judgeFailure,
@@ -349,7 +348,7 @@ export class SnapshotReconciler {
   #forget(snapshot: Snapshot, request: ReconcileContext): Promise<Result> {
     const { uid } = snapshot.metadata;
     this.#looks.delete(uid);
-    return releaseObject(request, snapshots, snapshot, snapshotFinalizer, driverEffects);
+    return releaseObject(request, snapshots, snapshot, snapshotFinalizer);
   }
 
   #untilLook(snapshot: Snapshot): Result {

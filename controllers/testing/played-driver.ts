@@ -84,9 +84,10 @@ export class PlayedDriver {
         this.made.delete(volume.uid);
         return undefined;
       },
-      attach: async ({ parameters }) => {
-        await call('attach', parameters['token']);
+      attach: async (request) => {
+        await call('attach', request.parameters['token']);
         await this.attaching;
+        if (await goesOn('attach', request)) return { type: 'pending', pollAfterMs: 5_000 };
         return { devicePath: '' };
       },
       detach: ({ parameters }) => call('detach', parameters['token']),

@@ -177,13 +177,13 @@ export class VolumeEffects {
       parameters: resolved,
       node: node ?? this.options.node,
       signal,
-      operations: this.#operations(volume),
+      operations: this.#operations(volume, node),
     };
     return { driver, parameters, context };
   }
 
-  #operations(volume: Volume): Operations {
-    return operationsOfVolume({ ...this.options, controller: controllerName }, volume);
+  #operations(volume: Volume, node = this.options.node): Operations {
+    return operationsOfVolume({ ...this.options, controller: controllerName }, volume, node);
   }
 
   /**
@@ -195,9 +195,10 @@ export class VolumeEffects {
     volume: Volume,
     call: OperationKind,
     { pollAfterMs }: Pending,
+    node?: string,
   ): Promise<Result> {
     const shown = { call, startedAt: this.now, outcome: 'Pending', nextTryAt: '' };
-    const message = await underWay(this.#operations(volume), call);
+    const message = await underWay(this.#operations(volume, node), call);
     return context.txn(async (txn) => {
       const current = await txn.get(volumes, keyOfVolume(volume));
       const last = current?.lastOperation;

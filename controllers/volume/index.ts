@@ -16,7 +16,6 @@ export { deleteUnused, deletionObstacle } from './in-use.js';
 export { judgeFailure } from './failure.js';
 export { driverCall, identityOf } from './driver-call.js';
 export {
-  driverEffects,
   operationsOfSnapshot,
   operationsOfVolume,
   releaseObject,

@@ -4,7 +4,7 @@ import { snapshots, sourceSnapshot, type Volume, volumes } from '../kinds/index.
 import { volumeFinalizer } from './admission.js';
 import type { VolumeEffects } from './effects.js';
 import { deleteUnused, deletionWaitsFor, sourceValue } from './in-use.js';
-import { driverEffects, effectOf, releaseObject } from './operations.js';
+import { effectOf, releaseObject } from './operations.js';
 import { nextPhase } from './phases.js';
 import type { ReclaimedFrom, VolumeSituation } from './plan.js';
 import { callAgain, driverErrorOf, retryDelayMs } from './retries.js';
@@ -126,7 +126,7 @@ export class Reclaim {
    */
   async release(volume: Volume, request: ReconcileContext): Promise<Result> {
     await this.letGoOfSource(volume, request);
-    return releaseObject(request, volumes, volume, volumeFinalizer, driverEffects);
+    return releaseObject(request, volumes, volume, volumeFinalizer);
   }
 
   /** The snapshot a volume was made from may be deleted again. Idempotent. */

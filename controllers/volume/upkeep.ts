@@ -186,7 +186,8 @@ export class Upkeep {
       if (!stillThere) {
         const { driver, context } = await this.#effects.begin(request, situation, leaving.node);
         const gone = await driver.detach({ ...context, handle: volume.handle ?? '' });
-        if (isPending(gone)) return await this.#effects.goesOn(request, volume, 'detach', gone);
+        if (isPending(gone))
+          return await this.#effects.goesOn(request, volume, 'detach', gone, leaving.node);
       }
     } catch (thrown) {
       const error = driverErrorOf(thrown);

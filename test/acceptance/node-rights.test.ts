@@ -124,7 +124,7 @@ describe("what a node's token writes into volumes", function () {
     );
   });
 
-  it('keeps the records of operations of a volume while its node owns it, and no longer', async () => {
+  it('keeps the records of operations of a volume while its node attaches it, and no longer', async () => {
     const { metadata } = await caller.daemon.ok('GET', `${base}/volumes/disk`);
     const name = String((metadata as { readonly uid: unknown }).uid);
     const object = JSON.stringify({ name, of: 'Volume', key: 'default/disk', effects: {} });
@@ -151,7 +151,20 @@ describe("what a node's token writes into volumes", function () {
     const steal = { type: 'OVERWRITE', kind: 'EffectRecord', name, object: stolen };
     expect((await caller.transact(steal)).message).to.contain('key: is of no volume that node');
     expect(await attach([mine, { ...mine, claim: 'default/x', node: 'elsewhere' }])).to.equal(200);
-    expect((await caller.read('EffectRecord', name)).code, 'on two nodes').to.match(denied);
+    expect((await caller.read('EffectRecord', name)).code, 'on two nodes').to.equal('OK');
+    const ofBoth = { name, of: 'Volume', key: 'default/disk' };
+    const effects = {
+      'driver attach elsewhere': {
+        ...{ phase: 'called', idempotencyKey: 'k', controller: 'agent', key: 'k', startedAt: 1 },
+      },
+    };
+    const others = await caller.transact({
+      ...record,
+      type: 'OVERWRITE',
+      object: JSON.stringify({ ...ofBoth, effects }),
+    });
+    expect(others.code, 'the call of the other node').to.match(denied);
+    expect(others.message).to.contain(`a node writes driver attach ${caller.node} and`);
     expect(await attach([])).to.equal(200);
     expect((await caller.read('EffectRecord', name)).code).to.match(denied);
     const { kind } = record;
