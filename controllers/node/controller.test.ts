@@ -10,18 +10,23 @@ import {
 import { FakeClock } from 'kedge/testing';
 import { nodes } from '../kinds/index.js';
 import { defaultPolicy } from '../policy.js';
+import { type OvertakenStore, overtakenStore } from '../testing/overtaken-store.js';
 import { nodeController } from './controller.js';
 
 describe('a node that is Ready and tells nothing of itself', () => {
   let clock: FakeClock;
   let store: ObjectStore;
+  let raced: OvertakenStore;
   let manager: Manager;
 
   beforeEach(async () => {
     clock = new FakeClock();
     store = await openStore({ engine: new MemoryEngine(), clock });
     manager = new Manager({ store, clock, random: seededRandom(1) });
-    manager.addController(nodeController({ store, manager, clock, policy: defaultPolicy }));
+    raced = overtakenStore(store);
+    manager.addController(
+      nodeController({ store: raced.store, manager, clock, policy: defaultPolicy }),
+    );
     await manager.start();
   });
   afterEach(async () => {
@@ -40,5 +45,35 @@ describe('a node that is Ready and tells nothing of itself', () => {
     expect(findCondition(node?.conditions, 'Ready')?.message).to.match(
       /^told nothing of itself since it was said to be Ready; /,
     );
+  });
+
+  it('is given the whole time again when it is another one of the name', async () => {
+    await store.create(nodes, { name: 'n' });
+    await store.updateStatus(nodes, { name: 'n' }, { status: 'Ready' });
+    await clock.advance(defaultPolicy.nodeSilentMs - 1_000);
+    const remade = () =>
+      store.transact([
+        { op: 'deleteByName', kind: nodes, key: { name: 'n' } },
+        { op: 'create', kind: nodes, object: { name: 'n' } },
+        { op: 'updateStatus', kind: nodes, key: { name: 'n' }, status: { status: 'Ready' } },
+      ]);
+    await remade();
+    await clock.advance(2_000);
+    expect((await store.get(nodes, { name: 'n' }))?.status).to.equal('Ready');
+  });
+
+  it('is left alone when it was made again since it was looked at', async () => {
+    await store.create(nodes, { name: 'n' });
+    await store.updateStatus(nodes, { name: 'n' }, { status: 'Ready' });
+    raced.overtake(
+      ({ op }) => op === 'updateStatus',
+      async () => {
+        await store.deleteByName(nodes, { name: 'n' });
+        await store.create(nodes, { name: 'n' });
+        await store.updateStatus(nodes, { name: 'n' }, { status: 'Ready' });
+      },
+    );
+    await clock.advance(defaultPolicy.nodeSilentMs + 1_000);
+    expect((await store.get(nodes, { name: 'n' }))?.status).to.equal('Ready');
   });
 });

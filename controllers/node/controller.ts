@@ -26,6 +26,8 @@ export interface NodeControllerOptions {
 export const silentReason = 'NodeSilent';
 
 interface Heartbeat {
+  /** Of the node: one that is made again under the name has told nothing yet. */
+  readonly uid: string;
   readonly at: string;
   /** Monotonic milliseconds of this process, since clocks of machines differ. */
   readonly seenAt: number;
@@ -49,9 +51,10 @@ class NodeReconciler {
     }
     const now = clock.monotonic();
     const at = node.lastHeartbeatAt ?? '';
+    const { uid } = node.metadata;
     let last = this.#last.get(name);
-    if (last?.at !== at) {
-      last = { at, seenAt: now };
+    if (last?.at !== at || last.uid !== uid) {
+      last = { uid, at, seenAt: now };
       this.#last.set(name, last);
     }
     const leftMs = last.seenAt + policy.nodeSilentMs - now;

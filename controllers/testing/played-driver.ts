@@ -12,6 +12,8 @@ export class PlayedDriver {
   readonly calls: string[] = [];
   /** Error of every call. */
   fails: DriverErrorKind | undefined;
+  /** What an error tells of the time of the next try; absent: nothing. */
+  retryAfterMs: number | undefined;
   /** Whether attaching gives a device that must be formatted. */
   blockDevice = false;
   /** Labels of nodes that it places volumes by. */
@@ -35,7 +37,10 @@ export class PlayedDriver {
       this.tokens.push([name, token]);
       const fails = this.failsOn[name] ?? this.fails;
       // A message of its own each time, as providers' request ids make them.
-      if (fails) return Promise.reject(new DriverError(fails, `call ${this.calls.length}`));
+      const { retryAfterMs } = this;
+      const options = retryAfterMs === undefined ? {} : { retryAfterMs };
+      if (fails)
+        return Promise.reject(new DriverError(fails, `call ${this.calls.length}`, options));
       return Promise.resolve();
     };
     const goesOn = async (

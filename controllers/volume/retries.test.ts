@@ -54,6 +54,15 @@ describe('a call of a driver that fails', () => {
     expect(count('expand')).to.equal(calls + 1);
   });
 
+  it('is made again not before the time that the provider named, however far', async () => {
+    world.driver.retryAfterMs = 20 * 60_000;
+    await fail();
+    await world.clock.advance(19 * 60_000);
+    expect(count('expand')).to.equal(1);
+    await world.clock.advance(2 * 60_000);
+    expect(count('expand')).to.equal(2);
+  });
+
   it('is not made by what is told of it: the record of a call, or the status of its service', async () => {
     const calls = await failForLong();
     const lastOperation = (await world.volume())!.lastOperation!;

@@ -228,6 +228,14 @@ describe('an operation of a provider as a driver call', () => {
     expect(provider.keys).to.have.length(1);
   });
 
+  it('fails like a question that failed for another reason, though what it was to make is there, and keeps the id', async () => {
+    expect(await call()).to.include({ type: 'pending' });
+    provider.state = () => Promise.reject(new DriverError('Unavailable', 'no route'));
+    provider.look = () => Promise.resolve({ type: 'done', result: 'thing' });
+    expect(await refused(call())).to.equal('Unavailable: no route');
+    expect(operationIdOf(await operations.get('provision'))).to.equal('op-1');
+  });
+
   it('a call that is given up while it waits throws Timeout and keeps the id', async () => {
     const abort = new AbortController();
     const running = awaitOperation({ operations, signal: abort.signal }, 'provision', provider);
