@@ -53,6 +53,26 @@ function refuse(where: string, description: string): StatusError {
   return invalid([{ field: where, description }]);
 }
 
+/** A list as `kedge get -o yaml` prints it. Its kind is that of each item, which may have a field of that name. */
+function listItems(given: {
+  readonly file: string;
+  readonly lines: LineCounter;
+  readonly root: Node;
+  readonly kind: string;
+  readonly list: unknown;
+}): CastItem[] {
+  const { file, lines, root, kind, list } = given;
+  const at = locator(file, lines, root);
+  if (!Array.isArray(list)) throw refuse(at('items'), 'items must be a list of objects');
+  return list.map((object: unknown, index): CastItem => {
+    if (typeof object !== 'object' || object === null || Array.isArray(object))
+      throw refuse(at(`items[${index}]`), 'must be an object');
+    const { kind: own, ...rest } = object as Record<string, unknown>;
+    const item = (own === kind ? rest : object) as JsonObject;
+    return { kind, object: item, locate: (field) => at(`items[${index}].${field}`) };
+  });
+}
+
 function items(file: string, lines: LineCounter, document: Document): CastItem[] {
   const root = document.contents;
   if (root === null || (isScalar(root) && root.value === null)) return [];
@@ -60,6 +80,9 @@ function items(file: string, lines: LineCounter, document: Document): CastItem[]
   if (!isMap(root)) throw refuse(at(''), 'a document must be an object');
   const content = document.toJS() as Record<string, unknown>;
   if (typeof content.kind === 'string') {
+    const listed = /^(.+)List$/.exec(content.kind)?.[1];
+    if (listed !== undefined && kindSpelled(listed))
+      return listItems({ file, lines, root, kind: listed, list: content.items });
     const { kind, ...object } = content;
     const known = allKinds.map((k) => k.kind).join(', ');
     if (!kindSpelled(String(kind)))

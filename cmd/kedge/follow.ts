@@ -1,6 +1,7 @@
-import { type AnyKind, type ApiObject, keyString } from 'kedge';
+import { type AnyKind, type ApiObject, keyString, messageOf } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
+import { note } from './output.js';
 
 /** An object as it was last told of. */
 export interface Told {
@@ -30,6 +31,10 @@ export async function follow(
 ): Promise<void> {
   const stop = new AbortController();
   const until = AbortSignal.any([signal, stop.signal]);
+  const onAway = (error: unknown): void =>
+    note(
+      `The server does not answer (${messageOf(error)}); trying again until it does, Ctrl-C ends this`,
+    );
   const one = async ({ kind, ...selection }: FollowTarget): Promise<void> => {
     const tell = (object: ApiObject, deleted: boolean): void => {
       if (until.aborted) return;
@@ -39,7 +44,7 @@ export async function follow(
     const remote = client.resource(kind);
     const { items: known, cursor } = await remote.list(selection);
     for (const object of known) tell(object, false);
-    const changes = remote.follow({ ...selection, cursor, known, signal: until });
+    const changes = remote.follow({ ...selection, cursor, known, signal: until, onAway });
     for await (const { type, object } of changes) tell(object, type === 'DELETED');
   };
   try {

@@ -109,14 +109,25 @@ export function objectRows(
   return [header, ...rows];
 }
 
-/** Objects in a format; a single one is not wrapped into a list. */
+/**
+ * An object as `kedge cast` takes it: with its kind, or under the name of its kind where it has a field `kind` of
+ * its own.
+ */
+function castable({ kind }: AnyKind, object: JsonObject | undefined): JsonObject {
+  if (object?.kind === undefined) return { kind, ...object };
+  return { [kind.charAt(0).toLowerCase() + kind.slice(1)]: object };
+}
+
+/** Objects in a format; a single one is not wrapped into a list. What is JSON or YAML can be cast again. */
 export function render(
   kind: AnyKind,
   objects: readonly JsonObject[],
   format: Format,
   options: Omit<TableOptions, 'wide'> & { readonly single: boolean },
 ): string {
-  const data = options.single ? objects[0] : { kind: `${kind.kind}List`, items: objects };
+  const data = options.single
+    ? castable(kind, objects[0])
+    : { kind: `${kind.kind}List`, items: objects };
   switch (format) {
     case 'json':
       return JSON.stringify(data, undefined, 2);

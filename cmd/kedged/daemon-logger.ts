@@ -1,12 +1,19 @@
 import type { Logger } from 'kedge';
 import { pinoLogger } from 'kedge/pino';
-import { pino } from 'pino';
+import { type DestinationStream, pino } from 'pino';
+import { readableLine } from './readable-log.js';
 
-/** JSON lines on standard error: one constant message and fields. Synchronous, so that no line is lost at exit. */
+/** Standard error. Synchronous, so that no line is lost at exit. */
+function standardError(): DestinationStream {
+  const lines = pino.destination({ dest: 2, sync: true });
+  return process.stderr.isTTY ? { write: (line) => lines.write(readableLine(line)) } : lines;
+}
+
+/** One constant message and fields a line, on standard error: JSON, and on a terminal text. */
 export function daemonLogger(level: string): Logger {
   const log = pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: 2, sync: true }),
+    standardError(),
   );
   return pinoLogger(log);
 }

@@ -1,4 +1,4 @@
-import { access, mkdir, realpath } from 'node:fs/promises';
+import { access, mkdir, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -79,7 +79,19 @@ function orElsewhere(error: unknown): unknown {
 
 /** A backup in the data directory is lost with it, and may have the name of a file of the store. */
 async function demandOutside(dataDirectory: string, file: string): Promise<void> {
-  const [data, folder] = await Promise.all([realpath(dataDirectory), realpath(dirname(file))]);
+  const data = await realpath(dataDirectory);
+  const named = dirname(file);
+  const cannot = (why: string): StatusError =>
+    invalid([
+      {
+        field: 'file',
+        description: `${file} can't be written: ${why}; make that directory, or name a file in one that exists`,
+      },
+    ]);
+  const folder = await realpath(named).catch((error: unknown) => {
+    throw cannot(`${named} can't be found (${messageOf(error)})`);
+  });
+  if (!(await stat(folder)).isDirectory()) throw cannot(`${named} is no directory`);
   const way = relative(data, folder);
   if (way === '..' || way.startsWith(`..${sep}`)) return;
   throw invalid([
@@ -98,7 +110,7 @@ async function withStore<T>(
   await demandStore(dataDirectory);
   const store = await openDataDirectory(dataDirectory, daemonLogger('warn')).catch(
     (error: unknown) => {
-      throw orOnline(error, online);
+      throw orElsewhere(orOnline(error, online));
     },
   );
   try {

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { messageOf, StatusError } from 'kedge';
-import { parse } from 'smol-toml';
+import { parse, stringify } from 'smol-toml';
 import { localProfile, prepareExampleDirectory, sharedExampleDirectory } from './local-profile.js';
-import { type DaemonConfig, resolveSettings, settingFlags } from './settings.js';
+import { type DaemonConfig, resolveSettings, settingFlags, settingsByKey } from './settings.js';
 
 /** What the command line says about the configuration, as Commander gives it. */
 export interface ConfigOptions {
@@ -40,7 +40,22 @@ export async function loadConfig(options: ConfigOptions): Promise<DaemonConfig> 
   const config = resolveSettings({ ...sources, profile: localProfile(sharedExampleDirectory) });
   // Who set another list needs no directory of the examples.
   if (config.hostPathAllowlist.join() !== sharedExampleDirectory) return config;
-  return resolveSettings({ ...sources, profile: localProfile(await prepareExampleDirectory()) });
+  const missing = options.checkConfig ? 'leave' : 'make';
+  const directory = await prepareExampleDirectory(undefined, undefined, missing);
+  return resolveSettings({ ...sources, profile: localProfile(directory) });
+}
+
+/** A configuration as a file that says the same. */
+export function configurationFile(config: DaemonConfig): string {
+  const tables: Record<string, Record<string, unknown>> = {};
+  for (const [key, value] of settingsByKey(config)) {
+    const path = key.split('.');
+    const name = path.pop() ?? '';
+    let table: Record<string, unknown> = tables;
+    for (const part of path) table = (table[part] ??= {}) as Record<string, unknown>;
+    table[name] = value;
+  }
+  return stringify(tables);
 }
 
 /** Gives a command the flags of all settings. */

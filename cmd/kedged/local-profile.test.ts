@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,6 +19,14 @@ describe('the directory of the examples', () => {
   it('is the one that they name, for whoever is first', async () => {
     expect(await prepareExampleDirectory(shared, uid)).to.equal(shared);
     expect(await prepareExampleDirectory(shared, uid)).to.equal(shared);
+  });
+
+  it('is only looked at, and not made, where nothing shall be made', async () => {
+    expect(await prepareExampleDirectory(shared, uid, 'leave')).to.equal(shared);
+    expect(existsSync(shared)).to.equal(false);
+    await symlink(base, shared);
+    expect(await prepareExampleDirectory(shared, uid, 'leave')).to.equal(`${shared}-${uid}`);
+    expect(existsSync(`${shared}-${uid}`)).to.equal(false);
   });
 
   it('is one of the user where the other is not private to them, and none that others can write to', async () => {

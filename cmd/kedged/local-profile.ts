@@ -15,14 +15,30 @@ export function localProfile(exampleDirectory: string): Readonly<Record<string, 
   };
 }
 
+/** Whether a directory of the examples that is not there is made; a look at the configuration makes none. */
+export type Missing = 'make' | 'leave';
+
 /** Mode 0700 and the caller's, or made so. */
-async function isOwn(directory: string, uid: number | undefined): Promise<boolean> {
+async function isOwn(
+  directory: string,
+  uid: number | undefined,
+  missing: Missing,
+): Promise<boolean> {
+  if (missing === 'make') await makeOwn(directory);
+  const stat = await lstat(directory).catch((error: NodeJS.ErrnoException) => {
+    if (missing === 'leave' && error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  // The start would make it.
+  if (!stat) return true;
+  return stat.isDirectory() && stat.uid === (uid ?? stat.uid) && (stat.mode & 0o022) === 0;
+}
+
+async function makeOwn(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
     // A file, or a link to nothing: what it is decides.
     if (error.code !== 'EEXIST' && error.code !== 'ENOENT') throw error;
   });
-  const stat = await lstat(directory);
-  return stat.isDirectory() && stat.uid === (uid ?? stat.uid) && (stat.mode & 0o022) === 0;
 }
 
 /** The directory of one user where another one has that of the examples. */
@@ -34,16 +50,17 @@ export function ownExampleDirectory(
 }
 
 /**
- * Makes the directory that the profile allows: that of the examples, or where another user of this machine has
- * that one, `<it>-<uid>`.
+ * The directory that the profile allows, made unless told otherwise: that of the examples, or where another
+ * user of this machine has that one, `<it>-<uid>`.
  * @throws StatusError FailedPrecondition when neither is private to the caller.
  */
 export async function prepareExampleDirectory(
   shared = sharedExampleDirectory,
   uid = process.getuid?.(),
+  missing: Missing = 'make',
 ): Promise<string> {
   const own = ownExampleDirectory(shared, uid);
-  for (const directory of [shared, own]) if (await isOwn(directory, uid)) return directory;
+  for (const directory of [shared, own]) if (await isOwn(directory, uid, missing)) return directory;
   throw failedPrecondition(
     'NotPrivate',
     `${own} is not a directory that only you can write to; remove it, or set KEDGE_STORAGE_HOST_PATH_ALLOWLIST to another one`,

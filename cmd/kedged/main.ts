@@ -13,7 +13,7 @@ import {
 import { tellMigration } from './tell-migration.js';
 import { daemonLogger } from './daemon-logger.js';
 import { addDataCommands } from './data-commands.js';
-import { type ConfigOptions, loadConfig, withSettings } from './load-config.js';
+import { type ConfigOptions, configurationFile, loadConfig, withSettings } from './load-config.js';
 import { restoreAdvice } from './restore-advice.js';
 import type { DaemonConfig } from './settings.js';
 import { stopSignals } from './stop-signals.js';
@@ -79,7 +79,7 @@ function stopOnSignals(daemon: Daemon, config: DaemonConfig, onStopped: () => vo
 async function serve(options: ConfigOptions): Promise<void> {
   const config = await loadConfig(options);
   if (options.checkConfig) {
-    say(JSON.stringify(config, undefined, 2));
+    process.stdout.write(configurationFile(config));
     return;
   }
   const logger = daemonLogger(config.logLevel);
@@ -117,7 +117,10 @@ const program = withSettings(new Command('kedged'))
   .description('The Kedge daemon: API, controllers and node agent in one process')
   .version(version)
   .option('--local', 'profile for one local user: bootstraps itself and stores a CLI context')
-  .option('--check-config', 'print the resolved configuration and exit')
+  .option(
+    '--check-config',
+    'print the configuration as a file that says the same, change nothing, and exit',
+  )
   .exitOverride()
   .action((options: ConfigOptions) => serve(options));
 withSettings(

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { defaultPolicy } from '@kedge/controllers';
+import { parse } from 'smol-toml';
+import { configurationFile } from './load-config.js';
 import { environmentName, parseAddress, resolveSettings } from './settings.js';
 
 const nothing = { flags: {}, environment: {}, file: {}, profile: {} };
@@ -20,6 +22,18 @@ describe('settings of kedged', () => {
     const environment = { ...file, environment: layers.environment };
     expect(resolveSettings(environment).logLevel).to.equal('error');
     expect(resolveSettings({ ...environment, flags: layers.flags }).logLevel).to.equal('silent');
+  });
+
+  it('are printed as a configuration file that says the same', () => {
+    const file = {
+      log: { level: 'warn' },
+      storage: { hostPathAllowlist: ['/srv', '/var/tmp'] },
+      controllers: { heartbeatMs: 5_000 },
+    };
+    const config = resolveSettings({ ...nothing, file });
+    const printed = configurationFile(config);
+    expect(printed).to.match(/^hostPathAllowlist = \[ "\/srv", "\/var\/tmp" \]$/m);
+    expect(resolveSettings({ ...nothing, file: parse(printed) })).to.deep.equal(config);
   });
 
   it('a name that only looks like a loopback address is reachable from other machines', () => {

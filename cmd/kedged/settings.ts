@@ -194,6 +194,16 @@ export type DaemonConfig = {
 export const settingFlags: readonly { readonly flag: string; readonly key: string }[] =
   Object.values(settings).flatMap((s) => ('flag' in s ? [{ flag: s.flag, key: s.key }] : []));
 
+/** A configuration by the keys of its file. */
+export function settingsByKey(config: DaemonConfig): ReadonlyMap<string, unknown> {
+  const values: Readonly<Record<string, unknown>> = config;
+  const byKey = new Map<string, unknown>();
+  for (const [name, { key }] of Object.entries(settings)) byKey.set(key, values[name]);
+  for (const [name, value] of Object.entries(config.policy))
+    byKey.set(`controllers.${name}`, value);
+  return byKey;
+}
+
 /** `server.grpcAddress` as `KEDGE_SERVER_GRPC_ADDRESS`. */
 export function environmentName(key: string): string {
   const words = key.replaceAll(/([a-z])([A-Z])/g, '$1_$2').replaceAll('.', '_');

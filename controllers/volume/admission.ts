@@ -184,6 +184,19 @@ async function classViolations(
   ];
 }
 
+/**
+ * A volume that names no policy is shown with the one that holds for it. Sent back, that is no choice: it holds as
+ * before.
+ */
+function withoutShownPolicy(volume: Volume, before: Volume | undefined): Volume {
+  const { reclaimPolicy, ...rest } = volume;
+  const isShown =
+    before !== undefined &&
+    before.reclaimPolicy === undefined &&
+    reclaimPolicy === before.effectiveReclaimPolicy;
+  return isShown ? rest : volume;
+}
+
 /** Rules of volumes. */
 export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> {
   const { drivers, sealer } = options;
@@ -203,7 +216,7 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
         stored,
       );
       return {
-        ...object,
+        ...withoutShownPolicy(object, before),
         storageClassName,
         ...(parameters ? { parameters } : {}),
         ...(before ? {} : { effectiveReclaimPolicy: policyOf(object, found?.basis) }),

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { seededRandom, StatusError } from '../base/index.js';
+import { messageOf, seededRandom, StatusError } from '../base/index.js';
 import type { ApiObject, WatchBatch, WatchPosition } from '../object/index.js';
 import { FakeClock, settle } from '../testing/index.js';
 import { followChanges, type FollowSource } from './follow.js';
@@ -14,6 +14,8 @@ function lamp(name: string, version: number, uid = name): ApiObject {
   };
   return { name, metadata };
 }
+
+const codes = ['Unavailable', 'ResourceExhausted', 'PermissionDenied'] as const;
 
 /** What one watch says before it ends, and how it ends. */
 interface Played {
@@ -44,7 +46,7 @@ class PlayedSource implements FollowSource<ApiObject> {
     const { batches = [], error } = this.#watches.shift() ?? {};
     yield* batches;
     if (error !== undefined) {
-      const code = error === 'Unavailable' ? 'Unavailable' : 'OutOfRange';
+      const code = codes.find((known) => known === error) ?? 'OutOfRange';
       throw new StatusError({ code, reason: error, message: error });
     }
     await new Promise<void>((resolve) => {
@@ -56,14 +58,18 @@ class PlayedSource implements FollowSource<ApiObject> {
 async function followed(
   source: PlayedSource,
   from: WatchPosition | undefined,
-  { known = [] as readonly ApiObject[], advanceMs = 0 } = {},
+  {
+    known = [] as readonly ApiObject[],
+    advanceMs = 0,
+    onAway = undefined as ((error: unknown) => void) | undefined,
+  } = {},
 ): Promise<readonly string[]> {
   const stop = new AbortController();
   const clock = new FakeClock();
   const told: string[] = [];
   const ports = { clock, random: seededRandom(3) };
   const following = (async () => {
-    const options = { from, known, signal: stop.signal, ...ports };
+    const options = { from, known, signal: stop.signal, onAway, ...ports };
     for await (const { type, object } of followChanges(source, options))
       told.push(`${type} ${object.name}@${object.metadata.uid}:${object.metadata.resourceVersion}`);
   })();
@@ -109,5 +115,31 @@ describe('following changes', () => {
     await followed(source, { cursor: '5.store' }, { advanceMs: 10_000 });
     const lists = source.asked.filter((asked) => asked === 'list').length;
     expect(lists).to.be.greaterThan(3).and.lessThan(10);
+  });
+
+  it('tells once that the source is away for five seconds, and again only after it was back', async () => {
+    const away = (count: number): Played[] =>
+      Array.from({ length: count }, () => ({ error: 'Unavailable' }));
+    const told: unknown[] = [];
+    const onAway = (error: unknown): void => void told.push(messageOf(error));
+    const followFor = async (advanceMs: number, watches: readonly Played[]): Promise<number> => {
+      told.length = 0;
+      await followed(new PlayedSource([], watches), { cursor: '4.store' }, { advanceMs, onAway });
+      return told.length;
+    };
+    expect(await followFor(4_000, away(50))).to.equal(0);
+    expect(await followFor(60_000, away(50))).to.equal(1);
+    expect(told).to.deep.equal(['Unavailable']);
+    const back: Played = { batches: [batch], error: 'Unavailable' };
+    expect(await followFor(120_000, [...away(8), back, ...away(50)])).to.equal(2);
+  });
+
+  it('waits and goes on where the source takes no more calls for now, and ends with any other error', async () => {
+    const full = new PlayedSource([], [{ error: 'ResourceExhausted' }, { batches: [batch] }]);
+    const told = await followed(full, { cursor: '4.store' }, { advanceMs: 1_000 });
+    expect(told).to.deep.equal(['MODIFIED a@a:5']);
+    const refused = new PlayedSource([], [{ error: 'PermissionDenied' }]);
+    const error: unknown = await followed(refused, { cursor: '4.store' }).catch((e: unknown) => e);
+    expect(messageOf(error)).to.contain('PermissionDenied');
   });
 });

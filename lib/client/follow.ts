@@ -23,6 +23,8 @@ export interface FollowStart<T extends ApiObject> {
   /** What was there at that position: what of it is gone when everything is listed again is told too. */
   readonly known?: readonly T[];
   readonly signal: AbortSignal;
+  /** Called once each time that the server has been away for five seconds, with what the last try failed with. */
+  readonly onAway?: (error: unknown) => void;
 }
 
 /** Where changes come from. */
@@ -40,8 +42,17 @@ export interface FollowOptions<T extends ApiObject> {
   /** What the caller knows already, as of `from`. */
   readonly known?: readonly T[];
   readonly signal: AbortSignal;
+  readonly onAway?: ((error: unknown) => void) | undefined;
   readonly clock: Clock;
   readonly random: Random;
+}
+
+/** A restart takes less, and is not told. */
+const awayToldAfterMs = 5_000;
+
+/** True for what ends by itself: the server is away, or takes no more calls for now. */
+function passes(error: unknown): boolean {
+  return hasCode(error, 'Unavailable') || hasCode(error, 'ResourceExhausted');
 }
 
 const backoff: BackoffOptions = { baseMs: 250, maxMs: 30_000, jitter: 0.5 };
@@ -51,13 +62,15 @@ const backoff: BackoffOptions = { baseMs: 250, maxMs: 30_000, jitter: 0.5 };
  * source can't go on (its history was compacted, or it is another store now) it is listed again: at
  * once, and with growing pauses when that repeats. What differs from what was told is told then, as
  * deletions, additions and modifications.
+ * @throws StatusError of any code but Unavailable, ResourceExhausted and OutOfRange
  */
 export async function* followChanges<T extends ApiObject>(
   source: FollowSource<T>,
-  { from, known: given = [], signal, clock, random }: FollowOptions<T>,
+  { from, known: given = [], signal, onAway, clock, random }: FollowOptions<T>,
 ): AsyncIterable<WatchEvent<T>> {
   const known = new Map(given.map((object) => [keyString(keyOf(object)), object]));
   let at = from;
+  let away: { readonly sinceMs: number; readonly told: boolean } | undefined;
   for (let failures = 0; !signal.aborted; failures += 1) {
     if (failures > 1) await sleep(clock, backoffDelayMs(backoff, failures - 2, random), signal);
     if (signal.aborted) return;
@@ -69,6 +82,7 @@ export async function* followChanges<T extends ApiObject>(
       }
       for await (const { events, revision, cursor } of source.watch(at, signal)) {
         failures = 0;
+        away = undefined;
         for (const event of events) {
           const key = keyString(keyOf(event.object));
           if (event.type === 'DELETED') known.delete(key);
@@ -78,8 +92,15 @@ export async function* followChanges<T extends ApiObject>(
         at = cursor === undefined ? { fromRevision: revision } : { cursor };
       }
     } catch (error) {
-      if (hasCode(error, 'OutOfRange')) at = undefined;
-      else if (!hasCode(error, 'Unavailable')) throw error;
+      if (hasCode(error, 'OutOfRange')) {
+        at = undefined;
+        continue;
+      }
+      if (!passes(error)) throw error;
+      away ??= { sinceMs: clock.monotonic(), told: false };
+      if (away.told || clock.monotonic() - away.sinceMs < awayToldAfterMs) continue;
+      away = { ...away, told: true };
+      onAway?.(error);
     }
   }
 }

@@ -164,10 +164,10 @@ export class ResourceClient<
    * the objects it told.
    */
   follow(options: ResourceSelection & FollowStart<T>): AsyncIterable<WatchEvent<T>> {
-    const { fromRevision, cursor, known = [], signal, ...selection } = options;
+    const { fromRevision, cursor, known = [], signal, onAway, ...selection } = options;
     const from =
       cursor !== undefined ? { cursor } : fromRevision === undefined ? undefined : { fromRevision };
-    return this.#follow(selection, from, known, signal);
+    return this.#follow(selection, from, known, signal, onAway);
   }
 
   #follow(
@@ -175,13 +175,14 @@ export class ResourceClient<
     from: WatchPosition | undefined,
     known: readonly T[],
     signal: AbortSignal,
+    onAway?: (error: unknown) => void,
   ): AsyncIterable<WatchEvent<T>> {
     const source: FollowSource<T> = {
       list: () => this.list(selection),
       watch: (at, until) => this.watch({ ...selection, ...at, signal: until }),
     };
     const ports = { clock: systemClock, random: systemRandom };
-    return followChanges(source, { from, known, signal, ...ports });
+    return followChanges(source, { from, known, signal, onAway, ...ports });
   }
 
   /**

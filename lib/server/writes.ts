@@ -364,7 +364,9 @@ export function changedFields(
   const names = new Set([...Object.keys(now), ...Object.keys(then)]);
   const fields = [...names].filter(
     (name) =>
-      name !== 'metadata' && !kind.statusFields.includes(name) && !jsonEqual(now[name], then[name]),
+      name !== 'metadata' &&
+      !kind.statusFields.includes(name) &&
+      !jsonEqual(now[name] ?? emptyOf(name), then[name] ?? emptyOf(name)),
   );
   const given = object.metadata as Partial<ObjectMeta> | undefined;
   const metadata = metadataFields.filter(
@@ -375,6 +377,7 @@ export function changedFields(
   return [...fields, ...metadata.map((name) => `metadata.${name}`)];
 }
 
-function emptyOf(name: (typeof metadataFields)[number]): object | undefined {
-  return name === 'annotations' ? {} : undefined;
+/** No labels and an empty map of them are the same, as are annotations. */
+function emptyOf(name: string): object | undefined {
+  return name === 'annotations' || name === 'labels' ? {} : undefined;
 }

@@ -9,6 +9,7 @@ import {
   frameTypes,
   recordPrefixBytes,
 } from './backup.js';
+import { systemErrorCode } from './file-system.js';
 import { clusterOf } from './meta-record.js';
 import { type DecodedRecord, decodeRecord } from './record-codec.js';
 
@@ -42,14 +43,38 @@ function damaged(path: string, detail: string): StatusError {
   });
 }
 
+/** A system's error of a read does not say that a backup was asked for, nor what else to name. */
+function unreadable(path: string, error: unknown): unknown {
+  const code = systemErrorCode(error);
+  if (code === undefined) return error;
+  const problems: Readonly<Record<string, string>> = {
+    ENOENT: 'does not exist',
+    EISDIR: 'is a directory, and a backup is one file',
+  };
+  const problem = problems[code] ?? `can't be read (${messageOf(error)})`;
+  return failedPrecondition(
+    'BackupUnreadable',
+    `backup ${path} ${problem}; name the file that kedged backup or kedge admin backup wrote`,
+  );
+}
+
+async function* pieces(path: string): AsyncIterable<Buffer> {
+  try {
+    for await (const piece of createReadStream(path, { highWaterMark: 1024 * 1024 }))
+      yield piece as Buffer;
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
 /** The frames of a backup, each with a running hash of everything before it. */
 async function* frames(
   path: string,
 ): AsyncIterable<{ readonly type: number; readonly body: Buffer; readonly sha256: string }> {
   const hash = createHash('sha256');
   let rest: Buffer = Buffer.alloc(0);
-  for await (const piece of createReadStream(path, { highWaterMark: 1024 * 1024 })) {
-    rest = rest.length === 0 ? (piece as Buffer) : Buffer.concat([rest, piece as Buffer]);
+  for await (const piece of pieces(path)) {
+    rest = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
     let at = 0;
     while (rest.length - at >= 5) {
       const length = rest.readUInt32BE(at);

@@ -59,13 +59,31 @@ export async function backupToFile(
   }
 }
 
+function wayOut(path: string, code: string): string {
+  const folder = dirname(path);
+  switch (code) {
+    case 'ENOENT':
+      return `make the directory ${folder}, or name a file in one that exists`;
+    case 'ENOTDIR':
+      return `${folder} is no directory; name a file in one`;
+    case 'EROFS':
+      return `${folder} is mounted read-only; name a file on another disk`;
+    case 'EACCES':
+    case 'EPERM':
+      return `name a file in a directory that you may write to`;
+    default:
+      return 'make room there, or name a file that can be written';
+  }
+}
+
 /** A system's error of a write names neither the file nor a way out. */
 function unwritable(path: string, error: unknown): unknown {
-  if (error instanceof StatusError || systemErrorCode(error) === undefined) return error;
+  const code = systemErrorCode(error);
+  if (error instanceof StatusError || code === undefined) return error;
   return new StatusError({
     code: 'Unavailable',
     reason: 'BackupUnwritable',
-    message: `backup ${path} can't be written (${messageOf(error)}), and there is no part of it; make room there, or name a file that can be written`,
+    message: `backup ${path} can't be written (${messageOf(error)}), and there is no part of it; ${wayOut(path, code)}`,
     cause: error,
   });
 }

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -205,6 +206,27 @@ describe('backups of a stopped daemon', function () {
       expect(done.code, `${line}\n${done.stderr}`).to.equal(0);
       if (line.startsWith('kedged')) expect(done.stdout, line).to.not.equal('');
     }
+  });
+
+  it('a file that can be neither written nor read is named with what to do instead', async () => {
+    const away = join(folder, 'gone', 'store.backup');
+    const told: readonly (readonly [readonly string[], RegExp])[] = [
+      [
+        ['backup', away],
+        /gone\/store\.backup can't be written.*make that directory, or name a file in one/,
+      ],
+      [['backup', join(folder, 'kept.txt', 'x')], /kept\.txt is no directory.*name a file in one/],
+      [['verify', folder], /is a directory, and a backup is one file/],
+      [['verify', away], /gone\/store\.backup does not exist; name the file/],
+      [['restore', away, '--replace'], /gone\/store\.backup does not exist; name the file/],
+    ];
+    await writeFile(join(folder, 'kept.txt'), 'bytes');
+    for (const [args, words] of told) {
+      const refused = await kedged(daemon.data, ...args);
+      expect(refused.code, args.join(' ')).to.equal(1);
+      expect(refused.stderr, args.join(' ')).to.match(words);
+    }
+    expect(existsSync(join(folder, 'gone'))).to.equal(false);
   });
 
   it('a directory without a store is told as such, and none is made there', async () => {

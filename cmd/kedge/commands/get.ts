@@ -42,6 +42,8 @@ async function watchObjects(
       if (name !== undefined && object.name !== name) return false;
       const now = Date.now();
       if (format !== 'table' && format !== 'wide') {
+        // Documents of one stream.
+        if (format === 'yaml') print('---');
         print(render(kind, [object], format, { single: true, namespaces, now }));
         return false;
       }
