@@ -225,7 +225,7 @@ describe('an operation of a provider, with a kill at every step', () => {
         expect(provider.made, `killed at step ${at}`).to.have.length(1);
         expect(lives, `killed at step ${at}`).to.equal(2);
       }
-    }).timeout(20_000);
+    }).timeout(60_000);
 
   it('makes one also when it fails late, forgets ids and is killed again and again', async () => {
     let lives = 0;

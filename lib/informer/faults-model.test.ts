@@ -161,5 +161,5 @@ describe('informer whose index functions, handlers and source fail', () => {
       }),
       { numRuns: 150 },
     );
-  }).timeout(20_000);
+  }).timeout(60_000);
 });

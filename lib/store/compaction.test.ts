@@ -68,7 +68,7 @@ describe('compaction whose writes fail', () => {
 
   for (const fault of ['before', 'after'] as const)
     it(`leaves a store that opens with what it had, whichever write of a mark fails ${fault} its work`, async function () {
-      this.timeout(30_000);
+      this.timeout(60_000);
       for (let failAt = 1; failAt <= 12; failAt += 1) {
         for (const failures of [1, 3]) {
           const engine = new FailingMarks();

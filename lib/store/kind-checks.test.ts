@@ -262,7 +262,7 @@ describe('checks of a kind', () => {
       }),
       { numRuns: 60 },
     );
-  }).timeout(20_000);
+  }).timeout(60_000);
 
   it('hold over the expiry of objects, which the store deletes by itself', async () => {
     const store = await openStore({ engine: new MemoryEngine() });

@@ -1,12 +1,12 @@
 /**
  * Waits for a condition instead of sleeping: polls `probe` until it gives a value other than
  * undefined or false. For tests that involve real processes; with a fake clock, advance it instead.
- * @throws Error naming `what` after `timeoutMs` (default 10 s).
+ * @throws Error naming `what` after `timeoutMs` (default 30 s).
  */
 export async function eventually<T>(
   what: string,
   probe: () => T | undefined | false | Promise<T | undefined | false>,
-  timeoutMs = 10_000,
+  timeoutMs = 30_000,
 ): Promise<T> {
   const end = performance.now() + timeoutMs;
   let last: unknown;

@@ -46,14 +46,9 @@ export class AgentProcess {
   /** Starts it and waits until it is ready. */
   async run(): Promise<void> {
     const child = this.launch();
-    await eventually(
-      'the agent to be ready',
-      () => {
-        if (child.exitCode !== null) throw new Error(`the agent ended: ${this.log}`);
-        return this.log.includes('"msg":"ready"');
-      },
-      30_000,
-    );
+    const isReady = (): boolean => this.log.includes('"msg":"ready"');
+    await eventually('the agent to be ready', () => isReady() || child.exitCode !== null, 90_000);
+    if (!isReady()) throw new Error(`the agent ended: ${this.log}`);
   }
 
   async end(signal: NodeJS.Signals): Promise<number | null | undefined> {
@@ -61,6 +56,11 @@ export class AgentProcess {
     if (!child || child.exitCode !== null || child.signalCode !== null) return null;
     child.kill(signal);
     return this.ended();
+  }
+
+  /** Whether it was started and has not ended. */
+  get isAlive(): boolean {
+    return this.#child?.exitCode === null && this.#child.signalCode === null;
   }
 
   signal(signal: NodeJS.Signals): void {

@@ -92,7 +92,7 @@ const steps = fc.constantFrom('Configmap', 'Secret', 'Volume', 'Service').chain(
 ) as fc.Arbitrary<Step>;
 
 describe('gRPC and REST', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   let client: KedgeClient;
   before(async () => {

@@ -58,7 +58,7 @@ function outcomeOfRest(code: number): Outcome {
 }
 
 describe('every method, by who calls it', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   const tokens: Record<string, string | undefined> = {};
   /** `<method> <caller> <transport>`; asked all at once, for wrong tokens are answered slowly. */

@@ -16,7 +16,7 @@ function kedged(data: string, ...args: string[]): Promise<Finished> {
 }
 
 describe('backups of a stopped daemon', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let folder: string;
   let file: string;
   let daemon: TestDaemon;
@@ -242,7 +242,7 @@ describe('backups of a stopped daemon', function () {
 });
 
 describe('a copy of a cluster beside the original', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let original: TestDaemon;
   let copy: TestDaemon;
   let folder: string;

@@ -7,6 +7,7 @@ import { root, TestDaemon } from './daemon.js';
 
 /** A command that goes on, and what it wrote so far. */
 class Going {
+  static readonly all: Going[] = [];
   output = '';
   readonly ended: Promise<number | null>;
   readonly #child;
@@ -18,9 +19,14 @@ class Going {
     });
     this.#child.stdout.on('data', (data) => (this.output += String(data)));
     this.#child.stderr.on('data', (data) => (this.output += String(data)));
+    Going.all.push(this);
     this.ended = new Promise((resolve) => {
       this.#child.on('close', resolve);
     });
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL');
   }
 
   interrupt(): void {
@@ -29,10 +35,13 @@ class Going {
 }
 
 describe('commands that go on while the daemon is killed and started again', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   before(async () => {
     daemon = await TestDaemon.start();
+  });
+  afterEach(() => {
+    for (const one of Going.all.splice(0)) one.kill();
   });
   after(() => daemon.dispose());
 
@@ -58,14 +67,14 @@ describe('commands that go on while the daemon is killed and started again', fun
     const logs = new Going(daemon, 'logs', 'counts', '-f');
     for (let kills = 1; kills <= 3; kills += 1) {
       const before = lines(logs.output).length;
-      await eventually('more lines', () => lines(logs.output).length > before + 5, 20_000);
+      await eventually('more lines', () => lines(logs.output).length > before + 5, 90_000);
       await restart('SIGKILL');
     }
     const seen = lines(logs.output).length;
     await eventually(
       'lines after the last kill',
       () => lines(logs.output).length > seen + 20,
-      30_000,
+      90_000,
     );
     logs.interrupt();
     expect(await logs.ended).to.equal(0);
@@ -84,7 +93,7 @@ describe('commands that go on while the daemon is killed and started again', fun
     await eventually(
       'the line of the next run',
       () => logs.output.match(/run\n/g)?.length === 2,
-      30_000,
+      90_000,
     );
     logs.interrupt();
     expect(await logs.ended).to.equal(0);
@@ -104,7 +113,7 @@ describe('commands that go on while the daemon is killed and started again', fun
     expect(cast.output).to.contain('Everything runs.');
     const seen = events.output.length;
     await daemon.ok('POST', '/v1/namespaces/default/services', service('wrong', 'exit 1'));
-    await eventually('its event', () => events.output.slice(seen).includes('wrong'), 30_000);
+    await eventually('its event', () => events.output.slice(seen).includes('wrong'), 90_000);
     events.interrupt();
     expect(await events.ended).to.equal(0);
   });

@@ -8,7 +8,7 @@ import { TestDaemon, workload } from './daemon.js';
 const notCast = ['Event', 'Instance', 'Token'];
 
 describe('what kedge get prints', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   before(async () => {
     daemon = await TestDaemon.start();

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { finish, root, TestDaemon } from './daemon.js';
@@ -7,11 +7,13 @@ const base = '/v1/namespaces/default/configmaps';
 const kedge = 'cmd/bin/kedge.mjs';
 
 describe('kedge get --watch', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
+  let watching: ChildProcess | undefined;
   before(async () => {
     daemon = await TestDaemon.start();
   });
+  afterEach(() => watching?.kill('SIGKILL'));
   after(() => daemon.dispose());
 
   it('minds the selector, and goes on after a kill -9 of the server', async () => {
@@ -24,6 +26,7 @@ describe('kedge get --watch', function () {
       cwd: root,
       env: { ...process.env, ...daemon.cliEnvironment },
     });
+    watching = child;
     let output = '';
     child.stdout.on('data', (data) => (output += String(data)));
     const ended = new Promise<number | null>((resolve) => {
@@ -40,7 +43,7 @@ describe('kedge get --watch', function () {
     await eventually(
       'what changed later',
       () => output.includes('second') && /first.*deleted/.test(output),
-      30_000,
+      90_000,
     );
     expect(output).to.not.match(/silent|quiet/);
     // What was shown before is not shown again.

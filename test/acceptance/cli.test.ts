@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,8 @@ import { finish, root, TestDaemon } from './daemon.js';
 const examples = join(root, 'docs/examples');
 
 describe('the command line on the examples', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
+  let watching: ChildProcess | undefined;
   let daemon: TestDaemon;
 
   before(async () => {
@@ -19,6 +20,7 @@ describe('the command line on the examples', function () {
     });
     await mkdir('/var/tmp/kedge', { recursive: true, mode: 0o700 });
   });
+  afterEach(() => watching?.kill('SIGKILL'));
   after(() => daemon.dispose());
 
   it('cast journal.yaml shows a plan, progress, and ends when the service runs', async () => {
@@ -228,6 +230,7 @@ describe('the command line on the examples', function () {
         KEDGE_TOKEN: daemon.token,
       },
     });
+    watching = child;
     let output = '';
     child.stdout.on('data', (data) => (output += String(data)));
     const ended = new Promise<number | null>((resolve) => {
@@ -242,7 +245,7 @@ describe('the command line on the examples', function () {
 });
 
 describe('the local profile of npm start', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
 
   it('bootstraps itself, stores a context, prints three commands, and finds its data again', async () => {
     const daemon = await TestDaemon.start({ arguments: ['--local'] });
@@ -280,7 +283,7 @@ describe('the local profile of npm start', function () {
 });
 
 describe('without root', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   const id = 64_123;
 
   it('runs the first example in a user namespace, or says what is missing', async function () {

@@ -7,7 +7,7 @@ import { TestDaemon, workload } from './daemon.js';
 const base = '/v1/namespaces/default';
 
 describe('values of secrets that parameters refer to', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   let hidden: string;
   before(async () => {

@@ -18,7 +18,7 @@ function dice(): () => number {
 }
 
 describe('a daemon that is killed', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   beforeEach(async () => {
     daemon = await TestDaemon.start();
@@ -192,7 +192,9 @@ describe('a daemon that is killed', function () {
     for (const name of ['one', 'two']) {
       const { volume, service } = workload(daemon, name, script);
       await daemon.ok('POST', volumes, volume);
-      await daemon.ok('POST', '/v1/namespaces/default/services', service);
+      // Time for the trap also where it is slow.
+      const patient = { ...service, terminationGracePeriodSeconds: 60 };
+      await daemon.ok('POST', '/v1/namespaces/default/services', patient);
     }
     const log = (name: string) =>
       readFile(join(daemon.home, 'host', name, 'log'), 'utf8').catch(() => '');

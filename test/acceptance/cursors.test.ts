@@ -11,7 +11,7 @@ const base = '/v1/namespaces/default/configmaps';
 type Verdict = string;
 
 describe('cursors and page tokens of a running daemon', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   let root: KedgeClient;
   const clients: KedgeClient[] = [];

@@ -162,13 +162,15 @@ export class TestDaemon {
     });
     createInterface({ input: child.stdout }).on('line', (line) => this.#lines.push(line));
     await eventually(
-      `kedged to be ready\n${this.log}`,
-      () => {
-        if (child.exitCode !== null) throw new Error(`kedged ended: ${this.log}`);
-        return this.#ready !== undefined;
-      },
-      30_000,
-    );
+      'kedged to be ready',
+      () => this.#ready !== undefined || child.exitCode !== null,
+      90_000,
+    ).catch((error: unknown) => {
+      // Nobody disposes of a daemon that did not start.
+      child.kill('SIGKILL');
+      throw new Error(`${String(error)}\n${this.log}`, { cause: error });
+    });
+    if (!this.#ready) throw new Error(`kedged ended: ${this.log}`);
   }
 
   /** Ends the process with a signal; resolves to its exit code. */

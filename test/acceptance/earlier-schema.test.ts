@@ -9,7 +9,7 @@ const fixture = 'schema-2/daemon';
 const base = '/v1/namespaces/default';
 
 describe('a data directory that a daemon with schema version 2 left', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   let manifest: DaemonManifest;
   before(async () => {

@@ -37,7 +37,7 @@ async function freeBytes(data: string): Promise<number> {
 }
 
 describe('a data directory on a full disk', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   let data: string;
 
@@ -85,7 +85,7 @@ describe('a data directory on a full disk', function () {
         const text = await response.text();
         return response.status === code ? text : undefined;
       },
-      20_000,
+      90_000,
     );
   const reserveIs = (names: readonly string[]): Promise<unknown> =>
     eventually(
@@ -94,7 +94,7 @@ describe('a data directory on a full disk', function () {
         const found = await readdir(join(data, 'reserve')).catch(() => []);
         return found.sort().join() === names.join() ? true : undefined;
       },
-      20_000,
+      90_000,
     );
 
   it('takes deletions to their end, starts after kill -9, and takes all writes once there is room', async () => {
@@ -187,7 +187,7 @@ describe('a data directory on a full disk', function () {
 });
 
 describe('a first start on a disk without room', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
 
   before(function () {
     demandDevices(this);

@@ -90,7 +90,7 @@ const written =
   /^(status|reason|attempts|failureMessage|conditions|lastOperation|\w+Instances|observedGeneration)$/;
 
 describe('guesses of hidden values', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   let token: string;
   const clients: ApiClient[] = [];

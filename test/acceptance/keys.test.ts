@@ -7,7 +7,7 @@ import { TestDaemon } from './daemon.js';
 const base = '/v1/namespaces/default';
 
 describe('rotation of the key-encryption key while running', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   before(async () => {
     daemon = await TestDaemon.start();

@@ -15,7 +15,7 @@ const wrong = Array.from({ length: count }, (_, n) => ({
 }));
 
 describe('a cast of 150 wrong volumes', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   before(async () => {
     daemon = await TestDaemon.start();

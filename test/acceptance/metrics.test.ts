@@ -16,7 +16,7 @@ async function promised(guide: string): Promise<readonly string[]> {
 }
 
 describe('metrics of a running daemon', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   before(async () => {
     daemon = await TestDaemon.start();

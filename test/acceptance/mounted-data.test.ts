@@ -8,7 +8,7 @@ import { TestDaemon } from './daemon.js';
 const base = '/v1/namespaces/default';
 
 describe('secretMounts and configmapMounts', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   before(async () => {
     daemon = await TestDaemon.start();

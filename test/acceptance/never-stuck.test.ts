@@ -7,7 +7,7 @@ import { TestDaemon, workload } from './daemon.js';
 const base = '/v1/namespaces/default';
 
 describe('deletions of a running daemon end, or say what they wait for', function () {
-  this.timeout(90_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   beforeEach(async () => {
     daemon = await TestDaemon.start();

@@ -4,7 +4,7 @@ import { base, NodeCaller, type Refusal, refused } from './node-caller.js';
 const where = { namespace: 'default' };
 
 describe("what a node's token tries beside the status of volumes", function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let caller: NodeCaller;
   before(async () => {
     caller = await NodeCaller.start();

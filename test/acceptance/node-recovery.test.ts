@@ -10,7 +10,7 @@ import { cleanUp, demandDevices } from '../drivers/devices.js';
 import { TestDaemon } from './daemon.js';
 
 describe('the start of a daemon after a kill', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   const { signal } = new AbortController();
   let folder: string;
 

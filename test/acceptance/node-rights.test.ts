@@ -5,7 +5,7 @@ import { workload } from './daemon.js';
 import { base, denied, type JsonObject, NodeCaller } from './node-caller.js';
 
 describe("what a node's token writes into volumes", function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let caller: NodeCaller;
   before(async () => {
     caller = await NodeCaller.start();

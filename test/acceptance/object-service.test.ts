@@ -30,7 +30,7 @@ const namespaced = {
 const kinds: Readonly<Record<string, string>> = { ...cluster, ...namespaced };
 
 describe('the object service of a running daemon', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   const tokens: Record<string, string> = {};
   const clients = new Map<string, ApiClient>();

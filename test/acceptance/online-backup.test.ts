@@ -11,7 +11,7 @@ const program = join(root, 'cmd/bin/kedged.mjs');
 const kedge = join(root, 'cmd/bin/kedge.mjs');
 
 describe('a backup of a running daemon', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let folder: string;
   let daemon: TestDaemon;
   before(async () => {
@@ -60,7 +60,7 @@ describe('a backup of a running daemon', function () {
     });
     try {
       restored.token = daemon.token;
-      const names = (await restored.list(`${base}/configmaps?limit=10000`)).map((c) => c.name);
+      const names = (await restored.list(`${base}/configmaps`)).map((c) => c.name);
       const there = new Set(names);
       expect(before.filter((name) => !there.has(name))).to.deep.equal([]);
     } finally {
@@ -132,22 +132,29 @@ describe('a backup of a running daemon', function () {
       await finish('umount', [small]);
     }
     const target = join(folder, 'target');
-    await mkdir(target);
-    const child = spawn(
-      process.execPath,
-      [kedge, 'admin', 'backup', join(target, 'store.backup')],
-      { env: { ...process.env, ...daemon.cliEnvironment } },
-    );
-    let said = '';
-    child.stderr.on('data', (text) => (said += String(text)));
-    const ended = new Promise<number | null>((resolve) => {
-      child.on('close', (code) => resolve(code));
-    });
-    await eventually('the backup to be under way', async () => (await readdir(target)).length > 0);
-    await daemon.end('SIGKILL');
-    expect(await ended).to.equal(1);
-    expect(said).to.not.equal('');
-    expect(await readdir(target)).to.deep.equal([]);
-    await daemon.run();
+    for (let code: number | null = 0; code === 0; ) {
+      await rm(target, { recursive: true, force: true });
+      await mkdir(target);
+      const child = spawn(
+        process.execPath,
+        [kedge, 'admin', 'backup', join(target, 'store.backup')],
+        { env: { ...process.env, ...daemon.cliEnvironment } },
+      );
+      let said = '';
+      child.stderr.on('data', (text) => (said += String(text)));
+      const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+      await eventually(
+        'the backup to be under way',
+        async () => (await readdir(target)).length > 0,
+      );
+      await daemon.end('SIGKILL');
+      code = await ended;
+      await daemon.run();
+      // A fast one was whole before the kill, and is asked for again.
+      if (code === 0) continue;
+      expect(code).to.equal(1);
+      expect(said).to.not.equal('');
+      expect(await readdir(target)).to.deep.equal([]);
+    }
   });
 });

@@ -64,7 +64,7 @@ const custom: Readonly<Record<string, { readonly body?: object; readonly status:
 const standard = /_(Get|List|Create|Update|UpdateStatus|Delete|Watch|Describe|WhoAmI)\w*$/;
 
 describe('the OpenAPI document and the server', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   let document: Document;
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });

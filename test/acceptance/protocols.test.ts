@@ -126,7 +126,7 @@ describe('gRPC health and reflection', () => {
 });
 
 describe('the typed client', function () {
-  this.timeout(30_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   let client: KedgeClient;
   before(async () => {
@@ -174,7 +174,7 @@ describe('the typed client', function () {
 
   it('waits for a condition, also for an object to come or to go, and says what it saw in vain', async () => {
     const waiting = client.volumes.waitFor(key('awaited'), (v) => v?.status === 'Available', {
-      timeoutMs: 10_000,
+      timeoutMs: 60_000,
     });
     await daemon.ok('POST', '/v1/namespaces/default/volumes', {
       name: 'awaited',
@@ -186,13 +186,13 @@ describe('the typed client', function () {
       .to.be.a('string')
       .and.not.equal('');
     const vain = client.volumes.waitFor(key('awaited'), (v) => v?.status === 'Failed', {
-      timeoutMs: 200,
+      timeoutMs: 3_000,
     });
     const error = await vain.catch((e: unknown) => e as StatusError);
     expect(hasCode(error, 'DeadlineExceeded')).to.equal(true);
     expect((error as StatusError).message).to.contain('it is Available');
     const gone = client.volumes.waitFor(key('awaited'), (v) => v === undefined, {
-      timeoutMs: 10_000,
+      timeoutMs: 60_000,
     });
     await client.volumes.deleteByName(key('awaited'));
     expect(await gone).to.equal(undefined);
@@ -201,8 +201,8 @@ describe('the typed client', function () {
   it('goes on over a kill -9 of the server: reads are tried again, watches resume, creates are not doubled', async () => {
     const stop = new AbortController();
     const seen: string[] = [];
+    const { revision } = await client.configmaps.list();
     const following = (async () => {
-      const { revision } = await client.configmaps.list();
       const options = { namespace: 'default', fromRevision: revision, signal: stop.signal };
       for await (const { object } of client.configmaps.follow(options)) {
         seen.push(object.name);

@@ -52,7 +52,7 @@ describe('volumes on the disk of an agent in a process of its own', function () 
         const { status, body } = await daemon.rest('GET', `${base}/${path}`);
         return status === 200 && holds(body) ? body : undefined;
       },
-      30_000,
+      90_000,
     ).catch(async (error: unknown) => {
       const { body } = await daemon.rest('GET', `${base}/${path}`);
       throw new Error(`${String(error)}\n${JSON.stringify(body)}\n${agent.log}`);
@@ -62,7 +62,7 @@ describe('volumes on the disk of an agent in a process of its own', function () 
     eventually(
       `${path} to go`,
       async () => (await daemon.rest('GET', `${base}/${path}`)).status === 404,
-      30_000,
+      90_000,
     ).catch(async (error: unknown) => {
       const { body } = await daemon.rest('GET', `${base}/${path}`);
       throw new Error(`${String(error)}\n${JSON.stringify(body)}\n${agent.log}`);

@@ -8,7 +8,7 @@ const base = '/v1/namespaces/default';
 const all = ['*'];
 
 describe('rights in a running daemon', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   before(async () => {
     daemon = await TestDaemon.start();

@@ -5,7 +5,7 @@ import { TestDaemon } from './daemon.js';
 const path = '/v1/namespaces/default/services';
 
 describe('replacing the instances of a running service', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   before(async () => {
     daemon = await TestDaemon.start();

@@ -8,7 +8,7 @@ import { eventually } from 'kedge/testing';
 import { finish, root, TestDaemon, workload } from './daemon.js';
 
 describe('npm start', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
 
   it('starts the daemon, the printed commands work as printed, and SIGTERM ends it cleanly', async () => {
     const home = await mkdtemp(join(tmpdir(), 'kedge-start-'));
@@ -73,7 +73,7 @@ describe('npm start', function () {
 });
 
 describe('equal names in two namespaces', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
 
   it('collide in no directory, no mount and no log', async () => {
     const daemon = await TestDaemon.start();

@@ -10,7 +10,7 @@ import { TestDaemon } from './daemon.js';
 const base = '/v1/namespaces/default';
 
 describe('a storage root on a disk of its own', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let folder: string;
   let device: string;
   let disk: string;
@@ -61,7 +61,7 @@ describe('a storage root on a disk of its own', function () {
   const shown = async (name: string): Promise<Shown> =>
     (await daemon.ok('GET', `${base}/volumes/${name}`)) as unknown as Shown;
   const until = (name: string, what: string, holds: (volume: Shown) => boolean): Promise<unknown> =>
-    eventually(`${name} ${what}`, async () => holds(await shown(name)), 30_000);
+    eventually(`${name} ${what}`, async () => holds(await shown(name)), 90_000);
   const rootCondition = (volume: Shown) =>
     volume.conditions.find((condition) => condition.type === 'StorageRootReady');
   const ready = async (): Promise<number> => {

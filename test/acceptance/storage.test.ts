@@ -9,7 +9,7 @@ import { finish, TestDaemon } from './daemon.js';
 const base = '/v1/namespaces/default';
 
 describe('storage through the API of a running daemon', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   beforeEach(async () => {
     daemon = await TestDaemon.start();

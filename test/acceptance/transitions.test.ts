@@ -8,7 +8,7 @@ import { base, denied, NodeCaller, type Refusal, refused } from './node-caller.j
 const key = { namespace: 'default', name: 'mine' };
 
 describe('the phase of a volume that a workload runs with', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let caller: NodeCaller;
   before(async () => {
     caller = await NodeCaller.start();

@@ -22,7 +22,7 @@ function shown(objects: readonly unknown[]): Shown {
 }
 
 describe('the present state that a watch starts with', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   let client: ApiClient;
   const methods = methodTable(apiSchemas(), 'api', allKinds);

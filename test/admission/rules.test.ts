@@ -262,7 +262,7 @@ describe('judged writes', () => {
 
   it('50 clients that create volumes see no Aborted, and no commit is refused', async function () {
     const count = Number(process.env['KEDGE_ADMISSION_VOLUMES'] ?? 500);
-    this.timeout(Math.max(20_000, count * 20));
+    this.timeout(Math.max(60_000, count * 60));
     await using api = await JudgedApi.start();
     let next = 0;
     const failed: unknown[] = [];

@@ -42,7 +42,7 @@ describe('the parts that the suites are run in', () => {
   });
 
   it('all run and are summed up when one fails or is killed, and the failures are named', async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     const folder = await mkdtemp(join(tmpdir(), 'kedge-parts-'));
     try {
       const spec = async (name: string, body: string): Promise<Part> => {
@@ -75,7 +75,7 @@ describe('the parts that the suites are run in', () => {
   });
 
   it('end when a test leaves something open, and that is a failure', async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     const folder = await mkdtemp(join(tmpdir(), 'kedge-parts-'));
     try {
       const path = join(folder, 'open.test.mjs');

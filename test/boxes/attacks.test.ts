@@ -22,7 +22,7 @@ function makeIpc(options: string): string {
 
 for (const who of everybody)
   describe(`attacks from a process workload of ${who}`, function () {
-    this.timeout(120_000);
+    this.timeout(180_000);
     let daemon: BoxDaemon;
     let victim: ChildProcess;
     let engine: Server;

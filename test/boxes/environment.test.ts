@@ -11,7 +11,7 @@ const helpers =
 
 for (const who of everybody)
   describe(`the environment of a workload of ${who}`, function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     let daemon: BoxDaemon;
     before(function () {
       demandDevices(this);

@@ -21,7 +21,7 @@ function statusIn(text: string): Status {
 const ids = (id: number): string => Array.from({ length: 4 }, () => id).join('\t');
 
 describe('user and capabilities of a process workload', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let daemon: BoxDaemon;
   before(function () {
     demandDevices(this);

@@ -154,7 +154,7 @@ const startAttacks: readonly StartAttack[] = [
 
 for (const who of everybody)
   describe(`attacks on the start of a process workload of ${who}`, function () {
-    this.timeout(120_000);
+    this.timeout(180_000);
     before(function () {
       demandDevices(this);
     });

@@ -31,7 +31,7 @@ const elsewhere: Readonly<Record<string, string>> = {
 };
 
 describe('the commands and files in the documentation', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let daemon: TestDaemon;
   /** Nobody has a token of this one yet. */
   let fresh: TestDaemon;
@@ -52,7 +52,7 @@ describe('the commands and files in the documentation', function () {
       cwd: root,
       encoding: 'utf8',
       input: 'exit\n',
-      timeout: 60_000,
+      timeout: 170_000,
       env: {
         ...process.env,
         ...daemon.cliEnvironment,
@@ -132,7 +132,7 @@ describe('the commands and files in the documentation', function () {
       for (const line of lines) {
         // What follows goes on until it is ended.
         const endless = line.includes('--follow');
-        const { code, output } = type(line, endless ? 5 : undefined);
+        const { code, output } = type(line, endless ? 15 : undefined);
         expect(code, `${line}\n${output}`).to.equal(endless ? 124 : 0);
         expect(output, line).to.not.equal('');
       }

@@ -28,7 +28,7 @@ const programs = pages.flatMap((page) =>
 
 /** The TypeScript blocks are the program; its last text block is what that prints. */
 describe('examples in the documentation', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let folder: string;
 
   before(() => {

@@ -26,7 +26,7 @@ import { TestNode } from './node.js';
 const holder = fileURLToPath(new URL('volume-holder.js', import.meta.url));
 
 describe('block volumes on real devices', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let folder: string;
   let block: LoopBlock;
   let node: TestNode;

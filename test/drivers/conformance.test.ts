@@ -4,7 +4,7 @@ import { cleanUp, demandDevices } from './devices.js';
 
 for (const { name, devices, start, options } of subjects)
   describe(`driver conformance: ${name}`, function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     let folder: string;
     let stop: (() => Promise<void>) | undefined;
     const leftOut: string[] = [];

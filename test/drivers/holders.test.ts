@@ -15,7 +15,7 @@ import {
 import { cleanUp, demandDevices } from './devices.js';
 
 describe('what holds a volume, on real devices', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   const { signal } = new AbortController();
   let folder: string;
   let directory: string;

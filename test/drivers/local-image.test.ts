@@ -18,7 +18,7 @@ const mebibyte = 1024n * 1024n;
 const { signal } = new AbortController();
 
 describe('driver local on real file systems', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let folder: string;
 
   before(function () {

@@ -17,7 +17,7 @@ import { loopCloud } from './loop-cloud.js';
 import { ProviderProcess } from './provider/process.js';
 
 describe('a driver of a provider in another process', function () {
-  this.timeout(30_000);
+  this.timeout(180_000);
   let folder: string;
   let provider: ProviderProcess;
   let driver: Driver;

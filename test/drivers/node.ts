@@ -110,7 +110,7 @@ export class TestNode {
   }
 
   async until(name: string, holds: (volume: Volume | undefined) => boolean): Promise<Volume> {
-    await eventually(`volume ${name}`, async () => holds(await this.volume(name)), 15_000);
+    await eventually(`volume ${name}`, async () => holds(await this.volume(name)), 60_000);
     return (await this.volume(name))!;
   }
 

@@ -26,7 +26,7 @@ const lamps = defineKind<Lamp>({
 });
 
 describe('an hour of churn on a simulated clock', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
 
   it('leaves queues, backoffs, timers, watchers, handlers and memory as it found them', async () => {
     const clock = new FakeClock();

@@ -84,7 +84,7 @@ function shown(
 }
 
 describe('derived protobuf descriptors', function () {
-  this.timeout(20_000);
+  this.timeout(180_000);
   const derived = describeKinds('api', [volumes, services]).schemas;
   let written: SchemaRegistry;
   before(() => (written = compiled()));

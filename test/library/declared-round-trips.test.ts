@@ -201,7 +201,7 @@ const without = ({
 const seedOf = process.env.KEDGE_SEED;
 
 describe('declared kinds over gRPC, REST and JSON', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
 
   it('whatever is declared and given, each transport writes and reads what the store holds', async () => {
     await fc.assert(

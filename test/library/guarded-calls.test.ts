@@ -38,7 +38,7 @@ const errorOf = (promise: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('guarded calls over the wire', function () {
-  this.timeout(20_000);
+  this.timeout(180_000);
   let store: ObjectStore;
   let server: ApiServer;
   let client: ApiClient;

@@ -69,7 +69,7 @@ const authenticator = {
 };
 
 describe('kinds of an embedder behind gRPC and REST', function () {
-  this.timeout(20_000);
+  this.timeout(180_000);
   let store: ObjectStore;
   let server: ApiServer;
   let rest: string;

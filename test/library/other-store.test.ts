@@ -58,7 +58,7 @@ async function storeOf(names: readonly string[], room: string): Promise<Embedded
 }
 
 describe('clients of a server whose store is another one all at once', function () {
-  this.timeout(30_000);
+  this.timeout(180_000);
   let port: number;
   let server: ApiServer;
   let client: ApiClient;

@@ -115,7 +115,7 @@ describe('a one-shot client against a dead server', () => {
       await using client = life(program, address);
       expect(await client.ended).to.deep.equal({ code: 1, signal: null });
       expect(client.output).to.match(/error: (StatusError|Error): /);
-      expect(performance.now() - startedAt).to.be.lessThan(8_000);
+      expect(performance.now() - startedAt).to.be.lessThan(25_000);
     });
 
   for (const program of ['once', 'retry'])
@@ -125,7 +125,7 @@ describe('a one-shot client against a dead server', () => {
       await using client = life(program, server.address);
       expect(await client.ended).to.deep.equal({ code: 1, signal: null });
       expect(client.output).to.match(/error: (StatusError|Error): /);
-      expect(performance.now() - startedAt).to.be.lessThan(8_000);
+      expect(performance.now() - startedAt).to.be.lessThan(25_000);
     });
 
   it('a retry that nobody awaits happens all the same', async () => {

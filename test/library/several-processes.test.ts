@@ -40,7 +40,7 @@ class Program {
         Object.entries({ event, ...more }).every(([key, value]) => line[key] === value),
       );
     try {
-      return await eventually(`${event} ${JSON.stringify(more)}`, found, 20_000);
+      return await eventually(`${event} ${JSON.stringify(more)}`, found, 60_000);
     } catch (error) {
       const said = [...this.lines.map((line) => JSON.stringify(line)), ...this.errors];
       throw new Error(`${String(error)}; it said:\n${said.join('\n')}`, { cause: error });
@@ -56,7 +56,7 @@ class Program {
 }
 
 describe('several processes over one store', function () {
-  this.timeout(90_000);
+  this.timeout(180_000);
   let directory: string;
   let programs: Program[];
   let server: Program;
@@ -82,7 +82,7 @@ describe('several processes over one store', function () {
     eventually(
       `${name} paid`,
       async () => (await store.get(jobs, { namespace: 'default', name }))?.paid === true,
-      20_000,
+      60_000,
     );
 
   beforeEach(async () => {

@@ -47,7 +47,7 @@ for (const folder of (await manifestOf('.')).workspaces ?? []) {
 }
 
 describe('what packages are published with', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
 
   for (const [folder, manifest] of published)
     it(`${manifest.name} holds what its package.json and its documents promise`, async () => {

@@ -28,7 +28,7 @@ manager.addController(
   }).for(manager.informer(lamps)),
 );
 await manager.start();
-const signal = AbortSignal.timeout(5_000);
+const signal = AbortSignal.timeout(60_000);
 await store.create(lamps, { name: 'hall', on: true });
 for await (const batch of store.watch(lamps, { fromRevision: 0, signal })) {
   const lit = batch.events.find((event) => event.object.lit);

@@ -22,7 +22,7 @@ interface FileOptions {
 }
 
 describe('the published .proto files', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let folder: string;
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-proto-'));

@@ -32,7 +32,7 @@ interface Disk {
 }
 
 describe('the mounts of a workload', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let base: string;
   let daemon: ChildProcess | undefined;
   let adopted: ProcessRuntime;

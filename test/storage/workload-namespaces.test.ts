@@ -14,7 +14,7 @@ const runner = fileURLToPath(new URL('workload-runner.js', import.meta.url));
 const id = '0f6cbd92-1c31-4a3a-9c0e-444444444444';
 
 describe('a workload of another pid namespace', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let base: string;
   let other: ChildProcess | undefined;
   let runtime: ProcessRuntime;

@@ -246,7 +246,7 @@ describe('a data directory of schema version 2', () => {
 
   const every = Number(process.env['KEDGE_MIGRATION_KILL_EVERY'] ?? 5);
   it(`opens whenever its migration was killed, with everything and with a whole copy (at every ${every}th call)`, async function () {
-    this.timeout(120_000);
+    this.timeout(180_000);
     const child = fileURLToPath(new URL('migration-child.js', import.meta.url));
     const manifest = await fixtureManifest<LibraryManifest>(interrupted);
     const run = (at: string, killAt: number) =>

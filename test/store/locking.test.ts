@@ -50,7 +50,7 @@ async function snapshot(directory: string): Promise<Record<string, string>> {
 }
 
 describe('lock of a data directory', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let folder: string;
   let directory: string;
   let children: ChildProcess[];

@@ -43,7 +43,7 @@ describe('what a migration tells, and its copies', () => {
   const copy = (): string => join(directory, 'schema-2-copy');
 
   it('is told by the next start when its process was killed behind its last write, and once only', async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     const calls = Number(spawnSync(process.execPath, [child, directory, '0']).stdout);
     // One more than opening makes: the first call of closing.
     for (let killAt = calls + 1; killAt > calls - 3; killAt -= 1) {
@@ -114,7 +114,7 @@ describe('what a migration tells, and its copies', () => {
   });
 
   it('has a whole copy by some name at every call of the file system that replaces one', async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     await (await openStore({ engine: engine() })).close();
     for (let failAt = 1, done = false; !done; failAt += 1) {
       await rm(join(directory, 'db'), { recursive: true });

@@ -175,7 +175,7 @@ describe('a weakness of LevelDB', () => {
   });
 
   it('its lock is gone once LOCK was read: the store holds locks of its own', async function () {
-    this.timeout(30_000);
+    this.timeout(180_000);
     const raw = join(directory, 'raw');
     const open = (kind: string, path: string): string =>
       execFileSync(process.execPath, [opener, kind, path], { encoding: 'utf8' }).trim();
@@ -198,7 +198,7 @@ describe('a weakness of LevelDB', () => {
   });
 
   describe('on a full disk', function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     let disk: string;
     before(async function () {
       disk = await mkdtemp(join(tmpdir(), 'kedge-full-'));

@@ -17,7 +17,7 @@ const script =
   'trap "echo stopped >>/data/told; exit 0" TERM; echo started >>/data/told; while :; do sleep 0.1; done';
 
 describe('a daemon that replaces one of an earlier release', function () {
-  this.timeout(240_000);
+  this.timeout(600_000);
   let earlier: EarlierRelease | undefined;
   let daemon: TestDaemon | undefined;
   before(async function () {
@@ -46,7 +46,9 @@ describe('a daemon that replaces one of an earlier release', function () {
     for (const name of names) {
       const { volume, service } = workload(upgraded, name, script);
       await upgraded.ok('POST', `${path}/volumes`, volume);
-      await upgraded.ok('POST', `${path}/services`, service);
+      // Time for the trap also where it is slow.
+      const patient = { ...service, terminationGracePeriodSeconds: 60 };
+      await upgraded.ok('POST', `${path}/services`, patient);
     }
     const image = {
       name: 'image',

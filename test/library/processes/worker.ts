@@ -15,14 +15,14 @@ const beaten = new Promise<void>((resolve) => {
   else resolve();
 });
 
-const store = await RemoteStore.connect({ server, token, timeoutMs: 5_000 });
+const store = await RemoteStore.connect({ server, token, timeoutMs: 20_000 });
 const manager = new Manager({
   store,
   leaderElection: {
     name: 'jobs',
     identity,
-    leaseDurationMs: mode === 'patient' ? 30_000 : 2_000,
-    renewDeadlineMs: mode === 'patient' ? 25_000 : 1_500,
+    leaseDurationMs: mode === 'patient' ? 30_000 : 6_000,
+    renewDeadlineMs: mode === 'patient' ? 25_000 : 5_000,
     retryPeriodMs: 200,
     onLost: () => {
       say('lost');

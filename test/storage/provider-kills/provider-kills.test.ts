@@ -19,7 +19,7 @@ const sampled = count === 'all' ? all : all.slice(0, Number(count));
 const program = fileURLToPath(new URL('kedged-of-cloud.js', import.meta.url));
 
 describe(`a daemon that is killed while a provider works for it, ${sampled.length} of ${all.length} kills, seed ${seed}`, function () {
-  this.timeout(120_000);
+  this.timeout(600_000);
   let folder: string;
   let provider: ProviderProcess;
   let daemon: TestDaemon;

@@ -8,7 +8,7 @@ import type { Disk, DiskSnapshot } from '../../drivers/provider/state.js';
 const base = '/v1/namespaces/default';
 const mebibyte = 1024 * 1024;
 /** Within this time everything is as it should be, whatever happened. */
-const settleMs = 30_000;
+const settleMs = 90_000;
 
 /** Volumes, snapshots and a service of one case, and what must be of them in the end. */
 export class Scene {

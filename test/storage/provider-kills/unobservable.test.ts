@@ -14,10 +14,10 @@ const program = fileURLToPath(new URL('kedged-of-cloud.js', import.meta.url));
 /** As often as the daemon may look within a case. */
 const always = 10_000;
 /** Waits between looks double, so on a slow machine the next may be due only after a minute. */
-const nextLookMs = 90_000;
+const nextLookMs = 180_000;
 
 describe('an operation whose end the provider does not let the daemon see', function () {
-  this.timeout(300_000);
+  this.timeout(600_000);
   let folder: string;
   let provider: ProviderProcess;
   let daemon: TestDaemon;
