@@ -274,11 +274,11 @@ export class ApiServer {
   }
 
   /**
-   * Takes no more calls, ends streams, and lets gRPC calls finish for `graceMs` milliseconds before
+   * Takes no more connections, ends streams, and lets calls finish for `graceMs` milliseconds before
    * they are cut; default 2 s.
    */
   async close(graceMs = closeGraceMs): Promise<void> {
-    await Promise.all([this.#grpc.close(graceMs), this.#rest.close()]);
+    await Promise.all([this.#grpc.close(graceMs), this.#rest.close(graceMs)]);
     this.#sessions.close();
     await this.#builtIn?.flush();
   }

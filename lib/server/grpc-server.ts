@@ -1,7 +1,13 @@
-import { createServer, type Server as SocketServer } from 'node:net';
+import {
+  createServer as createSocketServer,
+  type Server as SocketServer,
+  type Socket,
+} from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import {
   Metadata,
   Server,
+  ServerCredentials,
   type ServerDuplexStream,
   type ServerUnaryCall,
   type ServerWritableStream,
@@ -21,12 +27,12 @@ import {
 } from '../rpc/index.js';
 import { AnswerEncoder } from './answer-encoding.js';
 import type { CallContext, Peer } from './call.js';
-import { boundConnections, type ConnectionPorts } from './connections.js';
+import { type ConnectionPorts, Connections } from './connections.js';
 import type { Dispatcher } from './dispatcher.js';
 import { publicError } from './error-body.js';
-import { grpcCredentials } from './grpc-credentials.js';
 import { encodeList, longItems } from './list-encoding.js';
 import { indirection } from './indirect-call.js';
+import { Listener } from './listener.js';
 import { peerOf } from './peer.js';
 import { RequestCaller } from './request-context.js';
 import type { TlsSource } from './tls.js';
@@ -55,9 +61,8 @@ const concurrentCallsMax = 4_096;
 export class GrpcServer {
   readonly #options: TransportOptions;
   readonly #server: Server;
-  /** Listens in place of the gRPC server, which can't bound its connections. */
-  readonly #listener: SocketServer;
-  readonly #cutConnections: () => void;
+  readonly #connections: Connections;
+  readonly #listener: Listener;
   readonly #closing = new AbortController();
   readonly #encoder: AnswerEncoder;
   #host = '';
@@ -74,8 +79,9 @@ export class GrpcServer {
       'grpc.keepalive_timeout_ms': keepaliveMs,
       'grpc.max_connection_idle_ms': options.bounds.idleMs,
     });
-    this.#listener = createServer({ noDelay: true });
-    this.#cutConnections = boundConnections(this.#listener, 'grpc', options);
+    const sockets = this.#socketServer();
+    this.#connections = new Connections(sockets, 'grpc', options);
+    this.#listener = new Listener(sockets, this.#connections);
     for (const [definition, implementation] of this.#services())
       this.#server.addService(definition, implementation);
     this.#answerUnknown();
@@ -84,35 +90,41 @@ export class GrpcServer {
   /** Starts listening; resolves to the port. */
   listen(host: string, port: number): Promise<number> {
     this.#host = host;
-    const injector = this.#server.createConnectionInjector(grpcCredentials(this.#options.tls));
-    this.#listener.on('connection', (socket) => injector.injectConnection(socket));
-    return new Promise((resolve, reject) => {
-      this.#listener.once('error', reject);
-      this.#listener.listen({ host, port }, () => {
-        this.#listener.off('error', reject);
-        const address = this.#listener.address();
-        resolve(typeof address === 'object' && address !== null ? address.port : 0);
-      });
-    });
+    return this.#listener.listen(host, port);
   }
 
   /** Ends streams, lets calls finish for `graceMs`, then cuts them. */
   async close(graceMs: number): Promise<void> {
     this.#closing.abort();
-    this.#listener.close();
-    await new Promise<void>((resolve) => {
-      const cut = systemClock.setTimer(() => {
-        this.#server.forceShutdown();
-        // A destroyed session still waits for its peer to read what was sent.
-        this.#cutConnections();
-      }, graceMs);
-      this.#server.tryShutdown(() => {
-        cut.cancel();
-        resolve();
-      });
-    });
-    // Also those on which no session has begun.
-    this.#cutConnections();
+    // A destroyed session still waits for its peer to read what was sent: the listener cuts the connections.
+    const cut = systemClock.setTimer(() => this.#server.forceShutdown(), graceMs);
+    const closed = this.#listener.close(graceMs);
+    this.#connections.drain();
+    await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
+    this.#connections.close();
+    await closed;
+    cut.cancel();
+  }
+
+  /**
+   * Listens in place of the gRPC server, which can bound neither its connections nor how long they take to
+   * agree on TLS.
+   */
+  #socketServer(): SocketServer {
+    const { tls, bounds } = this.#options;
+    const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
+    const inject = (socket: Socket): void => {
+      // To its end: a session waits for its calls itself.
+      this.#connections.use(socket);
+      injector.injectConnection(socket);
+    };
+    if (!tls) return createSocketServer({ noDelay: true }, inject);
+    const handshake = { ALPNProtocols: ['h2'], handshakeTimeout: bounds.silentMs };
+    const server = createTlsServer({ ...tls.serverOptions, ...handshake, noDelay: true }, inject);
+    tls.follow(server);
+    // A handshake that failed, or took too long; Node.js leaves its connection open.
+    server.on('tlsClientError', (_error, socket) => void socket.destroy());
+    return server;
   }
 
   #services(): [ServiceDefinition, UntypedServiceImplementation][] {

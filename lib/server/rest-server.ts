@@ -1,13 +1,16 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { limits, StatusError } from '../base/index.js';
 import type { JsonObject, MethodInfo } from '../rpc/index.js';
 import type { Identity } from './auth/index.js';
 import type { CallContext } from './call.js';
-import { boundConnections } from './connections.js';
+import { Connections } from './connections.js';
 import { publicError } from './error-body.js';
 import type { TransportOptions } from './grpc-server.js';
 import { type Comments, openApiDocument, openApiPath } from './openapi.js';
 import { indirection } from './indirect-call.js';
+import { Listener } from './listener.js';
 import { peerOfSocket } from './peer.js';
 import { RequestCaller } from './request-context.js';
 import { RestAnswers } from './rest-answers.js';
@@ -58,6 +61,8 @@ export function fastifyPath(path: string): string {
 export class RestServer {
   readonly #options: RestOptions;
   readonly #app: FastifyInstance;
+  readonly #connections: Connections;
+  readonly #listener: Listener;
   readonly #closing = new AbortController();
   readonly #crossOrigin: CrossOrigin;
   readonly #answers: RestAnswers;
@@ -71,6 +76,8 @@ export class RestServer {
     this.#crossOrigin = new CrossOrigin(options.corsOrigins);
     this.#answers = new RestAnswers(this.#crossOrigin, options.clock);
     this.#app = this.#make();
+    this.#connections = new Connections(this.#app.server, 'rest', options);
+    this.#listener = new Listener(this.#app.server, this.#connections);
     const { methods } = options.dispatcher;
     this.#matcher = new RouteMatcher(methods, [{ method: 'GET', path: openApiPath }]);
     this.#watchOf = new Map(
@@ -87,27 +94,16 @@ export class RestServer {
   }
 
   #make(): FastifyInstance {
-    const { bounds, random, tls } = this.#options;
-    const http = { headersTimeout: headersTimeoutMs, connectionsCheckingInterval: overdueMs };
     const app = Fastify({
       logger: false,
       schemaController: { compilersFactory },
       bodyLimit: limits.requestBytesMax,
-      requestTimeout: requestTimeoutMs,
-      keepAliveTimeout: bounds.idleMs,
-      forceCloseConnections: true,
-      genReqId: () => random.uuid(),
+      genReqId: () => this.#options.random.uuid(),
       routerOptions: { ignoreTrailingSlash: true, maxParamLength: parameterCharactersMax },
       exposeHeadRoutes: false,
       return503OnClosing: false,
-      ...(tls ? { https: { ...http, ...serverTls(tls) } } : { http }),
+      serverFactory: (handler) => this.#makeServer(handler),
     }) as FastifyInstance;
-    boundConnections(app.server, 'rest', this.#options);
-    tls?.onChange(() => {
-      (app.server as unknown as { setSecureContext(o: object): void }).setSecureContext(
-        serverTls(tls),
-      );
-    });
     app.removeAllContentTypeParsers();
     app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
       try {
@@ -130,17 +126,40 @@ export class RestServer {
     return app;
   }
 
+  #makeServer(handler: RequestListener): Server {
+    const { bounds, tls } = this.#options;
+    const times = {
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: overdueMs,
+      keepAliveTimeout: bounds.idleMs,
+    };
+    const handshake = { handshakeTimeout: bounds.silentMs };
+    const server = tls
+      ? createTlsServer({ ...times, ...handshake, ...tls.serverOptions }, handler)
+      : createServer(times, handler);
+    // Also one that does not read its answer; events are written far more often.
+    server.timeout = bounds.idleMs;
+    if (server instanceof TlsServer) tls?.follow(server);
+    return server;
+  }
+
   /** Starts listening; resolves to the port. */
   async listen(host: string, port: number): Promise<number> {
     this.#host = host;
-    await this.#app.listen({ host, port });
-    const address = this.#app.server.address();
-    return typeof address === 'object' && address !== null ? address.port : 0;
+    await this.#app.ready();
+    return this.#listener.listen(host, port);
   }
 
-  async close(): Promise<void> {
+  /** Ends streams, lets calls finish for `graceMs`, then cuts them. */
+  async close(graceMs: number): Promise<void> {
     this.#closing.abort();
+    const closed = this.#listener.close(graceMs);
     await this.#app.close();
+    this.#connections.drain();
+    await closed;
+    // Ends the timers that it has while it listens.
+    this.#app.server.close();
   }
 
   #addRoute(method: MethodInfo): void {
@@ -226,7 +245,11 @@ export class RestServer {
       const { host, origin } = request.headers;
       return indirection({ host, origin, names: Object.keys(request.headers) }, this.#host);
     });
-    reply.raw.on('close', () => caller.end());
+    const unused = this.#connections.use(request.raw.socket);
+    reply.raw.on('close', () => {
+      caller.end();
+      unused();
+    });
     callers.set(request, caller);
     return caller;
   }
@@ -301,21 +324,4 @@ export class RestServer {
     const error = new StatusError({ code: 'Unimplemented', reason: 'MethodNotAllowed', message });
     return sendError(request, reply.header('allow', allowed.join(', ')), error, 405);
   }
-}
-
-function serverTls(tls: NonNullable<TransportOptions['tls']>): {
-  cert: Buffer;
-  key: Buffer;
-  ca?: Buffer;
-  requestCert: boolean;
-  rejectUnauthorized: boolean;
-} {
-  const { cert, key, clientCa } = tls.material;
-  return {
-    cert,
-    key,
-    ...(clientCa ? { ca: clientCa } : {}),
-    requestCert: tls.mutual,
-    rejectUnauthorized: tls.mutual,
-  };
 }

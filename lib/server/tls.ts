@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { createSecureContext } from 'node:tls';
+import { createSecureContext, type Server as TlsServer } from 'node:tls';
 import { type Clock, type Logger, messageOf, sleep, StatusError } from '../base/index.js';
 
 /** Certificates of a server, as files in PEM form. */
@@ -15,6 +15,15 @@ export interface TlsMaterial {
   readonly cert: Buffer;
   readonly key: Buffer;
   readonly clientCa: Buffer | undefined;
+}
+
+/** What servers of Node.js are made with. */
+export interface ServerTls {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca?: Buffer;
+  readonly requestCert: boolean;
+  readonly rejectUnauthorized: boolean;
 }
 
 const lookMs = 2_000;
@@ -92,6 +101,21 @@ export class TlsSource {
   /** True: clients must show a certificate. */
   get mutual(): boolean {
     return this.#files.clientCaFile !== undefined && this.#files.clientCaFile !== '';
+  }
+
+  /** The material as options of a server. */
+  get serverOptions(): ServerTls {
+    const { cert, key, clientCa } = this.#material;
+    const { mutual } = this;
+    const ca = clientCa ? { ca: clientCa } : {};
+    return { cert, key, ...ca, requestCert: mutual, rejectUnauthorized: mutual };
+  }
+
+  /** Keeps the certificates of a server up to date; connections that are open keep theirs. */
+  follow(server: TlsServer): void {
+    const listener = (): void => server.setSecureContext(this.serverOptions);
+    this.onChange(listener);
+    server.once('close', () => this.offChange(listener));
   }
 
   onChange(listener: (material: TlsMaterial) => void): void {
