@@ -1,5 +1,5 @@
-import { notFound } from '../base/index.js';
-import { type ApiObject, asObject, type ObjectKey } from '../object/index.js';
+import { hasCode, notFound, StatusError } from '../base/index.js';
+import { type ApiObject, asObject, keyFor, type ObjectKey } from '../object/index.js';
 import type { JsonObject } from '../rpc/index.js';
 import type { AdmissionRules, ServedKind } from './admission.js';
 import type { CallContext } from './call.js';
@@ -76,11 +76,30 @@ export class WritePlanner {
     judgement: Judgement,
   ): Promise<PreparedWrite> {
     const { served, mode } = request;
-    const write = await this.#options.admission.prepareNext(judgement, request);
+    const write = await this.#prepared(context, request, judgement);
     const { before, object } = write;
     await this.demand(context, served.kind.plural, mode, before ?? object);
     await this.demandChange(context, served.kind.plural, { before, after: object });
     return write;
+  }
+
+  /** An object that is there already is told of only to callers who may touch it. */
+  async #prepared(
+    context: CallContext,
+    request: WriteRequest & { readonly mode: 'create' | 'update' },
+    judgement: Judgement,
+  ): Promise<PreparedWrite> {
+    try {
+      return await this.#options.admission.prepareNext(judgement, request);
+    } catch (error) {
+      const there = hasCode(error, 'AlreadyExists') && StatusError.from(error).resource;
+      if (!there || !this.narrows(context)) throw error;
+      const { kind } = request.served;
+      const key = keyFor(kind, there.namespace, there.name);
+      const object = await judgement.stored(kind, key);
+      if (object) await this.demand(context, kind.plural, request.mode, object);
+      throw error;
+    }
   }
 
   /** The status fields to set of those `given` or named by `mask`, and the object that they are of. */

@@ -94,6 +94,11 @@ export class Admission {
     const { statusFields, declaration } = served.kind;
     const named = message.fields.map((field) => field.jsonName);
     const names = statusFields.filter((name) => named.includes(name));
+    const description = 'is kept by controllers and no field of the API; leave it out';
+    const hidden = statusFields
+      .filter((name) => !named.includes(name) && Object.hasOwn(object, name))
+      .map((field) => ({ field, description }));
+    if (hidden.length > 0) throw invalid(hidden);
     const { schemas, inputs } = this.#options;
     const given = declaration ? inputs.cleanStatus(message, object) : object;
     const status = Object.fromEntries(

@@ -218,6 +218,24 @@ describe('the object service of a running daemon', function () {
     expect(await codeOf('root', { metadata: { finalizers } })).to.equal('OK');
   });
 
+  it('refuses a status field that the API does not have, by its name, and writes nothing', async () => {
+    const where = { kind: 'Volume', namespace: 'default', name: 'foreign' };
+    const object = JSON.stringify({ failureMessage: 'a test', failedWith: 'x', neverUsed: true });
+    const refusal = await call('root', 'Transact', {
+      operations: [{ ...where, type: 'UPDATE_STATUS', object }],
+    }).then(
+      () => undefined,
+      (error: unknown) => StatusError.from(error),
+    );
+    expect(refusal?.code).to.equal('InvalidArgument');
+    expect(refusal?.violations.map(({ field }) => field.split('.').at(-1))).to.deep.equal([
+      'failedWith',
+      'neverUsed',
+    ]);
+    const { object: after } = await call('root', 'Get', where);
+    expect(String(after)).to.not.contain('a test');
+  });
+
   it('never answers a masked value, whatever is done to the object', async () => {
     const secret = { kind: 'Secret', namespace: 'default', name: 'used' };
     const { object } = await call('writer', 'Get', secret);
