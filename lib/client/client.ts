@@ -35,7 +35,15 @@ const rules = {
   server: someText('host:port of the gRPC endpoint'),
   schemas: withMethods('a SchemaRegistry', 'services'),
   packageName: someText('the protobuf package whose services are called'),
+  keepaliveMs: { give: 'milliseconds, a whole number above 0', fits: isTime, optional: true },
 };
+
+/** Timers of Node.js take no more. */
+const timerMaxMs = 2 ** 31 - 1;
+
+function isTime(value: unknown): boolean {
+  return Number.isInteger(value) && Number(value) > 0 && Number(value) <= timerMaxMs;
+}
 
 /** Gives the token to call with; `renew` asks for another than the last one. */
 export type TokenSource = (renew: boolean) => Promise<string | undefined>;
@@ -57,6 +65,12 @@ export interface ApiClientOptions {
   readonly retry?: { readonly attempts: number };
   /** Absent: in the clear. */
   readonly tls?: ClientTls;
+  /**
+   * While calls are open the server is asked for a sign of life this often, in milliseconds, and has as long
+   * to give it; default 10 s. Then the connection is taken for dead: calls fail as Unavailable, and later
+   * ones get a new one.
+   */
+  readonly keepaliveMs?: number;
 }
 
 /** What one call may have of its own. */
@@ -82,6 +96,7 @@ type AnsweringCall = ClientReadableStream<Buffer> | ClientDuplexStream<Buffer, B
 
 const identity = (bytes: Buffer): Buffer => bytes;
 const defaultTimeoutMs = 30_000;
+const defaultKeepaliveMs = 10_000;
 /** Doubles the rate at which lists and streams arrive. */
 const windowBytes = 4 * 1024 * 1024;
 
@@ -100,15 +115,16 @@ export class ApiClient {
   constructor(options: ApiClientOptions) {
     demandOptions('ApiClient', options, rules);
     this.#options = options;
+    const { keepaliveMs = defaultKeepaliveMs } = options;
     const channel: ClientOptions = {
       'grpc-node.flow_control_window': windowBytes,
       'grpc.max_receive_message_length': -1,
       // A server that restarts is back within a second: do not wait for minutes.
       'grpc.initial_reconnect_backoff_ms': 200,
       'grpc.max_reconnect_backoff_ms': 5_000,
-      // A peer that went away without a word is found out within a minute.
-      'grpc.keepalive_time_ms': 30_000,
-      'grpc.keepalive_timeout_ms': 20_000,
+      // A peer that went away without a word.
+      'grpc.keepalive_time_ms': keepaliveMs,
+      'grpc.keepalive_timeout_ms': keepaliveMs,
     };
     this.#grpc = new GrpcClient(options.server, channelCredentials(options.tls), channel);
     this.#methods = new Map(

@@ -13,7 +13,8 @@ import { baseDescriptors, type JsonObject, SchemaRegistry } from '../rpc/index.j
 import { ApiClient, type ApiClientOptions } from './client.js';
 
 /** Where and as whom a remote store calls. */
-export interface RemoteConnection extends Pick<ApiClientOptions, 'server' | 'token' | 'tls'> {
+export interface RemoteConnection
+  extends Pick<ApiClientOptions, 'server' | 'token' | 'tls' | 'keepaliveMs'> {
   /**
    * What a call may take in all, with the time in which there is no connection, in milliseconds;
    * default 10 s.

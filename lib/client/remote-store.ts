@@ -55,7 +55,7 @@ export interface RemoteStoreOptions extends RemoteConnection {
 /** Pause between looks at the server, which keep health and store id up to date. */
 const heartbeatMs = 5_000;
 /** The server sends a bookmark every 15 s: a stream that is silent for longer is dead. */
-const silenceMs = 60_000;
+const silenceMs = 40_000;
 /** Pause before a broken watch is resumed. */
 const resumeBackoff = { baseMs: 200, maxMs: 5_000, jitter: 0.5 };
 /** How often a read that met another store, or a paged list that expired, is started again. */

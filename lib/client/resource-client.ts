@@ -69,7 +69,7 @@ type VersionGuard = Pick<Partial<ObjectVersion>, 'resourceVersion'>;
 /** Tells a repeated create from somebody else's object. */
 const requestAnnotation = 'kedge.dev/request';
 /** The server sends a bookmark every 15 s: a watch that is silent for longer is dead. */
-const silenceMs = 60_000;
+const silenceMs = 40_000;
 /** Pause before a creation whose answer was lost is tried again. */
 const resumeMs = 250;
 
@@ -348,7 +348,7 @@ export class ResourceClient<
 
   /**
    * The kind as an informer's source. The server sends a bookmark every 15 s, so an informer takes a
-   * stream that is silent for a minute for dead, and begins a new one.
+   * stream that is silent for 40 s for dead, and begins a new one.
    */
   source(selection: ResourceSelection = {}): ListWatch<T> {
     return {

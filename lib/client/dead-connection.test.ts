@@ -1,0 +1,134 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { expect } from 'chai';
+import { type ApiObject, kindOf } from '../object/index.js';
+import { accessControl, ApiServer, describeKinds, mount } from '../server/index.js';
+import { type EmbeddedStore, MemoryEngine, openStore } from '../store/index.js';
+import { eventually } from '../testing/index.js';
+import { ApiClient, RemoteStore } from './index.js';
+
+const lamps = kindOf<ApiObject & { readonly watts?: number }>()({
+  kind: 'Lamp',
+  plural: 'lamps',
+  scope: 'Cluster',
+  statusFields: [],
+});
+const api = describeKinds('house.v1', [mount(lamps, { watts: 'integer' })]);
+const ann = {
+  subject: 'ann',
+  kind: 'user',
+  policies: [],
+  tokenId: '',
+  expiresAt: undefined,
+} as const;
+const local = '127.0.0.1';
+
+/** A way to a server whose connections can be left open and lead nowhere, as behind a router that forgot them. */
+class Way {
+  readonly #relay: Server;
+  readonly #open: [Socket, Socket][] = [];
+  count = 0;
+
+  constructor(port: number) {
+    this.#relay = createServer((near) => {
+      const far = connect(port, local);
+      near.on('error', () => undefined).pipe(far);
+      far.on('error', () => undefined).pipe(near);
+      this.#open.push([near, far]);
+      this.count += 1;
+    });
+  }
+
+  async listen(): Promise<number> {
+    await new Promise<void>((resolve) => this.#relay.listen(0, local, resolve));
+    return (this.#relay.address() as AddressInfo).port;
+  }
+
+  forget(): void {
+    for (const [near, far] of this.#open) {
+      near.unpipe(far).pause();
+      far.unpipe(near).pause();
+    }
+  }
+
+  close(): void {
+    for (const pair of this.#open) for (const socket of pair) socket.destroy();
+    this.#relay.close();
+  }
+}
+
+describe('a connection that leads nowhere', () => {
+  let store: EmbeddedStore;
+  let server: ApiServer;
+  let way: Way;
+  let address: string;
+  beforeEach(async () => {
+    store = await openStore({ engine: new MemoryEngine() });
+    const authenticator = { authenticate: () => Promise.resolve(ann) };
+    const authorizer = accessControl(() => true);
+    server = new ApiServer({ store, ...api, authenticator, authorizer });
+    const free = { host: local, port: 0 };
+    const { grpc } = await server.listen({ grpc: free, rest: free });
+    way = new Way(grpc);
+    address = `${local}:${await way.listen()}`;
+  });
+  afterEach(async () => {
+    way.close();
+    await server.close(0);
+    await store.close();
+  });
+
+  it('is given up by a remote store, whose watches and reads go on over another one', async () => {
+    const remote = await RemoteStore.connect({ server: address, token: 't', keepaliveMs: 400 });
+    const stop = new AbortController();
+    const told: string[] = [];
+    const watching = (async () => {
+      const { signal } = stop;
+      for await (const { events } of remote.watch(lamps, { fromRevision: 0, signal }))
+        told.push(...events.map(({ object }) => object.name));
+    })();
+    try {
+      await store.create(lamps, { name: 'before' });
+      await eventually('the first one', () => told.length === 1);
+      way.forget();
+      await store.create(lamps, { name: 'after' });
+      await eventually('the second one', () => told.length === 2, 30_000);
+      expect(told).to.deep.equal(['before', 'after']);
+      expect((await remote.get(lamps, { name: 'after' }))?.name).to.equal('after');
+      expect(way.count).to.be.greaterThan(1);
+    } finally {
+      stop.abort();
+      await watching;
+      await remote.close();
+    }
+  }).timeout(60_000);
+
+  it('is given up by a client, which follows a kind over another one', async () => {
+    using client = new ApiClient({ server: address, token: 't', ...api, keepaliveMs: 400 });
+    const stop = new AbortController();
+    const told: string[] = [];
+    const following = (async () => {
+      const { signal } = stop;
+      for await (const { object } of client.resource(lamps).follow({ signal }))
+        told.push(object.name);
+    })();
+    try {
+      await store.create(lamps, { name: 'before' });
+      await eventually('the first one', () => told.length === 1);
+      way.forget();
+      await store.create(lamps, { name: 'after' });
+      await eventually('the second one', () => told.length === 2, 30_000);
+      expect(told).to.deep.equal(['before', 'after']);
+    } finally {
+      stop.abort();
+      await following;
+    }
+  }).timeout(60_000);
+
+  it('is looked for as often as it is asked to be, and not by what is no time', () => {
+    for (const keepaliveMs of [0, -1, 1.5, Number.NaN, 2 ** 31])
+      expect(() => new ApiClient({ server: address, token: 't', ...api, keepaliveMs })).to.throw(
+        TypeError,
+        'keepaliveMs',
+      );
+  });
+});
