@@ -25,7 +25,7 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
     const deletedAt = performance.now();
     await Promise.all(names.map((name) => daemon.ok('DELETE', `${base}/services/${name}`)));
     const among = await healthyTimes(daemon, 'among', rounds);
-    if ((await statuses()).length < count)
+    if (!quick && (await statuses()).length < count)
       throw new Error('some were gone before the others ended');
     await until('all to be gone', async () => (await statuses()).length === 0);
     const seconds = (performance.now() - deletedAt) / 1_000;
