@@ -14,10 +14,13 @@ interface Named {
   readonly namespace: string;
 }
 
-function refusal(record: ForeignRecord, { namespace, name }: Named): DriverError {
+/** What a foreign object waits with, and what is never done: nothing waits for that, nor does its deletion. */
+type Refusal = 'Unavailable' | 'Unsupported';
+
+function refusal(kind: Refusal, record: ForeignRecord, { namespace, name }: Named): DriverError {
   const what = record.kindName.toLowerCase();
   return new DriverError(
-    'Unavailable',
+    kind,
     `${what} ${namespace}/${name} is foreign: this store is a copy of cluster ${record.clusterId}, which made it, and a copy touches nothing of the original; delete it here (the original keeps it) and make a new one`,
   );
 }
@@ -41,10 +44,10 @@ export function foreignGuard(
 }
 
 function guard(driver: Driver, { store, logger }: ForeignGuardOptions): Driver {
-  const demandOwn = async (...named: readonly Named[]): Promise<void> => {
+  const demandOwn = async (kind: Refusal, ...named: readonly Named[]): Promise<void> => {
     for (const each of named) {
       const record = await foreignRecordOf(store, each.uid);
-      if (record) throw refusal(record, each);
+      if (record) throw refusal(kind, record, each);
     }
   };
   /** What is released or deleted is let go of: this cluster never had it. */
@@ -64,39 +67,39 @@ function guard(driver: Driver, { store, logger }: ForeignGuardOptions): Driver {
     capabilities: () => driver.capabilities(),
     validateParameters: (parameters, context) => driver.validateParameters(parameters, context),
     provision: async (request) => {
-      await demandOwn(request.volume);
+      await demandOwn('Unsupported', request.volume);
       return driver.provision(request);
     },
     observe: async (request) => {
-      await demandOwn(request.volume);
+      await demandOwn('Unsupported', request.volume);
       return driver.observe(request);
     },
     delete: (request) => forget(request.volume, () => driver.delete(request)),
     attach: async (request) => {
-      await demandOwn(request.volume);
+      await demandOwn('Unavailable', request.volume);
       return driver.attach(request);
     },
     detach: (request) => forget(request.volume, () => driver.detach(request)),
     mount: async (request) => {
-      await demandOwn(request.volume);
+      await demandOwn('Unavailable', request.volume);
       return driver.mount(request);
     },
     unmount: (request) => forget(request.volume, () => driver.unmount(request)),
     expand: async (request) => {
-      await demandOwn(request.volume);
+      await demandOwn('Unavailable', request.volume);
       return driver.expand(request);
     },
     createSnapshot: async (request) => {
-      await demandOwn(request.volume, request.snapshot);
+      await demandOwn('Unsupported', request.volume, request.snapshot);
       return driver.createSnapshot(request);
     },
     observeSnapshot: async (request) => {
-      await demandOwn(request.snapshot);
+      await demandOwn('Unsupported', request.snapshot);
       return driver.observeSnapshot(request);
     },
     deleteSnapshot: (request) => forget(request.snapshot, () => driver.deleteSnapshot(request)),
     restore: async (request) => {
-      await demandOwn(request.volume, request.snapshot);
+      await demandOwn('Unsupported', request.volume, request.snapshot);
       return driver.restore(request);
     },
   };

@@ -143,12 +143,14 @@ describe('a restored cluster', () => {
       } satisfies HandleRequest & Record<string, unknown>;
       const { handle: _, ...fresh } = common;
       return {
-        refused: [
-          () => guarded.provision(fresh),
-          () => guarded.observe(common),
+        waits: [
           () => guarded.attach(common),
           () => guarded.mount(common),
           () => guarded.expand(common),
+        ],
+        never: [
+          () => guarded.provision(fresh),
+          () => guarded.observe(common),
           () => guarded.createSnapshot(common),
           () => guarded.restore(fresh),
         ],
@@ -157,28 +159,32 @@ describe('a restored cluster', () => {
           () => guarded.detach(common),
           () => guarded.delete(common),
         ],
-        snapshotRefused: [() => guarded.observeSnapshot(common), () => guarded.restore(fresh)],
+        snapshotNever: [() => guarded.observeSnapshot(common), () => guarded.restore(fresh)],
         snapshotLetGo: [() => guarded.deleteSnapshot(common)],
       };
     };
-    const demandRefused = async (calling: readonly (() => Promise<unknown>)[]) => {
+    const demandRefused = async (
+      kind: DriverError['kind'],
+      calling: readonly (() => Promise<unknown>)[],
+    ) => {
       for (const each of calling) {
         const error = await each().catch((e: unknown) => e);
         expect(error).to.be.instanceOf(DriverError);
-        expect((error as DriverError).kind).to.equal('Unavailable');
+        expect((error as DriverError).kind).to.equal(kind);
         expect((error as DriverError).message).to.include('is foreign: this store is a copy of');
       }
     };
     const ofVolume = everything(foreignVolume, own);
-    await demandRefused(ofVolume.refused);
+    await demandRefused('Unavailable', ofVolume.waits);
+    await demandRefused('Unsupported', ofVolume.never);
     for (const each of ofVolume.volumeLetGo) await each();
     const ofSnapshot = everything(own, foreignSnapshot);
-    await demandRefused(ofSnapshot.snapshotRefused);
+    await demandRefused('Unsupported', ofSnapshot.snapshotNever);
     for (const each of ofSnapshot.snapshotLetGo) await each();
     expect(calls).to.deep.equal([]);
 
     const mine = everything(own, own);
-    const all = [...mine.refused, ...mine.volumeLetGo, ...mine.snapshotLetGo];
+    const all = [...mine.waits, ...mine.never, ...mine.volumeLetGo, ...mine.snapshotLetGo];
     for (const each of all) await each();
     expect(calls).to.have.length(all.length);
   });

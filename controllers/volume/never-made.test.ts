@@ -50,6 +50,21 @@ describe('a volume that was never made', () => {
     }
   });
 
+  it('is deleted while it is Stalled, and fails for good, when its driver never looks at it', async () => {
+    for (const isDeleted of [true, false]) {
+      world.driver.failsOn = { provision: 'Timeout', observe: 'Unsupported' };
+      await world.createVolume();
+      expect(await world.volume()).to.include({ status: 'Stalled' });
+      // As a driver is of what a copy of a cluster holds from the original.
+      world.driver.failsOn = { provision: 'Unsupported', observe: 'Unsupported' };
+      if (isDeleted) await world.deleteVolume();
+      await world.clock.advance(5 * 60_000);
+      const volume = await world.volume();
+      if (isDeleted) expect(volume).to.equal(undefined);
+      else expect(volume).to.include({ status: 'Failed', reason: 'Unsupported' });
+    }
+  });
+
   it('is made when the secret appears', async () => {
     await world.createVolume(withToken);
     await world.writeSecret('token', 'value');

@@ -334,7 +334,8 @@ export class Provisioning {
       return requeueAfter(0);
     } catch (thrown) {
       const error = driverErrorOf(thrown);
-      if (error.kind !== 'NotFound') {
+      // A driver that never looks at it is asked to make it, and says why not.
+      if (error.kind !== 'NotFound' && error.kind !== 'Unsupported') {
         const { stalledProbeMs } = this.#effects.options.policy;
         const delayMs = retryDelayMs(request, error, this.#effects.options, stalledProbeMs);
         await this.#effects.write(request, volume, {

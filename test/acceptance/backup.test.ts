@@ -302,6 +302,19 @@ describe('a copy of a cluster beside the original', function () {
       const { body } = await copy.rest('GET', `${base}/volumes/directory`);
       return JSON.stringify(body).includes('is foreign: this store is a copy of cluster');
     });
+    // What would be made of them is not, which is told at once; it goes when it is deleted.
+    await copy.ok('POST', `${base}/snapshots`, { name: 'later', source: { volume: 'directory' } });
+    await copy.ok('POST', `${base}/snapshots/s:restore`, { volume: { name: 'restored' } });
+    for (const path of ['snapshots/later', 'volumes/restored']) {
+      const failed = await until(copy, path, 'Failed');
+      expect(failed.failureMessage).to.include('is foreign: this store is a copy of cluster');
+      await copy.ok('DELETE', `${base}/${path}`);
+    }
+    const away = ['snapshots/later', 'volumes/restored'];
+    for (const path of away)
+      await eventually(`${path} to go`, async () => {
+        return (await copy.rest('GET', `${base}/${path}`)).status === 404;
+      });
     for (const path of ['snapshots/s', 'volumes/directory', 'volumes/image']) {
       await copy.ok('DELETE', `${base}/${path}`);
       await eventually(`${path} to go`, async () => {
