@@ -25,6 +25,11 @@ export function publicError(thrown: unknown): StatusError {
   });
 }
 
+/** UPPER_SNAKE name of a code. */
+export function statusName(code: string): string {
+  return code.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
+}
+
 /** The error as a REST body. */
 export function errorBody(error: StatusError, requestId: string): ErrorBody {
   const details: object[] = [];
@@ -49,7 +54,7 @@ export function errorBody(error: StatusError, requestId: string): ErrorBody {
     });
   return {
     code: statusCodes[error.code],
-    status: error.code.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase(),
+    status: statusName(error.code),
     message: error.message,
     reason: error.reason,
     details,

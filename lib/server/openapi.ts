@@ -9,7 +9,10 @@ import {
 } from '../rpc/index.js';
 import { formats } from './formats.js';
 import { httpStatuses } from './http-status.js';
-import { fieldSchema, jsonSchema, type JsonSchema } from './json-schema.js';
+import { fieldSchema, jsonSchema, type JsonSchema, type MessageSchema } from './json-schema.js';
+import { errorSchemas, refusal } from './openapi-errors.js';
+import { lineStream, messageStream, watchStream } from './openapi-streams.js';
+import { summaryOf } from './openapi-summary.js';
 
 /** Where the document is served. */
 export const openApiPath = '/v1/openapi.json';
@@ -20,27 +23,13 @@ export type Comments = Readonly<Record<string, string>>;
 const bearer = [{ bearer: [] }];
 const json = 'application/json';
 const eventStream = 'text/event-stream';
-
-const errorSchema: JsonSchema = {
-  type: 'object',
-  description: 'A refusal. The reason says which, the message what to do.',
-  properties: {
-    code: { type: 'integer', description: 'gRPC status code' },
-    status: { type: 'string', description: 'Name of the code', examples: ['NOT_FOUND'] },
-    message: { type: 'string' },
-    reason: { type: 'string', description: 'Machine-readable, stable' },
-    details: { type: 'array', items: { type: 'object' } },
-    requestId: { type: 'string' },
-  },
-  required: ['code', 'status', 'message', 'reason', 'details', 'requestId'],
-  additionalProperties: false,
-};
+const jsonLines = 'application/x-ndjson';
 
 /** Writes the document; every schema is made once, when it is first referred to. */
 class DocumentWriter {
   readonly #schemas: SchemaRegistry;
   readonly #comments: Comments;
-  readonly components: Record<string, JsonSchema> = { Error: errorSchema };
+  readonly components: Record<string, JsonSchema> = { ...errorSchemas };
 
   constructor(schemas: SchemaRegistry, comments: Comments) {
     this.#schemas = schemas;
@@ -55,7 +44,8 @@ class DocumentWriter {
   reference(message: DescMessage): JsonSchema {
     const anyJson = jsonSchema(message);
     if (anyJson) return anyJson;
-    const name = message.typeName.replace(/^[a-z]\w*\./, '');
+    const short = message.typeName.replace(/^[a-z]\w*\./, '');
+    const name = short in errorSchemas ? message.typeName : short;
     if (!(name in this.components)) {
       // Set before its fields are looked at: a message may hold itself.
       this.components[name] = {};
@@ -63,6 +53,8 @@ class DocumentWriter {
     }
     return { $ref: `#/components/schemas/${name}` };
   }
+
+  readonly #refer: MessageSchema = (message) => this.reference(message);
 
   #object(message: DescMessage, fields: readonly DescField[]): JsonSchema {
     const properties: Record<string, JsonSchema> = {};
@@ -87,14 +79,15 @@ class DocumentWriter {
 
   #field(field: DescField): JsonSchema {
     const rules = fieldRules(this.#schemas.registry, field);
-    const schema = fieldSchema(field, rules, (message) => this.reference(message));
+    const schema = fieldSchema(field, rules, this.#refer);
     const type = formats[rules.format]?.numberToo ? { type: ['string', 'integer'] } : {};
     const fallback =
       rules.defaultJson === undefined ? {} : { default: JSON.parse(rules.defaultJson) as unknown };
     return { ...schema, ...type, ...fallback };
   }
 
-  operation(method: MethodInfo, watch: boolean): JsonObject {
+  /** @param watch the method whose events a list answers with when it is asked to watch */
+  operation(method: MethodInfo, watch: MethodInfo | undefined): JsonObject {
     const { input, route } = method;
     const inPath = new Set([...(route?.path ?? '').matchAll(/\{(\w+)\}/g)].map((m) => m[1]));
     const isBody = (field: DescField): boolean =>
@@ -131,21 +124,17 @@ class DocumentWriter {
             'With watch: the cursor to go on behind, as a list or a watch message told it as resourceVersion; empty starts with the present state.',
         },
       );
+    const fullName = method.grpcPath.slice(1).replace('/', '.');
     return {
       operationId: method.id.replace('.', '_'),
       tags: [method.id.split('.')[0] ?? ''],
-      ...this.#described(method.grpcPath.slice(1).replace('/', '.')),
+      summary: summaryOf(method, this.#comments[fullName]),
+      ...this.#described(fullName),
       parameters,
       ...this.#requestBody(method, isBody),
       responses: {
         '200': this.#answer(method, watch),
-        default: {
-          description: 'A refusal',
-          content: {
-            [json]: { schema: { $ref: '#/components/schemas/Error' } },
-            'application/problem+json': { schema: { type: 'object' } },
-          },
-        },
+        default: refusal,
       },
       security: method.id === 'AdminService.Bootstrap' ? [] : bearer,
     };
@@ -165,13 +154,23 @@ class DocumentWriter {
     return { requestBody: { required: needed, content: { [json]: { schema } } } };
   }
 
-  #answer(method: MethodInfo, watch: boolean): JsonObject {
-    const schema = this.reference(method.output);
-    const events = { [eventStream]: { schema: { type: 'string' } } };
-    if (!method.streaming)
-      return { description: 'Done', content: { [json]: { schema }, ...(watch ? events : {}) } };
-    const lines = method.standard || method.route?.method === 'POST';
-    const content = lines ? events : { ...events, 'application/x-ndjson': { schema } };
+  #answer(method: MethodInfo, watch: MethodInfo | undefined): JsonObject {
+    const { output, standard, streaming, route } = method;
+    const events = (schema: JsonSchema) => ({ [eventStream]: { schema } });
+    const watched = watch ? events(watchStream(watch.output, this.#refer)) : {};
+    if (!streaming)
+      return {
+        description: 'Done',
+        content: { [json]: { schema: this.reference(output) }, ...watched },
+      };
+    const content = standard
+      ? events(watchStream(output, this.#refer))
+      : {
+          ...events(messageStream(output, this.#refer)),
+          ...(route?.method === 'POST'
+            ? {}
+            : { [jsonLines]: { schema: lineStream(output, this.#refer) } }),
+        };
     return { description: 'A stream', content };
   }
 }
@@ -188,8 +187,9 @@ export function openApiDocument(
     const { route, standard } = method;
     if (!route) continue;
     const watch =
-      standard?.verb === 'List' &&
-      methods.some((m) => m.standard?.verb === 'Watch' && m.standard.kind === standard.kind);
+      standard?.verb === 'List'
+        ? methods.find((m) => m.standard?.verb === 'Watch' && m.standard.kind === standard.kind)
+        : undefined;
     const path = (paths[route.path] ??= {});
     path[route.method.toLowerCase()] = writer.operation(method, watch);
   }
@@ -202,6 +202,7 @@ export function openApiDocument(
         'Paths work with and without a trailing slash. Errors are told with one of ' +
         `${Object.keys(statusCodes).length} codes; HTTP statuses: ${[...new Set(Object.values(httpStatuses))].sort().join(', ')}.`,
     },
+    servers: [{ url: '/', description: 'The server that this document comes from' }],
     paths,
     components: {
       schemas: writer.components,
