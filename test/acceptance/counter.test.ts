@@ -4,7 +4,7 @@ import { kedgeClient } from '@kedge/api/client';
 import { TestDaemon } from './daemon.js';
 
 describe('optimistic concurrency', function () {
-  this.timeout(180_000);
+  this.timeout(600_000);
 
   it('100 clients that count up one object lose no update, over both transports', async () => {
     const daemon = await TestDaemon.start();

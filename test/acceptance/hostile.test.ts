@@ -11,7 +11,7 @@ const seed = Number(process.env.KEDGE_FUZZ_SEED ?? 7863);
 const factor = Number(process.env.KEDGE_FUZZ_FACTOR ?? 1);
 
 describe('hostile input', function () {
-  this.timeout(180_000);
+  this.timeout(600_000);
   let daemon: TestDaemon;
   const random = seededRandom(seed);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random.next() * list.length)]!;

@@ -46,7 +46,7 @@ const caller: Identity = {
 };
 
 describe('a watch over the wire, against the log of the store', function () {
-  this.timeout(180_000);
+  this.timeout(600_000);
   const seed = Number(process.env.KEDGE_WATCH_SEED ?? 20_26);
   let folder: string;
   let store: EmbeddedStore;
@@ -201,7 +201,7 @@ describe('a watch over the wire, against the log of the store', function () {
 });
 
 describe('1,000 watchers on one busy kind', function () {
-  this.timeout(180_000);
+  this.timeout(600_000);
   const watchersMax = 1_000;
   const changes = 200;
   let daemon: TestDaemon;
