@@ -102,9 +102,9 @@ export class Dispatcher {
   }
 
   /** Proves a caller for what is no method, such as a path that does not exist. */
-  async demandCaller(header: string | undefined, caller: Caller): Promise<void> {
+  async demandCaller(header: string | undefined, caller: Caller): Promise<Identity> {
     try {
-      await this.#options.authenticator.authenticate(header);
+      return await this.#options.authenticator.authenticate(header);
     } catch (error) {
       if (header) await this.#options.failureDelay.failed(caller.peer.address, caller.signal);
       throw error;

@@ -8,6 +8,7 @@ import {
   Metadata,
   Server,
   ServerCredentials,
+  type ServerInterceptingCallInterface,
   type ServerDuplexStream,
   type ServerUnaryCall,
   type ServerWritableStream,
@@ -32,6 +33,7 @@ import type { Dispatcher } from './dispatcher.js';
 import { publicError } from './error-body.js';
 import { encodeList, longItems } from './list-encoding.js';
 import { indirection } from './indirect-call.js';
+import { GrpcGate, type SentStatus } from './grpc-gate.js';
 import { Listener } from './listener.js';
 import { peerOf } from './peer.js';
 import { RequestCaller } from './request-context.js';
@@ -47,7 +49,6 @@ export interface TransportOptions extends ConnectionPorts {
 }
 
 type AnsweringCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
-type Call = ServerUnaryCall<Buffer, Buffer> | AnsweringCall;
 
 const identity = (bytes: Buffer): Buffer => bytes;
 /** A connection may ask for a sign of life this often; a dead peer is noticed after twice that. */
@@ -60,6 +61,7 @@ const concurrentCallsMax = 4_096;
 /** The dispatcher over gRPC. Messages are decoded in the handler, so that bad ones are InvalidArgument. */
 export class GrpcServer {
   readonly #options: TransportOptions;
+  readonly #gate: GrpcGate;
   readonly #server: Server;
   readonly #connections: Connections;
   readonly #listener: Listener;
@@ -72,7 +74,13 @@ export class GrpcServer {
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#encoder = new AnswerEncoder(options.schemas);
+    this.#gate = new GrpcGate({
+      dispatcher: options.dispatcher,
+      callerOf: (call, metadata) => this.#callerOf(call, metadata),
+      statusOf: (method, thrown) => this.#failure(method, thrown),
+    });
     this.#server = new Server({
+      interceptors: [this.#gate.interceptor],
       'grpc.max_receive_message_length': limits.requestBytesMax,
       'grpc.max_concurrent_streams': concurrentCallsMax,
       'grpc.keepalive_time_ms': keepaliveMs,
@@ -158,20 +166,18 @@ export class GrpcServer {
     ) => void this.#unary(method, call, callback);
   }
 
-  #caller(call: Call): RequestCaller {
+  #callerOf(call: ServerInterceptingCallInterface, metadata: Metadata): RequestCaller {
     const { random } = this.#options;
     const peer = this.#peerOf(call.getPeer());
-    const caller = new RequestCaller(peer, random.uuid(), 'grpc', this.#closing.signal, () => {
-      const headers = call.metadata.getMap();
-      const origin = call.metadata.get('origin')[0];
+    return new RequestCaller(peer, random.uuid(), 'grpc', this.#closing.signal, () => {
+      const headers = metadata.getMap();
+      const origin = metadata.get('origin')[0];
       const names = Object.keys(headers);
       return indirection(
         { host: call.getHost(), origin: origin && String(origin), names },
         this.#host,
       );
     });
-    (call as NodeJS.EventEmitter).on('cancelled', () => caller.end());
-    return caller;
   }
 
   #peerOf(address: string): Peer {
@@ -183,15 +189,10 @@ export class GrpcServer {
     return peer;
   }
 
-  async #begin(method: MethodInfo, call: Call, caller: RequestCaller): Promise<CallContext> {
-    const header = authorizationOf(call);
-    return caller.as(await this.#options.dispatcher.authenticate(method, header, caller));
-  }
-
   /** In place of grpc-js, which tells everybody what does not exist and offers no handler for it. */
   #answerUnknown(): void {
     const anyPath = '*';
-    const handler = (call: ServerDuplexStream<Buffer, Buffer>): void => void this.#unknown(call);
+    const handler = (call: ServerDuplexStream<Buffer, Buffer>): void => this.#unknown(call);
     this.#server.register(anyPath, handler, identity, identity, 'bidi');
     const routes = this.#server as unknown as { _retrieveHandler(path: string): object | null };
     const known = routes._retrieveHandler.bind(routes);
@@ -199,20 +200,12 @@ export class GrpcServer {
     routes._retrieveHandler = (path) => known(path) ?? { ...known(anyPath), path };
   }
 
-  /** What does not exist is told only to who has a token. */
-  async #unknown(call: ServerDuplexStream<Buffer, Buffer>): Promise<void> {
-    const caller = this.#caller(call);
+  #unknown(call: ServerDuplexStream<Buffer, Buffer>): void {
     const path = call.getPath();
     call.on('error', () => undefined);
-    try {
-      await this.#options.dispatcher.demandCaller(authorizationOf(call), caller);
-      const message = `${path} is not a method of this API; reflection tells all`;
-      throw new StatusError({ code: 'Unimplemented', reason: 'Unimplemented', message });
-    } catch (thrown) {
-      call.emit('error', this.#failure({ id: path }, thrown));
-    } finally {
-      caller.end();
-    }
+    const message = `${path} is not a method of this API; reflection tells all`;
+    const error = new StatusError({ code: 'Unimplemented', reason: 'Unimplemented', message });
+    call.emit('error', this.#failure({ id: path }, error));
   }
 
   async #unary(
@@ -220,9 +213,9 @@ export class GrpcServer {
     call: ServerUnaryCall<Buffer, Buffer>,
     callback: (error: object | null, bytes?: Buffer) => void,
   ): Promise<void> {
-    const caller = this.#caller(call);
+    const { caller, identity: who } = this.#gate.of(call.metadata);
     try {
-      const context = await this.#begin(method, call, caller);
+      const context = caller.as(who);
       const request = this.#decode(method, context, call.request);
       const answer = await this.#options.dispatcher.unary(method, context, request);
       const items = longItems(method, answer);
@@ -241,9 +234,9 @@ export class GrpcServer {
   }
 
   async #stream(method: MethodInfo, call: ServerWritableStream<Buffer, Buffer>): Promise<void> {
-    const caller = this.#caller(call);
+    const { caller, identity: who } = this.#gate.of(call.metadata);
     try {
-      const context = await this.#begin(method, call, caller);
+      const context = caller.as(who);
       const request = this.#decode(method, context, call.request);
       await this.#send(
         method,
@@ -259,11 +252,11 @@ export class GrpcServer {
   }
 
   async #bidi(method: MethodInfo, call: ServerDuplexStream<Buffer, Buffer>): Promise<void> {
-    const caller = this.#caller(call);
+    const { caller, identity: who } = this.#gate.of(call.metadata);
     // The peer going away ends the reading side with an error that the signal tells already.
     call.on('error', () => undefined);
     try {
-      const context = await this.#begin(method, call, caller);
+      const context = caller.as(who);
       const answers = this.#options.dispatcher.bidi(method, context, this.#requests(method, call));
       await this.#send(method, call, answers, caller.signal);
     } catch (thrown) {
@@ -311,7 +304,7 @@ export class GrpcServer {
     return this.#options.schemas.decode(input, bytes);
   }
 
-  #failure(method: Pick<MethodInfo, 'id'>, thrown: unknown): object {
+  #failure(method: Pick<MethodInfo, 'id'>, thrown: unknown): SentStatus {
     const error = headerSized(publicError(thrown));
     if (error.code === 'Internal')
       this.#options.logger.error('request failed', { method: method.id, error: thrown });
@@ -319,12 +312,6 @@ export class GrpcServer {
     metadata.set(statusDetailsKey, Buffer.from(encodeStatus(error)));
     return { code: statusCodes[error.code], details: error.message, metadata };
   }
-}
-
-/** Two authorization headers are one too many: which one counts would be a guess. */
-function authorizationOf(call: Call): string | undefined {
-  const headers = call.metadata.get('authorization');
-  return headers.length > 1 ? 'several' : headers[0] && String(headers[0]);
 }
 
 function drained(call: AnsweringCall, signal: AbortSignal): Promise<void> {
