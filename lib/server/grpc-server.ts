@@ -191,11 +191,16 @@ export class GrpcServer {
 
   /** In place of grpc-js, which tells everybody what does not exist and offers no handler for it. */
   #answerUnknown(): void {
+    const routes = this.#server as unknown as { _retrieveHandler?(path: string): object | null };
+    // No part of what grpc-js promises: without it a server works, and tells more.
+    const known = routes._retrieveHandler?.bind(routes);
+    if (!known) {
+      this.#options.logger.warn('callers without a token are told which gRPC methods exist');
+      return;
+    }
     const anyPath = '*';
     const handler = (call: ServerDuplexStream<Buffer, Buffer>): void => this.#unknown(call);
     this.#server.register(anyPath, handler, identity, identity, 'bidi');
-    const routes = this.#server as unknown as { _retrieveHandler(path: string): object | null };
-    const known = routes._retrieveHandler.bind(routes);
     // The path of the handler is the one that the call tells.
     routes._retrieveHandler = (path) => known(path) ?? { ...known(anyPath), path };
   }
