@@ -250,12 +250,15 @@ describe('hostile input', function () {
       };
       await Promise.all(Array.from({ length: 64 }, worker));
     };
-    await many(cycles / 10);
-    const before = await residentMiB();
-    await many(cycles - cycles / 10);
-    const grown = (await residentMiB()) - before;
-    console.log(`      ${Math.round(grown)} MiB more after ${cycles} connections`);
-    expect(grown).to.be.lessThan(60);
+    const resident: number[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      await many(cycles / 10);
+      resident.push(await residentMiB());
+    }
+    // A leak shows in every round. A heap that waits for its next collection shows in some.
+    const grown = Math.min(...resident.slice(-3)) - Math.max(...resident.slice(0, 3));
+    console.log(`      ${resident.map(Math.round).join(', ')} MiB during ${cycles} connections`);
+    expect(grown).to.be.lessThan(40);
     await demandServing();
   });
 });
