@@ -1,6 +1,7 @@
 import { type AnyKind, type ApiObject, keyString, messageOf } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
+import { printable } from '../terminal-text.js';
 import { note } from './output.js';
 
 /** An object as it was last told of. */
@@ -33,7 +34,7 @@ export async function follow(
   const until = AbortSignal.any([signal, stop.signal]);
   const onAway = (error: unknown): void =>
     note(
-      `The server does not answer (${messageOf(error)}); trying again until it does, Ctrl-C ends this`,
+      `The server does not answer (${printable(messageOf(error))}); trying again until it does, Ctrl-C ends this`,
     );
   const one = async ({ kind, ...selection }: FollowTarget): Promise<void> => {
     const tell = (object: ApiObject, deleted: boolean): void => {

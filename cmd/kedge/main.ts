@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import pc from 'picocolors';
 import { messageOf, StatusError } from 'kedge';
+import { printable } from '../terminal-text.js';
 import { version } from '../version.js';
 import { addAccess } from './commands/access.js';
 import { addAuth, addToken, addUser } from './commands/accounts.js';
@@ -54,10 +55,10 @@ function program(): Command {
 async function explain(error: unknown): Promise<void> {
   if (error instanceof StatusError && error.violations.length > 0) {
     for (const { field, description } of error.violations)
-      note(`${pc.red('error:')} ${field}: ${description}`);
+      note(`${pc.red('error:')} ${printable(`${field}: ${description}`)}`);
     return;
   }
-  note(`${pc.red('error:')} ${messageOf(error)}`);
+  note(`${pc.red('error:')} ${printable(messageOf(error))}`);
   if (
     error instanceof StatusError &&
     error.code === 'Unavailable' &&

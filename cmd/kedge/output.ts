@@ -3,6 +3,7 @@ import { invalid } from 'kedge';
 import type { AnyKind, Column } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import { stringify } from 'yaml';
+import { printableLine } from '../terminal-text.js';
 
 /** How results are printed. */
 export type Format = 'table' | 'wide' | 'json' | 'yaml' | 'name';
@@ -27,18 +28,9 @@ export function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-// Terminal control characters in names or messages must not reach the terminal.
-// biome-ignore lint: the range is the point
-const control = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
-
-/** A text that does nothing to a terminal. */
-export function printable(text: string): string {
-  return text.replaceAll(control, '?');
-}
-
 function cell(value: unknown): string {
   if (value === undefined || value === null || value === '') return '<none>';
-  return printable(typeof value === 'string' ? value : JSON.stringify(value));
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 const good = new Set(['Running', 'Available', 'Bound', 'Ready', 'Active', 'True']);
@@ -62,8 +54,9 @@ export function age(createdAt: unknown, now: number): string {
   return `${Math.floor(seconds / 86_400)}d`;
 }
 
-/** Rows in columns, no borders, as kubectl prints them. */
-export function table(rows: readonly (readonly string[])[]): string {
+/** Rows in columns, no borders, as kubectl prints them. Whatever a cell holds, it is one printable line. */
+export function table(raw: readonly (readonly string[])[]): string {
+  const rows = raw.map((row) => row.map(printableLine));
   const widths: number[] = [];
   for (const row of rows)
     for (const [at, text] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, text.length);
@@ -134,7 +127,7 @@ export function render(
     case 'yaml':
       return stringify(data).trimEnd();
     case 'name':
-      return objects.map((o) => `${kind.plural}/${cell(o.name)}`).join('\n');
+      return objects.map((o) => `${kind.plural}/${printableLine(cell(o.name))}`).join('\n');
     case 'table':
     case 'wide':
       return table(objectRows(kind, objects, { ...options, wide: format === 'wide' }));

@@ -11,7 +11,8 @@ import {
 import type { Instance, Service, Volume } from '@kedge/controllers/kinds';
 import { kindNamed } from './api.js';
 import { follow, labelOf, type Told } from './follow.js';
-import { coloured, note, print, printable } from './output.js';
+import { printable, printableLine } from '../terminal-text.js';
+import { coloured, note, print } from './output.js';
 
 /** What became of one object of a cast. */
 export interface CastResult {
@@ -108,7 +109,7 @@ class CastWatch {
     const status = deleted ? 'Deleted' : String(object.status);
     const progress = kind.kind === 'Instance' ? instanceProgress(object) : storageProgress(object);
     const detail = kind.kind !== 'Service' && progress.state !== 'settled' ? progress.detail : '';
-    const text = `${coloured(status)}${detail === '' ? '' : pc.dim(` ${detail}`)}`;
+    const text = `${coloured(status)}${detail === '' ? '' : pc.dim(` ${printableLine(detail)}`)}`;
     if (this.#shown.get(label) === text) return;
     this.#shown.set(label, text);
     print(`  ${label} ${text}`);
@@ -227,7 +228,7 @@ async function showOutput(client: ApiClient, watch: CastWatch, signal: AbortSign
         lines.push(textOf(line, 'content'));
     } catch (error) {
       // Why it does not run is told all the same, such as to those who may not read logs.
-      note(`The output of ${name} can't be read: ${messageOf(error)}`);
+      note(`The output of ${name} can't be read: ${printable(messageOf(error))}`);
     }
     if (lines.length === 0) continue;
     note(`Last output of ${name} (kedge logs ${name} -n ${namespace}):`);

@@ -24,6 +24,18 @@ describe('a log line on a terminal', () => {
     );
   });
 
+  it('escapes control characters of a field without spaces, too, and those of its message', () => {
+    const line = {
+      level: 30,
+      time: '2026-11-23T21:44:02.606Z',
+      msg: 'x\u001b[2J',
+      name: 'a\u009b1m',
+    };
+    expect(readableLine(JSON.stringify(line))).to.equal(
+      '21:44:02 info  x\\u001b[2J name="a\\u009b1m"\n',
+    );
+  });
+
   it('that is no JSON stays as it is', () => {
     expect(readableLine('trouble\n')).to.equal('trouble\n');
   });

@@ -1,3 +1,5 @@
+import { printable, printableLine } from '../terminal-text.js';
+
 const levels: Readonly<Record<number, string>> = {
   20: 'debug',
   30: 'info',
@@ -6,7 +8,8 @@ const levels: Readonly<Record<number, string>> = {
 };
 
 function shown(value: unknown): string {
-  return typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
+  const bare = typeof value === 'string' && /^[^\s"=]+$/.test(value) && printable(value) === value;
+  return bare ? value : printable(JSON.stringify(value));
 }
 
 /** A line of the log as people read it on a terminal: time of day, level, message, fields. */
@@ -19,7 +22,9 @@ export function readableLine(json: string): string {
   }
   const { level, time, msg, ...fields } = line as Readonly<Record<string, unknown>>;
   const at = String(time).slice('2026-01-01T'.length, -'.000Z'.length);
-  const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${shown(value)}`);
+  const rest = Object.entries(fields).map(
+    ([name, value]) => ` ${printableLine(name)}=${shown(value)}`,
+  );
   const label = (levels[Number(level)] ?? String(level)).padEnd(5);
-  return `${at} ${label} ${String(msg)}${rest.join('')}\n`;
+  return `${at} ${label} ${printableLine(String(msg))}${rest.join('')}\n`;
 }

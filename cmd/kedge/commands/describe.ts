@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import pc from 'picocolors';
 import type { JsonObject } from 'kedge/rpc';
+import { printable } from '../../terminal-text.js';
 import { connect, isDescribed, kindNamed, methodFor } from '../api.js';
 import { stringify } from 'yaml';
 import { type Description, descriptionOf } from '../description.js';
@@ -25,10 +26,10 @@ function show(description: Description): void {
     ...(namespace === '' ? [] : [['Namespace:', namespace]]),
     ['Kind:', kind],
     ['Status:', coloured(status)],
-    ...(description.fields ?? []).map((field) => [`${field.name}:`, field.value]),
+    ...(description.fields ?? []).map((field) => [`${field.name}:`, printable(field.value)]),
   ];
   const width = Math.max(...rows.map(([label = '']) => label.length)) + 2;
-  for (const [label = '', value = ''] of rows) print(`${label.padEnd(width)}${value}`);
+  for (const [label = '', value = ''] of rows) print(`${printable(label.padEnd(width))}${value}`);
   const conditions = (description.conditions ?? []).map((c) => [
     c.type ?? '',
     c.status ?? '',
@@ -53,7 +54,7 @@ function show(description: Description): void {
   ]);
   if (events.length > 0)
     section('Events', table([['LAST SEEN', 'TYPE', 'REASON', 'MESSAGE'], ...events]));
-  section('Next', (description.hints ?? []).join('\n'));
+  section('Next', printable((description.hints ?? []).join('\n')));
 }
 
 /** Asks the server to describe one object and shows what it says. */

@@ -1,0 +1,31 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { table } from './kedge/output.js';
+import { printable, printableLine } from './terminal-text.js';
+
+describe('a text of somebody else on a terminal', () => {
+  it('shows the characters that steer it as escapes', () => {
+    expect(printable('a\u001b[31mb\u009b2J\u007f\r')).to.equal(
+      'a\\u001b[31mb\\u009b2J\\u007f\\u000d',
+    );
+    expect(printable('gnp\u202e.exe\u2066\u2028')).to.equal('gnp\\u202e.exe\\u2066\\u2028');
+  });
+
+  it('keeps letters of every script, tabs and newlines', () => {
+    expect(printable('größe\t大きさ\n👍🏽')).to.equal('größe\t大きさ\n👍🏽');
+  });
+
+  it('has no control character left but tab and newline, whatever it was', () => {
+    const any = fc.string({ unit: 'binary' });
+    fc.assert(
+      fc.property(any, (text) => {
+        expect(printable(text)).not.to.match(/(?![\t\n])[\p{Cc}\p{Bidi_Control}]/u);
+        expect(printableLine(text)).not.to.match(/\p{Cc}/u);
+      }),
+    );
+  });
+
+  it('writes no line of a table and no color', () => {
+    expect(table([['NAME'], ['a\nb\u001b[2J']])).to.equal('NAME\na b\\u001b[2J');
+  });
+});
