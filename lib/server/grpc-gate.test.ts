@@ -6,10 +6,10 @@ import {
   type IncomingHttpHeaders,
 } from 'node:http2';
 import { expect } from 'chai';
-import { StatusError } from '../base/index.js';
+import { type Clock, StatusError } from '../base/index.js';
 import { type ApiObject, kindOf } from '../object/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
-import { eventually } from '../testing/index.js';
+import { eventually, FakeClock } from '../testing/index.js';
 import { anonymous } from './call.js';
 import { accessControl, ApiServer, describeKinds, type Identity, mount } from './index.js';
 
@@ -24,6 +24,7 @@ const local = { host: '127.0.0.1', port: 0 };
 const existing = '/shop.v1.OrderService/Create';
 const unauthenticated = '16';
 const resourceExhausted = '8';
+const deadlineExceeded = '4';
 
 /** The beginning of a message of this length. */
 function frame(length: number): Buffer {
@@ -45,9 +46,10 @@ describe('a gRPC message', () => {
     await store.close();
   });
 
-  async function listening(authenticate: () => Promise<Identity>): Promise<void> {
+  async function listening(authenticate: () => Promise<Identity>, clock?: Clock): Promise<void> {
     const authorizer = accessControl(() => true);
-    server = new ApiServer({ store, ...api, authenticator: { authenticate }, authorizer });
+    const authenticator = { authenticate };
+    server = new ApiServer({ store, ...api, authenticator, authorizer, ...(clock && { clock }) });
     const { grpc } = await server.listen({ grpc: local, rest: local });
     session = connect(`http://127.0.0.1:${grpc}`);
     session.on('error', () => undefined);
@@ -107,5 +109,60 @@ describe('a gRPC message', () => {
       call.end();
       return (await status) !== resourceExhausted;
     });
+  });
+
+  const account = (subject: string): Identity => ({
+    subject,
+    kind: 'user',
+    policies: [],
+    tokenId: subject,
+    expiresAt: undefined,
+  });
+
+  it('that never arrives whole ends its call after 30 s, and a watch goes on', async () => {
+    const clock = new FakeClock();
+    await listening(() => Promise.resolve(account('slow')), clock);
+    const whole = frame(1_000);
+    const calls = [Buffer.alloc(0), whole.subarray(0, 3), whole].map((bytes) =>
+      begun(existing, bytes),
+    );
+    const watch = begun('/shop.v1.OrderService/Watch', frame(0));
+    let ended = 0;
+    let watched = true;
+    for (const { status } of calls) void status.then(() => (ended += 1));
+    void watch.status.then(() => (watched = false));
+    watch.call.end();
+    const open = new Promise((resolve) => watch.call.once('data', resolve));
+    await open;
+    await clock.advance(29_000);
+    expect(ended).to.equal(0);
+    await clock.advance(2_000);
+    expect(await Promise.all(calls.map(({ status }) => status))).to.deep.equal([
+      deadlineExceeded,
+      deadlineExceeded,
+      deadlineExceeded,
+    ]);
+    await Promise.all(
+      calls.map(({ call }) => eventually('the server to close the stream', () => call.closed)),
+    );
+    expect(watched).to.equal(true);
+  });
+
+  it('that arrives slowly takes no more of one account than 64, and others none of their places', async () => {
+    const clock = new FakeClock();
+    const accounts = ['one', 'two'];
+    let proven = 0;
+    await listening(() => Promise.resolve(account(accounts[(proven += 1) % 2] ?? '')), clock);
+    const many = Array.from({ length: 140 }, () => begun(existing, frame(100)));
+    const refused: string[] = [];
+    for (const { status } of many) void status.then((code) => refused.push(code));
+    await eventually('all to be waited for', () => proven === 140);
+    await clock.advance(3_000);
+    await eventually('those that are too many', () => refused.length === 12);
+    expect(new Set(refused)).to.deep.equal(new Set([resourceExhausted]));
+    // Those that are left are whole in the end.
+    const [first] = many;
+    first?.call.end(Buffer.alloc(100));
+    expect(await first?.status).not.to.equal(resourceExhausted);
   });
 });

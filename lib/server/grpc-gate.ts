@@ -1,15 +1,17 @@
+import { constants } from 'node:http2';
 import {
   type Metadata,
   ServerInterceptingCall,
   type ServerInterceptingCallInterface,
   type ServerInterceptor,
 } from '@grpc/grpc-js';
-import { StatusError } from '../base/index.js';
+import { type Clock, StatusError } from '../base/index.js';
 import type { MethodInfo } from '../rpc/index.js';
 import type { Identity } from './auth/index.js';
 import { anonymous } from './call.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { RequestCaller } from './request-context.js';
+import { UnfinishedCalls } from './unfinished-calls.js';
 
 /** Calls of nobody known that are open at once: each may hold a message of four megabytes. */
 const anonymousMax = 32;
@@ -23,6 +25,7 @@ export interface SentStatus {
 
 /** Ports of the gate. */
 export interface GateOptions {
+  readonly clock: Clock;
   readonly dispatcher: Dispatcher;
   readonly callerOf: (call: ServerInterceptingCallInterface, metadata: Metadata) => RequestCaller;
   readonly statusOf: (method: Pick<MethodInfo, 'id'>, thrown: unknown) => SentStatus;
@@ -44,10 +47,12 @@ export class GrpcGate {
   readonly #methods: ReadonlyMap<string, MethodInfo>;
   /** By the metadata of the call, which the handler is given. */
   readonly #proven = new WeakMap<Metadata, ProvenCall>();
+  readonly #unfinished: UnfinishedCalls;
   #anonymous = 0;
 
   constructor(options: GateOptions) {
     this.#options = options;
+    this.#unfinished = new UnfinishedCalls(options.clock);
     this.#methods = new Map(options.dispatcher.methods.map((m) => [m.grpcPath, m]));
   }
 
@@ -55,24 +60,42 @@ export class GrpcGate {
   readonly interceptor: ServerInterceptor = ({ path }, call) => {
     let caller: RequestCaller | undefined;
     let leave: (() => void) | undefined;
+    let arrived: (() => void) | undefined;
+    let over = false;
+    const streamed = this.#methods.get(path)?.clientStreaming !== false;
     return new ServerInterceptingCall(call, {
       start: (next) =>
         next({
           onReceiveMetadata: (metadata, proceed) => {
-            const arrived = this.#options.callerOf(call, metadata);
-            caller = arrived;
-            this.#prove(path, metadata, arrived)
+            const present = this.#options.callerOf(call, metadata);
+            caller = present;
+            this.#prove(path, metadata, present)
               .then((identity) => {
+                if (over) return;
                 if (identity === anonymous) leave = this.#enter();
-                this.#proven.set(metadata, { caller: arrived, identity });
+                this.#proven.set(metadata, { caller: present, identity });
+                arrived = this.#unfinished.begin(identity.uid ?? identity.subject, (why) => {
+                  refuse(call, this.#options.statusOf({ id: path }, why));
+                });
                 proceed(metadata);
               })
               .catch((thrown: unknown) => {
-                call.sendStatus(this.#options.statusOf({ id: path }, thrown));
+                refuse(call, this.#options.statusOf({ id: path }, thrown));
               });
+          },
+          onReceiveMessage: (message, proceed) => {
+            // Of a stream of requests each is whole by itself, and the handler waits for the next one.
+            if (streamed) arrived?.();
+            proceed(message);
+          },
+          onReceiveHalfClose: (proceed) => {
+            arrived?.();
+            proceed();
           },
           // Also when the call was answered.
           onCancel: () => {
+            over = true;
+            arrived?.();
             caller?.end();
             leave?.();
             leave = undefined;
@@ -114,4 +137,15 @@ export class GrpcGate {
 function authorizationOf(metadata: Metadata): string | undefined {
   const headers = metadata.get('authorization');
   return headers.length > 1 ? 'several' : headers[0] && String(headers[0]);
+}
+
+/**
+ * Answers a call whose request may still be arriving, and closes its stream: what came of the request stays in
+ * memory as long as the stream is open.
+ */
+function refuse(call: ServerInterceptingCallInterface, status: SentStatus): void {
+  call.sendStatus(status);
+  // No part of what grpc-js promises: without it the client decides when the stream ends.
+  const { stream } = call as { stream?: { close?(code: number): void } };
+  stream?.close?.(constants.NGHTTP2_NO_ERROR);
 }

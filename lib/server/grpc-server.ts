@@ -75,6 +75,7 @@ export class GrpcServer {
     this.#options = options;
     this.#encoder = new AnswerEncoder(options.schemas);
     this.#gate = new GrpcGate({
+      clock: options.clock,
       dispatcher: options.dispatcher,
       callerOf: (call, metadata) => this.#callerOf(call, metadata),
       statusOf: (method, thrown) => this.#failure(method, thrown),
