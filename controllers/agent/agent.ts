@@ -160,7 +160,8 @@ export class Agent implements Runnable {
   /** What earlier lives left mounted is sorted out before anything is started or stopped. */
   async start(): Promise<void> {
     const { store, volumeManager } = this.#options;
-    if (await this.#shutdown.endAbandoned()) await volumeManager.adopt();
+    if (await this.#shutdown.endAbandoned())
+      await volumeManager.adopt((claim) => this.#mayRun(claim));
     const { items } = await store.list(instances);
     await this.#inputs.open(new Set(items.map(({ metadata }) => metadata.uid)));
     await this.#controller.start();
@@ -221,8 +222,7 @@ export class Agent implements Runnable {
     const { volumeManager } = this.#options;
     const claim = claimOf(instance);
     const mayWrite = state === 'running' || state === 'starting';
-    if (!mayWrite && (state !== 'exited' || volumeManager.held(claim).length === 0))
-      return undefined;
+    if (!mayWrite && (state !== 'exited' || !volumeManager.holds(claim))) return undefined;
     const taken = await takenVolume(this.#options, instance);
     if (!taken) return undefined;
     const { volume, isLeaving } = taken;
@@ -238,6 +238,16 @@ export class Agent implements Runnable {
     } catch (error) {
       return retry(error);
     }
+  }
+
+  /** Whether a claim's workload runs on this node, as far as that can be told. */
+  async #mayRun(claim: string): Promise<boolean> {
+    const [namespace = '', name = ''] = claim.split('/');
+    const instance = await this.#instanceOf({ namespace, name });
+    if (instance?.node !== this.#options.node) return false;
+    const runtime = runtimeOf(this.#options.runtimes, instance);
+    const state = await runtime?.observe(instance.metadata.uid).catch(messageOf);
+    return typeof state === 'string' || state?.state === 'running' || state?.state === 'starting';
   }
 
   async #unavailable(instance: Instance, message: string): Promise<Result> {

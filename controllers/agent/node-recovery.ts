@@ -46,13 +46,13 @@ export async function thawLeftovers(
   await Promise.race([recovery.finally(() => over.abort()), expiry]);
 }
 
-/** Unmounts and detaches what a daemon that was killed left, except of volumes in `attached`. */
+/** Unmounts and detaches what a daemon that was killed left, except of volumes whose uid is wanted. */
 export function detachLeftovers(
   options: RecoveryOptions,
-  attached: ReadonlySet<string>,
+  isWanted: (uid: string) => boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  return recover(options, ({ type, uid }) => type === 'freeze' || attached.has(uid), signal);
+  return recover(options, ({ type, uid }) => type === 'freeze' || isWanted(uid), signal);
 }
 
 async function recover(

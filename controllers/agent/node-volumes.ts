@@ -1,6 +1,6 @@
 import { readdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Clock, type Logger, sleep } from 'kedge';
+import { type Clock, sleep } from 'kedge';
 import {
   type CallContext,
   type Driver,
@@ -20,7 +20,6 @@ export interface NodeVolumesOptions {
   /** Whether this process may mount. Without it directories are used where they are. */
   readonly mayMount: boolean;
   readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /** A volume as an instance sees it. */
@@ -32,6 +31,15 @@ export interface PreparedMount {
   readonly devicePath: string;
   readonly formatted: boolean;
   readonly fileSystemPending: boolean;
+}
+
+/** Where something of a volume is mounted on this node. */
+export interface VolumeMountPoint {
+  readonly target: string;
+  /** Of the volume. */
+  readonly uid: string;
+  /** Whose bind it is; absent for the staging. */
+  readonly claim?: string;
 }
 
 /** `default/web-0` as one file name; neither part of a claim holds a `+`. */
@@ -145,10 +153,19 @@ export class NodeVolumes {
     return (await this.#options.host.mounts()).some((entry) => entry.target === target);
   }
 
-  /** Unmounts and detaches: nobody here uses it any more. @throws DriverError; then it stays attached. */
-  async takeAway(volume: Volume, driver: Driver, call: CallContext): Promise<void> {
+  /**
+   * Unmounts and detaches: nobody here uses it any more. `keepsDevice` where another volume has the same storage
+   * attached. @throws DriverError; then it stays attached.
+   */
+  async takeAway(
+    volume: Volume,
+    driver: Driver,
+    call: CallContext,
+    { keepsDevice = false }: { readonly keepsDevice?: boolean } = {},
+  ): Promise<void> {
     const handle = volume.handle ?? '';
     await driver.unmount({ ...call, handle, target: this.staging(volume) });
+    if (keepsDevice) return;
     await untilOver(
       () => driver.detach({ ...call, handle }),
       (ms) => this.#wait(ms, call.signal),
@@ -162,31 +179,25 @@ export class NodeVolumes {
       throw new DriverError('Timeout', 'the provider has not finished the operation in time');
   }
 
-  /**
-   * After a restart: mounts of volumes that are not attached here by the store's account are taken
-   * away, binds first; the others are kept. Gives the uids found mounted.
-   */
-  async adopt(attached: ReadonlySet<string>, signal: AbortSignal): Promise<readonly string[]> {
-    const { mountRoot, host, logger } = this.#options;
-    if (!this.#options.mayMount) return [];
-    const mine = (await this.#options.host.mounts())
-      .map((entry) => entry.target)
-      .filter((target) => target.startsWith(`${mountRoot}/`))
-      // Binds before what they are bound from.
-      .sort((a, b) => Number(b.includes('/binds/')) - Number(a.includes('/binds/')));
-    const uidOf = (target: string): string => {
-      const [first = '', second = ''] = target.slice(mountRoot.length + 1).split('/');
-      return first === 'binds' ? second : first;
-    };
-    for (const target of mine.filter((t) => !attached.has(uidOf(t)))) {
-      try {
-        await unmountTarget(target, signal, host);
-        logger.warn('a mount without an owner was taken away', { target });
-      } catch (error) {
-        logger.warn('a mount without an owner could not be taken away', { target, error });
-      }
-    }
-    return [...new Set(mine.map(uidOf).filter((uid) => attached.has(uid)))];
+  /** What is mounted below the mount root, binds before what they are bound from. */
+  async mounted(): Promise<readonly VolumeMountPoint[]> {
+    const { mountRoot, host, mayMount } = this.#options;
+    if (!mayMount) return [];
+    return (await host.mounts())
+      .filter(({ target }) => target.startsWith(`${mountRoot}/`))
+      .map(({ target }) => {
+        const [first = '', uid = '', claim = ''] = target.slice(mountRoot.length + 1).split('/');
+        return first === 'binds'
+          ? { target, uid, claim: claim.replace('+', '/') }
+          : { target, uid: first };
+      })
+      .reverse()
+      .sort((a, b) => Number(b.claim !== undefined) - Number(a.claim !== undefined));
+  }
+
+  /** @throws DriverError InUse naming who holds it. */
+  unmount({ target }: VolumeMountPoint, signal: AbortSignal): Promise<void> {
+    return unmountTarget(target, signal, this.#options.host);
   }
 }
 

@@ -1,28 +1,28 @@
-import type { Clock, Logger, Manager, ObjectStore, SharedInformer } from 'kedge';
+import {
+  type Clock,
+  type Logger,
+  type Manager,
+  type ObjectStore,
+  type SharedInformer,
+} from 'kedge';
 import {
   DriverError,
   type DriverRegistry,
   KeyedQueue,
-  memoryJournal,
   type NodeHost,
   type NodeJournal,
   thisNode,
 } from '@kedge/driver-sdk';
-import {
-  type Instance,
-  type InstanceMount,
-  type Volume,
-  type VolumeMount,
-  volumes,
-} from '../kinds/index.js';
+import { type Instance, type Volume, type VolumeMount, volumes } from '../kinds/index.js';
 import type { ControllerPolicy } from '../policy.js';
 import type { ParameterResolver } from '../secret/index.js';
 import { volumeOfMount } from '../service/index.js';
 import { fileSystemPending, keyOfVolume } from '../volume/index.js';
 import { AttachmentRecords } from './attachment-records.js';
 import { obstacleOf } from './mount-obstacle.js';
+import { type MountOutcome, waiting } from './mount-outcome.js';
 import { NodeCalls } from './node-calls.js';
-import { detachLeftovers } from './node-recovery.js';
+import { type IsAttached, LeftoverMounts } from './leftover-mounts.js';
 import { NodeVolumes } from './node-volumes.js';
 import { UsedParameters } from './used-parameters.js';
 import { tearDownVolumes } from './volume-teardown.js';
@@ -49,29 +49,6 @@ export interface VolumeManagerOptions {
   readonly mayMount?: boolean;
 }
 
-/** Whether a volume can be used by an instance now. */
-export type MountOutcome =
-  | {
-      readonly type: 'mounted';
-      /** As it may be told. */
-      readonly mount: InstanceMount;
-      /** Directory on this node. */
-      readonly source: string;
-      /** Directory inside it that is still to be found when it is mounted. */
-      readonly subPath?: string;
-    }
-  | {
-      readonly type: 'waiting';
-      readonly reason: string;
-      readonly message: string;
-      /** A driver call failed: try again with backoff. Else a change wakes us. */
-      readonly retry: boolean;
-    };
-
-function waiting(reason: string, message: string, retry = false): MountOutcome {
-  return { type: 'waiting', reason, message, retry };
-}
-
 /** `<namespace>/<instance>`: what attachments and boundClaim name. */
 export function claimOf(instance: Instance): string {
   return `${instance.namespace}/${instance.name}`;
@@ -94,6 +71,7 @@ export class VolumeManager {
   /** Parameters as they were at mount, for a teardown that can't resolve them any more. */
   readonly #used: UsedParameters;
   readonly #calls: NodeCalls;
+  readonly #leftovers: LeftoverMounts;
   #listener: (claim: string) => void = () => undefined;
 
   constructor(options: VolumeManagerOptions) {
@@ -101,10 +79,11 @@ export class VolumeManager {
     this.#used = options.used ?? new UsedParameters();
     this.#calls = new NodeCalls({ ...options, used: this.#used });
     this.#records = new AttachmentRecords(options);
-    const { mountRoot, clock, logger } = options;
+    const { mountRoot, clock } = options;
     const mayMount = options.mayMount ?? process.getuid?.() === 0;
     const host = options.host ?? thisNode;
-    this.#node = new NodeVolumes({ mountRoot, host, mayMount, clock, logger });
+    this.#node = new NodeVolumes({ mountRoot, host, mayMount, clock });
+    this.#leftovers = new LeftoverMounts({ ...options, node: this.#node });
     const informer = options.manager.informer(volumes);
     informer.addIndex('claim', (volume) => (volume.attachments ?? []).map((a) => a.claim));
     informer.addIndex('storage', (volume) => [this.#storageOf(volume)]);
@@ -254,15 +233,25 @@ export class VolumeManager {
     return this.#records.own.with(lister.byIndex('claim', claim), claim);
   }
 
-  /** Whether a claim holds a volume on this node. */
+  /** Whether a claim holds a volume anywhere, or has mounts of one that was taken from it. */
+  holds(claim: string): boolean {
+    return this.#leftovers.has(claim) || this.held(claim).length > 0;
+  }
+
+  /** Whether a claim holds a volume on this node, or has mounts of one that was taken from it. */
   holdsHere(claim: string): boolean {
-    const { node } = this.#options;
-    const { own } = this.#records;
-    return this.held(claim).some(
-      (v) =>
-        own.claimsOf(v).includes(claim) ||
-        (v.attachments ?? []).some((a) => a.claim === claim && a.node === node),
-    );
+    return this.#leftovers.has(claim) || this.held(claim).some((v) => this.#isHere(v, claim));
+  }
+
+  #isHere(volume: Volume, claim?: string): boolean {
+    const claims = this.#claimsHere(volume);
+    return claim === undefined ? claims.size > 0 : claims.has(claim);
+  }
+
+  /** Who has a volume on this node. */
+  #claimsHere(volume: Volume): ReadonlySet<string> {
+    const shown = (volume.attachments ?? []).filter((a) => a.node === this.#options.node);
+    return new Set([...shown.map(({ claim }) => claim), ...this.#records.own.claimsOf(volume)]);
   }
 
   /** Volumes this node has attached. */
@@ -273,17 +262,26 @@ export class VolumeManager {
     return this.#records.own.with(cached);
   }
 
-  /** After a restart: what is mounted is kept where it is wanted, else taken away. */
-  async adopt(): Promise<void> {
-    const wanted = new Set(this.heldHere().map((volume) => volume.metadata.uid));
-    const { journal = memoryJournal(), logger, host } = this.#options;
-    const kept = await this.#limited(async (signal) => {
-      const mounted = await this.#node.adopt(wanted, signal);
-      const ports = { journal, logger, ...(host ? { host } : {}) };
-      await detachLeftovers(ports, wanted, signal);
-      return mounted;
-    });
+  /**
+   * After a restart: what is mounted is kept where it is attached, or where the workload of its claim runs, else
+   * taken away.
+   */
+  async adopt(
+    isRunning: (claim: string) => Promise<boolean> = () => Promise.resolve(false),
+  ): Promise<void> {
+    const isAttached = this.#attachedHere();
+    const kept = await this.#limited((signal) =>
+      this.#leftovers.sort(isAttached, isRunning, signal),
+    );
     if (kept.length > 0) this.#options.logger.info('volumes adopted', { count: kept.length });
+  }
+
+  #attachedHere(): IsAttached {
+    const byUid = new Map(this.heldHere().map((volume) => [volume.metadata.uid, volume]));
+    return (uid, claim) => {
+      const volume = byUid.get(uid);
+      return volume !== undefined && this.#isHere(volume, claim);
+    };
   }
 
   /**
@@ -294,7 +292,7 @@ export class VolumeManager {
     return this.#work.run(this.#storageOf(given), async () => {
       const volume = await this.#options.store.get(volumes, keyOfVolume(given));
       if (volume?.metadata.uid !== given.metadata.uid) {
-        this.#records.own.remove(given, claim);
+        await this.#releaseGone(given, claim);
         return false;
       }
       const others = (volume.attachments ?? []).filter((a) => a.claim !== claim);
@@ -323,6 +321,24 @@ export class VolumeManager {
     });
   }
 
+  /** Of a volume that is gone, or was made again, since this node attached it: no record tells of it any more. */
+  async #releaseGone(volume: Volume, claim: string): Promise<void> {
+    const { own } = this.#records;
+    const claims = own.claimsOf(volume);
+    await this.#limited(async (signal) => {
+      await this.#node.unbind(volume, claim, signal);
+      if (claims.some((other) => other !== claim)) return;
+      const mounted = await this.#node.isStaged(volume);
+      if (!mounted && !claims.includes(claim)) return;
+      const { driver, call, redaction } = await this.#calls.whileHeld(volume, signal);
+      // One that was made again with the same storage may be attached by now.
+      const keepsDevice = this.#twinsOf(volume).some((twin) => this.#isHere(twin));
+      await redaction.guard(() => this.#node.takeAway(volume, driver, call, { keepsDevice }));
+    });
+    own.remove(volume, claim);
+    await this.#used.forget(volume.metadata.uid);
+  }
+
   /** As {@link releaseAll}; false while that takes long: it goes on, and the claim is told when it ends. */
   async letGo(claim: string): Promise<boolean> {
     let leaving = this.#leaving.get(claim);
@@ -347,6 +363,9 @@ export class VolumeManager {
     ]);
     if (released.status === 'rejected') throw released.reason;
     if (arrivals.length > 0) await this.#releaseHeld(claim);
+    if (!this.#leftovers.has(claim)) return;
+    const isAttached = this.#attachedHere();
+    await this.#limited((signal) => this.#leftovers.takeAway(claim, isAttached, signal));
   }
 
   async #releaseHeld(claim: string): Promise<void> {
@@ -357,14 +376,12 @@ export class VolumeManager {
   }
 
   /** Releases everything of this node, except what a claim in `busy` still uses. */
-  tearDown(budgetMs: number, busy: ReadonlySet<string>): Promise<void> {
-    const { node } = this.#options;
+  async tearDown(budgetMs: number, busy: ReadonlySet<string>): Promise<void> {
+    await this.#limited((signal) => this.#leftovers.takeUnused(busy, this.#attachedHere(), signal));
     const steps = this.heldHere().map((volume) => ({
       volume,
       release: async (signal: AbortSignal) => {
-        const shown = (volume.attachments ?? []).filter((a) => a.node === node);
-        const own = this.#records.own.claimsOf(volume);
-        const mine = new Set([...shown.map(({ claim }) => claim), ...own]);
+        const mine = this.#claimsHere(volume);
         const user = [...mine].find((claim) => busy.has(claim));
         if (user) throw new Error(`${user} could not be stopped and still uses it`);
         let held = false;

@@ -24,6 +24,11 @@ describe("an agent in a process of its own, with its node's token", function () 
         KEDGE_CONTROLLERS_NODE_SILENT_MS: '15000',
       },
     });
+    await daemon.ok('POST', '/v1/storageclasses', {
+      name: 'far',
+      driver: 'local-host',
+      allowedTopologies: [{ matchLabels: { 'svc.io/node': node } }],
+    });
     agent = await agentOf('far');
     await agent.run();
   });
@@ -131,11 +136,6 @@ describe("an agent in a process of its own, with its node's token", function () 
   });
 
   it('runs an instance that it is given with its volume, through kills of the agent and the daemon', async () => {
-    await daemon.ok('POST', '/v1/storageclasses', {
-      name: 'far',
-      driver: 'local-host',
-      allowedTopologies: [{ matchLabels: { 'svc.io/node': node } }],
-    });
     await make('first');
     const { node: where, pid } = await running('first');
     expect(where).to.equal(node);
@@ -255,6 +255,38 @@ describe("an agent in a process of its own, with its node's token", function () 
       90_000,
     );
     expect(alive(Number(again.pid)), 'when the instance is gone').to.equal(false);
+  });
+
+  it('leaves what runs its mounts when it starts again and they were taken meanwhile, and takes them once it has ended', async () => {
+    await make('lost');
+    const { pid } = await running('lost');
+    const { uid } = (await read(`${base}/volumes/lost`)).metadata as { uid: string };
+    const mounts = () => readFile('/proc/self/mountinfo', 'utf8');
+    expect(await mounts(), 'the part that it sees').to.contain(uid);
+    await agent.end('SIGKILL');
+    await eventually(
+      'the node to be silent',
+      async () => (await read(`/v1/nodes/${node}`)).status === 'NotReady',
+      90_000,
+    );
+    const { stdout } = await daemon.cli('volume', 'detach', 'lost', '--force');
+    expect(stdout).to.contain('is being detached');
+    await eventually(
+      'its detachment',
+      async () => (await read(`${base}/volumes/lost`)).status === 'Available',
+      90_000,
+    );
+    await daemon.ok('DELETE', `${base}/services/lost`);
+    expect(alive(Number(pid)), 'while the agent is gone').to.equal(true);
+    await agent.run();
+    await eventually(
+      'the instance to go',
+      async () => (await daemon.rest('GET', `${base}/instances/lost-0`)).status === 404,
+      90_000,
+    );
+    expect(agent.log).to.not.contain('a mount without an owner');
+    expect(alive(Number(pid)), 'when the instance is gone').to.equal(false);
+    expect(await mounts(), 'when nothing runs with it').to.not.contain(uid);
   });
 
   it('stops its workloads, then lets go of its volumes, and says that it is gone', async () => {
