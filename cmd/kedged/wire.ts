@@ -234,10 +234,13 @@ async function assemble(
   });
 
   // Made before the start: the caches that they watch are filled with the others.
-  const controllers = [
-    namespaceController(common),
+  const callers = [
     volumeController({ ...common, drivers, resolver, node }),
     snapshotController({ ...common, drivers, resolver, node }),
+  ];
+  const controllers = [
+    namespaceController(common),
+    ...callers,
     serviceController({ ...common, resolver }),
     schedulerController(common),
     nodeController(common),
@@ -275,6 +278,7 @@ async function assemble(
         logger,
         policy,
         life: agentOfStore(random),
+        callers,
         onReplaced: ({ message }) => logger.error(message),
       }),
     )

@@ -93,7 +93,7 @@ describe('what is on a node', () => {
     await settle();
   });
   afterEach(async () => {
-    await registration.stop();
+    await registration.stop(1_000);
     const stopping = manager.stop(0);
     await clock.advance(10_000);
     await stopping;
@@ -105,7 +105,7 @@ describe('what is on a node', () => {
   const node = () => store.get(nodes, { name: 'n' });
   /** As a machine that lost its power: nothing is said any more. */
   const silence = async () => {
-    await registration.stop();
+    await registration.stop(1_000);
     const { metadata, conditions = [] } = (await node())!;
     const { uid } = metadata;
     const ready = conditions.map((c) => ({ ...c, status: 'True' as const }));

@@ -26,7 +26,7 @@ describe('two processes that register as the agent of one node', () => {
     replaced = [];
   });
   afterEach(async () => {
-    for (const registration of ended.splice(0)) await registration.stop();
+    for (const registration of ended.splice(0)) await registration.stop(1_000);
     await store.close();
   });
 
@@ -103,7 +103,7 @@ describe('two processes that register as the agent of one node', () => {
     ]);
     expect(replaced[0]?.message).to.contain('(newer)').and.contain('(older)').and.contain(name);
     await becomesSilent();
-    await ended[0]?.stop();
+    await ended[0]?.stop(1_000);
     expect((await node()).agentId, 'what the older one says no more').to.equal('newer');
     await clock.advance(2 * defaultPolicy.heartbeatMs);
     expect(await node()).to.include(taken);
@@ -186,7 +186,7 @@ describe('two processes that register as the agent of one node', () => {
     await settle();
     ending.abort();
     await start;
-    await waiting.stop();
+    await waiting.stop(1_000);
     expect(await node()).to.include({ agentId: 'older', status: 'Ready' });
   });
 

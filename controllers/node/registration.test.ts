@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import {
+  type ControllerStats,
   MemoryEngine,
   modify,
   type ObjectStore,
@@ -15,12 +16,17 @@ import { nodes } from '../kinds/index.js';
 import { defaultPolicy } from '../policy.js';
 import { overtakenStore } from '../testing/overtaken-store.js';
 import { agentOfStore } from './agent-life.js';
-import { NodeRegistration } from './registration.js';
+import { NodeRegistration, type NodeRegistrationOptions } from './registration.js';
 
 const name = 'n1';
 
-function registration(store: ObjectStore, clock = new FakeClock()): NodeRegistration {
+function registration(
+  store: ObjectStore,
+  clock = new FakeClock(),
+  more: Pick<NodeRegistrationOptions, 'callers'> = {},
+): NodeRegistration {
   return new NodeRegistration({
+    ...more,
     store,
     name,
     labels: { zone: 'a' },
@@ -68,7 +74,7 @@ describe('node registration', () => {
       }));
     const registered = registration(withRace(store, cordon));
     await registered.start();
-    await registered.stop();
+    await registered.stop(1_000);
     const node = await store.get(nodes, { name });
     expect(node).to.include({ address: '10.0.0.1', unschedulable: true, status: 'NotReady' });
     expect(node?.labels).to.deep.equal({ rack: '8', zone: 'a' });
@@ -81,7 +87,7 @@ describe('node registration', () => {
         store.create(nodes, { name, address: '10.0.0.9', labels: { rack: '7' } });
       const registered = registration(race ? withRace(store, create) : store);
       await registered.start();
-      await registered.stop();
+      await registered.stop(1_000);
       const node = await store.get(nodes, { name });
       expect(node?.address).to.equal('10.0.0.1');
       expect(node?.labels).to.deep.equal({ zone: 'a', ...(race ? { rack: '7' } : {}) });
@@ -104,7 +110,7 @@ describe('node registration', () => {
     expect(node.metadata.uid).to.not.equal(uid);
     expect(node).to.include({ address: '10.0.0.1', version: '1' });
     expect(node.labels).to.deep.equal({ rack: '7', zone: 'a' });
-    await registered.stop();
+    await registered.stop(1_000);
     expect((await store.get(nodes, { name }))?.status).to.equal('NotReady');
   });
 
@@ -128,7 +134,7 @@ describe('node registration', () => {
     free = 0;
     await clock.advance(3 * defaultPolicy.heartbeatMs);
     expect(store.health().state).to.equal('full');
-    await registered.stop();
+    await registered.stop(1_000);
   });
 
   it('keeps a condition that is written at the moment of a heartbeat', async () => {
@@ -147,11 +153,34 @@ describe('node registration', () => {
         { conditions: setCondition(conditions, full, timestamp(clock)) },
       );
     });
-    await registered.stop();
+    await registered.stop(1_000);
     const { conditions } = (await store.get(nodes, { name }))!;
     expect(conditions?.map(({ type, status }) => [type, status])).to.have.deep.members([
       ['Ready', 'False'],
       ['DiskPressure', 'True'],
     ]);
+  });
+
+  it('says that the node is gone once nothing calls drivers for it any more, and not before', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    const status = async () => (await store.get(nodes, { name }))?.status;
+    const seen: unknown[] = [];
+    let active = 0;
+    const caller = {
+      stop: async () => void seen.push(await status()),
+      stats: () => ({ active }) as ControllerStats,
+    };
+    const stopped = async (budgetMs: number): Promise<unknown> => {
+      const registered = registration(store, new FakeClock(), { callers: [caller] });
+      await registered.start();
+      await registered.stop(budgetMs);
+      return status();
+    };
+    active = 1;
+    expect(await stopped(1_000), 'with a call that ignores its end').to.equal('Ready');
+    active = 0;
+    expect(await stopped(0), 'with a part that was left behind').to.equal('Ready');
+    expect(await stopped(1_000)).to.equal('NotReady');
+    expect(seen).to.deep.equal(['Ready', 'Ready', 'Ready']);
   });
 });

@@ -1,5 +1,6 @@
 import {
   type Clock,
+  type Controller,
   failedPrecondition,
   hasCode,
   type Logger,
@@ -29,6 +30,8 @@ export interface NodeRegistrationOptions {
   readonly logger: Logger;
   readonly policy: ControllerPolicy;
   readonly life: AgentLife;
+  /** Controllers that call drivers for this node: they end before the node says that it is gone. */
+  readonly callers?: readonly Pick<Controller, 'stop' | 'stats'>[];
   /**
    * Called once, when another process has become the agent of the node. This one has to end at once, without a
    * change of a volume: they belong to the other one.
@@ -83,9 +86,21 @@ export class NodeRegistration implements Runnable {
     this.#beating = this.#keepBeating();
   }
 
-  async stop(): Promise<void> {
+  /**
+   * Says that the node is gone, when nothing calls drivers for it any more: others may take its volumes then. When
+   * something may go on, the node falls silent instead.
+   */
+  async stop(budgetMs: number): Promise<void> {
     this.#stop.abort();
     await this.#beating;
+    const { callers = [], logger, name } = this.#options;
+    await Promise.all(callers.map((caller) => caller.stop(budgetMs)));
+    const isBusy = callers.some((caller) => caller.stats().active > 0);
+    if (isBusy || budgetMs <= 0) {
+      const message = 'calls for volumes of the node may go on; it does not say that it is gone';
+      logger.warn(message, { node: name });
+      return;
+    }
     await this.#whereRoomIs(() => this.#beat('NotReady'));
   }
 

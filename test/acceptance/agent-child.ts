@@ -105,6 +105,10 @@ const volumeManager = new VolumeManager({
   journal,
   used: new UsedParameters({ directory: join(directory, 'mount-parameters'), sealer, logger }),
 });
+// Made before the start, so that their caches are filled; started once this process is the agent of the node.
+const controllers = [volumeController, snapshotController].map((controllerOf) =>
+  controllerOf({ ...common, drivers, resolver, part: 'node' }),
+);
 manager
   .addRunnable(
     new NodeRegistration({
@@ -116,6 +120,7 @@ manager
       drivers: drivers.names,
       runtimes: async () => ((await processes.availability()).available ? [processes.name] : []),
       life: held.life,
+      callers: controllers,
       // As a kill would end it: what is here belongs to the other process.
       onReplaced: ({ message }) => {
         logger.error(message);
@@ -124,10 +129,6 @@ manager
     }),
   )
   .addRunnable(new Agent({ ...common, runtimes: [processes], volumeManager, sealer, dataFiles }));
-// Made before the start, so that their caches are filled; started once this process is the agent of the node.
-const controllers = [volumeController, snapshotController].map((controllerOf) =>
-  controllerOf({ ...common, drivers, resolver, part: 'node' }),
-);
 await thawLeftovers({ ...common, journal });
 await manager.start();
 for (const controller of controllers) manager.addController(controller);
