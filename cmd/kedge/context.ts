@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { StatusError } from 'kedge';
 import { parse, stringify } from 'yaml';
+import { installation } from '../installation.js';
 
 /** Where and as whom the CLI calls. */
 export interface Context {
@@ -68,7 +69,7 @@ export async function currentContext(): Promise<Context> {
     throw new StatusError({
       code: 'Unauthenticated',
       reason: 'NoContext',
-      message: `no token is stored in ${contextFile()}; run "npm start" for a local daemon, or "kedge login", or set KEDGE_TOKEN`,
+      message: `no token is stored in ${contextFile()}; run "${installation().start}" for a local daemon, or "${installation().kedge} login", or set KEDGE_TOKEN`,
     });
   return { ...stored, server, token };
 }

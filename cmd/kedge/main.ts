@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import pc from 'picocolors';
 import { messageOf, StatusError } from 'kedge';
 import { printable } from '../terminal-text.js';
+import { installation } from '../installation.js';
 import { version } from '../version.js';
 import { addAccess } from './commands/access.js';
 import { addAuth, addToken, addUser } from './commands/accounts.js';
@@ -21,13 +22,14 @@ import { exitCodeOf, exitCodes } from './exit-codes.js';
 import { note, print } from './output.js';
 
 function program(): Command {
+  const { kedge, examples } = installation();
   const root = new Command('kedge')
     .description('Kedge: services with durable volumes')
     .exitOverride()
     .version(version, '-V, --version', 'tell the version of this program')
     .showSuggestionAfterError()
     .configureHelp({ sortSubcommands: true })
-    .addHelpText('after', '\nExample: kedge cast docs/examples/journal.yaml');
+    .addHelpText('after', `\nExample: ${kedge} cast ${examples}/journal.yaml`);
   addCast(root);
   addGet(root);
   addDescribe(root);
@@ -68,7 +70,7 @@ async function explain(error: unknown): Promise<void> {
       (context) => context.server,
       () => 'the server',
     );
-    note(`Is kedged running at ${server}? Start it with: npm start`);
+    note(`Is kedged running at ${server}? Start it with: ${installation().start}`);
   }
 }
 

@@ -1,8 +1,8 @@
 import { lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { failedPrecondition, type ObjectStore } from 'kedge';
 import { bootstrap, isBootstrapped } from 'kedge/auth';
+import { shippedExamples } from '../installation.js';
 
 /** The host directory that the examples name, for whoever was first on this machine; private to its owner. */
 export const sharedExampleDirectory = '/var/tmp/kedge';
@@ -66,8 +66,6 @@ export async function prepareExampleDirectory(
     `${own} is not a directory that only you can write to; remove it, or set KEDGE_STORAGE_HOST_PATH_ALLOWLIST to another one`,
   );
 }
-
-const shippedExamples = fileURLToPath(new URL('../../../docs/examples', import.meta.url));
 
 /**
  * Writes copies of the examples below the data directory, which name the caller's own directory.

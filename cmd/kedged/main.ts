@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { messageOf, StatusError, systemClock } from 'kedge';
 import { recoverRoot } from 'kedge/auth';
+import { installation } from '../installation.js';
 import { version } from '../version.js';
 import {
   ensureLocalContext,
@@ -39,22 +40,23 @@ async function greet(
     server,
     `http://${quick(host, daemon.ports.rest)}`,
   );
+  const how = installation();
   say('');
   say(`Kedge is running. gRPC ${server}, REST http://${quick(host, daemon.ports.rest)}/v1`);
   say(`Data: ${config.dataDirectory}`);
   if (access === 'missing')
     say(
-      'You have no stored access to it: stop it, run "npx kedged recover-root", then "npx kedge login".',
+      `You have no stored access to it: stop it, run "${how.kedged} recover-root", then "${how.kedge} login".`,
     );
   say('');
-  say('Type next, in another terminal, in this directory:');
+  say(`Type next, in another terminal${how.start === 'npm start' ? ', in this directory' : ''}:`);
   say('');
   const [directory = sharedExampleDirectory] = config.hostPathAllowlist;
   const isOwn = directory === ownExampleDirectory();
-  const examples = isOwn ? await prepareExamples(directory, config.dataDirectory) : 'docs/examples';
-  say(`  npx kedge cast ${join(examples, 'journal.yaml')}`);
-  say('  npx kedge get volumes');
-  say('  npx kedge logs journal-0 --follow');
+  const examples = isOwn ? await prepareExamples(directory, config.dataDirectory) : how.examples;
+  say(`  ${how.kedge} cast ${join(examples, 'journal.yaml')}`);
+  say(`  ${how.kedge} get volumes`);
+  say(`  ${how.kedge} logs journal-0 --follow`);
   say('');
   say('Ctrl-C stops it; the next start finds its data again.');
 }

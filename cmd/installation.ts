@@ -1,0 +1,49 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The folder of the example manifests, in a checkout as in the published package. */
+export const shippedExamples = fileURLToPath(new URL('../examples', import.meta.url));
+
+/** Two levels above what is built: the root of a checkout, or a folder of `node_modules`. */
+const above = fileURLToPath(new URL('../..', import.meta.url));
+
+/** How the programs are called from where the caller stands. */
+export interface Installation {
+  /** What is typed before the arguments of `kedge`. */
+  readonly kedge: string;
+  readonly kedged: string;
+  /** What starts a daemon for one local user. */
+  readonly start: string;
+  /** The example manifests, as a path that works there. */
+  readonly examples: string;
+}
+
+/** Only in the root of a checkout do `npx` and `npm start` find what is meant. */
+export function installationAt(workingDirectory: string, root = above): Installation {
+  const isCheckout = existsSync(join(root, 'scripts/start.mjs'));
+  if (isCheckout && realpathSync(workingDirectory) === realpathSync(root))
+    return {
+      kedge: 'npx kedge',
+      kedged: 'npx kedged',
+      start: 'npm start',
+      examples: 'docs/examples',
+    };
+  return {
+    kedge: 'kedge',
+    kedged: 'kedged',
+    start: isCheckout ? `npm --prefix ${root.replace(/\/$/, '')} start` : 'kedged --local',
+    examples: shippedExamples,
+  };
+}
+
+/** That of this process. A working directory that was removed is no checkout. */
+export function installation(): Installation {
+  let workingDirectory = '/';
+  try {
+    workingDirectory = process.cwd();
+  } catch {
+    // Removed below us: everything is told by its whole path.
+  }
+  return installationAt(workingDirectory);
+}

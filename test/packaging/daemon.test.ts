@@ -1,0 +1,92 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
+import { finish } from '../acceptance/daemon.js';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** Packages that the packed one needs, as they are here: no registry is asked. */
+async function linkDependencies(modules: string): Promise<void> {
+  for (const name of await readdir(join(root, 'node_modules'))) {
+    if (name.startsWith('.') || name === '@kedge') continue;
+    await symlink(join(root, 'node_modules', name), join(modules, name));
+  }
+  for (const name of await readdir(join(root, 'node_modules/@kedge')))
+    if (name !== 'cmd')
+      await symlink(join(root, 'node_modules/@kedge', name), join(modules, '@kedge', name));
+}
+
+describe('the package of kedged', function () {
+  this.timeout(240_000);
+  let home: string;
+  let commands: string;
+
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'kedge-packed-'));
+    const env = { ...process.env, npm_config_loglevel: 'error' };
+    const pack = ['pack', '--json', '--ignore-scripts', '--pack-destination', home];
+    const packed = execFileSync('npm', pack, { cwd: join(root, 'cmd'), encoding: 'utf8', env });
+    const [{ filename }] = JSON.parse(packed) as [{ filename: string }];
+    const modules = join(home, 'node_modules');
+    const folder = join(modules, '@kedge/cmd');
+    await mkdir(folder, { recursive: true });
+    const unpack = ['-xzf', join(home, filename), '-C', folder, '--strip-components=1'];
+    execFileSync('tar', unpack);
+    await linkDependencies(modules);
+    commands = join(home, 'bin');
+    await mkdir(commands);
+    for (const name of ['kedge', 'kedged'])
+      await writeFile(
+        join(commands, name),
+        `#!/bin/sh\nexec "${process.execPath}" "${join(folder, `bin/${name}.mjs`)}" "$@"\n`,
+        { mode: 0o755 },
+      );
+  });
+  after(() => rm(home, { recursive: true, force: true }));
+
+  it('holds the examples, and what its first start prints works as printed outside a checkout', async () => {
+    const cwd = join(home, 'elsewhere');
+    await mkdir(cwd);
+    const any = '127.0.0.1:0';
+    const env = {
+      ...process.env,
+      PATH: `${commands}:${process.env['PATH'] ?? ''}`,
+      XDG_CONFIG_HOME: join(home, 'config'),
+      KEDGE_STORE_PATH: join(home, 'data'),
+      KEDGE_SERVER_GRPC_ADDRESS: any,
+      KEDGE_SERVER_REST_ADDRESS: any,
+      KEDGE_SERVER_OPS_ADDRESS: any,
+    };
+    const run = (line: string) => finish('sh', ['-c', `cd "${cwd}" && ${line}`], env);
+    const child = spawn(join(commands, 'kedged'), ['--local'], { cwd, env });
+    let output = '';
+    child.stdout.on('data', (data) => (output += String(data)));
+    child.stderr.on('data', (data) => (output += String(data)));
+    const ended = new Promise<number | null>((resolve) => {
+      child.on('close', resolve);
+    });
+    try {
+      await eventually('the greeting', () => output.includes('Ctrl-C stops it'), 90_000);
+      const printed = [...output.matchAll(/^ {2}(\S.*)$/gm)].map((match) => match[1] ?? '');
+      expect(printed, output).to.have.length(3);
+      for (const line of printed) {
+        expect(line).to.match(/^kedge /);
+        const result = await run(line.replace(' --follow', ''));
+        expect(result.code, `${line}: ${result.stdout}${result.stderr}`).to.equal(0);
+      }
+      const help = await run('kedge --help');
+      const [, example = ''] = /^Example: kedge cast (.*)$/m.exec(help.stdout) ?? [];
+      expect((await stat(example)).isFile(), example).to.equal(true);
+    } finally {
+      child.kill('SIGTERM');
+      await ended;
+    }
+    const refused = await run('kedge get volumes');
+    expect(refused.code).to.not.equal(0);
+    expect(refused.stderr).to.contain('Start it with: kedged --local').and.not.contain('npm');
+  });
+});
