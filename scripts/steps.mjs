@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { foreignCheckout } from './ownership.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 const bin = join(root, 'node_modules/.bin');
@@ -16,7 +17,8 @@ export function demandNode() {
   process.exit(1);
 }
 
-export function run(name, command, args = [], env = {}) {
+/** `explain` says why it failed, where that is known. */
+export function run(name, command, args = [], env = {}, explain = () => undefined) {
   const started = performance.now();
   const path = existsSync(join(bin, command)) ? join(bin, command) : command;
   const result = spawnSync(path, args, {
@@ -27,6 +29,8 @@ export function run(name, command, args = [], env = {}) {
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   if (result.status !== 0) {
     console.error(`FAILED ${name} (${seconds} s)`);
+    const why = explain();
+    if (why) console.error(`\n${why}`);
     process.exit(result.status ?? 1);
   }
   console.error(`ok ${name} (${seconds} s)`);
@@ -37,6 +41,12 @@ export function install() {
   const lock = join(root, 'package-lock.json');
   const marker = join(root, 'node_modules/.package-lock.json');
   if (existsSync(marker) && statSync(marker).mtimeMs >= statSync(lock).mtimeMs) return;
+  // npm's own words about it are forty lines.
+  const foreign = foreignCheckout(root);
+  if (foreign) {
+    console.error(foreign);
+    process.exit(1);
+  }
   run('install', 'npm', [
     'install',
     '--no-save',
@@ -48,5 +58,6 @@ export function install() {
 }
 
 export function build() {
-  run('build', 'tsc', ['-b']);
+  // What is built already needs no right to write.
+  run('build', 'tsc', ['-b'], {}, () => foreignCheckout(root));
 }
