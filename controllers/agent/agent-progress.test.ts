@@ -67,20 +67,35 @@ describe('the agent', () => {
   });
 
   const keyOf = (name: string) => ({ namespace: 'default', name });
-  const create = (name: string, mounts: readonly VolumeMount[] = []) =>
+  const create = (
+    name: string,
+    mounts: readonly VolumeMount[] = [],
+    runtimeName: 'process' | 'container' = 'process',
+  ) =>
     store.create(instances, {
       ...keyOf(name),
       service: name,
       ordinal: 0,
       node: 'n',
       template: {
-        runtime: 'process',
+        runtime: runtimeName,
         command: ['x'],
         terminationGracePeriodSeconds: 20,
         volumes: mounts,
       },
       metadata: { finalizers: [agentFinalizer] },
     });
+  /** From now on. */
+  const countReads = (): (() => number) => {
+    let reads = 0;
+    const original = store.get.bind(store);
+    const counting: typeof store.get = (...args) => {
+      reads += 1;
+      return original(...args);
+    };
+    Object.assign(store, { get: counting });
+    return () => reads;
+  };
   const get = (name: string): Promise<Instance | undefined> => store.get(instances, keyOf(name));
   const readiness = async (name: string) => findCondition((await get(name))?.conditions, 'Ready');
   const until = (name: string, status: string) =>
@@ -210,6 +225,68 @@ describe('the agent', () => {
     await clock.advance(defaultPolicy.workloadProbeMs);
     await eventually('its look', async () => (await readiness('i'))?.status === 'True');
     expect(runtime.starts).to.have.length(1);
+  });
+
+  it('asks a runtime once for all instances that wait for it, and reads none of them', async () => {
+    runtime.unavailable = 'the runtime does not answer';
+    const names = Array.from({ length: 40 }, (_, n) => `waiting-${n}`);
+    await Promise.all(names.map((name) => create(name)));
+    for (const name of names)
+      await eventually(name, async () => (await readiness(name))?.reason === 'RuntimeUnavailable');
+    await settle();
+    const reads = countReads();
+    const before = runtime.asks;
+    await clock.advance(10 * defaultPolicy.workloadProbeMs);
+    expect(runtime.asks - before, 'one a probe').to.equal(10);
+    expect(reads()).to.equal(0);
+    runtime.unavailable = undefined;
+    await clock.advance(defaultPolicy.workloadProbeMs);
+    for (const name of names) await until(name, 'Running');
+  });
+
+  it('tells why a runtime can not be used when that changes', async () => {
+    runtime.unavailable = 'it is not installed';
+    await create('i');
+    await eventually('why', async () => (await readiness('i'))?.message === 'it is not installed');
+    runtime.unavailable = 'it is too old';
+    await clock.advance(defaultPolicy.workloadProbeMs);
+    await eventually('why now', async () => (await readiness('i'))?.message === 'it is too old');
+  });
+
+  it('does not look again at an instance whose runtime the node has not, until it changes', async () => {
+    await create('i', [], 'container');
+    await eventually('why', async () => (await readiness('i'))?.reason === 'RuntimeUnavailable');
+    await settle();
+    const reads = countReads();
+    await clock.advance(10 * defaultPolicy.workloadProbeMs);
+    expect(reads()).to.equal(0);
+    const { template } = (await get('i'))!;
+    await store.update(instances, {
+      ...(await get('i'))!,
+      template: { ...template, runtime: 'process' },
+    });
+    await until('i', 'Running');
+  });
+
+  it('notices within one probe that a workload has ended of which nobody was told', async () => {
+    runtime.now = () => clock.now();
+    await create('i');
+    await until('i', 'Running');
+    await clock.advance(2 * defaultPolicy.workloadProbeMs);
+    expect((await readiness('i'))?.status).to.equal('True');
+    const { uid } = (await get('i'))!.metadata;
+    await settle();
+    const [run, startedAt, exitedAt] = [1, clock.now(), clock.now()];
+    runtime.states.set(uid, {
+      state: 'exited',
+      run,
+      exitCode: 1,
+      startedAt,
+      exitedAt,
+      requested: false,
+    });
+    await clock.advance(defaultPolicy.workloadProbeMs);
+    await eventually('its next run', () => runtime.starts.length === 2);
   });
 
   it('looks ever more rarely at a workload whose start comes to no outcome', async () => {

@@ -39,6 +39,7 @@ import { graceMsOf, runtimeNameOf, runtimeOf } from './instance-runtime.js';
 import { crashPriority } from './restart.js';
 import { RestartTurns } from './restart-turns.js';
 import type { Runtime, WorkloadState } from './runtime.js';
+import { RuntimeWaits } from './runtime-waits.js';
 import { takenVolume } from './taken-volumes.js';
 import { StartBackoff } from './start-backoff.js';
 import { claimOf, type VolumeManager } from './volume-manager.js';
@@ -80,6 +81,7 @@ export class Agent implements Runnable {
   readonly #starts: WorkloadStarts;
   readonly #restarts: WorkloadRestarts;
   readonly #turns: RestartTurns;
+  readonly #runtimeWaits: RuntimeWaits;
   readonly #shutdown: AgentShutdown;
   readonly #notes: InstanceNotes;
   readonly #inputs: WorkloadInputs;
@@ -110,6 +112,11 @@ export class Agent implements Runnable {
     });
     const parts = { ...options, notes: this.#notes, inputs: this.#inputs, starts: this.#starts };
     this.#turns = new RestartTurns((key) => this.#controller.enqueue(key, crashPriority));
+    this.#runtimeWaits = new RuntimeWaits({
+      clock: options.clock,
+      probeMs: policy.workloadProbeMs,
+      wake: (key) => this.#controller.enqueue(key),
+    });
     this.#restarts = new WorkloadRestarts({ ...parts, backoff: startBackoff, turns: this.#turns });
     this.#shutdown = new AgentShutdown({ ...parts, abandoned: this.#abandoned });
     const informer = manager.informer(instances);
@@ -175,6 +182,7 @@ export class Agent implements Runnable {
   async stop(budgetMs: number): Promise<void> {
     const { clock } = this.#options;
     const end = clock.monotonic() + budgetMs;
+    this.#runtimeWaits.close();
     await this.#controller.stop(Math.min(1_000, budgetMs));
     await this.#shutdown.run(Math.max(0, end - clock.monotonic()));
     await this.#inputs.close();
@@ -182,14 +190,21 @@ export class Agent implements Runnable {
   }
 
   async #reconcile(request: Request): Promise<Result> {
+    this.#runtimeWaits.forget(request.key);
     const instance = await this.#instanceOf(request.key);
     if (instance?.node !== this.#options.node) return this.#letGoOfOrphan(request);
     if (isDeleting(instance)) return this.#tearDown(instance);
     const runtime = runtimeOf(this.#options.runtimes, instance);
-    const unusable = await this.#whyUnusable(instance, runtime);
-    if (!runtime || unusable !== undefined) return this.#unavailable(instance, unusable ?? '');
+    if (!runtime) return this.#withoutRuntime(instance);
+    const availability = await runtime.availability();
+    if (!availability.available) {
+      const { message } = availability;
+      await this.#notes.runtimeUnavailable(instance, message);
+      this.#runtimeWaits.wait(request.key, runtime, message);
+      return done();
+    }
     const state = await runtime.observe(instance.metadata.uid).catch(messageOf);
-    if (typeof state === 'string') return this.#unavailable(instance, state);
+    if (typeof state === 'string') return this.#unseen(instance, state);
     const waits = await this.#leaveTaken(instance, runtime, state);
     if (waits) return waits;
     switch (state.state) {
@@ -250,23 +265,19 @@ export class Agent implements Runnable {
     return typeof state === 'string' || state?.state === 'running' || state?.state === 'starting';
   }
 
-  async #unavailable(instance: Instance, message: string): Promise<Result> {
+  /** A workload that can't be looked at: nothing tells when it can. */
+  async #unseen(instance: Instance, message: string): Promise<Result> {
     await this.#notes.runtimeUnavailable(instance, message);
-    // Nothing tells that a runtime answers again.
     return requeueAfter(this.#options.policy.workloadProbeMs);
   }
 
-  async #whyUnusable(
-    instance: Instance,
-    runtime: Runtime | undefined,
-  ): Promise<string | undefined> {
-    if (!runtime) {
-      const wanted = runtimeNameOf(instance);
-      const names = this.#options.runtimes.map((r) => r.name).join(', ') || 'none';
-      return `runtime ${wanted} is not available on node ${this.#options.node}; it has: ${names}`;
-    }
-    const availability = await runtime.availability();
-    return availability.available ? undefined : availability.message;
+  /** The runtimes of an agent stay the same as long as it lives: a change of the instance alone can help. */
+  async #withoutRuntime(instance: Instance): Promise<Result> {
+    const { node, runtimes } = this.#options;
+    const names = runtimes.map(({ name }) => name).join(', ') || 'none';
+    const message = `runtime ${runtimeNameOf(instance)} is not available on node ${node}; it has: ${names}`;
+    await this.#notes.runtimeUnavailable(instance, message);
+    return done();
   }
 
   /**

@@ -24,6 +24,8 @@ export class PlayedRuntime implements Runtime {
   startsWait: Promise<void> = Promise.resolve();
   /** Looks at a workload. */
   looks = 0;
+  /** Questions whether it can be used. */
+  asks = 0;
   /** Whether workloads go on after they were asked to end. */
   deaf = false;
   /** Milliseconds since the epoch that runs begin at. */
@@ -31,6 +33,7 @@ export class PlayedRuntime implements Runtime {
   #listener: (id: string) => void = () => undefined;
 
   availability(): Promise<Availability> {
+    this.asks += 1;
     const message = this.unavailable;
     return Promise.resolve(
       message === undefined ? { available: true } : { available: false, message },
