@@ -141,4 +141,31 @@ describe('a restart of the agent', () => {
     await pass(75);
     expect(runtime.starts.length - before).to.be.within(names.length, 2 * names.length);
   });
+
+  it('lets no crash loop but one before the first restart of another workload', async () => {
+    await pass(100);
+    let release = (): void => undefined;
+    runtime.startsWait = new Promise((resolve) => (release = resolve));
+    const before = runtime.starts.length;
+    await clock.advance(300_000);
+    await eventually('two restarts', () => runtime.starts.length === before + 2);
+    runtime.startsWait = Promise.resolve();
+    const { metadata } = await store.create(instances, {
+      namespace: 'default',
+      name: 'another',
+      service: 'another',
+      ordinal: 0,
+      node: 'n',
+      template: { runtime: 'process', command: ['x'] },
+      metadata: { finalizers: [agentFinalizer] },
+    });
+    await eventually('its start', () => runtime.starts.at(-1) === metadata.uid);
+    await settle();
+    runtime.crash(metadata.uid, clock.now());
+    await clock.advance(1_000);
+    const waiting = runtime.starts.length;
+    release();
+    await eventually('all restarts', () => runtime.starts.length >= waiting + names.length - 1);
+    expect(runtime.starts.indexOf(metadata.uid, waiting) - waiting).to.be.within(0, 1);
+  });
 });

@@ -8,26 +8,47 @@ describe('the turns of restarts', () => {
     return { woken, turns: new RestartTurns(({ name }) => woken.push(name)) };
   };
 
-  it('go to two at once, and then to whoever has waited longest', () => {
+  it('go to two at once, and then in the order of requests to those who crashed as often', () => {
     const { turns, woken } = make();
-    expect(['a', 'b', 'c', 'd'].map((name) => turns.take(key(name)))).to.deep.equal([
+    expect(['a', 'b', 'c', 'd'].map((name) => turns.take(key(name), 1))).to.deep.equal([
       true,
       true,
       false,
       false,
     ]);
-    turns.take(key('c'));
+    turns.take(key('c'), 1);
     turns.ended(key('b'));
     expect(woken).to.deep.equal(['c']);
-    expect(turns.take(key('c')), 'it was woken for it').to.equal(true);
-    expect(turns.take(key('e'))).to.equal(false);
+    expect(turns.take(key('c'), 1), 'it was woken for it').to.equal(true);
+    expect(turns.take(key('e'), 1)).to.equal(false);
     turns.ended(key('a'));
     expect(woken).to.deep.equal(['c', 'd']);
   });
 
+  it('give a first restart one of the next two, however many crash loops wait', () => {
+    for (const passed of [0, 1]) {
+      const { turns, woken } = make();
+      for (let n = 0; n < 300; n += 1) turns.take(key(`loop-${n}`), 6);
+      for (let n = 0; n < passed; n += 1) turns.ended(key(`loop-${n}`));
+      turns.take(key('first'), 1);
+      const before = woken.length;
+      for (let n = 0; n < 2; n += 1) turns.ended(key(woken.at(-1) ?? 'loop-0'));
+      expect(woken.slice(before), `after ${passed}`).to.include('first');
+    }
+  });
+
+  it('come to a crash loop too while others that crashed less often never cease', () => {
+    const { turns, woken } = make();
+    for (const name of ['a', 'b', 'loop']) turns.take(key(name), 6);
+    for (let n = 0; n < 5; n += 1) turns.take(key(`new-${n}`), 1);
+    turns.ended(key('a'));
+    turns.ended(key('b'));
+    expect(woken).to.deep.equal(['new-0', 'loop']);
+  });
+
   it('pass on when who was woken does not use its turn', () => {
     const { turns, woken } = make();
-    for (const name of ['a', 'b', 'gone', 'c']) turns.take(key(name));
+    for (const name of ['a', 'b', 'gone', 'c']) turns.take(key(name), 1);
     turns.ended(key('a'));
     turns.ended(key('gone'));
     expect(woken).to.deep.equal(['gone', 'c']);
@@ -35,11 +56,15 @@ describe('the turns of restarts', () => {
 
   it('are free again when nobody waits, and only once', () => {
     const { turns, woken } = make();
-    turns.take(key('a'));
+    turns.take(key('a'), 1);
     turns.ended(key('a'));
     turns.ended(key('a'));
     turns.ended(key('stranger'));
-    expect(['b', 'c', 'd'].map((name) => turns.take(key(name)))).to.deep.equal([true, true, false]);
+    expect(['b', 'c', 'd'].map((name) => turns.take(key(name), 1))).to.deep.equal([
+      true,
+      true,
+      false,
+    ]);
     expect(woken).to.deep.equal([]);
   });
 });

@@ -39,13 +39,19 @@ export function wasCrash(
   return !exited.requested && !wasHealthy(policy, exited);
 }
 
-/** In the agent's queue: restarts of crash loops come behind all other work. */
+/**
+ * In the agent's queue: restarts of crash loops come behind all other work, and before those who only ask for a turn.
+ */
 export const crashPriority = -10;
 
-/** In the agent's queue: the place of what follows from the end of a run. */
+/** More crashes than these lower the place in the queue no further: waits have their longest by then. */
+const rankedCrashesMax = 16;
+
+/** In the agent's queue: the place of what follows from the end of a run, after so many short ones in a row. */
 export function restartPriority(
   policy: ControllerPolicy,
   exited: Extract<WorkloadState, { state: 'exited' }>,
+  crashes: number,
 ): number {
-  return wasHealthy(policy, exited) ? 0 : crashPriority;
+  return wasHealthy(policy, exited) ? 0 : crashPriority - Math.min(crashes, rankedCrashesMax);
 }

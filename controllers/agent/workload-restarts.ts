@@ -35,10 +35,12 @@ export class WorkloadRestarts {
     const { clock, notes, policy, starts, turns } = this.#options;
     const backoff = this.#options.backoff.ended(instance, state);
     const { restartPolicy } = instance.template;
-    const decision = decideRestart(policy, restartPolicy, state, backoff?.crashes ?? 0);
+    const crashes = backoff?.crashes ?? 0;
+    const decision = decideRestart(policy, restartPolicy, state, crashes);
     const isDue = decision.type === 'restart' && decision.atMs <= clock.now();
     const { namespace, name } = instance;
-    const mayStart = isDue && (!wasCrash(policy, state) || turns.take({ namespace, name }));
+    const mayStart =
+      isDue && (!wasCrash(policy, state) || turns.take({ namespace, name }, crashes));
     if (mayStart) {
       if (!backoff || backoff === instance.backoff) return starts.start(instance, runtime);
       // It ended while nobody looked: it counts all the same.
@@ -73,6 +75,6 @@ export class WorkloadRestarts {
         ...(state.exitCode === undefined ? {} : { exitCode: state.exitCode }),
       },
     );
-    return atOwnTime ? requeueAfter(waitMs, restartPriority(policy, state)) : done();
+    return atOwnTime ? requeueAfter(waitMs, restartPriority(policy, state, crashes)) : done();
   }
 }
