@@ -24,12 +24,25 @@ export function demandDevices(context: Mocha.Context): void {
   context.skip();
 }
 
-/** Takes away all that a test left mounted or attached below a folder. */
+/** Takes away all that a test left mounted or attached below a folder. What fails is told at the end of the rest. */
 export async function cleanUp(folder: string): Promise<void> {
-  const mine = (await readMountTable()).map((e) => e.target).filter((t) => t.startsWith(folder));
-  for (const target of mine.reverse()) execFileSync('umount', ['-l', target]);
+  const isBelow = (path: string): boolean => path === folder || path.startsWith(`${folder}/`);
+  const errors: unknown[] = [];
+  const tryTo = (program: string, parameters: readonly string[]): void => {
+    try {
+      execFileSync(program, parameters);
+    } catch (error) {
+      errors.push(error);
+    }
+  };
+  const mine = (await readMountTable()).map((e) => e.target).filter(isBelow);
+  for (const target of mine.reverse()) tryTo('umount', ['-l', target]);
   const loops = execFileSync('losetup', ['-n', '-O', 'NAME,BACK-FILE'], { encoding: 'utf8' });
-  for (const line of loops.split('\n').filter((l) => l.includes(folder)))
-    execFileSync('losetup', ['-d', line.split(' ')[0] ?? '']);
+  for (const line of loops.split('\n')) {
+    const [name = '', ...file] = line.trim().split(/\s+/);
+    if (isBelow(file.join(' '))) tryTo('losetup', ['-d', name]);
+  }
+  // What is still mounted would be emptied.
+  if (errors.length > 0) throw new AggregateError(errors, `${folder} is not cleaned up`);
   await rm(folder, { recursive: true, force: true });
 }
