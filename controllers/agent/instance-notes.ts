@@ -100,7 +100,7 @@ export class InstanceNotes {
   running(instance: Instance, note: RunningNote): Promise<void> {
     const { state, mounts, files, backoff, readyInMs } = note;
     const conditions = [
-      told('VolumesReady', true, 'Mounted', `${mounts.length} volumes mounted`),
+      told('VolumesReady', true, 'Mounted', mountedVolumesOf(mounts)),
       told('ContainersReady', true, 'Running', `process ${state.pid}`),
       readyInMs > 0
         ? told(
@@ -126,4 +126,9 @@ export class InstanceNotes {
       ...(backoff ? { backoff } : {}),
     });
   }
+}
+
+/** As a condition tells it. */
+export function mountedVolumesOf({ length }: readonly unknown[]): string {
+  return `${length} ${length === 1 ? 'volume' : 'volumes'} mounted`;
 }

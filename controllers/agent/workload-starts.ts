@@ -1,7 +1,7 @@
 import { type Clock, done, messageOf, requeueAfter, type Result } from 'kedge';
 import type { Instance, InstanceMount } from '../kinds/index.js';
 import type { ControllerPolicy } from '../policy.js';
-import { type InstanceNotes, inputsReason, told } from './instance-notes.js';
+import { type InstanceNotes, inputsReason, mountedVolumesOf, told } from './instance-notes.js';
 import { ReadyDelay } from './ready-delay.js';
 import type { Runtime, WorkloadMount, WorkloadSpec, WorkloadState } from './runtime.js';
 import type { StartBackoff } from './start-backoff.js';
@@ -60,7 +60,7 @@ export class WorkloadStarts {
       return failed ? requeueAfter(failed.delayMs) : done();
     }
     const inputs = await this.#options.inputs.of(instance);
-    const volumesReady = told('VolumesReady', true, 'Mounted', `${mounts.length} volumes mounted`);
+    const volumesReady = told('VolumesReady', true, 'Mounted', mountedVolumesOf(mounts));
     if (inputs.type !== 'ready') {
       const { type, message } = inputs;
       const failed = type === 'failed' ? backoff.failed(instance) : undefined;

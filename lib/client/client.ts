@@ -119,6 +119,8 @@ export class ApiClient {
     const channel: ClientOptions = {
       'grpc-node.flow_control_window': windowBytes,
       'grpc.max_receive_message_length': -1,
+      // Counts each call for a service that nobody can ask.
+      'grpc.enable_channelz': 0,
       // A server that restarts is back within a second: do not wait for minutes.
       'grpc.initial_reconnect_backoff_ms': 200,
       'grpc.max_reconnect_backoff_ms': 5_000,

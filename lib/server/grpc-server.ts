@@ -87,6 +87,8 @@ export class GrpcServer {
       'grpc.keepalive_time_ms': keepaliveMs,
       'grpc.keepalive_timeout_ms': keepaliveMs,
       'grpc.max_connection_idle_ms': options.bounds.idleMs,
+      // Its global register keeps each server that never listened, and nobody can ask for what it counts.
+      'grpc.enable_channelz': 0,
     });
     const sockets = this.#socketServer();
     this.#connections = new Connections(sockets, 'grpc', options);

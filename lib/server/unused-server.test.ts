@@ -1,0 +1,34 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect } from 'chai';
+import { type ApiObject, kindOf } from '../object/index.js';
+import { MemoryEngine, openStore } from '../store/index.js';
+import { accessControl, ApiServer, describeKinds, mount } from './index.js';
+
+const orders = kindOf<ApiObject & { readonly note?: string }>()({
+  kind: 'Order',
+  plural: 'orders',
+  scope: 'Namespaced',
+  statusFields: [],
+});
+const api = describeKinds('shop.v1', [mount(orders, { note: 'string' })]);
+
+describe('a server that never listens', () => {
+  it('is not kept in memory by anybody', async function () {
+    if (!globalThis.gc) return this.skip();
+    const made = async (): Promise<WeakRef<object>> => {
+      await using store = await openStore({ engine: new MemoryEngine() });
+      const authenticator = { authenticate: () => Promise.reject(new Error('nobody')) };
+      const authorizer = accessControl(() => true);
+      // Whatever it stands on would be kept with it.
+      expect(new ApiServer({ store, ...api, authenticator, authorizer })).to.be.instanceOf(
+        ApiServer,
+      );
+      return new WeakRef(authenticator);
+    };
+    const port = await made();
+    // What a weak reference was made of lives at least as long as the turn.
+    await setImmediate();
+    globalThis.gc();
+    expect(port.deref()).to.equal(undefined);
+  });
+});
