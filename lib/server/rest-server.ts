@@ -18,6 +18,7 @@ import { discardBody, sendError, transportError } from './rest-errors.js';
 import { CrossOrigin, entityTag, isKnown, withPrecondition } from './rest-headers.js';
 import { parseBody, requestFromHttp } from './rest-request.js';
 import { sendStream } from './rest-stream.js';
+import { answerUnreadable } from './rest-unreadable.js';
 import { RouteMatcher } from './route-matcher.js';
 
 /** A request must have arrived whole within this time, its headers within the shorter one. */
@@ -102,6 +103,8 @@ export class RestServer {
       routerOptions: { ignoreTrailingSlash: true, maxParamLength: parameterCharactersMax },
       exposeHeadRoutes: false,
       return503OnClosing: false,
+      clientErrorHandler: (error, socket) =>
+        answerUnreadable(error, socket, this.#options.random.uuid()),
       serverFactory: (handler) => this.#makeServer(handler),
     }) as FastifyInstance;
     app.removeAllContentTypeParsers();
