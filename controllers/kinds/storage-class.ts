@@ -20,6 +20,8 @@ export interface StorageClass extends ApiObject {
   readonly parameters?: Readonly<Record<string, string>>;
   readonly reclaimPolicy?: ReclaimPolicy;
   readonly default?: boolean;
+  /** Output only, never stored: [storage].defaultStorageClass names it. A class with `default` true wins. */
+  readonly configuredDefault?: boolean;
   readonly allowedTopologies?: readonly TopologySelector[];
 }
 
@@ -29,12 +31,12 @@ export const storageClasses = kindOf<StorageClass>()({
   shortNames: ['sc', 'storageclass'],
   scope: 'Cluster',
   rarelyWritten: true,
-  statusFields: [],
+  statusFields: ['configuredDefault'],
   immutableFields: ['driver'],
   columns: [
     { header: 'NAME', value: (o) => o.name },
     { header: 'DRIVER', value: (o) => o.driver },
-    { header: 'DEFAULT', value: (o) => o.default ?? false },
+    { header: 'DEFAULT', value: (o) => o.default || (o.configuredDefault ? 'configured' : false) },
     { header: 'RECLAIM', value: (o) => o.reclaimPolicy },
   ],
 });

@@ -16,6 +16,8 @@ import { demandUnusedClass, dependentViolations } from './dependents.js';
 export interface StorageClassRuleOptions {
   readonly drivers: DriverRegistry;
   readonly sealer: Sealer;
+  /** [storage].defaultStorageClass */
+  readonly defaultStorageClass: string | undefined;
 }
 
 /** What is wrong with allowedTopologies: operators and the values they need. */
@@ -104,7 +106,11 @@ export function storageClassRules(options: StorageClassRuleOptions): AdmissionRu
     },
     present: (object) => {
       const parameters = maskParameters(object.parameters);
-      return parameters ? { ...object, parameters } : object;
+      return {
+        ...object,
+        ...(parameters ? { parameters } : {}),
+        ...(object.name === options.defaultStorageClass ? { configuredDefault: true } : {}),
+      };
     },
   };
 }

@@ -323,6 +323,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.SnapshotService.UpdateStatus": "Replaces the status fields; for controllers and agents.",
   "api.SnapshotService.Watch": "Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true.",
   "api.StorageClass": "Names a driver and default parameters (specification section 2.1).",
+  "api.StorageClass.configured_default": "[storage].defaultStorageClass names it: it is the default as long as no class has default true.",
   "api.StorageClass.parameters": "Values may be secret references: secret:<name>[.<namespace>.svc]/<key>",
   "api.StorageClassService": "Which driver makes volumes, and with which parameters.",
   "api.StorageClassService.Create": "Creates one. Status fields are ignored.",

@@ -39,6 +39,8 @@ export interface StorageClass {
   reclaimPolicy: Volume_ReclaimPolicy;
   default: boolean;
   allowedTopologies: TopologySelector[];
+  /** [storage].defaultStorageClass names it: it is the default as long as no class has default true. */
+  configuredDefault: boolean;
 }
 
 export interface StorageClass_LabelsEntry {
@@ -291,6 +293,7 @@ function createBaseStorageClass(): StorageClass {
     reclaimPolicy: Volume_ReclaimPolicy.RECLAIM_POLICY_UNSPECIFIED,
     default: false,
     allowedTopologies: [],
+    configuredDefault: false,
   };
 }
 
@@ -319,6 +322,9 @@ export const StorageClass: MessageFns<StorageClass> = {
     }
     for (const v of message.allowedTopologies) {
       TopologySelector.encode(v!, writer.uint32(66).fork()).join();
+    }
+    if (message.configuredDefault !== false) {
+      writer.uint32(72).bool(message.configuredDefault);
     }
     return writer;
   },
@@ -406,6 +412,14 @@ export const StorageClass: MessageFns<StorageClass> = {
             message.allowedTopologies.push(TopologySelector.decode(reader, reader.uint32()));
             continue;
           }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.configuredDefault = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -462,6 +476,11 @@ export const StorageClass: MessageFns<StorageClass> = {
         : globalThis.Array.isArray(object?.allowed_topologies)
         ? object.allowed_topologies.map((e: any) => TopologySelector.fromJSON(e))
         : [],
+      configuredDefault: isSet(object.configuredDefault)
+        ? globalThis.Boolean(object.configuredDefault)
+        : isSet(object.configured_default)
+        ? globalThis.Boolean(object.configured_default)
+        : false,
     };
   },
 
@@ -503,6 +522,9 @@ export const StorageClass: MessageFns<StorageClass> = {
     if (message.allowedTopologies?.length) {
       obj.allowedTopologies = message.allowedTopologies.map((e) => TopologySelector.toJSON(e));
     }
+    if (message.configuredDefault !== false) {
+      obj.configuredDefault = message.configuredDefault;
+    }
     return obj;
   },
 
@@ -537,6 +559,7 @@ export const StorageClass: MessageFns<StorageClass> = {
     message.reclaimPolicy = object.reclaimPolicy ?? Volume_ReclaimPolicy.RECLAIM_POLICY_UNSPECIFIED;
     message.default = object.default ?? false;
     message.allowedTopologies = object.allowedTopologies?.map((e) => TopologySelector.fromPartial(e)) || [];
+    message.configuredDefault = object.configuredDefault ?? false;
     return message;
   },
 };
