@@ -4,6 +4,7 @@ import { type ApiClient, type ClientTls, wholeList } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { apiSchemas, kedgeClient } from '@kedge/api/client';
 import { allKinds } from '@kedge/controllers/kinds';
+import { nearest } from '../near-miss.js';
 import { type Context, currentContext } from './context.js';
 import { print } from './output.js';
 
@@ -45,8 +46,11 @@ export function kindNamed(word: string): AnyKind {
     (k) => k.plural === wanted || k.kind.toLowerCase() === wanted || k.shortNames.includes(wanted),
   );
   if (kind) return kind;
+  const names = allKinds.flatMap((k) => [k.plural, k.kind.toLowerCase(), ...k.shortNames]);
+  const meant = nearest(word, names);
   const known = allKinds.map((k) => k.plural).join(', ');
-  throw invalid([{ field: 'TYPE', description: `${JSON.stringify(word)} is none of: ${known}` }]);
+  const why = meant === undefined ? `is none of: ${known}` : `is no kind; did you mean ${meant}?`;
+  throw invalid([{ field: 'TYPE', description: `${JSON.stringify(word)} ${why}` }]);
 }
 
 /** The kind of a `kind:` value in a file, which is spelled exactly. */

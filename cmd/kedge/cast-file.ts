@@ -1,5 +1,5 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { type FieldViolation, invalid, limits, StatusError } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import { allKinds } from '@kedge/controllers/kinds';
@@ -13,6 +13,7 @@ import {
   type Node,
   parseAllDocuments,
 } from 'yaml';
+import { didYouMean, nearest } from '../near-miss.js';
 import { kindSpelled } from './api.js';
 import { tooDeep } from './yaml-depth.js';
 
@@ -84,9 +85,11 @@ function items(file: string, lines: LineCounter, document: Document): CastItem[]
     if (listed !== undefined && kindSpelled(listed))
       return listItems({ file, lines, root, kind: listed, list: content.items });
     const { kind, ...object } = content;
-    const known = allKinds.map((k) => k.kind).join(', ');
-    if (!kindSpelled(String(kind)))
-      throw refuse(at('kind'), `${JSON.stringify(kind)} is not a kind; use one of ${known}`);
+    const known = allKinds.map((k) => k.kind);
+    if (!kindSpelled(String(kind))) {
+      const meant = didYouMean(String(kind), known) || `; use one of ${known.join(', ')}`;
+      throw refuse(at('kind'), `${JSON.stringify(kind)} is not a kind${meant}`);
+    }
     return [{ kind: String(kind), object, locate: at }];
   }
   return Object.entries(content).flatMap(([key, value]) => {
@@ -94,7 +97,7 @@ function items(file: string, lines: LineCounter, document: Document): CastItem[]
     if (kind === undefined)
       throw refuse(
         at(key),
-        `${JSON.stringify(key)} is not expected here; use kind: or one of ${Object.keys(keyed).join(', ')}`,
+        `${JSON.stringify(key)} is not expected here${didYouMean(key, ['kind', ...Object.keys(keyed)]) || `; use kind: or one of ${Object.keys(keyed).join(', ')}`}`,
       );
     const node: unknown = root.get(key, true);
     const list = Array.isArray(value) ? value : [value];
@@ -108,6 +111,13 @@ function items(file: string, lines: LineCounter, document: Document): CastItem[]
   });
 }
 
+/** A file beside it whose name is near. */
+async function nearFile(path: string): Promise<string> {
+  const names = await readdir(dirname(path)).catch(() => []);
+  const meant = nearest(basename(path), names);
+  return meant === undefined ? '' : ` (did you mean ${join(dirname(path), meant)}?)`;
+}
+
 async function expand(path: string): Promise<readonly string[]> {
   if (path === '-') return [path];
   let found;
@@ -117,7 +127,7 @@ async function expand(path: string): Promise<readonly string[]> {
     throw new StatusError({
       code: 'NotFound',
       reason: 'FileNotFound',
-      message: `${path} does not exist; name a YAML file, a directory of them, or - for standard input`,
+      message: `${path} does not exist${await nearFile(path)}; name a YAML file, a directory of them, or - for standard input`,
       cause,
     });
   }

@@ -19,6 +19,7 @@ import { addSnapshot, addStorageClass } from './commands/snapshot.js';
 import { addVolume } from './commands/volume.js';
 import { currentContext } from './context.js';
 import { exitCodeOf, exitCodes } from './exit-codes.js';
+import { nearNames } from './near-names.js';
 import { note, print } from './output.js';
 
 function program(): Command {
@@ -61,6 +62,8 @@ async function explain(error: unknown): Promise<void> {
     return;
   }
   note(`${pc.red('error:')} ${printable(messageOf(error))}`);
+  const near = error instanceof StatusError ? await nearNames(error) : '';
+  if (near !== '') note(printable(near.charAt(0).toUpperCase() + near.slice(1)));
   if (
     error instanceof StatusError &&
     error.code === 'Unavailable' &&

@@ -3,6 +3,7 @@ import { invalid } from 'kedge';
 import type { AnyKind, Column } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import { stringify } from 'yaml';
+import { didYouMean } from '../near-miss.js';
 import { printableLine } from '../terminal-text.js';
 
 /** How results are printed. */
@@ -14,7 +15,10 @@ export function parseFormat(word: string): Format {
   const format = formats.find((f) => f === word);
   if (format) return format;
   throw invalid([
-    { field: '--output', description: `${JSON.stringify(word)} is none of ${formats.join(', ')}` },
+    {
+      field: '--output',
+      description: `${JSON.stringify(word)} is none of ${formats.join(', ')}${didYouMean(word, formats)}`,
+    },
   ]);
 }
 

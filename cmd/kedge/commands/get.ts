@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
-import type { AnyKind } from 'kedge';
+import { type AnyKind, hasCode } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
+import { namespaces as namespaceKind } from '@kedge/controllers/kinds';
 import { connect, kindNamed, listAll, methodFor } from '../api.js';
 import { follow } from '../follow.js';
 import { note, objectRows, parseFormat, print, render, table } from '../output.js';
@@ -61,6 +62,16 @@ async function watchObjects(
   );
 }
 
+/** A namespace that does not exist holds nothing, which is not what was asked. @throws StatusError NotFound */
+async function demandNamespace(client: ApiClient, name: string): Promise<void> {
+  try {
+    await client.call(methodFor(namespaceKind, 'Get'), { name });
+  } catch (error) {
+    if (hasCode(error, 'NotFound')) throw error;
+    // Who may not see namespaces is told what was found in this one.
+  }
+}
+
 async function get(type: string, name: string | undefined, options: GetOptions): Promise<void> {
   const kind = kindNamed(type);
   const format = parseFormat(options.output);
@@ -75,6 +86,8 @@ async function get(type: string, name: string | undefined, options: GetOptions):
       name === undefined
         ? await listAll(client, kind, { ...scope, labelSelector: options.selector ?? '' })
         : [await client.call(methodFor(kind, 'Get'), { ...scope, name })];
+    if (objects.length === 0 && kind.scope === 'Namespaced' && !options.allNamespaces)
+      await demandNamespace(client, options.namespace);
     if (objects.length === 0 && (format === 'table' || format === 'wide')) {
       const where =
         kind.scope === 'Cluster' || options.allNamespaces

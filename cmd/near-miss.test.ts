@@ -1,0 +1,47 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { kindNamed } from './kedge/api.js';
+import { didYouMean, nearest } from './near-miss.js';
+
+describe('a misspelt word', () => {
+  const known = ['volumes', 'services', 'secrets', 'sc', 'nodes'];
+
+  it('is held for the known one that is nearest, whatever its case', () => {
+    for (const [word, meant] of [
+      ['volums', 'volumes'],
+      ['Volmues', 'volumes'],
+      ['sevrices', 'services'],
+      ['SECERTS', 'secrets'],
+      ['noes', 'nodes'],
+    ] as const)
+      expect(nearest(word, known), word).to.equal(meant);
+    expect(didYouMean('volums', known)).to.equal('; did you mean volumes?');
+  });
+
+  it('is held for none where too much differs, as in two letters', () => {
+    for (const word of ['', 'sd', 'pods', 'deployments', 'x'.repeat(1_000_000)])
+      expect(didYouMean(word, known), word.slice(0, 20)).to.equal('');
+  });
+
+  it('of two changes at most is found, whatever it was', () => {
+    const letters = fc.string({
+      unit: fc.constantFrom('a', 'b', '-'),
+      minLength: 6,
+      maxLength: 40,
+    });
+    fc.assert(
+      fc.property(letters, fc.nat(), fc.nat(), (word, first, second) => {
+        const changed = [...word];
+        changed.splice(first % changed.length, 1);
+        changed.splice(second % changed.length, 0, 'x');
+        expect(nearest(changed.join(''), ['-----------', word])).to.be.a('string');
+      }),
+    );
+  });
+
+  it('that is no kind is told with the kind that is meant', () => {
+    expect(() => kindNamed('volums')).to.throw(/"volums" is no kind; did you mean volumes\?/);
+    expect(() => kindNamed('sevice')).to.throw(/did you mean service\?/);
+    expect(() => kindNamed('deployments')).to.throw(/"deployments" is none of: namespaces, /);
+  });
+});

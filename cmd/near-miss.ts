@@ -1,0 +1,50 @@
+/** A word this near to a known one, in characters to change, is meant to be that one. */
+const distanceMax = 2;
+
+/** Longer words are compared with nothing: what is typed by hand is shorter, and the work is quadratic. */
+const lengthMax = 253;
+
+/**
+ * How many characters must be added, taken out, replaced or swapped with the next one to make one text of the other
+ * (optimal string alignment); more than `max` is told as `max + 1`.
+ */
+function distance(a: string, b: string, max: number): number {
+  if (Math.abs(a.length - b.length) > max || a.length > lengthMax) return max + 1;
+  let before: readonly number[] = [];
+  let row: readonly number[] = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      let least = Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        least = Math.min(least, (before[j - 2] ?? 0) + 1);
+      next.push(least);
+    }
+    if (Math.min(...next) > max) return max + 1;
+    before = row;
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
+
+/**
+ * The known word that is nearest to one that is not known, or undefined when none is near. Letters may be of another
+ * case. A change of every third character at most: of three letters one.
+ */
+export function nearest(word: string, known: Iterable<string>): string | undefined {
+  let found: { readonly word: string; readonly far: number } | undefined;
+  const wanted = word.toLowerCase();
+  const max = Math.min(distanceMax, Math.floor(wanted.length / 3));
+  for (const other of known) {
+    const far = distance(wanted, other.toLowerCase(), max);
+    if (far <= max && far < (found?.far ?? Infinity)) found = { word: other, far };
+  }
+  return found?.word;
+}
+
+/** `; did you mean WORD?`, or nothing where no known word is near. */
+export function didYouMean(word: string, known: Iterable<string>): string {
+  const meant = nearest(word, known);
+  return meant === undefined ? '' : `; did you mean ${meant}?`;
+}
