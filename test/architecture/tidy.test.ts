@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { root } from '../acceptance/daemon.js';
@@ -14,6 +14,40 @@ interface Rule {
 
 const lines = (text: string, pattern: RegExp): string[] =>
   text.split('\n').filter((line) => pattern.test(line));
+
+/** What a heading is called in a link. */
+function anchorsOf(file: string, path: string, text: string): ReadonlySet<string> {
+  const content = file === path ? text : readFileSync(join(root, file), 'utf8');
+  const headings = lines(content.replaceAll(/```[^]*?```/g, ''), /^#+ /);
+  return new Set(
+    headings.map((heading) =>
+      heading
+        .replace(/^#+ /, '')
+        .toLowerCase()
+        .replaceAll(/[^\w\s-]/g, '')
+        .trim()
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+/** Numbers of the pages of decisions. */
+const decisions: ReadonlySet<string> = new Set(
+  readdirSync(join(root, 'docs/decisions')).map((name) => name.slice(0, 4)),
+);
+
+/** Sections of the specification, and numbered items below them as `5.3.2`. */
+const specified: ReadonlySet<string> = (() => {
+  const found = new Set<string>();
+  let section = '';
+  for (const line of readFileSync(join(root, 'docs/specification.md'), 'utf8').split('\n')) {
+    section = /^#+ (\d(?:\.\d+)*)/.exec(line)?.[1] ?? section;
+    found.add(section);
+    const item = /^(\d+)\. /.exec(line)?.[1];
+    if (item) found.add(`${section}.${item}`);
+  }
+  return found;
+})();
 
 const rules: readonly Rule[] = [
   {
@@ -64,13 +98,52 @@ const rules: readonly Rule[] = [
     bad: ['a.md', '# One\n# Two'],
   },
   {
-    name: 'links in documents lead somewhere',
+    name: 'links in documents lead to a file, and to a heading of it',
     files: /\.md$/,
     problems: (path, text) =>
-      [...text.matchAll(/\]\(([^)#:]+)\)/g)]
+      [...text.matchAll(/\]\(([^):]+)\)/g)]
         .map((m) => m[1] ?? '')
-        .filter((target) => !existsSync(join(root, dirname(path), target))),
-    bad: ['README.md', '[x](nowhere.md)'],
+        .filter((link) => {
+          const [target = '', anchor] = link.split('#');
+          const file = target === '' ? path : join(dirname(path), target);
+          if (!existsSync(join(root, file))) return true;
+          return (
+            anchor !== undefined && file.endsWith('.md') && !anchorsOf(file, path, text).has(anchor)
+          );
+        }),
+    bad: ['README.md', '[x](#nowhere)'],
+  },
+  {
+    name: 'documents name paths that exist',
+    files: /^(?!CHANGELOG).*\.md$/,
+    problems: (_path, text) =>
+      [...text.matchAll(/`((?:lib|proto|drivers|controllers|cmd|test|docs|scripts)\/[\w./-]+)`/g)]
+        .map((m) => m[1] ?? '')
+        .filter((target) => !/\/(dist|gen|node_modules)\//.test(target))
+        .filter((target) => !existsSync(join(root, target))),
+    bad: ['a.md', '`lib/nowhere/file.ts`'],
+  },
+  {
+    name: 'decisions that are cited exist',
+    files: /\.(ts|mjs|sh|proto|md)$/,
+    problems: (path, text) =>
+      path.endsWith('tidy.test.ts')
+        ? []
+        : [...text.matchAll(/\bdecisions? (\d{4})\b/g)]
+            .map((m) => m[1] ?? '')
+            .filter((number) => !decisions.has(number)),
+    bad: ['a.ts', '// decision 9999'],
+  },
+  {
+    name: 'sections and rules of the specification that are cited exist',
+    files: /\.(ts|mjs|sh|proto|md)$/,
+    problems: (path, text) =>
+      path.endsWith('tidy.test.ts')
+        ? []
+        : [...text.matchAll(/\b[Ss]pecification (?:section )?(\d(?:\.\d+)*|rule \d+)/g)]
+            .map((m) => (m[1] ?? '').replace('rule ', '7.'))
+            .filter((section) => !specified.has(section)),
+    bad: ['a.ts', '// specification section 5.9'],
   },
 ];
 
