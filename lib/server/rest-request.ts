@@ -25,8 +25,6 @@ function scalarFromText(field: DescField, text: string): unknown {
       return /^-?\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : undefined;
     case 'integer':
       return /^-?\d{1,15}$/.test(text) ? Number(text) : undefined;
-    case 'number':
-      return /^-?\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : undefined;
   }
 }
 

@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { constants, type FSWatcher, watch } from 'node:fs';
+import { constants, existsSync, type FSWatcher, watch } from 'node:fs';
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -33,9 +33,10 @@ import { StopRequests } from './stop-requests.js';
 import { carriedEnvironment } from './workload-environment.js';
 
 const run = promisify(execFile);
-const supervisor = fileURLToPath(
-  new URL('../../../agent/supervisor/supervise.sh', import.meta.url),
-);
+/** In a bundle the scripts lie beside the code, in the package where its sources are. */
+const [supervisor = ''] = ['./supervisor', '../../../agent/supervisor']
+  .map((folder) => fileURLToPath(new URL(`${folder}/supervise.sh`, import.meta.url)))
+  .filter((path) => existsSync(path));
 /** A supervisor that has claimed a run tells its workload's pid within this time. */
 const startMsMax = 10_000;
 /** A start that takes longer goes on by itself, and its outcome is told. */

@@ -1,0 +1,122 @@
+// Bundles kedge and kedged, each into a folder with one file to start and chunks that load when used.
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { build } from 'esbuild';
+import { root } from './steps.mjs';
+
+/** The only package that is not bundled: it loads a binary that lies beside it. */
+const native = 'classic-level';
+
+/** Bundled packages that are CommonJS ask for these. */
+const banner = [
+  "import { createRequire as __createRequire } from 'node:module';",
+  "import { dirname as __dirnameOf } from 'node:path';",
+  "import { fileURLToPath as __pathOf } from 'node:url';",
+  'const require = __createRequire(import.meta.url);',
+  'const __filename = __pathOf(import.meta.url);',
+  'const __dirname = __dirnameOf(__filename);',
+].join('\n');
+
+/** The folder of a package as one in `from` finds it, and what its package.json says. */
+function packageOf(name, from) {
+  for (let at = from; ; at = dirname(at)) {
+    const folder = join(at, 'node_modules', name);
+    const file = join(folder, 'package.json');
+    if (existsSync(file)) return { folder, ...JSON.parse(readFileSync(file, 'utf8')) };
+    if (at === dirname(at)) throw new Error(`${name} is not installed; ${from} needs it`);
+  }
+}
+
+/** Copies what the native package loads when it runs, with the binaries of one platform. */
+function copyNative(target, platform) {
+  const copied = new Map();
+  const copy = (name, from) => {
+    if (copied.has(name) || name === 'napi-macros') return;
+    const found = packageOf(name, from);
+    copied.set(name, found);
+    const isWanted = (path) =>
+      !/[/\\](node_modules|deps|test|build)$|\.(ts|cc|gyp)$|[/\\](README|CHANGELOG|UPGRADING)\.md$/.test(
+        path,
+      ) &&
+      (!path.includes('/prebuilds/') || path.includes(`/prebuilds/${platform}`));
+    cpSync(found.folder, join(target, 'node_modules', name), { recursive: true, filter: isWanted });
+    for (const next of Object.keys(found.dependencies ?? {})) copy(next, found.folder);
+  };
+  copy(native, join(root, 'lib'));
+  return copied;
+}
+
+/** Name, version and licence text of each package whose code is in the bundle. */
+function licences(inputs, copied) {
+  const folders = new Set([...copied.values()].map(({ folder }) => folder));
+  for (const input of inputs) {
+    const [, path] = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input) ?? [];
+    if (path) folders.add(join(root, path));
+  }
+  const texts = [...folders].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(
+      readFileSync(join(folder, 'package.json'), 'utf8'),
+    );
+    const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+    const text = file ? readFileSync(join(folder, file), 'utf8').trim() : `Licence: ${license}`;
+    return `${name} ${version} (${license})\n\n${text}\n`;
+  });
+  return texts.join(`\n${'-'.repeat(80)}\n\n`);
+}
+
+/** Optional peers are in the bundle: whether they are installed is not asked. */
+const peersAreBundled = {
+  name: 'peers are bundled',
+  setup(setup) {
+    setup.onLoad({ filter: /lib\/dist\/base\/peers\.js$/ }, () => ({
+      contents: 'export function demandPeers() {}',
+    }));
+  },
+};
+
+/**
+ * Writes `<target>/{kedge,kedged}/main.js` with their chunks, the supervisor's scripts, the examples and
+ * the native package of `platform` (such as linux-x64).
+ */
+export async function bundle(target, platform) {
+  const inputs = new Set();
+  for (const program of ['kedge', 'kedged']) {
+    const { metafile } = await build({
+      entryPoints: [join(root, `cmd/dist/${program}/main.js`)],
+      outdir: join(target, program),
+      absWorkingDir: root,
+      bundle: true,
+      splitting: true,
+      format: 'esm',
+      platform: 'node',
+      target: 'node20',
+      minifySyntax: true,
+      minifyWhitespace: true,
+      keepNames: false,
+      external: [native],
+      banner: { js: banner },
+      plugins: [peersAreBundled],
+      metafile: true,
+      legalComments: 'none',
+      logLevel: 'warning',
+    });
+    for (const input of Object.keys(metafile.inputs)) inputs.add(input);
+  }
+  cpSync(join(root, 'controllers/agent/supervisor'), join(target, 'kedged/supervisor'), {
+    recursive: true,
+  });
+  cpSync(join(root, 'cmd/examples'), join(target, 'examples'), { recursive: true });
+  const copied = copyNative(target, platform);
+  mkdirSync(join(target, 'bin'), { recursive: true });
+  for (const program of ['kedge', 'kedged']) {
+    const text = readFileSync(join(root, `cmd/bin/${program}.mjs`), 'utf8');
+    writeFileSync(
+      join(target, `bin/${program}.mjs`),
+      text.replace(`../dist/${program}/main.js`, `../${program}/main.js`),
+      { mode: 0o755 },
+    );
+  }
+  // What lies in this folder is ESM, the chunks too.
+  writeFileSync(join(target, 'package.json'), '{ "type": "module" }\n');
+  return licences(inputs, copied);
+}

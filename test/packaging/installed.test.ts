@@ -1,0 +1,128 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { finish, root } from '../acceptance/daemon.js';
+import { tryOut } from './installed.js';
+
+const script = (name: string): string => join(root, 'scripts', name);
+const isRoot = process.getuid?.() === 0;
+
+function isOnPath(program: string): boolean {
+  return (process.env['PATH'] ?? '').split(':').some((folder) => existsSync(join(folder, program)));
+}
+
+describe('Kedge installed outside a checkout', function () {
+  this.timeout(300_000);
+  let home: string;
+
+  before(() => {
+    home = mkdtempSync(join(tmpdir(), 'kedge-installed-'));
+  });
+  after(() => rmSync(home, { recursive: true, force: true }));
+
+  describe('from the packed tarballs', () => {
+    let tarball: string;
+
+    before(async function () {
+      const { tarballs } = (await import(script('tarballs.mjs'))) as {
+        tarballs: (folder: string) => ReadonlyMap<string, string>;
+      };
+      tarball = tarballs(join(home, 'tarballs')).get('@kedge/cmd') ?? '';
+    });
+
+    /** Installs the one tarball; the packages of others come from the registry. */
+    async function install(context: Mocha.Context, folder: string, args: string): Promise<void> {
+      mkdirSync(folder);
+      const line = `cd "${folder}" && npm install --no-audit --no-fund --loglevel=error ${args} "${tarball}"`;
+      const { code, stderr } = await finish('sh', ['-c', line]);
+      if (code === 0) return;
+      if (process.env['CI']) expect.fail(stderr);
+      console.log('skipped: the packages could not be installed');
+      context.skip();
+    }
+
+    it('works in an empty folder', async function () {
+      const folder = join(home, 'folder');
+      await install(this, folder, '');
+      await tryOut(join(folder, 'node_modules/.bin'), folder);
+    });
+
+    it('works under a global prefix', async function () {
+      const folder = join(home, 'global');
+      await install(this, folder, `--global --prefix "${folder}"`);
+      await tryOut(join(folder, 'bin'), folder);
+    });
+  });
+
+  describe('from the Debian package', () => {
+    let file: string;
+
+    before(async function () {
+      if (!isOnPath('dpkg-deb')) {
+        console.log('skipped: dpkg-deb is missing (package dpkg)');
+        this.skip();
+      }
+      const { debianPackage } = (await import(script('debian-package.mjs'))) as {
+        debianPackage: (folder: string, architecture: string) => Promise<string>;
+      };
+      const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
+      file = await debianPackage(join(home, 'deb'), architecture);
+    });
+
+    it('holds bundles, the native package of one platform, and nothing of a checkout', () => {
+      const folder = join(home, 'unpacked');
+      execFileSync('dpkg-deb', ['-x', file, folder]);
+      const lib = join(folder, 'usr/lib/kedge');
+      const paths = readdirSync(lib, { recursive: true }).map(String);
+      expect(paths.filter((path) => /(^|\/)(test|\.bin)(\/|$)|\.ts$/.test(path))).to.deep.equal([]);
+      expect(paths.filter((path) => path.endsWith('.node'))).to.have.length.within(1, 2);
+      const programs = ['kedge', 'kedged'].map((name) => join(lib, `bin/${name}.mjs`));
+      for (const program of programs) expect(statSync(program).mode & 0o777).to.equal(0o755);
+      expect(statSync(join(lib, 'kedged/supervisor/supervise.sh')).mode & 0o111).to.not.equal(0);
+      expect(existsSync(join(folder, 'usr/share/doc/kedge/copyright'))).to.equal(true);
+    });
+
+    it('works where it is unpacked', async () => {
+      const folder = join(home, 'tried');
+      execFileSync('dpkg-deb', ['-x', file, folder]);
+      await tryOut(join(folder, 'usr/bin'), folder);
+    });
+
+    it('is installed and removed by dpkg, has a unit that systemd takes, and leaves the data', async function () {
+      const needed = ['dpkg', 'systemd-analyze'].filter((program) => !isOnPath(program));
+      const isPackaged = (await finish('dpkg-query', ['-W', 'nodejs'])).code === 0;
+      const missing = [
+        ...(isRoot ? [] : ['root']),
+        ...needed,
+        ...(isPackaged ? [] : ['Node.js as a Debian package']),
+        ...(process.env['CI'] ? [] : ['a machine of CI, as it installs into the system']),
+      ];
+      if (missing.length > 0) {
+        console.log(`skipped: needs ${missing.join(', ')}`);
+        this.skip();
+      }
+      const dpkg = async (...args: readonly string[]): Promise<string> => {
+        const { code, stdout, stderr } = await finish('dpkg', args);
+        expect(code, stdout + stderr).to.equal(0);
+        return stdout + stderr;
+      };
+      try {
+        await dpkg('--install', file);
+        const unit = '/lib/systemd/system/kedged.service';
+        const verified = await finish('systemd-analyze', ['verify', unit]);
+        expect(verified.code, verified.stderr).to.equal(0);
+        expect(verified.stderr).to.not.contain('kedged.service');
+        const folder = join(home, 'system');
+        mkdirSync(folder);
+        await tryOut('/usr/bin', folder);
+        expect(existsSync('/etc/kedge/kedged.toml')).to.equal(true);
+      } finally {
+        const printed = await dpkg('--purge', 'kedge');
+        expect(printed).to.contain('/var/lib/kedge stays');
+      }
+      expect(existsSync('/usr/bin/kedged')).to.equal(false);
+    });
+  });
+});
