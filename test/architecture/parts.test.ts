@@ -90,6 +90,27 @@ describe('the parts that the suites are run in', () => {
     }
   });
 
+  it('name the line of the source where a test fails', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'kedge-parts-'));
+    try {
+      const spec = join(folder, 'built.js');
+      // One line of a source, a.ts, which became the second line of what was built.
+      const map = { version: 3, sources: ['a.ts'], names: [], mappings: ';AAAA' };
+      await writeFile(
+        spec,
+        "\nit('fails', () => { throw new Error('x'); });\n//# sourceMappingURL=built.js.map\n",
+      );
+      await writeFile(`${spec}.map`, JSON.stringify(map));
+      await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+      const { stdout } = evaluate(`runParts([{ name: 'built', specs: ['${spec}'] }])`);
+      expect(stdout)
+        .to.match(/\/a\.ts:1:1\b/)
+        .and.not.contain('built.js:2');
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
   it('are refused when one holds no test', () => {
     const { status } = evaluate("runParts([{ name: 'nothing', specs: [] }])");
     expect(status).to.not.equal(0);
