@@ -31,7 +31,7 @@ function situation(
       ...fields,
     },
     storageClass,
-    ownerAlive: true,
+    owner: 'wanted',
     inputs: 'now',
     lookDue: false,
     ...more,
@@ -86,15 +86,12 @@ describe('volume plan', () => {
     ],
     [
       'V22 owner gone before anything was made: it goes',
-      situation({ status: 'Failed', ownerService: 'default/s' }, { ownerAlive: false }),
+      situation({ status: 'Failed', ownerService: 'default/s' }, { owner: 'gone' }),
       'abandon',
     ],
     [
       'V22 owner gone while it is lost: its handle is kept',
-      situation(
-        { status: 'Failed', handle: 'h', ownerService: 'default/s' },
-        { ownerAlive: false },
-      ),
+      situation({ status: 'Failed', handle: 'h', ownerService: 'default/s' }, { owner: 'gone' }),
       'release',
     ],
     [
@@ -127,12 +124,12 @@ describe('volume plan', () => {
     ],
     [
       'V22 owner gone releases',
-      situation({ status: 'Available', ownerService: 'default/s' }, { ownerAlive: false }),
+      situation({ status: 'Available', ownerService: 'default/s' }, { owner: 'gone' }),
       'release',
     ],
     [
       'owner gone but still attached: not yet',
-      situation({ status: 'Bound', ownerService: 'default/s', attachments }, { ownerAlive: false }),
+      situation({ status: 'Bound', ownerService: 'default/s', attachments }, { owner: 'gone' }),
       'none',
     ],
     [
@@ -142,15 +139,20 @@ describe('volume plan', () => {
     ],
     [
       'Released with policy delete and no owner reclaims',
-      situation(
-        { status: 'Released', ownerService: 'default/s', handle: 'h' },
-        { ownerAlive: false },
-      ),
+      situation({ status: 'Released', ownerService: 'default/s', handle: 'h' }, { owner: 'gone' }),
       'reclaim',
     ],
     [
+      'Released with policy delete waits while its service is being deleted, which may override that',
+      situation(
+        { status: 'Released', ownerService: 'default/s', handle: 'h' },
+        { owner: 'leaving' },
+      ),
+      'none',
+    ],
+    [
       'a volume nobody made for a service stays',
-      situation({ status: 'Available' }, { ownerAlive: false }),
+      situation({ status: 'Available' }, { owner: 'gone' }),
       'none',
     ],
     ['V30 a larger size expands', situation({ status: 'Available', size: '2Gi' }), 'expand'],

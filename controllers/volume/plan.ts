@@ -7,8 +7,11 @@ import { nextPhase, type NextVolumePhase } from './phases.js';
 export interface VolumeSituation {
   readonly volume: Volume;
   readonly storageClass: StorageClass | undefined;
-  /** Whether the service that the volume was made for is there and wanted. */
-  readonly ownerAlive: boolean;
+  /**
+   * The service that the volume was made for: wanted, being deleted, or gone. A service says until it is gone what
+   * becomes of its volumes.
+   */
+  readonly owner: 'wanted' | 'leaving' | 'gone';
   /** What a failure would depend on now: volume, class and secrets by version. */
   readonly inputs: string;
   /** It is time to look whether the provider still has it. */
@@ -119,13 +122,13 @@ function planReady(situation: VolumeSituation): VolumeAction {
 
 /** Decides what a volume needs. Pure: all effects are the controller's. */
 export function planVolume(situation: VolumeSituation): VolumeAction {
-  const { volume, ownerAlive, storageClass } = situation;
+  const { volume, owner, storageClass } = situation;
   if (volume.metadata.deletionRequestedAt !== undefined) return planDeletion(situation);
   const phase = volume.status ?? 'Pending';
   const owned = (volume.ownerService ?? '') !== '';
   if (volume.attachments?.some((attachment) => attachment.state === 'Detaching'))
     return { type: 'detach' };
-  if (owned && !ownerAlive && !inUse(volume)) {
+  if (owned && owner !== 'wanted' && !inUse(volume)) {
     if (!hasHandle(volume) && (phase === 'Pending' || phase === 'Failed'))
       return { type: 'abandon' };
     if (phase === 'Available' || phase === 'Failed')
@@ -151,7 +154,10 @@ export function planVolume(situation: VolumeSituation): VolumeAction {
     case 'Released':
       // Without a handle there is nothing to keep; its service, if it is back, makes it anew.
       if (owned && !hasHandle(volume) && !inUse(volume)) return { type: 'abandon' };
-      if (owned && ownerAlive) return { type: 'takeBack', status: nextPhase(phase, 'ownerBack') };
+      if (owned && owner === 'wanted')
+        return { type: 'takeBack', status: nextPhase(phase, 'ownerBack') };
+      // Its service may override the policy in the commit in which it goes.
+      if (owned && owner === 'leaving') return { type: 'none' };
       return effectivePolicy(volume, storageClass) === 'delete' && !inUse(volume)
         ? { type: 'reclaim', from: phase }
         : { type: 'none' };

@@ -145,11 +145,12 @@ export class VolumeReconciler {
     if (this.#effects.part === 'node') {
       // Owners and what a failure depends on are the cluster's to see.
       const lookDue = isLookDue || Boolean(volume.missingSince);
-      return { volume, storageClass, ownerAlive: true, inputs: '', lookDue };
+      return { volume, storageClass, owner: 'wanted', inputs: '', lookDue };
     }
-    const owner = volume.ownerService
+    const service = volume.ownerService
       ? manager.informer(services).lister.get(volume.ownerService)
       : undefined;
+    const present = service && (isDeleting(service) ? 'leaving' : 'wanted');
     const references = referencedSecrets(
       { ...storageClass?.parameters, ...volume.parameters },
       volume.namespace,
@@ -167,11 +168,10 @@ export class VolumeReconciler {
       // A call that failed because its storage root was refused is made again when that changes.
       `root@${findCondition(volume.conditions, rootCondition)?.status ?? 'True'}`,
     ].join(' ');
-    const ownerAlive = owner !== undefined && !isDeleting(owner);
     // The first look of a process also finds out which node has what an earlier release made.
     const unplaced = lookAt === undefined && isUnplaced(volume);
     const lookDue = unplaced || Boolean(volume.missingSince) || isLookDue;
-    return { volume, storageClass, ownerAlive, inputs, lookDue };
+    return { volume, storageClass, owner: present ?? 'gone', inputs, lookDue };
   }
 
   /** Another node calls the driver, or would if it were there. */

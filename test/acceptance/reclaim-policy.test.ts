@@ -99,4 +99,43 @@ describe('the reclaim policy in answers', () => {
       );
     expectPolicy(made?.data.object, 'delete');
   });
+
+  it('that whenDeleted names holds for volumes that nothing uses when their service is deleted', async () => {
+    const service = '/v1/namespaces/default/services/unused';
+    const scale = 12;
+    const made = async (): Promise<Record<string, unknown>[]> =>
+      (await daemon.list(path)).filter(({ name }) => String(name).startsWith('data-unused-'));
+    await daemon.ok('POST', '/v1/namespaces/default/services', {
+      name: 'unused',
+      image: 'none',
+      scale,
+      volumes: [
+        {
+          name: 'data',
+          mountPath: '/data',
+          claimTemplate: {
+            storageClassName: 'deleted',
+            size: '1Mi',
+            accessMode: 'ReadWriteOnce',
+            retention: { whenDeleted: 'retain' },
+          },
+        },
+      ],
+    });
+    await eventually('its volumes to be provisioned', async () => {
+      const volumes = await made();
+      return volumes.length === scale && volumes.every(({ status }) => status === 'Available');
+    });
+    await daemon.ok('DELETE', service);
+    await eventually(
+      'the service to be gone',
+      async () => (await daemon.rest('GET', service)).status === 404,
+    );
+    await eventually('its volumes to be told of that', async () =>
+      (await made()).every(({ status }) => status === 'Released'),
+    );
+    const kept = await made();
+    expect(kept).to.have.length(scale);
+    for (const volume of kept) expectPolicy(volume, 'retain');
+  });
 });
