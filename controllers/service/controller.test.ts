@@ -9,7 +9,15 @@ import {
   silentLogger,
 } from 'kedge';
 import { FakeClock, settle } from 'kedge/testing';
-import { type Instance, instances, nodes, secrets, services, volumes } from '../kinds/index.js';
+import {
+  type Instance,
+  instances,
+  nodes,
+  secrets,
+  services,
+  snapshots,
+  volumes,
+} from '../kinds/index.js';
 import { agentFinalizer } from '../instance/index.js';
 import { defaultPolicy } from '../policy.js';
 import { holderOf, parameterResolver, Sealer } from '../secret/index.js';
@@ -91,6 +99,74 @@ describe('a service and its instances', () => {
     expect(raced.commits).to.equal(5);
     await clock.advance(10 * 60_000);
     expect(raced.commits).to.equal(5);
+  });
+
+  it('a volume that is scaled away keeps its policy while its deletion is refused, and loses it with the deletion', async () => {
+    const keeping = { reclaimPolicy: 'retain', retention: { whenScaled: 'delete' } } as const;
+    await store.create(services, {
+      ...key,
+      scale: 2,
+      volumes: [
+        { name: 'data', mountPath: '/data', claimTemplate: { ...claimTemplate, ...keeping } },
+      ],
+      metadata: { finalizers: [serviceFinalizer] },
+    });
+    await settle();
+    const copy = { namespace: 'default', name: 'copy' };
+    await store.create(snapshots, { ...copy, source: { volume: 'data-db-1' } });
+    const scaleTo = async (scale: number): Promise<void> => {
+      const service = (await store.get(services, key))!;
+      await store.update(services, { ...service, scale });
+      await settle();
+      // The agent of the node lets go of what is not wanted.
+      for (const { metadata, ...instance } of await made())
+        if (metadata.deletionRequestedAt !== undefined)
+          await store.update(instances, { ...instance, metadata: { ...metadata, finalizers: [] } });
+      await settle();
+    };
+    const volume = () => store.get(volumes, { namespace: 'default', name: 'data-db-1' });
+    await scaleTo(1);
+    expect(await volume()).to.include({ reclaimPolicy: 'retain' });
+    await scaleTo(2);
+    expect(await volume()).to.include({ reclaimPolicy: 'retain' });
+    await store.delete(snapshots, (await store.get(snapshots, copy))!);
+    await scaleTo(1);
+    const doomed = await volume();
+    expect(doomed).to.include({ reclaimPolicy: 'delete' });
+    expect(doomed?.metadata.deletionRequestedAt).to.be.a('string');
+  });
+
+  it('a volume that is scaled away stays when its service is scaled up right before its deletion', async () => {
+    await store.create(services, {
+      ...key,
+      scale: 1,
+      volumes: [
+        {
+          name: 'data',
+          mountPath: '/data',
+          claimTemplate: { ...claimTemplate, retention: { whenScaled: 'delete' } },
+        },
+      ],
+      metadata: { finalizers: [serviceFinalizer] },
+    });
+    await settle();
+    const volume = () => store.get(volumes, { namespace: 'default', name: 'data-db-0' });
+    const uid = (await volume())?.metadata.uid;
+    const scaleTo = async (scale: number): Promise<void> => {
+      await store.update(services, { ...(await store.get(services, key))!, scale });
+    };
+    raced.overtake(
+      ({ op, kind }) => op === 'delete' && kind === volumes,
+      () => scaleTo(1),
+    );
+    await scaleTo(0);
+    await settle();
+    for (const { metadata, ...instance } of await made())
+      await store.update(instances, { ...instance, metadata: { ...metadata, finalizers: [] } });
+    await settle();
+    const kept = await volume();
+    expect(kept?.metadata.uid).to.equal(uid);
+    expect(kept?.metadata.deletionRequestedAt).to.equal(undefined);
   });
 
   it('are made in several transactions where there are many', async () => {

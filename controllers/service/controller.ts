@@ -11,6 +11,7 @@ import {
   type NewObject,
   type ObjectKey,
   type ObjectStore,
+  type Operation,
   ownerReference,
   type Random,
   type ReconcileContext,
@@ -60,8 +61,10 @@ const writesMax = 500;
 
 /** What one transaction leaves to be done. */
 interface Step {
-  /** Volumes to delete, where nothing is in the way. */
+  /** Volumes of the service to delete with their data, where nothing is in the way. */
   readonly unused: readonly Volume[];
+  /** As it was when that was decided. */
+  readonly service: Service | undefined;
   readonly result: Result;
 }
 
@@ -73,15 +76,15 @@ class ServiceReconciler {
   }
 
   async reconcile(context: ReconcileContext): Promise<Result> {
-    const { unused, result } = await context.txn((txn) => this.#step(txn, context.key));
-    for (const volume of unused) await this.#deleteVolume(volume);
+    const { unused, service, result } = await context.txn((txn) => this.#step(txn, context.key));
+    if (service) for (const volume of unused) await this.#deleteVolume(volume, service);
     return result;
   }
 
   /** Planned by what the store has: an instance that a cache does not show yet is neither made twice nor missed. */
   async #step(txn: Transaction, key: ObjectKey): Promise<Step> {
     const service = await txn.get(services, key);
-    if (!service) return { unused: [], result: done() };
+    if (!service) return { unused: [], service, result: done() };
     const { manager } = this.#options;
     const mine = { value: keyString(service), watching: 'generation' } as const;
     const ownedVolumes = await txn.list(volumes, { index: 'ownerService', ...mine });
@@ -97,12 +100,13 @@ class ServiceReconciler {
     const unused = plan.deleteVolumes;
     if (plan.finish) {
       this.#finish(txn, service, plan);
-      return { unused, result: done() };
+      return { unused, service, result: done() };
     }
     // The status is written once the rest is, and tells of it then.
-    if (await this.#writeObjects(txn, service, plan)) return { unused, result: requeueAfter(0) };
+    if (await this.#writeObjects(txn, service, plan))
+      return { unused, service, result: requeueAfter(0) };
     this.#writeStatus(txn, service, plan, waitOf(situation));
-    return { unused, result: done() };
+    return { unused, service, result: done() };
   }
 
   /** Makes, changes and deletes what the plan says, as much as one transaction takes. @returns whether there was any */
@@ -120,8 +124,8 @@ class ServiceReconciler {
         txn.update(instances, paced(instance, service));
         return true;
       }),
-      ...policiesOf(plan).map((policy) => () => {
-        txn.update(volumes, policy);
+      ...policiesOf(plan).map((volume) => () => {
+        txn.update(volumes, volume);
         return true;
       }),
     ];
@@ -133,14 +137,17 @@ class ServiceReconciler {
     return written > 0;
   }
 
-  /** Under the rule of a user's DELETE: another service may use it by its name meanwhile. */
-  async #deleteVolume(volume: Volume): Promise<void> {
+  /**
+   * Under the rule of a user's DELETE: another service may use it by its name meanwhile. Only as long as the service
+   * wants that: it may have been scaled up since.
+   */
+  async #deleteVolume(volume: Volume, service: Service): Promise<void> {
     const { store } = this.#options;
     const current = await store.get(volumes, { namespace: volume.namespace, name: volume.name });
     if (current?.metadata.uid !== volume.metadata.uid) return;
     try {
       // What is in the way wakes this when it goes: it is the volume's, or one of its snapshots.
-      await deleteUnused(store, current);
+      await deleteUnused(store, current, { withData: true, checks: [unchanged(service)] });
     } catch (error) {
       if (!hasCode(error, 'NotFound') && !hasCode(error, 'Aborted')) throw error;
     }
@@ -243,12 +250,17 @@ function paced(
 }
 
 /** Volumes with the policy that they are to have, where they have another one. */
-function policiesOf({ policies, deleteVolumes }: ServicePlan): readonly Volume[] {
-  const deleted = deleteVolumes.filter(({ reclaimPolicy }) => reclaimPolicy !== 'delete');
-  return [
-    ...policies.map(({ volume, reclaimPolicy }) => ({ ...volume, reclaimPolicy })),
-    ...deleted.map((volume): Volume => ({ ...volume, reclaimPolicy: 'delete' })),
-  ];
+function policiesOf({ policies }: ServicePlan): readonly Volume[] {
+  return policies.map(({ volume, reclaimPolicy }) => ({ ...volume, reclaimPolicy }));
+}
+
+function unchanged({ namespace, name, metadata: { uid, generation } }: Service): Operation {
+  return {
+    op: 'check',
+    kind: services,
+    key: { namespace, name },
+    precondition: { uid, generation },
+  };
 }
 
 function replacementMessage({ namespace, name }: Service, { waitsFor }: ServicePlan): string {

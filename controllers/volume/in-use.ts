@@ -63,6 +63,14 @@ export function deletionWaitsFor(
   return `${label} snapshots of it are made: ${shown.join(', ')}; delete those that are not wanted`;
 }
 
+/** What a deletion by a controller does beside asking for it. */
+export interface UnusedDeletion {
+  /** Whether the data goes, too, whatever the policy of the volume is. With an obstacle the policy stays as it is. */
+  readonly withData?: boolean;
+  /** What else has to be so in the commit. */
+  readonly checks?: readonly Operation[];
+}
+
 /**
  * Asks for the deletion of a volume as it was looked at, under the rules of a user's DELETE. What the
  * rules looked at is checked by the commit, so a snapshot that is made meanwhile keeps its source.
@@ -72,6 +80,7 @@ export function deletionWaitsFor(
 export async function deleteUnused(
   store: ObjectStore,
   volume: Volume,
+  { withData = false, checks = [] }: UnusedDeletion = {},
 ): Promise<string | undefined> {
   const index = { index: 'sourceVolume', value: sourceValue(volume) } as const;
   const { items, revision } = await store.list(snapshots, index);
@@ -79,15 +88,16 @@ export async function deleteUnused(
   if (obstacle !== undefined) return obstacle;
   const { namespace, name, metadata } = volume;
   const { uid, resourceVersion } = metadata;
+  const seen = { uid, resourceVersion };
+  const object: Volume = { ...volume, reclaimPolicy: 'delete' };
   await store.transact([
     { op: 'checkKind', kind: snapshots, revision, ...index },
     ...items.filter(mayWaitAgain).map(statusCheck),
-    {
-      op: 'delete',
-      kind: volumes,
-      key: { namespace, name },
-      precondition: { uid, resourceVersion },
-    },
+    ...checks,
+    withData
+      ? { op: 'update', kind: volumes, object, precondition: seen }
+      : { op: 'check', kind: volumes, key: { namespace, name }, precondition: seen },
+    { op: 'delete', kind: volumes, key: { namespace, name }, precondition: { uid } },
   ]);
   return undefined;
 }
