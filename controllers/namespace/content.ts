@@ -1,6 +1,7 @@
 import {
   type ApiObject,
   type Condition,
+  findCondition,
   hasCode,
   isDeleting,
   keyOf,
@@ -47,7 +48,9 @@ interface Told extends ApiObject {
 function messageOf(object: Told): string {
   const { status, failureMessage, lastOperation, conditions } = object;
   const failed = lastOperation && lastOperation.outcome !== 'Succeeded' && lastOperation.message;
-  const unmet = conditions?.find((c) => c.type === 'Ready' && c.status === 'False')?.message;
+  const unmet = ['Deleted', 'Provisioned', 'Ready']
+    .map((type) => findCondition(conditions, type))
+    .find((condition) => condition?.status === 'False')?.message;
   const why = failureMessage || failed || unmet;
   return `is ${status || 'being deleted'}${why ? `: ${why}` : ''}`;
 }

@@ -168,6 +168,22 @@ describe('a namespace that is being deleted', () => {
     );
   });
 
+  it('names what the deletion of a volume in it waits for, with the way out', async () => {
+    const message = 'waits for node "far", which has its data; or set reclaimPolicy to retain';
+    const condition = {
+      type: 'Deleted',
+      status: 'False',
+      reason: 'WaitsForNode',
+      message,
+    } as const;
+    await createVolume({
+      status: 'Available',
+      conditions: [{ ...condition, lastTransitionAt: '2026-01-01T00:00:00Z' }],
+    });
+    await deleteNamespace();
+    expect((await remaining())?.message).to.contain(`Volume "v" is Available: ${message}`);
+  });
+
   it('stays while something is made in it at the same time, and clears that too', async () => {
     raced.overtake(
       ({ op }) => op === 'update',

@@ -7,6 +7,7 @@ import {
   storageClasses,
   volumes,
 } from '../kinds/index.js';
+import { GoneNodes } from '../node/gone.js';
 import { backoffOf } from '../policy.js';
 import { nodesOf } from '../volume/index.js';
 import { controllerName, keyOfSnapshot, type SnapshotControllerOptions } from './effects.js';
@@ -15,7 +16,8 @@ import { SnapshotReconciler } from './reconciler.js';
 /** The snapshot controller: making, retrying and deleting; woken by snapshots, their sources, classes and secrets. */
 export function snapshotController(options: SnapshotControllerOptions): Controller {
   const { manager } = options;
-  const reconciler = new SnapshotReconciler(options);
+  const gone = new GoneNodes(manager.informer(nodes).lister, options.clock, options.policy);
+  const reconciler = new SnapshotReconciler(options, gone);
   const informer: SharedInformer<Snapshot> = manager.informer(snapshots);
   informer.addIndex('waitsForNode', nodesOf);
   const { lister } = informer;
@@ -59,7 +61,10 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
   return controller
     .watches(
       manager.informer(nodes),
-      ({ name }) => lister.byIndex('waitsForNode', name).map(keyOfSnapshot),
+      ({ name }) => {
+        gone.seen(name);
+        return lister.byIndex('waitsForNode', name).map(keyOfSnapshot);
+      },
       // A heartbeat does not change who is waited for.
       (before, node) => before.status !== node.status,
     )

@@ -3,19 +3,24 @@ import {
   findCondition,
   keyString,
   type ReconcileContext,
+  requeueAfter,
   type Result,
   setCondition,
   timestamp,
 } from 'kedge';
-import { type Snapshot, volumes } from '../kinds/index.js';
+import { nodes, type Snapshot, snapshots, volumes } from '../kinds/index.js';
+import type { GoneNodes } from '../node/gone.js';
 import {
   deletedCondition,
   isDeletionAsked,
   isUntold,
+  releaseObject,
   type Turn,
   waitsReason,
 } from '../volume/index.js';
+import { snapshotFinalizer } from './admission.js';
 import type { SnapshotEffects } from './effects.js';
+import { nextPhase } from './phases.js';
 import type { SnapshotAction, SnapshotSituation } from './plan.js';
 
 type Waits = Extract<Turn, { readonly type: 'waits' }>;
@@ -28,9 +33,11 @@ function callsDriver({ type }: SnapshotAction): boolean {
 /** What is done for a snapshot whose driver another process has to call. */
 export class Handover {
   readonly #effects: SnapshotEffects;
+  readonly #gone: GoneNodes;
 
-  constructor(effects: SnapshotEffects) {
+  constructor(effects: SnapshotEffects, gone: GoneNodes) {
     this.#effects = effects;
+    this.#gone = gone;
   }
 
   /** Whether a node's part has it to do. */
@@ -49,15 +56,60 @@ export class Handover {
     return turn?.type === 'waits' && !isIntent ? turn : undefined;
   }
 
-  /** Says what is waited for; a change of snapshot, source or node wakes its key. */
+  /**
+   * Says what is waited for; a change of snapshot, source or node wakes its key. A node that was taken out of the
+   * cluster is not waited for.
+   */
   async wait(
+    situation: SnapshotSituation,
+    action: SnapshotAction,
+    waits: Waits,
+    request: ReconcileContext,
+  ): Promise<Result> {
+    // Nothing waits for a look.
+    if (action.type === 'look') return done();
+    const { home } = waits;
+    if (home === undefined) return this.#tell(situation, action, waits, request);
+    const { gone, leftMs } = this.#gone.among([home]);
+    if (gone.length > 0) return this.#withoutNode(situation, action, home, request);
+    const told = await this.#tell(situation, action, waits, request);
+    return leftMs === undefined ? told : requeueAfter(leftMs);
+  }
+
+  /** S6, S11: nobody can finish the copy, and nobody can reach what is to be deleted. */
+  async #withoutNode(
+    { snapshot, source, inputs }: SnapshotSituation,
+    { type }: SnapshotAction,
+    home: string,
+    request: ReconcileContext,
+  ): Promise<Result> {
+    const { store, logger } = this.#effects.options;
+    if (await store.get(nodes, { name: home })) return requeueAfter(0);
+    const { namespace, name } = snapshot;
+    if (type === 'delete') {
+      const label = `${namespace}/${name}`;
+      logger.warn('a snapshot goes without its data: its node is gone', { snapshot: label, home });
+      return releaseObject(request, snapshots, snapshot, snapshotFinalizer);
+    }
+    const message = `node ${home}, which has the data of its source, is gone`;
+    const wayOut = `start kedged on that machine again, then: kedge snapshot retry ${name} -n ${namespace}; or delete this snapshot`;
+    const failureMessage = `${message}; ${wayOut}`;
+    await this.#effects.settle(request, snapshot, source, {
+      status: nextPhase('Creating', 'failedForGood'),
+      reason: 'NodeGone',
+      failureMessage,
+      failedWith: inputs,
+      ...this.#effects.condition(snapshot, 'False', 'NodeGone', failureMessage),
+    });
+    return requeueAfter(0);
+  }
+
+  async #tell(
     { snapshot }: SnapshotSituation,
     action: SnapshotAction,
     { message, ready }: Waits,
     request: ReconcileContext,
   ): Promise<Result> {
-    // Nothing waits for a look.
-    if (action.type === 'look') return done();
     const type = action.type === 'delete' ? deletedCondition : 'Ready';
     const told = findCondition(snapshot.conditions, type);
     if (!isUntold(told, 'False', { message, ready })) return done();

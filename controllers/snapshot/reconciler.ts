@@ -17,6 +17,7 @@ import {
   type Volume,
   volumes,
 } from '../kinds/index.js';
+import type { GoneNodes } from '../node/gone.js';
 import { holderOf, referencedSecrets } from '../secret/index.js';
 import {
   callAgain,
@@ -48,10 +49,10 @@ export class SnapshotReconciler {
   /** When to look next, and how often it was missing, by uid. */
   readonly #looks = new Map<string, { readonly at: number; readonly missing: number }>();
 
-  constructor(options: SnapshotControllerOptions) {
+  constructor(options: SnapshotControllerOptions, gone: GoneNodes) {
     this.#options = options;
     this.#effects = new SnapshotEffects(options);
-    this.#handover = new Handover(this.#effects);
+    this.#handover = new Handover(this.#effects, gone);
   }
 
   async reconcile(request: ReconcileContext): Promise<Result> {

@@ -117,5 +117,5 @@ export class Handover {
 function withWayOut({ volume, storageClass }: VolumeSituation, { message, ready }: Waits): string {
   const keeps = volume.neverUsed !== true && (volume.handle ?? '') !== '';
   if (ready || !keeps || effectivePolicy(volume, storageClass) === 'retain') return message;
-  return `${message}, or set reclaimPolicy to retain to let the object go without its data`;
+  return `${message}; or set reclaimPolicy to retain to let the object go without its data`;
 }

@@ -10,6 +10,7 @@ import {
   type Volume,
   volumes,
 } from '../kinds/index.js';
+import { snapshotFinalizer } from '../snapshot/index.js';
 import { overtakenStore, type OvertakenStore } from '../testing/overtaken-store.js';
 import { StorageWorld } from '../testing/storage-world.js';
 
@@ -75,7 +76,11 @@ describe('a volume that another node owns', () => {
     await settle();
   }
   async function copy(): Promise<void> {
-    await world.store.create(snapshots, { ...snapshotKey, source: { volume: 'v' } });
+    await world.store.create(snapshots, {
+      ...snapshotKey,
+      source: { volume: 'v' },
+      metadata: { finalizers: [snapshotFinalizer] },
+    });
     await settle();
   }
 
@@ -93,7 +98,7 @@ describe('a volume that another node owns', () => {
     expect(await told('Provisioned')).to.deep.equal(['False', 'WaitsForNode', message]);
     await waits();
     await report('NotReady');
-    const silent = `${message}; the node is NotReady: start kedged on it`;
+    const silent = `${message}; the node is NotReady: start kedged on it; when it is gone for good: kedge delete node far`;
     expect(await told('Provisioned')).to.deep.equal(['False', 'WaitsForNode', silent]);
     await waits();
     await report('Ready');
@@ -156,6 +161,72 @@ describe('a volume that another node owns', () => {
     expect((await told('Deleted'))[2]).to.contain('the node is missing: start kedged on it');
     await world.clock.advance(70_000);
     expect(await world.volume()).to.equal(undefined);
+    expect(world.driver.calls).to.deep.equal([]);
+  });
+
+  async function takeOut(): Promise<void> {
+    await world.store.deleteByName(nodes, { name: 'far' });
+    await settle();
+    await world.clock.advance(70_000);
+  }
+
+  for (const status of ['Provisioning', 'Stalled'] as const)
+    it(`that was to be made, ${status}, and is deleted goes with a node that was taken out of the cluster`, async () => {
+      world.driver.topologyKeys = ['svc.io/node'];
+      await world.createVolume({ storageClassName: 'far' });
+      if (status === 'Stalled') await written({ status });
+      await report('NotReady');
+      await world.deleteVolume();
+      await waits();
+      await takeOut();
+      expect(await world.volume()).to.equal(undefined);
+      expect(world.driver.calls).to.deep.equal([]);
+    });
+
+  it('that was to be made is made elsewhere when its node was taken out of the cluster, or says why not', async () => {
+    world.driver.topologyKeys = ['svc.io/node'];
+    await world.createVolume({ storageClassName: 'far' });
+    await takeOut();
+    expect(await volume()).to.include({ status: 'Failed', reason: 'TopologyUnsatisfied' });
+    expect((await volume()).failureMessage).to.contain('label a node, or widen allowedTopologies');
+    await world.store.create(nodes, { name: 'n' });
+    const storageClass = (await world.store.get(storageClasses, { name: 'far' }))!;
+    await world.store.update(storageClasses, { ...storageClass, allowedTopologies: [] });
+    await settle();
+    expect(await volume()).to.deep.include({
+      status: 'Available',
+      topology: { 'svc.io/node': 'n' },
+    });
+  });
+
+  it('is not copied any more once its node was taken out of the cluster: the copy says so, and it can be deleted', async () => {
+    await placed();
+    await report('NotReady');
+    await copy();
+    expect((await snapshot()).status).to.equal('Creating');
+    await takeOut();
+    expect(await snapshot()).to.include({ status: 'Failed', reason: 'NodeGone' });
+    expect((await snapshot()).failureMessage).to.contain('kedge snapshot retry s -n default');
+    expect((await volume()).snapshotsInFlight).to.deep.equal([]);
+    await world.store.deleteByName(snapshots, snapshotKey);
+    await settle();
+    expect(await world.store.get(snapshots, snapshotKey)).to.equal(undefined);
+    expect(world.driver.calls).to.deep.equal([]);
+  });
+
+  it('has copies that go without their data when its node was taken out of the cluster, and not before', async () => {
+    await placed();
+    await copy();
+    await world.store.updateStatus(snapshots, snapshotKey, { status: 'Ready', handle: 's' });
+    await settle();
+    await report('NotReady');
+    await world.store.deleteByName(snapshots, snapshotKey);
+    await settle();
+    await waits();
+    const deleted = findCondition((await snapshot()).conditions, 'Deleted');
+    expect(deleted?.message).to.contain('when it is gone for good: kedge delete node far');
+    await takeOut();
+    expect(await world.store.get(snapshots, snapshotKey)).to.equal(undefined);
     expect(world.driver.calls).to.deep.equal([]);
   });
 

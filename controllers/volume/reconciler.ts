@@ -182,12 +182,16 @@ export class VolumeReconciler {
     request: ReconcileContext,
   ): Result | Promise<Result> {
     const { volume } = situation;
-    const isEmpty = action.type === 'reclaim' && !volume.handle;
-    if (!isEmpty || turn.home === undefined)
+    const { type } = action;
+    const isUnmade = !volume.handle && ['provision', 'observe', 'reclaim'].includes(type);
+    if (!isUnmade || turn.home === undefined)
       return this.#handover.wait(situation, action, turn, request);
     // What a try may have left went with a node that was taken out of the cluster.
     const { gone, leftMs } = this.#gone.among([turn.home]);
-    if (gone.length > 0) return this.#reclaim.release(volume, request);
+    if (gone.length > 0)
+      return type === 'reclaim'
+        ? this.#reclaim.release(volume, request)
+        : this.#upkeep.giveUpOn(turn.home, volume, request);
     const told = this.#handover.wait(situation, action, turn, request);
     return leftMs === undefined ? told : told.then((result) => within(result, leftMs));
   }

@@ -12,7 +12,7 @@ import { type Attachment, nodes, type Volume, type VolumeStatus, volumes } from 
 import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { nextPhase } from './phases.js';
 import { lostReason, type VolumeSituation } from './plan.js';
-import { callAgain, driverErrorOf, retryDelayMs } from './retries.js';
+import { callAgain, driverErrorOf, requireSeen, retryDelayMs } from './retries.js';
 
 /** What is done for a volume that stands: growing, looking after it, taking it from a node by hand. */
 export class Upkeep {
@@ -159,6 +159,32 @@ export class Upkeep {
           ...this.#effects.condition(current, 'Bound', 'False', 'NodeGone', message),
         });
       // What a transaction of this run wrote does not wake it.
+      return requeueAfter(0);
+    });
+  }
+
+  /**
+   * V4, V21 of a volume that a node was to make which was taken out of the cluster: it is made elsewhere, or deleted.
+   * What a try may have left went with the node.
+   */
+  giveUpOn(home: string, volume: Volume, request: ReconcileContext): Promise<Result> {
+    return request.txn(async (txn) => {
+      const current = await txn.get(volumes, keyOfVolume(volume));
+      requireSeen(volumes, volume, current);
+      if (await txn.get(nodes, { name: home }, { watching: 'generation' })) return requeueAfter(0);
+      const message = `node ${home}, which was to make it, is gone`;
+      txn.updateStatus(volumes, keyOfVolume(volume), {
+        status:
+          current.status === 'Stalled'
+            ? nextPhase('Stalled', 'observedAbsent')
+            : nextPhase('Provisioning', 'failedForGood'),
+        attempts: 0,
+        reason: 'NodeGone',
+        failureMessage: message,
+        // Nothing that it depends on has failed: it is tried on another node at once.
+        failedWith: '',
+        ...this.#effects.condition(current, 'Provisioned', 'False', 'NodeGone', message),
+      });
       return requeueAfter(0);
     });
   }
