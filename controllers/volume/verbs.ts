@@ -1,4 +1,11 @@
-import { type ApiObject, failedPrecondition, isDeleting, notFound, type ObjectKey } from 'kedge';
+import {
+  type ApiObject,
+  failedPrecondition,
+  isDeleting,
+  notFound,
+  type ObjectKey,
+  type StatusError,
+} from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type {
   AdmissionContext,
@@ -9,6 +16,7 @@ import type {
   Verdict,
 } from 'kedge/server';
 import {
+  type Attachment,
   instances,
   nodes,
   type Service,
@@ -116,7 +124,7 @@ function shown(parts: ApiParts, volume: ApiObject | undefined): JsonObject {
 /**
  * V19: marks the attachments to be taken away by the provider's means. Without force only what no
  * instance uses any more; with force also from a node that does not answer. Never under a node that
- * does: its file system would be torn from it.
+ * does: its file system would be torn from it. Of several nodes those that keep it are in nobody's way.
  */
 async function detach(
   parts: ApiParts,
@@ -132,36 +140,45 @@ async function detach(
       const answer = shown(parts, await judgement.stored(volumes, key));
       return { type: 'answer', answer };
     }
-    for (const { claim, node } of all)
-      await demandDetachable(judgement, volume, claim, node, request.force === true);
-    const attachments = all.map((attachment) => ({ ...attachment, state: 'Detaching' as const }));
+    const refusals: StatusError[] = [];
+    const attachments: Attachment[] = [];
+    for (const attachment of all) {
+      const { claim, node } = attachment;
+      const refusal = await refusalOf(judgement, volume, claim, node, request.force === true);
+      if (refusal) refusals.push(refusal);
+      attachments.push(refusal ? attachment : { ...attachment, state: 'Detaching' });
+    }
+    // The one that force would help with is of more use.
+    const told = refusals.find(({ reason }) => reason === 'NodeLost') ?? refusals[0];
+    if (told && refusals.length === all.length) throw told;
     return statusChange(parts, volume, { attachments });
   });
 }
 
-/** @throws StatusError FailedPrecondition (InUse, NodeLost) */
-async function demandDetachable(
+/** Why a volume can't be taken from a claim: FailedPrecondition (InUse, NodeLost); undefined when it can. */
+async function refusalOf(
   context: AdmissionContext,
   volume: ObjectKey,
   claim: string,
   nodeName: string,
   force: boolean,
-): Promise<void> {
+): Promise<StatusError | undefined> {
   const [namespace = '', name = ''] = claim.split('/');
-  if (!(await context.lookup(instances, { namespace, name }))) return;
+  if (!(await context.lookup(instances, { namespace, name }))) return undefined;
   const label = `volume "${volume.namespace}/${volume.name}"`;
   const node = await context.lookup(nodes, { name: nodeName }, { status: ['status'] });
   // A node that does its work detaches by itself.
   if (node?.status === 'Ready')
-    throw failedPrecondition(
+    return failedPrecondition(
       'InUse',
       `${label} is used by instance "${claim}" on node ${nodeName}, which answers; scale its service down or delete it, and the node lets go by itself`,
     );
   if (!force)
-    throw failedPrecondition(
+    return failedPrecondition(
       'NodeLost',
       `${label} is used by instance "${claim}" on node ${nodeName}, which does not answer; make sure that the node is down, then use force: a node that still writes would destroy data`,
     );
+  return undefined;
 }
 
 async function ownerOf(
