@@ -57,6 +57,20 @@ describe('a snapshot that was never made', () => {
     expect(world.driver.tokenOf('createSnapshot')).to.equal('again');
   });
 
+  it('is never made of a volume that got the name of its source later', async () => {
+    await world.deleteVolume();
+    await world.writeSecret('token', 'again');
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.equal(undefined);
+    await world.createVolume();
+    await world.clock.advance(60_000);
+    const { status, conditions } = (await snapshot())!;
+    expect(status).to.equal('Pending');
+    const told = findCondition(conditions, 'Ready');
+    expect(told?.message).to.contain('does not exist any more; delete this snapshot');
+    expect(world.driver.calls).to.not.include('createSnapshot');
+  });
+
   it('may have been made once a driver was called: that driver is asked when it can be', async () => {
     world.driver.failsOn = { createSnapshot: 'PermissionDenied' };
     await world.writeSecret('token', 'again');

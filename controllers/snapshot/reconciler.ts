@@ -291,6 +291,8 @@ export class SnapshotReconciler {
     }
     await this.#effects.settle(request, snapshot, source, {
       ...told,
+      // Tried again, it is of this volume and of no namesake.
+      ...(source ? { sourceUid: source.metadata.uid } : {}),
       status: nextPhase(from, 'failedForGood'),
       failureMessage: message,
       failedWith: inputs,
