@@ -44,6 +44,7 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
       (before, volume) =>
         before.status !== volume.status ||
         before.handle !== volume.handle ||
+        before.failureMessage !== volume.failureMessage ||
         before.snapshotsInFlight !== volume.snapshotsInFlight ||
         !jsonEqual(before.attachments, volume.attachments),
     )

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { findCondition } from 'kedge';
 import { settle } from 'kedge/testing';
-import { type Snapshot, snapshots } from '../kinds/index.js';
+import { type Snapshot, snapshots, volumes } from '../kinds/index.js';
 import { StorageWorld } from '../testing/storage-world.js';
 import { snapshotFinalizer } from './admission.js';
 
@@ -83,6 +83,35 @@ describe('a snapshot that was never made', () => {
     await world.clock.advance(5_000);
     expect(await snapshot()).to.equal(undefined);
     expect(world.driver.tokenOf('deleteSnapshot')).to.equal('last');
+  });
+});
+
+describe('a snapshot of a volume that was not made', () => {
+  let world: StorageWorld;
+  beforeEach(async () => {
+    world = await StorageWorld.start();
+  });
+  afterEach(() => world.stop());
+
+  it('says what its source fails with now', async () => {
+    world.driver.failsOn = { provision: 'PermissionDenied' };
+    await world.createVolume({ parameters: { token: 'secret:token/key' } });
+    await world.store.create(snapshots, { ...key, source: { volume: 'v' } });
+    await settle();
+    const told = async (): Promise<string | undefined> => {
+      const snapshot = await world.store.get(snapshots, key);
+      return findCondition(snapshot?.conditions, 'Ready')?.message;
+    };
+    expect(await told()).to.contain('secret default/token does not exist');
+    await world.writeSecret('token', 'value');
+    expect(await world.volume()).to.include({ status: 'Failed', reason: 'PermissionDenied' });
+    await world.store.updateStatus(
+      volumes,
+      { namespace: 'default', name: 'v' },
+      { failureMessage: 'another' },
+    );
+    await settle();
+    expect(await told()).to.contain('is Failed: another;');
   });
 });
 
