@@ -14,8 +14,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createFileRegistry, fromBinary, getOption, ScalarType } from '@bufbuild/protobuf';
+import { clone, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { apiLists } from './api-lists.mjs';
+import { withoutHidden } from './hidden-fields.mjs';
+import { kindTypes } from './kind-types.mjs';
+import { servicePages } from './service-pages.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const check = process.argv.includes('--check');
@@ -36,7 +40,8 @@ function buf(...args) {
   execFileSync(bin, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
 }
 
-function generate(target, services, ...paths) {
+/** @param input what the compiler reads: the workspace, or an image of it */
+function generate(target, services, input, ...paths) {
   const template = {
     version: 'v2',
     plugins: [
@@ -48,7 +53,7 @@ function generate(target, services, ...paths) {
     ],
   };
   const pathArgs = paths.flatMap((path) => ['--path', path]);
-  buf('generate', '--template', JSON.stringify(template), ...pathArgs);
+  buf('generate', input, '--template', JSON.stringify(template), ...pathArgs);
 }
 
 function files(folder) {
@@ -70,8 +75,22 @@ const folders = [
 ];
 const pages = [join(out, 'services'), join(root, 'docs/reference/services')];
 
-generate(join(out, 'api'), 'grpc-js', 'proto/api');
-generate(join(out, 'rpc'), 'none', 'lib/rpc/proto/google/rpc');
+/** The .proto files of some paths and all that they import, with comments. */
+function readSet(...paths) {
+  const image = join(out, 'descriptors.binpb');
+  const pathArgs = paths.flatMap((path) => ['--path', path]);
+  buf('build', '--as-file-descriptor-set', '-o', image, ...pathArgs);
+  return fromBinary(FileDescriptorSetSchema, readFileSync(image));
+}
+
+/** What is stored, and the part of it that the API has. */
+const stored = readSet('proto/api');
+const served = withoutHidden(stored);
+const servedImage = join(out, 'served.binpb');
+writeFileSync(servedImage, toBinary(FileDescriptorSetSchema, served));
+
+generate(join(out, 'api'), 'grpc-js', servedImage, 'api');
+generate(join(out, 'rpc'), 'none', '.', 'lib/rpc/proto/google/rpc');
 // Option schemas are imported by the .proto files, but no generated message uses them.
 for (const unused of ['google/protobuf/descriptor.ts', 'google/api', 'kedge'])
   rmSync(join(out, 'api', unused), { recursive: true, force: true });
@@ -81,12 +100,11 @@ for (const [folder] of folders) {
     writeFileSync(path, stripEnumNamespaces(readFileSync(path, 'utf8')));
   }
 }
-function writeDescriptors(file, what, ...paths) {
-  const image = join(out, 'descriptors.binpb');
-  const pathArgs = paths.flatMap((path) => ['--path', path]);
-  buf('build', '--as-file-descriptor-set', '--exclude-source-info', '-o', image, ...pathArgs);
+function writeDescriptors(file, what, set) {
+  const bare = clone(FileDescriptorSetSchema, set);
+  for (const each of bare.file) each.sourceCodeInfo = undefined;
   const encoded =
-    readFileSync(image)
+    Buffer.from(toBinary(FileDescriptorSetSchema, bare))
       .toString('base64')
       .match(/.{1,96}/g) ?? [];
   writeFileSync(
@@ -100,21 +118,16 @@ function writeDescriptors(file, what, ...paths) {
 writeDescriptors(
   'api/descriptors.ts',
   'The FileDescriptorSet of package api and everything it imports',
-  'proto/api',
+  served,
 );
 writeDescriptors(
   'rpc/base-descriptors.ts',
   'The FileDescriptorSet of what mounted kinds import (options, metadata) and of health and reflection',
-  'lib/rpc/proto/kedge',
-  'lib/rpc/proto/grpc',
+  readSet('lib/rpc/proto/kedge', 'lib/rpc/proto/grpc'),
 );
 
-/** Comments of the .proto files by full name, for the OpenAPI document and the reference pages. */
-/** The API with its comments, read once. */
-function readComments() {
-  const image = join(out, 'comments.binpb');
-  buf('build', '--as-file-descriptor-set', '-o', image, '--path', 'proto/api');
-  const set = fromBinary(FileDescriptorSetSchema, readFileSync(image));
+/** Comments of the .proto files by full name, for the OpenAPI document, the reference pages and types. */
+function commentsOf(set) {
   const comments = {};
   for (const file of set.file) {
     if (file.package !== 'api') continue;
@@ -147,7 +160,7 @@ function readComments() {
       service.method.forEach((method, j) => note(`${name}.${method.name}`, `6.${i}.2.${j}`));
     });
   }
-  return { set, comments };
+  return comments;
 }
 
 function writeComments(comments) {
@@ -162,87 +175,16 @@ function writeComments(comments) {
   );
 }
 
-/** One page a service: methods with their paths, and the messages they use. */
-function writePages(set, comments) {
-  const registry = createFileRegistry(set);
-  const http = registry.getExtension('google.api.http');
-  const behaviour = registry.getExtension('google.api.field_behavior');
-  const folder = join(out, 'services');
-  mkdirSync(folder);
-  const cell = (text) => text.replaceAll('|', '\\|').replaceAll(/([<>*_])/g, '\\$1');
-  const typeOf = (field) => {
-    const plain = (desc, scalar) => (desc ? desc.name : ScalarType[scalar].toLowerCase());
-    switch (field.fieldKind) {
-      case 'message':
-        return field.message.name;
-      case 'enum':
-        return field.enum.values
-          .filter((v) => v.number !== 0)
-          .map((v) => v.name)
-          .join(', ');
-      case 'map':
-        return 'map of strings';
-      case 'list':
-        return `list of ${plain(field.message ?? field.enum, field.scalar)}`;
-      default:
-        return plain(undefined, field.scalar);
-    }
-  };
-  const notes = ['', '', 'required', 'read only', '', 'immutable'];
-  const table = (message) => {
-    if (message.fields.length === 0) return 'No fields.\n';
-    const rows = message.fields.map((field) => {
-      const flags = getOption(field, behaviour)
-        .map((b) => notes[b] ?? '')
-        .filter(Boolean);
-      const text = comments[`${message.typeName}.${field.name}`] ?? '';
-      const about = [flags.join(', '), text].filter(Boolean).join('. ');
-      return `| \`${field.jsonName}\` | ${cell(typeOf(field))} | ${cell(about)} |\n`;
-    });
-    return `| Field | Type | |\n| --- | --- | --- |\n${rows.join('')}`;
-  };
-  for (const service of registry) {
-    if (service.kind !== 'service' || service.file.proto.package !== 'api') continue;
-    const seen = new Set();
-    const messages = [];
-    const collect = (message) => {
-      if (seen.has(message.typeName) || message.file.proto.package !== 'api') return;
-      seen.add(message.typeName);
-      messages.push(message);
-      for (const field of message.fields) if (field.message) collect(field.message);
-    };
-    const methods = service.methods.map((method) => {
-      collect(method.input);
-      collect(method.output);
-      const rule = getOption(method, http);
-      const verb = rule.pattern.case;
-      const path = verb ? `\`${verb.toUpperCase()} ${rule.pattern.value}\`` : 'gRPC only';
-      const streams = method.methodKind.includes('streaming') ? ' (stream)' : '';
-      const text = comments[`api.${service.name}.${method.name}`] ?? '';
-      return (
-        `## ${method.name}\n\n${text}\n\n${path}${streams}\n\n` +
-        `Request \`${method.input.name}\`, answer \`${method.output.name}\`.\n`
-      );
-    });
-    const shown = messages
-      .map((message) => {
-        const name = message.typeName.replace('api.', '');
-        const text = comments[message.typeName];
-        return `### ${name}\n\n${text ? `${text}\n\n` : ''}${table(message)}`;
-      })
-      .join('\n');
-    const about = comments[`api.${service.name}`] ?? `Methods of ${service.name}.`;
-    writeFileSync(
-      join(folder, `${service.name.replace(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase()}.md`),
-      `<!-- Generated by scripts/generate.mjs from proto/${service.file.proto.name}. DO NOT EDIT. -->\n\n` +
-        `# ${service.name}\n\n${about}\n\n${methods.join('\n')}\n## Messages\n\n${shown}`,
-    );
-  }
-}
-
-const { set, comments } = readComments();
+const comments = commentsOf(served);
 writeComments(comments);
-writePages(set, comments);
+mkdirSync(join(out, 'services'));
+for (const [file, text] of Object.entries(servicePages(served, comments)))
+  writeFileSync(join(out, 'services', file), text);
+for (const [file, text] of Object.entries(apiLists(served)))
+  writeFileSync(join(out, 'api', file), text);
+mkdirSync(join(out, 'api/kinds'));
+for (const [file, text] of Object.entries(kindTypes(stored, commentsOf(stored))))
+  writeFileSync(join(out, 'api/kinds', file), text);
 
 let drift = 0;
 for (const [fresh, committed] of [...folders, pages]) {

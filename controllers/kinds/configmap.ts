@@ -1,19 +1,11 @@
-import { type ApiObject, defineKind } from 'kedge';
+import { kindOf } from 'kedge';
+import { type Configmap, configmapSchema } from '@kedge/api/kinds';
+
+export type { Configmap };
 
 /** Settings that are no secret. */
-export interface Configmap extends ApiObject {
-  readonly namespace: string;
-  readonly data?: Readonly<Record<string, string>>;
-  /** Rises with every change of data. */
-  readonly version?: number;
-}
-
-export const configmaps = defineKind<Configmap>({
-  kind: 'Configmap',
-  plural: 'configmaps',
-  shortNames: ['cm', 'configmap'],
-  scope: 'Namespaced',
-  statusFields: [],
+export const configmaps = kindOf<Configmap>()({
+  ...configmapSchema,
   columns: [
     { header: 'NAME', value: (o) => o.name },
     { header: 'KEYS', value: (o) => Object.keys(o.data ?? {}).length },

@@ -1,67 +1,13 @@
-import { type ApiObject, type Condition, isDeleting, kindOf, type StatusUpdate } from 'kedge';
+import { isDeleting, kindOf, type StatusUpdate } from 'kedge';
+import { type Snapshot, snapshotSchema } from '@kedge/api/kinds';
 import { referencedSecrets } from '../secret/reference.js';
-import { type NextSnapshotPhase, type SnapshotPhase, snapshotStates } from '../snapshot/phases.js';
-import type { DriverOperation } from './volume.js';
+import { type NextSnapshotPhase, snapshotStates } from '../snapshot/phases.js';
 
-export type { SnapshotPhase };
-
-/** A copy of one volume at one point in time (specification section 2.3). */
-export interface Snapshot extends ApiObject {
-  readonly namespace: string;
-  readonly source: { readonly volume: string };
-
-  readonly status?: SnapshotPhase;
-  readonly handle?: string;
-  readonly failureMessage?: string;
-  /** Size of its source when it was made. */
-  readonly sizeBytes?: string;
-  readonly driver?: string;
-  readonly driverParameters?: Readonly<Record<string, string>>;
-  /** Least size of a volume made from it, in bytes. */
-  readonly restoreSize?: string;
-  readonly reason?: string;
-  readonly conditions?: readonly Condition[];
-  readonly readyAt?: string;
-  readonly attempts?: number;
-  /** Class of its source. */
-  readonly storageClassName?: string;
-  readonly lastOperation?: DriverOperation;
-  /** Uids of volumes being made from it: it is not deleted meanwhile. */
-  readonly restoresInFlight?: readonly string[];
-  /** Place of its source: with the label of a node it is on that node, also when the source is gone. */
-  readonly topology?: Readonly<Record<string, string>>;
-  /** Uid of the source it is made of: a namesake that came later is another. Never answered. */
-  readonly sourceUid?: string;
-  /** What the last failure depended on. Never answered. */
-  readonly failedWith?: string;
-}
+export type { Snapshot, SnapshotPhase } from '@kedge/api/kinds';
 
 export const snapshots = kindOf<Snapshot>()({
-  kind: 'Snapshot',
-  plural: 'snapshots',
-  shortNames: ['snap', 'snapshot'],
-  scope: 'Namespaced',
-  statusFields: [
-    'status',
-    'handle',
-    'failureMessage',
-    'sizeBytes',
-    'driver',
-    'driverParameters',
-    'restoreSize',
-    'reason',
-    'conditions',
-    'readyAt',
-    'attempts',
-    'storageClassName',
-    'lastOperation',
-    'restoresInFlight',
-    'topology',
-    'sourceUid',
-    'failedWith',
-  ],
+  ...snapshotSchema,
   states: snapshotStates,
-  initialStatus: { status: 'Pending', attempts: 0 },
   indexes: {
     /** Secrets that its parameters refer to while it is being deleted, `<namespace>/<name>`. */
     neededSecret: (snapshot) =>

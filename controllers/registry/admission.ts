@@ -1,5 +1,6 @@
 import type { FieldViolation } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
+import { registryAuthSensitive } from '@kedge/api/kinds';
 import { registries, type Registry, type RegistryAuth } from '../kinds/index.js';
 import {
   maskParameters,
@@ -11,8 +12,6 @@ import {
 } from '../secret/index.js';
 import type { Sealer } from '../secret/index.js';
 
-const confidential = ['password', 'token', 'dockerConfigJson'] as const;
-
 /** Fields that each way of logging in needs. */
 const needed: Readonly<Record<RegistryAuth['type'], readonly (keyof RegistryAuth)[]>> = {
   basic: ['username', 'password'],
@@ -23,13 +22,13 @@ const needed: Readonly<Record<RegistryAuth['type'], readonly (keyof RegistryAuth
 /** The values that must not be seen, as parameters are handled. */
 function values(auth: RegistryAuth | undefined): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    confidential.flatMap((key) => (auth?.[key] ? [[key, auth[key]] as const] : [])),
+    registryAuthSensitive.flatMap((key) => (auth?.[key] ? [[key, auth[key]] as const] : [])),
   );
 }
 
 function shapeViolations(auth: RegistryAuth): readonly FieldViolation[] {
   const wanted = needed[auth.type];
-  const fields = ['username', ...confidential] as const;
+  const fields = ['username', ...registryAuthSensitive] as const;
   return fields.flatMap((key) => {
     const field = `auth.${key}`;
     if (wanted.includes(key) && !auth[key])
@@ -66,7 +65,7 @@ export function registryRules(sealer: Sealer): AdmissionRules<Registry> {
         sealer,
         holderOf(registries, object),
         values(object.auth),
-        [...confidential],
+        [...registryAuthSensitive],
         stored,
       );
       return { ...object, auth: { ...object.auth, ...sealed } };

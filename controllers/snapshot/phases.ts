@@ -1,7 +1,5 @@
+import type { SnapshotPhase } from '@kedge/api/kinds';
 import { type Reached, transitionTable } from '../transition-table.js';
-
-/** Status values of a snapshot (specification section 3). */
-export type SnapshotPhase = 'Pending' | 'Creating' | 'Ready' | 'Deleting' | 'Failed';
 
 /**
  * The transitions of a snapshot as data: the table S1 to S13, which is also the `states` of the kind. What is

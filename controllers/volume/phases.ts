@@ -1,14 +1,5 @@
+import type { VolumePhase } from '@kedge/api/kinds';
 import { type EventFrom, type Reached, transitionTable } from '../transition-table.js';
-
-/** Status values of a volume (specification section 3). */
-export type VolumePhase =
-  | 'Pending'
-  | 'Provisioning'
-  | 'Available'
-  | 'Bound'
-  | 'Released'
-  | 'Failed'
-  | 'Stalled';
 
 /**
  * The transitions of a volume as data: the table V1 to V31, which is also the `states` of the kind. What is

@@ -16,6 +16,7 @@ import {
 } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { messageOf, StatusError } from '../base/index.js';
+import { hideFields } from './hidden-fields.js';
 import type { JsonObject } from './json.js';
 import { fromProtoJson } from './json-form.js';
 
@@ -30,10 +31,10 @@ export type { JsonObject };
 export class SchemaRegistry {
   readonly #files: FileRegistry;
 
-  /** @param descriptorSet a FileDescriptorSet with all imports, base64 */
+  /** @param descriptorSet a FileDescriptorSet with all imports, base64; fields with `kedge.hidden` are left out */
   constructor(descriptorSet: string) {
     const bytes = Buffer.from(descriptorSet, 'base64');
-    this.#files = createFileRegistry(fromBinary(FileDescriptorSetSchema, bytes));
+    this.#files = createFileRegistry(hideFields(fromBinary(FileDescriptorSetSchema, bytes)));
   }
 
   /** For reading custom options of descriptors. */

@@ -1,6 +1,6 @@
 import type { ApiClient, CallOptions } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
-import { serviceDefinitions } from './services.js';
+import { serviceDefinitions } from '../gen/services.js';
 
 /** A request of which fields may be left out; enum values are their names. */
 export type Request<T> = T extends readonly (infer Item)[]

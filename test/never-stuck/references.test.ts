@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { type DescMessage, SchemaRegistry } from 'kedge/rpc';
 import { descriptorSet } from '@kedge/api';
+import {
+  instanceReferences,
+  serviceReferences,
+  snapshotReferences,
+  volumeReferences,
+} from '@kedge/api/kinds';
 import { otherFields, relations, type Subject } from './references.js';
 
 const schemas = new SchemaRegistry(descriptorSet);
@@ -39,5 +45,19 @@ describe('the table of references', () => {
       const referring = relations.filter(({ from }) => from === kind).flatMap((r) => r.fields);
       const known = [...referring, ...Object.keys(otherFields[kind])];
       expect(known.sort()).to.deep.equal([...textFields(schemas.message(`api.${kind}`))].sort());
+    });
+
+  const declared: readonly (readonly [Subject, Readonly<Record<string, string>>])[] = [
+    ['Volume', volumeReferences],
+    ['Snapshot', snapshotReferences],
+    ['Service', serviceReferences],
+    ['Instance', instanceReferences],
+  ];
+  for (const [kind, references] of declared)
+    it(`says of ${kind} what its .proto says`, () => {
+      const known = relations
+        .filter(({ from }) => from === kind)
+        .flatMap(({ to, fields }) => fields.map((field) => [field, to] as const));
+      expect(Object.fromEntries(known)).to.deep.equal(references);
     });
 });

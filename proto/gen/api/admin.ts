@@ -283,6 +283,7 @@ export function registry_AuthTypeToNumber(object: Registry_AuthType): number {
   }
 }
 
+/** How a registry is logged in to. Confidential values are sealed in the store. */
 export interface Registry_Auth {
   type: Registry_AuthType;
   username: string;

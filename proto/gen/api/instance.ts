@@ -43,6 +43,7 @@ export interface Instance {
   metadata?: ObjectMeta | undefined;
   service: string;
   ordinal: number;
+  /** Node it is bound to; empty until it is scheduled. */
   node: string;
   template?:
     | Instance_Template
@@ -151,6 +152,7 @@ export function instance_StatusToNumber(object: Instance_Status): number {
   }
 }
 
+/** The part of a service that its instances are made from. */
 export interface Instance_Template {
   runtime: Service_Runtime;
   image: string;
@@ -180,15 +182,18 @@ export interface Instance_Template_NodeSelectorEntry {
   value: string;
 }
 
+/** A volume as it is mounted. */
 export interface Instance_Mount {
   name: string;
+  /** <namespace>/<volume> */
   volume: string;
   mountPath: string;
   readOnly: boolean;
+  /** Directory on the node. */
   source: string;
 }
 
-/** How its starts are paced. */
+/** How its starts are paced; kept in its status, so that a restart of the agent keeps the pace. */
 export interface Instance_Backoff {
   /** Runs in a row that ended soon. */
   crashes: number;

@@ -310,6 +310,7 @@ export interface VolumeMount_Claim {
   name: string;
 }
 
+/** What each replica's own volume looks like. */
 export interface VolumeMount_ClaimTemplate {
   storageClassName: string;
   size: string;

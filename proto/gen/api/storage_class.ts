@@ -53,11 +53,13 @@ export interface StorageClass_ParametersEntry {
   value: string;
 }
 
+/** Labels that a node must have; all parts must hold. */
 export interface TopologySelector {
   matchLabels: { [key: string]: string };
   matchExpressions: TopologySelector_Expression[];
 }
 
+/** One expression over a node label. */
 export interface TopologySelector_Expression {
   key: string;
   operator: TopologySelector_Expression_Operator;

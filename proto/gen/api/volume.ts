@@ -40,6 +40,7 @@ export interface Volume {
   handle: string;
   boundClaim: string;
   boundNode: string;
+  /** <namespace>/<service> */
   ownerService: string;
   failureMessage: string;
   attempts: number;
@@ -154,6 +155,7 @@ export function volume_StatusToNumber(object: Volume_Status): number {
   }
 }
 
+/** How a volume may be used. */
 export const Volume_AccessMode = {
   ACCESS_MODE_UNSPECIFIED: "ACCESS_MODE_UNSPECIFIED",
   ReadWriteOnce: "ReadWriteOnce",
@@ -213,6 +215,7 @@ export function volume_AccessModeToNumber(object: Volume_AccessMode): number {
   }
 }
 
+/** What happens to the data when the volume is no longer wanted. */
 export const Volume_ReclaimPolicy = {
   RECLAIM_POLICY_UNSPECIFIED: "RECLAIM_POLICY_UNSPECIFIED",
   retain: "retain",
@@ -264,7 +267,9 @@ export function volume_ReclaimPolicyToNumber(object: Volume_ReclaimPolicy): numb
   }
 }
 
+/** A claim on a volume, made before the driver is called, so that two claims can't win. */
 export interface Volume_Attachment {
+  /** <namespace>/<instance> */
   claim: string;
   node: string;
   state: Volume_Attachment_State;
