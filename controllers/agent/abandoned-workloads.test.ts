@@ -14,9 +14,11 @@ import {
   systemClock,
 } from 'kedge';
 import { eventually, reachState } from 'kedge/testing';
-import { instances, secrets, volumes } from '../kinds/index.js';
+import { instances } from '../instance/kind.js';
+import { secrets } from '../secret/kind.js';
+import { volumes } from '../volume/kind.js';
 import { parameterResolver, Sealer } from '../secret/index.js';
-import { defaultPolicy } from '../policy.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { PlayedDriver } from '../testing/played-driver.js';
 import { Agent } from './agent.js';
 import { DataFiles, dataFilesDirectory } from './data-files.js';

@@ -1,5 +1,5 @@
 import type { Logger, ObjectStore } from 'kedge';
-import { instances } from '../kinds/index.js';
+import { instances } from '../instance/kind.js';
 import type { Runtime, StopProgress } from './runtime.js';
 
 /** Ports of {@link AbandonedWorkloads}. */

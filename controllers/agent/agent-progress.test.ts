@@ -14,9 +14,12 @@ import {
 } from 'kedge';
 import { eventually, FakeClock, reachState, settle } from 'kedge/testing';
 import { agentFinalizer } from '../instance/index.js';
-import { type Instance, instances, secrets, type VolumeMount, volumes } from '../kinds/index.js';
+import { type Instance, instances } from '../instance/kind.js';
+import { secrets } from '../secret/kind.js';
+import type { VolumeMount } from '../service/kind.js';
+import { volumes } from '../volume/kind.js';
 import { parameterResolver, Sealer } from '../secret/index.js';
-import { defaultPolicy } from '../policy.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { PlayedDriver } from '../testing/played-driver.js';
 import { PlayedRuntime } from '../testing/played-runtime.js';
 import { Agent } from './agent.js';

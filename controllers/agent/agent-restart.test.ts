@@ -13,9 +13,10 @@ import {
 } from 'kedge';
 import { eventually, FakeClock, settle } from 'kedge/testing';
 import { agentFinalizer } from '../instance/index.js';
-import { instances, secrets } from '../kinds/index.js';
+import { instances } from '../instance/kind.js';
+import { secrets } from '../secret/kind.js';
 import { parameterResolver, Sealer } from '../secret/index.js';
-import { defaultPolicy } from '../policy.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { PlayedDriver } from '../testing/played-driver.js';
 import { PlayedRuntime } from '../testing/played-runtime.js';
 import { Agent } from './agent.js';

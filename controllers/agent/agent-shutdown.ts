@@ -1,5 +1,5 @@
 import { type Clock, type Logger, type Manager, messageOf } from 'kedge';
-import { type Instance, instances } from '../kinds/index.js';
+import { type Instance, instances } from '../instance/kind.js';
 import type { AbandonedWorkloads } from './abandoned-workloads.js';
 import { type InstanceNotes, told } from './instance-notes.js';
 import { graceMsOf, runtimeOf } from './instance-runtime.js';

@@ -15,9 +15,10 @@ import { systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { readLines } from '../log/log-reader.js';
 import { placeInstance } from '../scheduler/index.js';
-import type { Instance, Node } from '../kinds/index.js';
+import type { Instance } from '../instance/kind.js';
+import type { Node } from '../node/kind.js';
 import { ProcessRuntime } from './process/process-runtime.js';
-import { defaultPolicy } from '../policy.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { decideRestart } from './restart.js';
 import type { WorkloadSpec } from './runtime.js';
 

@@ -20,15 +20,11 @@ import {
   type Runnable,
 } from 'kedge';
 import { agentFinalizer } from '../instance/index.js';
-import {
-  configmaps,
-  type Instance,
-  instances,
-  secrets,
-  type Volume,
-  volumes,
-} from '../kinds/index.js';
-import { backoffOf, type ControllerPolicy } from '../policy.js';
+import { configmaps } from '../configmap/kind.js';
+import { type Instance, instances } from '../instance/kind.js';
+import { secrets } from '../secret/kind.js';
+import { type Volume, volumes } from '../volume/kind.js';
+import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import type { Sealer } from '../secret/index.js';
 import { mountedVolumes, usedData } from '../service/index.js';
 import { AgentShutdown } from './agent-shutdown.js';

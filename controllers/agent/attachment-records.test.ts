@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { findCondition, MemoryEngine, type ObjectStore, openStore, setCondition } from 'kedge';
 import { DriverError } from '@kedge/driver-sdk';
 import { FakeClock, reachState } from 'kedge/testing';
-import { type Attachment, type Volume, volumes } from '../kinds/index.js';
+import { type Attachment, type Volume, volumes } from '../volume/kind.js';
 import { overtakenStore, type OvertakenStore } from '../testing/overtaken-store.js';
 import { AttachmentRecords } from './attachment-records.js';
 

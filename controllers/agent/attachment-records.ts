@@ -14,7 +14,7 @@ import {
   type VolumePhase,
   type VolumeStatus,
   volumes,
-} from '../kinds/index.js';
+} from '../volume/kind.js';
 import {
   detached,
   fileSystemPending,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { RecordingLogger, settle } from 'kedge/testing';
-import { volumes } from '../kinds/index.js';
+import { volumes } from '../volume/kind.js';
 import { Sealer } from '../secret/index.js';
 import { instanceOf, StorageWorld } from '../testing/storage-world.js';
 import { UsedParameters } from './used-parameters.js';

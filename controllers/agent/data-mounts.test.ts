@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { type Lister, silentLogger } from 'kedge';
-import type { Configmap, Instance, Secret } from '../kinds/index.js';
+import type { Configmap } from '../configmap/kind.js';
+import type { Instance } from '../instance/kind.js';
+import type { Secret } from '../secret/kind.js';
 import { Sealer } from '../secret/index.js';
 import { DataFiles } from './data-files.js';
 import { DataMounts } from './data-mounts.js';

@@ -1,5 +1,8 @@
 import { type Logger, messageOf } from 'kedge';
-import type { Configmap, DataMount, Instance, Secret } from '../kinds/index.js';
+import type { Configmap } from '../configmap/kind.js';
+import type { Instance } from '../instance/kind.js';
+import type { Secret } from '../secret/kind.js';
+import type { DataMount } from '../service/kind.js';
 import { openSecret } from '../secret/index.js';
 import { filePathProblem } from '../service/index.js';
 import type { DataFiles } from './data-files.js';

@@ -1,5 +1,8 @@
 import type { Lister } from 'kedge';
-import type { Configmap, EnvironmentSource, Instance, Secret } from '../kinds/index.js';
+import type { Configmap } from '../configmap/kind.js';
+import type { Instance } from '../instance/kind.js';
+import type { Secret } from '../secret/kind.js';
+import type { EnvironmentSource } from '../service/kind.js';
 import { openSecret, type Sealer } from '../secret/index.js';
 
 /** A workload's environment, or what it still lacks. */

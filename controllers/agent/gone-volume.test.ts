@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { settle } from 'kedge/testing';
-import { type Volume, volumes } from '../kinds/index.js';
+import { type Volume, volumes } from '../volume/kind.js';
 import { instanceOf, StorageWorld } from '../testing/storage-world.js';
 
 const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };

@@ -13,7 +13,7 @@ import {
   type InstanceMount,
   type InstancePhase,
   instances,
-} from '../kinds/index.js';
+} from '../instance/kind.js';
 import type { DataMountsOutcome } from './data-mounts.js';
 import type { WorkloadState } from './runtime.js';
 

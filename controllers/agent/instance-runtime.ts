@@ -1,4 +1,4 @@
-import type { Instance } from '../kinds/index.js';
+import type { Instance } from '../instance/kind.js';
 import type { Runtime } from './runtime.js';
 
 const defaultGraceSeconds = 30;

@@ -1,4 +1,4 @@
-import type { Volume } from '../kinds/index.js';
+import type { Volume } from '../volume/kind.js';
 import { shownHandle } from '../secret/index.js';
 
 /** Why a volume can't be brought to a claim now; a change of a volume takes it away. */

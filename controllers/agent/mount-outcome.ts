@@ -1,4 +1,4 @@
-import type { InstanceMount } from '../kinds/index.js';
+import type { InstanceMount } from '../instance/kind.js';
 
 /** Whether a volume can be used by an instance now. */
 export type MountOutcome =

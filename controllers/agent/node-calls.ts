@@ -6,7 +6,8 @@ import {
   type DriverRegistry,
   type Parameters,
 } from '@kedge/driver-sdk';
-import { type StorageClass, storageClasses, type Volume, volumes } from '../kinds/index.js';
+import { type StorageClass, storageClasses } from '../storage-class/kind.js';
+import { type Volume, volumes } from '../volume/kind.js';
 import { holderOf, type ParameterResolver, type Redaction } from '../secret/index.js';
 import { driverCall, identityOf, operationsOfVolume } from '../volume/index.js';
 import type { UsedParameters } from './used-parameters.js';

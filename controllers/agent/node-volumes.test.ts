@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { silentLogger } from 'kedge';
 import { type Driver, type MountRequest, thisNode } from '@kedge/driver-sdk';
 import { FakeClock } from 'kedge/testing';
-import type { Volume } from '../kinds/index.js';
+import type { Volume } from '../volume/kind.js';
 import { NodeVolumes } from './node-volumes.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };

@@ -9,7 +9,8 @@ import {
   unmountTarget,
   untilOver,
 } from '@kedge/driver-sdk';
-import type { Volume, VolumeMount } from '../kinds/index.js';
+import type { VolumeMount } from '../service/kind.js';
+import type { Volume } from '../volume/kind.js';
 import { bindDirectory, openInside } from './bind-mount.js';
 
 /** What {@link NodeVolumes} works with. */

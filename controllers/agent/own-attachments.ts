@@ -1,4 +1,4 @@
-import type { Volume } from '../kinds/index.js';
+import type { Volume } from '../volume/kind.js';
 
 /**
  * What this process has reserved and not released. The cache of a store in another process may not show

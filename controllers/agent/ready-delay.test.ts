@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { FakeClock } from 'kedge/testing';
-import type { Instance } from '../kinds/index.js';
+import type { Instance } from '../instance/kind.js';
 import { ReadyDelay } from './ready-delay.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };

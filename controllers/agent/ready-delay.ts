@@ -1,5 +1,6 @@
 import { type Clock, findCondition } from 'kedge';
-import { type Instance, minReadySecondsDefault } from '../kinds/index.js';
+import type { Instance } from '../instance/kind.js';
+import { minReadySecondsDefault } from '../service/kind.js';
 import type { WorkloadState } from './runtime.js';
 
 type Running = Extract<WorkloadState, { state: 'running' }>;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { defaultPolicy } from '../policy.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { crashPriority, restartPriority } from './restart.js';
 
 describe('the place of a restart in the queue', () => {

@@ -1,5 +1,5 @@
-import type { InstanceTemplate } from '../kinds/index.js';
-import { backoffOf, type ControllerPolicy } from '../policy.js';
+import type { InstanceTemplate } from '../instance/kind.js';
+import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import type { WorkloadState } from './runtime.js';
 
 /** What follows from an exit. */

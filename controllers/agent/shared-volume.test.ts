@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { effectRecords, Manager, seededRandom, silentLogger } from 'kedge';
 import { settle } from 'kedge/testing';
-import { type Instance, secrets } from '../kinds/index.js';
-import { defaultPolicy } from '../policy.js';
+import type { Instance } from '../instance/kind.js';
+import { secrets } from '../secret/kind.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { parameterResolver } from '../secret/index.js';
 import { instanceOf, StorageWorld } from '../testing/storage-world.js';
 import { VolumeManager } from './volume-manager.js';

@@ -10,8 +10,11 @@ import {
   silentLogger,
 } from 'kedge';
 import { eventually, FakeClock } from 'kedge/testing';
-import { type Instance, instances, secrets, type VolumeMount, volumes } from '../kinds/index.js';
-import { defaultPolicy } from '../policy.js';
+import { type Instance, instances } from '../instance/kind.js';
+import { secrets } from '../secret/kind.js';
+import type { VolumeMount } from '../service/kind.js';
+import { volumes } from '../volume/kind.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { parameterResolver, Sealer } from '../secret/index.js';
 import { PlayedDriver } from '../testing/played-driver.js';
 import { VolumeManager } from './volume-manager.js';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { seededRandom } from 'kedge';
 import { FakeClock } from 'kedge/testing';
-import type { Instance, InstanceBackoff } from '../kinds/index.js';
-import { defaultPolicy } from '../policy.js';
+import type { Instance, InstanceBackoff } from '../instance/kind.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { StartBackoff } from './start-backoff.js';
 
 const policy = {

@@ -1,6 +1,6 @@
 import { backoffDelayMs, type Clock, type Random } from 'kedge';
-import type { Instance, InstanceBackoff } from '../kinds/index.js';
-import { backoffOf, type ControllerPolicy } from '../policy.js';
+import type { Instance, InstanceBackoff } from '../instance/kind.js';
+import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import type { WorkloadState } from './runtime.js';
 import { wasHealthy } from './restart.js';
 

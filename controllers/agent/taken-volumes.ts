@@ -1,5 +1,6 @@
 import type { Manager, ObjectStore } from 'kedge';
-import { type Instance, type Volume, volumes } from '../kinds/index.js';
+import type { Instance } from '../instance/kind.js';
+import { type Volume, volumes } from '../volume/kind.js';
 import { claimOf } from './volume-manager.js';
 
 /** Ports of {@link takenVolume}. */

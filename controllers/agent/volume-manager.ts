@@ -13,8 +13,10 @@ import {
   type NodeJournal,
   thisNode,
 } from '@kedge/driver-sdk';
-import { type Instance, type Volume, type VolumeMount, volumes } from '../kinds/index.js';
-import type { ControllerPolicy } from '../policy.js';
+import type { Instance } from '../instance/kind.js';
+import type { VolumeMount } from '../service/kind.js';
+import { type Volume, volumes } from '../volume/kind.js';
+import type { ControllerPolicy } from '../policy/policy.js';
 import type { ParameterResolver } from '../secret/index.js';
 import { volumeOfMount } from '../service/index.js';
 import { fileSystemPending, keyOfVolume } from '../volume/index.js';

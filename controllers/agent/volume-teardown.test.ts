@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { FakeClock, RecordingLogger, settle } from 'kedge/testing';
 import { DriverError, type DriverErrorKind } from '@kedge/driver-sdk';
-import type { Volume } from '../kinds/index.js';
-import { defaultPolicy } from '../policy.js';
+import type { Volume } from '../volume/kind.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { tearDownVolumes } from './volume-teardown.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };

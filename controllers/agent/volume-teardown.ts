@@ -1,7 +1,7 @@
 import { type Clock, type Logger, messageOf, sleep } from 'kedge';
 import { DriverError, errorClasses } from '@kedge/driver-sdk';
-import type { Volume } from '../kinds/index.js';
-import { backoffOf, type ControllerPolicy } from '../policy.js';
+import type { Volume } from '../volume/kind.js';
+import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 
 /** One volume to release at shutdown. */
 export interface TeardownStep {

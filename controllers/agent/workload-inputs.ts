@@ -1,5 +1,5 @@
 import type { Logger } from 'kedge';
-import type { Instance } from '../kinds/index.js';
+import type { Instance } from '../instance/kind.js';
 import type { DataFiles } from './data-files.js';
 import { DataMounts, type DataMountsOutcome } from './data-mounts.js';
 import { environmentOf, type EnvironmentSources } from './environment.js';

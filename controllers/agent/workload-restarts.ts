@@ -1,6 +1,6 @@
 import { type Clock, done, requeueAfter, type Result } from 'kedge';
-import type { Instance, InstancePhase } from '../kinds/index.js';
-import type { ControllerPolicy } from '../policy.js';
+import type { Instance, InstancePhase } from '../instance/kind.js';
+import type { ControllerPolicy } from '../policy/policy.js';
 import { type InstanceNotes, told } from './instance-notes.js';
 import { decideRestart, restartPriority, wasCrash } from './restart.js';
 import type { RestartTurns } from './restart-turns.js';

@@ -1,6 +1,6 @@
 import { type Clock, done, messageOf, requeueAfter, type Result } from 'kedge';
-import type { Instance, InstanceMount } from '../kinds/index.js';
-import type { ControllerPolicy } from '../policy.js';
+import type { Instance, InstanceMount } from '../instance/kind.js';
+import type { ControllerPolicy } from '../policy/policy.js';
 import { type InstanceNotes, inputsReason, mountedVolumesOf, told } from './instance-notes.js';
 import { ReadyDelay } from './ready-delay.js';
 import type { Runtime, WorkloadMount, WorkloadSpec, WorkloadState } from './runtime.js';

@@ -1,5 +1,6 @@
 import { type ApiObject, type BackedUpObject, defineKind, type ObjectStore } from 'kedge';
-import { snapshots, volumes } from '../kinds/index.js';
+import { snapshots } from '../snapshot/kind.js';
+import { volumes } from '../volume/kind.js';
 import { storageRootRecords } from '../storage-root/record.js';
 
 /** That a volume or snapshot was in a store already when that was copied: what it names is the original's. */

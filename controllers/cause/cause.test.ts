@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import type { Condition } from 'kedge';
-import type { Instance, Service, Volume } from '../kinds/index.js';
+import type { Instance } from '../instance/kind.js';
+import type { Service } from '../service/kind.js';
+import type { Volume } from '../volume/kind.js';
 import { causeOfInstance, causeOfService, causeOfStorage } from './cause.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };

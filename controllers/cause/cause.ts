@@ -1,5 +1,7 @@
 import { type Condition, findCondition, isDeleting } from 'kedge';
-import type { DriverOperation, Instance, Service, Volume } from '../kinds/index.js';
+import type { Instance } from '../instance/kind.js';
+import type { Service } from '../service/kind.js';
+import type { DriverOperation, Volume } from '../volume/kind.js';
 import { mountedVolumes } from '../service/claim.js';
 
 /** What keeps something from running. */

@@ -1,7 +1,7 @@
 import { jsonEqual } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
-import { dataViolations } from '../data-map.js';
-import type { Configmap } from '../kinds/index.js';
+import { dataViolations } from '../secret/data-map.js';
+import type { Configmap } from './kind.js';
 
 /** Rules of configmaps: limits, and a version that rises with the data. */
 export function configmapRules(): AdmissionRules<Configmap> {

@@ -1,6 +1,6 @@
 import type { ApiObject } from 'kedge';
 import type { ApiParts } from 'kedge/server';
-import { events } from '../kinds/index.js';
+import { events } from './kind.js';
 
 const shownMax = 20;
 

@@ -11,16 +11,14 @@ import {
   type Runnable,
   sleep,
 } from 'kedge';
-import {
-  events,
-  instances,
-  namespaces,
-  nodes,
-  services,
-  snapshots,
-  volumes,
-} from '../kinds/index.js';
-import type { ControllerPolicy } from '../policy.js';
+import { instances } from '../instance/kind.js';
+import { namespaces } from '../namespace/kind.js';
+import { nodes } from '../node/kind.js';
+import { services } from '../service/kind.js';
+import { snapshots } from '../snapshot/kind.js';
+import { volumes } from '../volume/kind.js';
+import { events } from './kind.js';
+import type { ControllerPolicy } from '../policy/policy.js';
 import { eventTtlMs } from './admission.js';
 import { type Observed, transitionsOf } from './transitions.js';
 

@@ -3,7 +3,7 @@ import { failedPrecondition, invalid, messageOf, notFound, StatusError } from 'k
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import type { ExecProcess, ExecSpec, Runtime, TerminalSize } from '../agent/index.js';
-import { instances } from '../kinds/index.js';
+import { instances } from '../instance/kind.js';
 
 /** What commands are run with. */
 export interface ExecVerbOptions {

@@ -1,5 +1,6 @@
 import { findCondition } from 'kedge';
-import type { Instance, Service } from '../kinds/index.js';
+import type { Instance } from '../instance/kind.js';
+import type { Service } from '../service/kind.js';
 
 /** How well a workload is. */
 export type HealthState = 'Healthy' | 'Degraded' | 'Unhealthy' | 'Unknown';

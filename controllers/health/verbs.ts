@@ -1,7 +1,8 @@
 import { findCondition, isDeleting, notFound } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CustomMethod } from 'kedge/server';
-import { type Instance, instances, type Service, services } from '../kinds/index.js';
+import { type Instance, instances } from '../instance/kind.js';
+import { type Service, services } from '../service/kind.js';
 import { healthOfInstance, healthOfService } from './health.js';
 
 function shownInstance(instance: Instance): JsonObject {

@@ -1,5 +1,5 @@
 import type { AdmissionRules } from 'kedge/server';
-import type { Instance } from '../kinds/index.js';
+import type { Instance } from './kind.js';
 import { maskedTemplates } from '../service/index.js';
 
 /** Held by the node that runs the instance until nothing of it is left there. */

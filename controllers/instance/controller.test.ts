@@ -12,9 +12,13 @@ import {
   timestamp,
 } from 'kedge';
 import { FakeClock, reachState, settle } from 'kedge/testing';
-import { instances, nodes, secrets, storageClasses, volumes } from '../kinds/index.js';
+import { nodes } from '../node/kind.js';
+import { secrets } from '../secret/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { volumes } from '../volume/kind.js';
+import { instances } from './kind.js';
 import { agentOfStore, NodeRegistration, nodeController } from '../node/index.js';
-import { defaultPolicy } from '../policy.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { parameterResolver, Sealer } from '../secret/index.js';
 import { overtakenStore, type OvertakenStore } from '../testing/overtaken-store.js';
 import { PlayedDriver } from '../testing/played-driver.js';

@@ -16,17 +16,12 @@ import {
   timestamp,
   type Transaction,
 } from 'kedge';
-import {
-  type Instance,
-  instances,
-  type Node,
-  nodes,
-  type Volume,
-  volumes,
-} from '../kinds/index.js';
+import { type Node, nodes } from '../node/kind.js';
+import { type Volume, volumes } from '../volume/kind.js';
+import { type Instance, instances } from './kind.js';
 import { GoneNodes } from '../node/gone.js';
 import { silentReason } from '../node/controller.js';
-import { backoffOf, type ControllerPolicy } from '../policy.js';
+import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import { mountedVolumes } from '../service/index.js';
 import { agentFinalizer } from './admission.js';
 

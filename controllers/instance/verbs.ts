@@ -1,9 +1,11 @@
 import { notFound, parseKey } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import { describeMethod, field } from '../describe.js';
+import { describeMethod, field } from '../api/describe.js';
 import { causeOfInstance } from '../cause/index.js';
-import { type Instance, instances, nodes, type Volume, volumes } from '../kinds/index.js';
+import { nodes } from '../node/kind.js';
+import { type Volume, volumes } from '../volume/kind.js';
+import { type Instance, instances } from './kind.js';
 import { mountedVolumes, volumeOfMount } from '../service/index.js';
 
 async function volumeReferences(parts: ApiParts, instance: Instance): Promise<readonly object[]> {

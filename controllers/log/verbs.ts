@@ -2,10 +2,11 @@ import { invalid, notFound, StatusError } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import type { Runtime } from '../agent/index.js';
-import { type Instance, instances, services } from '../kinds/index.js';
-import { type ControllerPolicy, defaultPolicy } from '../policy.js';
+import { type Instance, instances } from '../instance/kind.js';
+import { services } from '../service/kind.js';
+import { type ControllerPolicy, defaultPolicy } from '../policy/policy.js';
 import { type LogPosition, readLines } from './log-reader.js';
-import { merge } from '../merge.js';
+import { merge } from './merge.js';
 
 /** What the log service reads from. */
 export interface LogVerbOptions {

@@ -1,14 +1,12 @@
 import { type ApiObject, failedPrecondition } from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
-import {
-  configmaps,
-  instances,
-  type Namespace,
-  secrets,
-  services,
-  snapshots,
-  volumes,
-} from '../kinds/index.js';
+import { configmaps } from '../configmap/kind.js';
+import { instances } from '../instance/kind.js';
+import { secrets } from '../secret/kind.js';
+import { services } from '../service/kind.js';
+import { snapshots } from '../snapshot/kind.js';
+import { volumes } from '../volume/kind.js';
+import type { Namespace } from './kind.js';
 
 /** Held until the namespace is empty. */
 export const namespaceFinalizer = 'svc.io/namespace';

@@ -10,19 +10,14 @@ import {
   runTxn,
   type Transaction,
 } from 'kedge';
-import {
-  configmaps,
-  type DriverOperation,
-  events,
-  instances,
-  type Namespace,
-  namespaces,
-  secrets,
-  services,
-  snapshots,
-  type Volume,
-  volumes,
-} from '../kinds/index.js';
+import { configmaps } from '../configmap/kind.js';
+import { events } from '../event/kind.js';
+import { instances } from '../instance/kind.js';
+import { secrets } from '../secret/kind.js';
+import { services } from '../service/kind.js';
+import { snapshots } from '../snapshot/kind.js';
+import { type DriverOperation, type Volume, volumes } from '../volume/kind.js';
+import { type Namespace, namespaces } from './kind.js';
 import { snapshotObstacle } from '../snapshot/index.js';
 import { deletionObstacle } from '../volume/index.js';
 

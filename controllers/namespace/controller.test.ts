@@ -9,18 +9,14 @@ import {
   silentLogger,
 } from 'kedge';
 import { FakeClock, reachState, settle } from 'kedge/testing';
-import {
-  configmaps,
-  instances,
-  type Namespace,
-  namespaces,
-  secrets,
-  services,
-  snapshots,
-  type Volume,
-  volumes,
-} from '../kinds/index.js';
-import { defaultPolicy } from '../policy.js';
+import { configmaps } from '../configmap/kind.js';
+import { instances } from '../instance/kind.js';
+import { secrets } from '../secret/kind.js';
+import { services } from '../service/kind.js';
+import { snapshots } from '../snapshot/kind.js';
+import { type Volume, volumes } from '../volume/kind.js';
+import { type Namespace, namespaces } from './kind.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { type OvertakenStore, overtakenStore } from '../testing/overtaken-store.js';
 import { volumeFinalizer } from '../volume/index.js';
 import { namespaceFinalizer } from './admission.js';

@@ -19,16 +19,12 @@ import {
   timestamp,
   type Transaction,
 } from 'kedge';
-import {
-  instances,
-  type Namespace,
-  namespaces,
-  services,
-  snapshots,
-  sourceSnapshot,
-  volumes,
-} from '../kinds/index.js';
-import { backoffOf, type ControllerPolicy } from '../policy.js';
+import { instances } from '../instance/kind.js';
+import { services } from '../service/kind.js';
+import { snapshots } from '../snapshot/kind.js';
+import { sourceSnapshot, volumes } from '../volume/kind.js';
+import { type Namespace, namespaces } from './kind.js';
+import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import { builtinNamespaces, namespaceFinalizer } from './admission.js';
 import { clearContent, isEmpty, type Remaining, sameNamespace } from './content.js';
 

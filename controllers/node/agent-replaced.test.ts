@@ -8,8 +8,8 @@ import {
   type StatusError,
 } from 'kedge';
 import { eventually, FakeClock, settle } from 'kedge/testing';
-import { nodes } from '../kinds/index.js';
-import { defaultPolicy } from '../policy.js';
+import { nodes } from './kind.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { overtakenStore } from '../testing/overtaken-store.js';
 import { NodeRegistration } from './registration.js';
 

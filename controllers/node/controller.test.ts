@@ -8,8 +8,8 @@ import {
   seededRandom,
 } from 'kedge';
 import { FakeClock } from 'kedge/testing';
-import { nodes } from '../kinds/index.js';
-import { defaultPolicy } from '../policy.js';
+import { nodes } from './kind.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { type OvertakenStore, overtakenStore } from '../testing/overtaken-store.js';
 import { nodeController } from './controller.js';
 

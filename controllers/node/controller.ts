@@ -11,8 +11,8 @@ import {
   setCondition,
   timestamp,
 } from 'kedge';
-import { type Node, nodes } from '../kinds/index.js';
-import { backoffOf, type ControllerPolicy } from '../policy.js';
+import { type Node, nodes } from './kind.js';
+import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 
 /** Ports of the node controller. */
 export interface NodeControllerOptions {

@@ -1,6 +1,6 @@
 import type { Clock, Lister } from 'kedge';
-import type { Node } from '../kinds/index.js';
-import type { ControllerPolicy } from '../policy.js';
+import type { Node } from './kind.js';
+import type { ControllerPolicy } from '../policy/policy.js';
 
 /** Nodes of a set whose objects are missing. */
 export interface Missing {

@@ -12,8 +12,8 @@ import {
   timestamp,
 } from 'kedge';
 import { eventually, FakeClock, settle } from 'kedge/testing';
-import { nodes } from '../kinds/index.js';
-import { defaultPolicy } from '../policy.js';
+import { nodes } from './kind.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { overtakenStore } from '../testing/overtaken-store.js';
 import { agentOfStore } from './agent-life.js';
 import { NodeRegistration, type NodeRegistrationOptions } from './registration.js';

@@ -13,8 +13,8 @@ import {
   type StatusError,
   timestamp,
 } from 'kedge';
-import { type Node, nodes } from '../kinds/index.js';
-import type { ControllerPolicy } from '../policy.js';
+import { type Node, nodes } from './kind.js';
+import type { ControllerPolicy } from '../policy/policy.js';
 import type { AgentLife } from './agent-life.js';
 
 /** What a node tells of itself. */

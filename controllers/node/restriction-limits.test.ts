@@ -10,13 +10,9 @@ import {
 import type { Identity, ObjectFilter } from 'kedge/server';
 import type { Driver } from '@kedge/driver-sdk';
 import { FakeClock, settle } from 'kedge/testing';
-import {
-  instances,
-  type Snapshot,
-  type Volume,
-  type VolumeStatus,
-  volumes,
-} from '../kinds/index.js';
+import { instances } from '../instance/kind.js';
+import type { Snapshot } from '../snapshot/kind.js';
+import { type Volume, type VolumeStatus, volumes } from '../volume/kind.js';
 import { nodeRestriction } from './restriction.js';
 
 /** Drivers of which only `cloud` takes credentials. */

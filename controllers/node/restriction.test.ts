@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { Manager, MemoryEngine, openStore } from 'kedge';
 import type { Identity } from 'kedge/server';
 import { FakeClock } from 'kedge/testing';
-import { instances, type Volume, volumes } from '../kinds/index.js';
+import { instances } from '../instance/kind.js';
+import { type Volume, volumes } from '../volume/kind.js';
 import { nodeRestriction } from './restriction.js';
 
 describe("the rights of a node's token", () => {

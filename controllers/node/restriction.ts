@@ -9,16 +9,10 @@ import {
 } from 'kedge';
 import type { Identity, ObjectAccess, ObjectChange, ObjectFilter } from 'kedge/server';
 import type { DriverRegistry } from '@kedge/driver-sdk';
-import {
-  type Attachment,
-  type Instance,
-  instances,
-  type Snapshot,
-  type StorageClass,
-  storageClasses,
-  type Volume,
-  volumes,
-} from '../kinds/index.js';
+import { type Instance, instances } from '../instance/kind.js';
+import type { Snapshot } from '../snapshot/kind.js';
+import { type StorageClass, storageClasses } from '../storage-class/kind.js';
+import { type Attachment, type Volume, volumes } from '../volume/kind.js';
 import { referencedSecrets } from '../secret/index.js';
 import { mountedVolumes, type UsedData, usedData } from '../service/index.js';
 import { homeOf, nodesOf, ownerOf } from '../volume/owner.js';

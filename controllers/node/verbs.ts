@@ -1,8 +1,10 @@
 import { notFound } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CustomMethod } from 'kedge/server';
-import { describeMethod, field } from '../describe.js';
-import { instances, nodes, volumes } from '../kinds/index.js';
+import { describeMethod, field } from '../api/describe.js';
+import { instances } from '../instance/kind.js';
+import { volumes } from '../volume/kind.js';
+import { nodes } from './kind.js';
 
 const shownMax = 100;
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Condition } from 'kedge';
-import type { Snapshot, SnapshotPhase, Volume, VolumePhase } from '../kinds/index.js';
+import type { Snapshot, SnapshotPhase } from '../snapshot/kind.js';
+import type { Volume, VolumePhase } from '../volume/kind.js';
 import { withheldOfSnapshot, withheldOfVolume } from './withheld.js';
 
 const metadata = {

@@ -7,15 +7,9 @@ import {
   jsonEqual,
 } from 'kedge';
 import { agentFinalizer } from '../instance/index.js';
-import {
-  type Attachment,
-  type Node,
-  type Snapshot,
-  snapshots,
-  type Volume,
-  type VolumePhase,
-  volumes,
-} from '../kinds/index.js';
+import { type Snapshot, snapshots } from '../snapshot/kind.js';
+import { type Attachment, type Volume, type VolumePhase, volumes } from '../volume/kind.js';
+import type { Node } from './kind.js';
 import { deletedCondition, isDeletionAsked } from '../volume/deletion-report.js';
 import { effectsOfNode, effectsWithoutNode } from '../volume/operations.js';
 import { reportedConditions, reportedOfSnapshot, reportedOfVolume } from '../volume/reported.js';

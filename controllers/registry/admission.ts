@@ -1,7 +1,7 @@
 import type { FieldViolation } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
 import { registryAuthSensitive } from '@kedge/api/kinds';
-import { registries, type Registry, type RegistryAuth } from '../kinds/index.js';
+import { registries, type Registry, type RegistryAuth } from './kind.js';
 import {
   maskParameters,
   parseReference,

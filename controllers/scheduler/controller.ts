@@ -15,8 +15,11 @@ import {
   type Transaction,
 } from 'kedge';
 import { agentFinalizer } from '../instance/index.js';
-import { type Instance, instances, nodes, storageClasses, volumes } from '../kinds/index.js';
-import { backoffOf, type ControllerPolicy } from '../policy.js';
+import { type Instance, instances } from '../instance/kind.js';
+import { nodes } from '../node/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { volumes } from '../volume/kind.js';
+import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import { volumeOfMount } from '../service/index.js';
 import { placeInstance, type VolumeConstraint } from './plan.js';
 import { changesNodePlacement, changesVolumePlacement, placementWakes } from './wakes.js';

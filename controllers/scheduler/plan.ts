@@ -1,4 +1,7 @@
-import type { Instance, Node, StorageClass, Volume } from '../kinds/index.js';
+import type { Instance } from '../instance/kind.js';
+import type { Node } from '../node/kind.js';
+import type { StorageClass } from '../storage-class/kind.js';
+import type { Volume } from '../volume/kind.js';
 import { labelsOf, topologyAllows } from '../storage-class/index.js';
 
 /** Where an instance goes, or why nowhere. */

@@ -9,15 +9,11 @@ import {
   silentLogger,
 } from 'kedge';
 import { FakeClock, settle } from 'kedge/testing';
-import {
-  type Instance,
-  instances,
-  type Node,
-  nodes,
-  storageClasses,
-  volumes,
-} from '../kinds/index.js';
-import { defaultPolicy } from '../policy.js';
+import { type Instance, instances } from '../instance/kind.js';
+import { type Node, nodes } from '../node/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { volumes } from '../volume/kind.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { volumeOfMount } from '../service/index.js';
 import { schedulerController } from './controller.js';
 import { placeInstance, type VolumeConstraint } from './plan.js';

@@ -1,5 +1,8 @@
 import { keyString, type ObjectKey, type SharedInformer } from 'kedge';
-import type { Instance, Node, StorageClass, Volume } from '../kinds/index.js';
+import type { Instance } from '../instance/kind.js';
+import type { Node } from '../node/kind.js';
+import type { StorageClass } from '../storage-class/kind.js';
+import type { Volume } from '../volume/kind.js';
 import { mountedVolumes } from '../service/index.js';
 
 /** What decides where an instance goes, besides the instance. */

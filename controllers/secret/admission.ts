@@ -1,7 +1,7 @@
 import { type FieldViolation, invalid, jsonEqual } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
-import { dataViolations } from '../data-map.js';
-import { type Secret, secrets } from '../kinds/index.js';
+import { dataViolations } from './data-map.js';
+import { type Secret, secrets } from './kind.js';
 import { neededByDeletions } from './deletion-need.js';
 import { isSealed, mask, type Sealer } from './sealer.js';
 

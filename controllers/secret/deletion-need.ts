@@ -1,6 +1,9 @@
 import { isDeleting, keyString } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
-import { type Secret, snapshots, storageClasses, volumes } from '../kinds/index.js';
+import { snapshots } from '../snapshot/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { volumes } from '../volume/kind.js';
+import type { Secret } from './kind.js';
 import { referencedSecrets } from './reference.js';
 
 /** Whether a volume or snapshot that is being deleted refers to a secret: its driver needs the credential. */

@@ -1,7 +1,7 @@
 import type { ApiObject, FieldViolation, Kind, Lister } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
 import { type Driver, DriverError, type Parameters } from '@kedge/driver-sdk';
-import type { Secret } from '../kinds/index.js';
+import type { Secret } from './kind.js';
 import { openSecret } from './admission.js';
 import { parameterReference, parseReference, referenceRule } from './reference.js';
 import { confidentialDriver, openHandle } from './confidential-driver.js';

@@ -1,5 +1,7 @@
 import type { ApiObject } from 'kedge';
-import { type Instance, instances, type Secret, secrets, services } from '../kinds/index.js';
+import { type Instance, instances } from '../instance/kind.js';
+import { services } from '../service/kind.js';
+import { type Secret, secrets } from './kind.js';
 import { placeOf } from './admission.js';
 import { type Holder, holderOf, isSealed, type Place, unboundPlace } from './sealer.js';
 

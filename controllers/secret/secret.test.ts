@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { type ApiObject, type Lister, StatusError } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
-import type { Secret } from '../kinds/index.js';
+import type { Secret } from './kind.js';
 import { openSecret, placeOf, secretRules } from './admission.js';
 import { maskParameters, parameterResolver, sealParameters } from './parameters.js';
 import { parseReference } from './reference.js';

@@ -1,17 +1,15 @@
 import { failedPrecondition, type FieldViolation, parseQuantity } from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
 import type { DriverRegistry } from '@kedge/driver-sdk';
+import { replicaName, type Volume, volumes } from '../volume/kind.js';
 import {
   type ClaimTemplate,
-  replicaName,
   type Service,
   services,
   templateStem,
   templateVolumeName,
-  type Volume,
   type VolumeMount,
-  volumes,
-} from '../kinds/index.js';
+} from './kind.js';
 import {
   referenceViolations,
   type Sealer,

@@ -1,10 +1,7 @@
 import { keyString, type ObjectKey } from 'kedge';
-import {
-  type Instance,
-  referredKey,
-  templateVolumeName,
-  type VolumeMount,
-} from '../kinds/index.js';
+import type { Instance } from '../instance/kind.js';
+import { referredKey } from '../volume/kind.js';
+import { templateVolumeName, type VolumeMount } from './kind.js';
 
 /** A key that certainly has a namespace. */
 export type NamespacedKey = Required<ObjectKey>;

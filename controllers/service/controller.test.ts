@@ -9,17 +9,14 @@ import {
   silentLogger,
 } from 'kedge';
 import { FakeClock, settle } from 'kedge/testing';
-import {
-  type Instance,
-  instances,
-  nodes,
-  secrets,
-  services,
-  snapshots,
-  volumes,
-} from '../kinds/index.js';
+import { type Instance, instances } from '../instance/kind.js';
+import { nodes } from '../node/kind.js';
+import { secrets } from '../secret/kind.js';
+import { snapshots } from '../snapshot/kind.js';
+import { volumes } from '../volume/kind.js';
+import { services } from './kind.js';
 import { agentFinalizer } from '../instance/index.js';
-import { defaultPolicy } from '../policy.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { holderOf, parameterResolver, Sealer } from '../secret/index.js';
 import { schedulerController } from '../scheduler/index.js';
 import { type OvertakenStore, overtakenStore } from '../testing/overtaken-store.js';

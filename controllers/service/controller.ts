@@ -21,18 +21,12 @@ import {
   timestamp,
   type Transaction,
 } from 'kedge';
-import {
-  type Instance,
-  instances,
-  type Service,
-  storageClasses,
-  services,
-  snapshots,
-  templateOf,
-  type Volume,
-  volumes,
-} from '../kinds/index.js';
-import { backoffOf, type ControllerPolicy } from '../policy.js';
+import { type Instance, instances } from '../instance/kind.js';
+import { snapshots } from '../snapshot/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { type Volume, volumes } from '../volume/kind.js';
+import { type Service, services, templateOf } from './kind.js';
+import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import { holderOf, type ParameterResolver } from '../secret/index.js';
 import { policyOf } from '../storage-class/index.js';
 import { deleteUnused, volumeFinalizer } from '../volume/index.js';

@@ -1,5 +1,5 @@
 import type { FieldViolation } from 'kedge';
-import type { DataMount, Service, VolumeMount } from '../kinds/index.js';
+import type { DataMount, Service, VolumeMount } from './kind.js';
 import { isAtOrBelow, mountPathProblem, normalMountPath, subPathProblem } from './mount-path.js';
 
 /** Where something is mounted, and which field says so. */

@@ -1,15 +1,13 @@
 import { findCondition, isDeleting, jsonEqual } from 'kedge';
+import type { Instance, InstanceTemplate } from '../instance/kind.js';
+import type { ReclaimPolicy, Volume } from '../volume/kind.js';
 import {
   type ClaimTemplate,
-  type Instance,
-  type InstanceTemplate,
-  type ReclaimPolicy,
   type Service,
   templateOf,
   templateVolumeName,
-  type Volume,
   type VolumeMount,
-} from '../kinds/index.js';
+} from './kind.js';
 import { isSealed, sealedBody } from '../secret/index.js';
 
 /** What is known when a service is looked at. */

@@ -1,11 +1,7 @@
 import { expect } from 'chai';
-import {
-  type Instance,
-  type Service,
-  templateOf,
-  type Volume,
-  type VolumeMount,
-} from '../kinds/index.js';
+import type { Instance } from '../instance/kind.js';
+import type { Volume } from '../volume/kind.js';
+import { type Service, templateOf, type VolumeMount } from './kind.js';
 import { claimedVolume } from './claim.js';
 import { mountPathProblem, normalMountPath, subPathProblem } from './mount-path.js';
 import { mountViolations } from './mount-rules.js';

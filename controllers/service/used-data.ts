@@ -1,4 +1,4 @@
-import type { InstanceTemplate } from '../kinds/index.js';
+import type { InstanceTemplate } from '../instance/kind.js';
 
 /** A secret or configmap of the service's namespace. */
 export interface UsedData {

@@ -1,5 +1,5 @@
 import type { FieldViolation } from 'kedge';
-import type { Service } from '../kinds/index.js';
+import type { Service } from './kind.js';
 
 /** What a shell can set: the shell of a box sets the variables of its workload. */
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;

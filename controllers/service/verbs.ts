@@ -1,9 +1,11 @@
 import { invalid, notFound, type ObjectKey, parseKey, timestamp } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import { describeMethod, field } from '../describe.js';
+import { describeMethod, field } from '../api/describe.js';
 import { causeOfService } from '../cause/index.js';
-import { instances, type Service, services, type Volume, volumes } from '../kinds/index.js';
+import { instances } from '../instance/kind.js';
+import { type Volume, volumes } from '../volume/kind.js';
+import { type Service, services } from './kind.js';
 import { mountedVolumes } from './claim.js';
 
 function keyOf(request: JsonObject): ObjectKey {

@@ -1,13 +1,8 @@
 import { type FieldViolation, jsonEqual } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
-import {
-  capabilityNamed,
-  defaultCapabilities,
-  type InstanceTemplate,
-  parseUser,
-  type Service,
-  templateOf,
-} from '../kinds/index.js';
+import type { InstanceTemplate } from '../instance/kind.js';
+import { capabilityNamed, defaultCapabilities, parseUser } from './capabilities.js';
+import { type Service, templateOf } from './kind.js';
 
 /** The verb on `services` that capabilities beyond the default need. */
 export const elevateVerb = 'elevate';

@@ -1,7 +1,8 @@
 import { failedPrecondition, isDeleting, notFound } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
 import type { DriverRegistry } from '@kedge/driver-sdk';
-import { type Snapshot, volumes } from '../kinds/index.js';
+import { volumes } from '../volume/kind.js';
+import type { Snapshot } from './kind.js';
 import { maskParameters, shownHandle } from '../secret/index.js';
 import { classNamed } from '../storage-class/index.js';
 import { snapshotObstacle } from './in-use.js';

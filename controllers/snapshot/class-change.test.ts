@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { settle } from 'kedge/testing';
-import { snapshots, storageClasses } from '../kinds/index.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { snapshots } from './kind.js';
 import { StorageWorld } from '../testing/storage-world.js';
 import { snapshotFinalizer } from './admission.js';
 

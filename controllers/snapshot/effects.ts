@@ -16,16 +16,10 @@ import type {
   Pending,
   SnapshotHandleRequest,
 } from '@kedge/driver-sdk';
-import {
-  type DriverOperation,
-  nodes,
-  type Snapshot,
-  type SnapshotStatus,
-  snapshots,
-  storageClasses,
-  type Volume,
-  volumes,
-} from '../kinds/index.js';
+import { nodes } from '../node/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { type DriverOperation, type Volume, volumes } from '../volume/kind.js';
+import { type Snapshot, type SnapshotStatus, snapshots } from './kind.js';
 import { holderOf } from '../secret/index.js';
 import {
   deletedCondition,

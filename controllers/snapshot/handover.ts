@@ -8,7 +8,9 @@ import {
   setCondition,
   timestamp,
 } from 'kedge';
-import { nodes, type Snapshot, snapshots, volumes } from '../kinds/index.js';
+import { nodes } from '../node/kind.js';
+import { volumes } from '../volume/kind.js';
+import { type Snapshot, snapshots } from './kind.js';
 import type { GoneNodes } from '../node/gone.js';
 import {
   deletedCondition,

@@ -1,5 +1,6 @@
 import { isDeleting } from 'kedge';
-import type { Snapshot, Volume } from '../kinds/index.js';
+import type { Volume } from '../volume/kind.js';
+import type { Snapshot } from './kind.js';
 
 /** What is looked at of a volume that names a snapshot as its source. */
 export type MadeVolume = Pick<Volume, 'namespace' | 'name' | 'status'> & {

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { findCondition } from 'kedge';
 import { settle } from 'kedge/testing';
-import { type Snapshot, snapshots, volumes } from '../kinds/index.js';
+import { volumes } from '../volume/kind.js';
+import { type Snapshot, snapshots } from './kind.js';
 import { StorageWorld } from '../testing/storage-world.js';
 import { snapshotFinalizer } from './admission.js';
 

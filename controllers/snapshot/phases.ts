@@ -1,5 +1,5 @@
 import type { SnapshotPhase } from '@kedge/api/kinds';
-import { type Reached, transitionTable } from '../transition-table.js';
+import { type Reached, transitionTable } from '../provisioned/transition-table.js';
 
 /**
  * The transitions of a snapshot as data: the table S1 to S13, which is also the `states` of the kind. What is

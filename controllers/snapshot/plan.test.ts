@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { Snapshot, SnapshotPhase, Volume } from '../kinds/index.js';
+import type { Volume } from '../volume/kind.js';
+import type { Snapshot, SnapshotPhase } from './kind.js';
 import { nextPhase, transitions } from './phases.js';
 import { planSnapshot, type SnapshotSituation } from './plan.js';
 

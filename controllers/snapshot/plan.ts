@@ -1,4 +1,5 @@
-import type { Snapshot, Volume } from '../kinds/index.js';
+import type { Volume } from '../volume/kind.js';
+import type { Snapshot } from './kind.js';
 import { isDeletionDone } from '../volume/index.js';
 import { nextPhase, type NextSnapshotPhase } from './phases.js';
 

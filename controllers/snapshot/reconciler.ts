@@ -8,15 +8,10 @@ import {
   timestamp,
 } from 'kedge';
 import { DriverError, errorClasses, isPending } from '@kedge/driver-sdk';
-import {
-  secrets,
-  type Snapshot,
-  type SnapshotStatus,
-  snapshots,
-  storageClasses,
-  type Volume,
-  volumes,
-} from '../kinds/index.js';
+import { secrets } from '../secret/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { type Volume, volumes } from '../volume/kind.js';
+import { type Snapshot, type SnapshotStatus, snapshots } from './kind.js';
 import type { GoneNodes } from '../node/gone.js';
 import { holderOf, referencedSecrets } from '../secret/index.js';
 import {

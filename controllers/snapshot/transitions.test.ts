@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { settle } from 'kedge/testing';
-import { type Snapshot, snapshots } from '../kinds/index.js';
+import { type Snapshot, snapshots } from './kind.js';
 import { testRows } from '../testing/row-tests.js';
 import type { StorageWorld } from '../testing/storage-world.js';
 import { snapshotFinalizer } from './admission.js';

@@ -11,14 +11,10 @@ import {
 import type { Parameters } from '@kedge/driver-sdk';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { AdmissionContext, ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import { describeMethod, field, operationFields } from '../describe.js';
-import {
-  type Snapshot,
-  snapshots,
-  sourceSnapshot,
-  storageClasses,
-  volumes,
-} from '../kinds/index.js';
+import { describeMethod, field, operationFields } from '../api/describe.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { sourceSnapshot, volumes } from '../volume/kind.js';
+import { type Snapshot, snapshots } from './kind.js';
 import { holderOf, rebindParameters, type Sealer, shownHandle } from '../secret/index.js';
 import { nextPhase } from './phases.js';
 

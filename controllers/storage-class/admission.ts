@@ -1,7 +1,7 @@
 import type { FieldViolation } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
 import type { DriverRegistry } from '@kedge/driver-sdk';
-import { type StorageClass, storageClasses } from '../kinds/index.js';
+import { type StorageClass, storageClasses } from './kind.js';
 import {
   maskParameters,
   referenceViolations,

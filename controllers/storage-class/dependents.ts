@@ -1,7 +1,9 @@
 import { failedPrecondition, type FieldViolation, jsonEqual } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
 import type { Driver } from '@kedge/driver-sdk';
-import { services, type StorageClass, volumes } from '../kinds/index.js';
+import { services } from '../service/kind.js';
+import { volumes } from '../volume/kind.js';
+import type { StorageClass } from './kind.js';
 import { classBasis, processDriver, processViolations, shapeViolations } from './shape.js';
 
 /** The fields of a class that the rules of its volumes read. */

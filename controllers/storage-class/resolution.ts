@@ -1,5 +1,5 @@
 import type { AdmissionContext, Seen } from 'kedge/server';
-import { type StorageClass, storageClasses } from '../kinds/index.js';
+import { type StorageClass, storageClasses } from './kind.js';
 
 /**
  * The class a volume gets when it names none: the default class, else the node configuration's

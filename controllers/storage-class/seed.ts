@@ -1,5 +1,5 @@
 import { hasCode, type ObjectStore } from 'kedge';
-import { storageClasses } from '../kinds/index.js';
+import { storageClasses } from './kind.js';
 
 /** Label of what comes with the release. */
 const builtinLabel = { 'svc.io/builtin': 'true' };

@@ -1,6 +1,8 @@
 import type { FieldViolation } from 'kedge';
 import type { Driver, Parameters } from '@kedge/driver-sdk';
-import type { ReclaimPolicy, Service, StorageClass, Volume } from '../kinds/index.js';
+import type { Service } from '../service/kind.js';
+import type { ReclaimPolicy, Volume } from '../volume/kind.js';
+import type { StorageClass } from './kind.js';
 
 /** The only driver whose volumes services with runtime process may mount (rule 7). */
 export const processDriver = 'local-host';

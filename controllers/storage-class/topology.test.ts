@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { nodeTopologyKey } from '@kedge/driver-sdk';
-import type { Instance, Node, StorageClass } from '../kinds/index.js';
+import type { Instance } from '../instance/kind.js';
+import type { Node } from '../node/kind.js';
+import type { StorageClass } from './kind.js';
 import { placeInstance } from '../scheduler/index.js';
 import { chooseTopology, topologyAllows } from './index.js';
 

@@ -1,5 +1,6 @@
 import { nodeTopologyKey } from '@kedge/driver-sdk';
-import type { Node, StorageClass, TopologyExpression, TopologySelector } from '../kinds/index.js';
+import type { Node } from '../node/kind.js';
+import type { StorageClass, TopologyExpression, TopologySelector } from './kind.js';
 
 type Labels = Readonly<Record<string, string>>;
 

@@ -1,7 +1,7 @@
 import { notFound } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod, Verdict, WriteRequest } from 'kedge/server';
-import { storageClasses } from '../kinds/index.js';
+import { storageClasses } from './kind.js';
 
 /** Moves the flag in one transaction: at no time are there two defaults, or none. */
 async function setDefault(

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { lockDirectory, MemoryEngine, type ObjectStore, openStore, silentLogger } from 'kedge';
 import { DriverError } from '@kedge/driver-sdk';
-import { type Volume, volumes } from '../kinds/index.js';
+import { type Volume, volumes } from '../volume/kind.js';
 import { StorageRootKeeper } from './keeper.js';
 
 async function refusal(work: Promise<unknown>): Promise<DriverError> {

@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { MemoryEngine, openStore, type ObjectStore } from 'kedge';
 import { nodeTopologyKey } from '@kedge/driver-sdk';
-import { nodes, snapshots, volumes } from '../kinds/index.js';
+import { nodes } from '../node/kind.js';
+import { snapshots } from '../snapshot/kind.js';
+import { volumes } from '../volume/kind.js';
 import { placedIn } from './placed.js';
 
 describe('what the store places in the root of a node', () => {

@@ -1,7 +1,9 @@
 import type { ObjectStore } from 'kedge';
 import { nodeTopologyKey } from '@kedge/driver-sdk';
 import { foreignRecords } from '../backup/foreign-record.js';
-import { nodes, snapshots, type Volume, volumes } from '../kinds/index.js';
+import { nodes } from '../node/kind.js';
+import { snapshots } from '../snapshot/kind.js';
+import { type Volume, volumes } from '../volume/kind.js';
 import type { PlacedData } from './plan.js';
 
 /** The driver whose data is in storage roots. */

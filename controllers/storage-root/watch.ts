@@ -10,8 +10,8 @@ import {
   sleep,
   timestamp,
 } from 'kedge';
-import { type Volume, volumes } from '../kinds/index.js';
-import type { ControllerPolicy } from '../policy.js';
+import { type Volume, volumes } from '../volume/kind.js';
+import type { ControllerPolicy } from '../policy/policy.js';
 import type { RootState, StorageRootKeeper } from './keeper.js';
 import { isPlacedOn } from './placed.js';
 

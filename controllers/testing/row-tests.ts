@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { ApiObject, Kind } from 'kedge';
 import { settle } from 'kedge/testing';
-import type { TransitionRow } from '../transition-table.js';
+import type { TransitionRow } from '../provisioned/transition-table.js';
 import { StorageWorld } from './storage-world.js';
 
 /** What tells a row from the others: number, phase and event. */

@@ -10,16 +10,13 @@ import {
 } from 'kedge';
 import { FakeClock, settle } from 'kedge/testing';
 import { type UsedParameters, VolumeManager } from '../agent/index.js';
-import {
-  type Instance,
-  secrets,
-  services,
-  storageClasses,
-  type Volume,
-  volumes,
-} from '../kinds/index.js';
+import type { Instance } from '../instance/kind.js';
+import { secrets } from '../secret/kind.js';
+import { services } from '../service/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { type Volume, volumes } from '../volume/kind.js';
 import { parameterResolver, placeOf, Sealer } from '../secret/index.js';
-import { defaultPolicy } from '../policy.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { snapshotController } from '../snapshot/index.js';
 import { volumeController, volumeFinalizer } from '../volume/index.js';
 import { PlayedDriver } from './played-driver.js';

@@ -8,7 +8,8 @@ import {
 } from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
 import type { Driver, DriverRegistry } from '@kedge/driver-sdk';
-import { snapshots, sourceSnapshot, type Volume, volumes } from '../kinds/index.js';
+import { snapshots } from '../snapshot/kind.js';
+import { sourceSnapshot, type Volume, volumes } from './kind.js';
 import {
   maskParameters,
   referenceViolations,

@@ -1,6 +1,7 @@
 import { failedPrecondition, type FieldViolation, isDeleting } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
-import { replicaName, services, type Volume } from '../kinds/index.js';
+import { services } from '../service/kind.js';
+import { replicaName, type Volume } from './kind.js';
 import { processViolations } from '../storage-class/index.js';
 
 /** Rules 3 and 7 for the services that claim a volume which comes, or changes, after them. */

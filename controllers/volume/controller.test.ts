@@ -14,8 +14,11 @@ import {
 } from 'kedge';
 import { FakeClock, settle } from 'kedge/testing';
 import { claimOf, UsedParameters, VolumeManager } from '../agent/index.js';
-import { type Instance, secrets, storageClasses, type Volume, volumes } from '../kinds/index.js';
-import { defaultPolicy } from '../policy.js';
+import type { Instance } from '../instance/kind.js';
+import { secrets } from '../secret/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { type Volume, volumes } from './kind.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { parameterResolver, placeOf, Sealer } from '../secret/index.js';
 import { PlayedDriver } from '../testing/played-driver.js';
 import { instanceOf } from '../testing/storage-world.js';

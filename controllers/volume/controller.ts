@@ -8,17 +8,14 @@ import {
   newController,
   type ObjectStore,
 } from 'kedge';
-import {
-  nodes,
-  secrets,
-  services,
-  snapshots,
-  storageClasses,
-  type Volume,
-  volumes,
-} from '../kinds/index.js';
+import { nodes } from '../node/kind.js';
+import { secrets } from '../secret/kind.js';
+import { services } from '../service/kind.js';
+import { snapshots } from '../snapshot/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { type Volume, volumes } from './kind.js';
 import { GoneNodes } from '../node/gone.js';
-import { backoffOf } from '../policy.js';
+import { backoffOf } from '../policy/policy.js';
 import { controllerName, keyOfVolume, type VolumeControllerOptions } from './effects.js';
 import { missedBy } from './missed.js';
 import { nodesOf } from './owner.js';

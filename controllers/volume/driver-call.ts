@@ -5,7 +5,8 @@ import {
   type Parameters,
   type VolumeIdentity,
 } from '@kedge/driver-sdk';
-import { type StorageClass, storageClasses, type Volume } from '../kinds/index.js';
+import { type StorageClass, storageClasses } from '../storage-class/kind.js';
+import type { Volume } from './kind.js';
 import { type Holder, holderOf, type ParameterResolver } from '../secret/index.js';
 
 /** What a call is put together from. */

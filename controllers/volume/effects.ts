@@ -24,16 +24,10 @@ import {
   type Parameters,
   type Pending,
 } from '@kedge/driver-sdk';
-import {
-  type DriverOperation,
-  nodes,
-  type StorageClass,
-  storageClasses,
-  type Volume,
-  type VolumeStatus,
-  volumes,
-} from '../kinds/index.js';
-import type { ControllerPolicy } from '../policy.js';
+import { nodes } from '../node/kind.js';
+import { type StorageClass, storageClasses } from '../storage-class/kind.js';
+import { type DriverOperation, type Volume, type VolumeStatus, volumes } from './kind.js';
+import type { ControllerPolicy } from '../policy/policy.js';
 import { holderOf, type ParameterResolver } from '../secret/index.js';
 import { deletedCondition, isDeletionAsked } from './deletion-report.js';
 import { driverCall, identityOf } from './driver-call.js';

@@ -1,5 +1,5 @@
 import { type DriverError, type DriverErrorKind, errorClasses } from '@kedge/driver-sdk';
-import type { ControllerPolicy } from '../policy.js';
+import type { ControllerPolicy } from '../policy/policy.js';
 import type { VolumeEvent } from './phases.js';
 
 /** What a failed driver call means for a volume. */

@@ -7,7 +7,8 @@ import {
   requeueAfter,
   type Result,
 } from 'kedge';
-import { nodes, type Volume, type VolumeStatus, volumes } from '../kinds/index.js';
+import { nodes } from '../node/kind.js';
+import { type Volume, type VolumeStatus, volumes } from './kind.js';
 import { deletedCondition, waitsReason } from './deletion-report.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { effectivePolicy, type VolumeAction, type VolumeSituation } from './plan.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Volume } from '../kinds/index.js';
+import type { Volume } from './kind.js';
 import { volumeHints } from './hints.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };

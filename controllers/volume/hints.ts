@@ -1,5 +1,5 @@
 import { isDeleting } from 'kedge';
-import type { Volume } from '../kinds/index.js';
+import type { Volume } from './kind.js';
 
 /** What `describe` knows of a volume beside itself. */
 export interface HintFacts {

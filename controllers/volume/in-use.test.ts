@@ -9,15 +9,11 @@ import {
   seededRandom,
 } from 'kedge';
 import { FakeClock, reachState, RecordingLogger, settle } from 'kedge/testing';
-import {
-  secrets,
-  services,
-  snapshots,
-  type Volume,
-  type VolumePhase,
-  volumes,
-} from '../kinds/index.js';
-import { defaultPolicy } from '../policy.js';
+import { secrets } from '../secret/kind.js';
+import { services } from '../service/kind.js';
+import { snapshots } from '../snapshot/kind.js';
+import { type Volume, type VolumePhase, volumes } from './kind.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { parameterResolver, Sealer } from '../secret/index.js';
 import { serviceController } from '../service/index.js';
 import { snapshotFinalizer } from '../snapshot/index.js';

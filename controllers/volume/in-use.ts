@@ -1,5 +1,6 @@
 import { isDeleting, type ObjectStore, type Operation } from 'kedge';
-import { type Snapshot, snapshots, type Volume, volumes } from '../kinds/index.js';
+import { type Snapshot, snapshots } from '../snapshot/kind.js';
+import { type Volume, volumes } from './kind.js';
 
 /**
  * Why a volume must not be deleted now, with the way out; undefined when it may be. All of it is the

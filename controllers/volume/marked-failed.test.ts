@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { StorageWorld } from '../testing/storage-world.js';
-import { volumes } from '../kinds/index.js';
+import { volumes } from './kind.js';
 
 const hourMs = 60 * 60_000;
 

@@ -1,4 +1,4 @@
-import type { Volume } from '../kinds/index.js';
+import type { Volume } from './kind.js';
 
 /** Calls of the node's agent; those of this controller look by themselves. */
 const callsOfNodes: ReadonlySet<string> = new Set(['attach', 'mount']);

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { settle } from 'kedge/testing';
-import { snapshots, storageClasses, volumes } from '../kinds/index.js';
+import { snapshots } from '../snapshot/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { volumes } from './kind.js';
 import { snapshotFinalizer } from '../snapshot/admission.js';
 import { StorageWorld } from '../testing/storage-world.js';
 import { rearm } from './controller.js';

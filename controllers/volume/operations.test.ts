@@ -10,7 +10,7 @@ import {
   systemClock,
 } from 'kedge';
 import type { Operations } from '@kedge/driver-sdk';
-import { type Volume, volumes } from '../kinds/index.js';
+import { type Volume, volumes } from './kind.js';
 import { volumeFinalizer } from './admission.js';
 import { operationsOfVolume, releaseObject } from './operations.js';
 

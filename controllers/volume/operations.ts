@@ -11,7 +11,8 @@ import {
   type Result,
 } from 'kedge';
 import { type OperationKind, operationKinds, type Operations } from '@kedge/driver-sdk';
-import { type Snapshot, snapshots, type Volume, volumes } from '../kinds/index.js';
+import { type Snapshot, snapshots } from '../snapshot/kind.js';
+import { type Volume, volumes } from './kind.js';
 
 /** Operations that a volume may have under way for several nodes at once. */
 const nodeOperations = ['attach', 'detach'] as const satisfies readonly OperationKind[];

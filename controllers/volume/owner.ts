@@ -1,5 +1,5 @@
 import { nodeTopologyKey } from '@kedge/driver-sdk';
-import type { Attachment, Volume } from '../kinds/index.js';
+import type { Attachment, Volume } from './kind.js';
 
 /** Who calls the driver for a volume. */
 export type VolumeOwner =

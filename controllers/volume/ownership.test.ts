@@ -1,15 +1,10 @@
 import { expect } from 'chai';
 import { findCondition, type StatusUpdate } from 'kedge';
 import { settle } from 'kedge/testing';
-import {
-  type Attachment,
-  nodes,
-  type Snapshot,
-  snapshots,
-  storageClasses,
-  type Volume,
-  volumes,
-} from '../kinds/index.js';
+import { nodes } from '../node/kind.js';
+import { type Snapshot, snapshots } from '../snapshot/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { type Attachment, type Volume, volumes } from './kind.js';
 import { snapshotFinalizer } from '../snapshot/index.js';
 import { overtakenStore, type OvertakenStore } from '../testing/overtaken-store.js';
 import { StorageWorld } from '../testing/storage-world.js';

@@ -1,5 +1,5 @@
 import type { VolumePhase } from '@kedge/api/kinds';
-import { type EventFrom, type Reached, transitionTable } from '../transition-table.js';
+import { type EventFrom, type Reached, transitionTable } from '../provisioned/transition-table.js';
 
 /**
  * The transitions of a volume as data: the table V1 to V31, which is also the `states` of the kind. What is

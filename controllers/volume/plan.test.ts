@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { DriverError, type DriverErrorKind, errorClasses } from '@kedge/driver-sdk';
 import { judgeFailure } from './failure.js';
-import type { StorageClass, Volume, VolumePhase } from '../kinds/index.js';
-import { defaultPolicy } from '../policy.js';
+import type { StorageClass } from '../storage-class/kind.js';
+import type { Volume, VolumePhase } from './kind.js';
+import { defaultPolicy } from '../policy/policy.js';
 import { nextPhase, transitions } from './phases.js';
 import { effectivePolicy, planVolume, type VolumeSituation } from './plan.js';
 

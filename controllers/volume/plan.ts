@@ -1,5 +1,6 @@
 import { parseQuantity } from 'kedge';
-import type { StorageClass, Volume } from '../kinds/index.js';
+import type { StorageClass } from '../storage-class/kind.js';
+import type { Volume } from './kind.js';
 import { isDeletionDone } from './deletion-report.js';
 import { nextPhase, type NextVolumePhase } from './phases.js';
 

@@ -15,17 +15,10 @@ import {
   type ProvisionResult,
   type SnapshotIdentity,
 } from '@kedge/driver-sdk';
-import {
-  type Node,
-  nodes,
-  type Snapshot,
-  snapshots,
-  sourceSnapshot,
-  type StorageClass,
-  type Volume,
-  type VolumeStatus,
-  volumes,
-} from '../kinds/index.js';
+import { type Node, nodes } from '../node/kind.js';
+import { type Snapshot, snapshots } from '../snapshot/kind.js';
+import type { StorageClass } from '../storage-class/kind.js';
+import { sourceSnapshot, type Volume, type VolumeStatus, volumes } from './kind.js';
 import { policyOf } from '../storage-class/shape.js';
 import { chooseTopology, type TopologyChoice } from '../storage-class/topology.js';
 import { classMissing } from './driver-call.js';

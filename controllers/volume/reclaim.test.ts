@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { MemoryEngine, openStore, type ReconcileContext, runTxn } from 'kedge';
-import { snapshots, type Volume } from '../kinds/index.js';
+import { snapshots } from '../snapshot/kind.js';
+import type { Volume } from './kind.js';
 import type { VolumeEffects } from './effects.js';
 import { Reclaim } from './reclaim.js';
 

@@ -1,6 +1,7 @@
 import { done, findCondition, isDeleting, type ReconcileContext, type Result } from 'kedge';
 import { type DriverError, errorClasses, isPending } from '@kedge/driver-sdk';
-import { snapshots, sourceSnapshot, type Volume, volumes } from '../kinds/index.js';
+import { snapshots } from '../snapshot/kind.js';
+import { sourceSnapshot, type Volume, volumes } from './kind.js';
 import { volumeFinalizer } from './admission.js';
 import type { VolumeEffects } from './effects.js';
 import { deleteUnused, deletionWaitsFor, sourceValue } from './in-use.js';

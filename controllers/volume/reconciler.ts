@@ -8,7 +8,9 @@ import {
   setCondition,
 } from 'kedge';
 import { nodeTopologyKey } from '@kedge/driver-sdk';
-import { secrets, services, type Volume, volumes } from '../kinds/index.js';
+import { secrets } from '../secret/kind.js';
+import { services } from '../service/kind.js';
+import { type Volume, volumes } from './kind.js';
 import type { GoneNodes } from '../node/gone.js';
 import { referencedSecrets } from '../secret/index.js';
 import { rootCondition } from '../storage-root/index.js';

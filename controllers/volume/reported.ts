@@ -1,4 +1,5 @@
-import type { Snapshot, SnapshotStatus, Volume, VolumeStatus } from '../kinds/index.js';
+import type { Snapshot, SnapshotStatus } from '../snapshot/kind.js';
+import type { Volume, VolumeStatus } from './kind.js';
 
 /**
  * What of a volume's status the node reports that has its data, when it called the driver. All other fields

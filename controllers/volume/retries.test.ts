@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { modify } from 'kedge';
 import { settle } from 'kedge/testing';
-import { services, snapshots, volumes } from '../kinds/index.js';
+import { services } from '../service/kind.js';
+import { snapshots } from '../snapshot/kind.js';
+import { volumes } from './kind.js';
 import { snapshotFinalizer } from '../snapshot/admission.js';
 import { StorageWorld } from '../testing/storage-world.js';
 

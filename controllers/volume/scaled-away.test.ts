@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { ClaimTemplate, Service, Volume } from '../kinds/index.js';
+import type { ClaimTemplate, Service } from '../service/kind.js';
+import type { Volume } from './kind.js';
 import { keptScaledAway } from './scaled-away.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };

@@ -1,5 +1,6 @@
 import { isDeleting } from 'kedge';
-import { replicaName, type Service, templateVolumeName, type Volume } from '../kinds/index.js';
+import { type Service, templateVolumeName } from '../service/kind.js';
+import { replicaName, type Volume } from './kind.js';
 
 /**
  * Why a volume stays although its replica was scaled away, and the way out. Undefined for one whose replica is

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { effectRecords } from 'kedge';
-import { snapshots, volumes } from '../kinds/index.js';
+import { snapshots } from '../snapshot/kind.js';
+import { volumes } from './kind.js';
 import { StorageWorld } from '../testing/storage-world.js';
 
 describe('volumes of a provider that goes on after it has answered', () => {

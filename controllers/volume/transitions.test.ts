@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { hasCode, removeFinalizer } from 'kedge';
 import { settle } from 'kedge/testing';
-import { nodes, storageClasses, type Volume, volumes } from '../kinds/index.js';
+import { nodes } from '../node/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { type Volume, volumes } from './kind.js';
 import { testRows } from '../testing/row-tests.js';
 import { instanceOf, type StorageWorld } from '../testing/storage-world.js';
 import { volumeFinalizer } from './admission.js';

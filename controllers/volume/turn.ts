@@ -1,5 +1,6 @@
 import type { Lister } from 'kedge';
-import type { Node, Volume } from '../kinds/index.js';
+import type { Node } from '../node/kind.js';
+import type { Volume } from './kind.js';
 import { ownerOf } from './owner.js';
 
 /**

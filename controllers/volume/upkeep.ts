@@ -8,7 +8,8 @@ import {
   setCondition,
 } from 'kedge';
 import { type Driver, type DriverError, isPending, nodeTopologyKey } from '@kedge/driver-sdk';
-import { type Attachment, nodes, type Volume, type VolumeStatus, volumes } from '../kinds/index.js';
+import { nodes } from '../node/kind.js';
+import { type Attachment, type Volume, type VolumeStatus, volumes } from './kind.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { nextPhase } from './phases.js';
 import { lostReason, type VolumeSituation } from './plan.js';

@@ -15,19 +15,13 @@ import type {
   Seen,
   Verdict,
 } from 'kedge/server';
-import {
-  type Attachment,
-  instances,
-  nodes,
-  type Service,
-  services,
-  snapshots,
-  storageClasses,
-  type Volume,
-  type VolumeStatus,
-  volumes,
-} from '../kinds/index.js';
-import { describeMethod, field, operationFields } from '../describe.js';
+import { instances } from '../instance/kind.js';
+import { nodes } from '../node/kind.js';
+import { type Service, services } from '../service/kind.js';
+import { snapshots } from '../snapshot/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { type Attachment, type Volume, type VolumeStatus, volumes } from './kind.js';
+import { describeMethod, field, operationFields } from '../api/describe.js';
 import { shownHandle } from '../secret/index.js';
 import { rearm } from './controller.js';
 import { volumeHints } from './hints.js';

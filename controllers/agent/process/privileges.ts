@@ -7,7 +7,7 @@ import {
   capabilityNumber,
   defaultCapabilities,
   parseUser,
-} from '../../kinds/index.js';
+} from '../../service/capabilities.js';
 import type { WorkloadRights } from '../runtime.js';
 import { programPath } from './process-table.js';
 

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
-import { merge } from '../../merge.js';
+import { merge } from '../../log/merge.js';
 import type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from '../exec.js';
 import { type BoxMode, ownerOf, withoutRights } from './privileges.js';
 import { programPath } from './process-table.js';

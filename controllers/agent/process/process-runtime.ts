@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
 import { openLog } from '../../log/log-file.js';
-import { type ControllerPolicy, defaultPolicy } from '../../policy.js';
+import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
 import type {
   Availability,
   Runtime,

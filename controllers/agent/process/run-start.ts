@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, sleep } from 'kedge';
 import { openLogToRead } from '../../log/log-file.js';
-import { defaultPolicy } from '../../policy.js';
+import { defaultPolicy } from '../../policy/policy.js';
 import { isAlive, readIfExists, readProcessId } from './process-table.js';
 
 /** A message holds this much of a log's line at most. */

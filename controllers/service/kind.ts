@@ -5,7 +5,7 @@ import {
   type Service,
   serviceSchema,
 } from '@kedge/api/kinds';
-import { referredKey } from './volume.js';
+import { referredKey } from '../volume/kind.js';
 
 export type {
   DataMount,

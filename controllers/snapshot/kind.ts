@@ -1,7 +1,7 @@
 import { isDeleting, kindOf, type StatusUpdate } from 'kedge';
 import { type Snapshot, snapshotSchema } from '@kedge/api/kinds';
 import { referencedSecrets } from '../secret/reference.js';
-import { type NextSnapshotPhase, snapshotStates } from '../snapshot/phases.js';
+import { type NextSnapshotPhase, snapshotStates } from './phases.js';
 
 export type { Snapshot, SnapshotPhase } from '@kedge/api/kinds';
 

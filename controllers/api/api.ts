@@ -9,37 +9,35 @@ import {
   tokens,
   users,
 } from 'kedge/server';
-import type { Runtime } from './agent/index.js';
-import { backupVerbs, type OnlineBackups } from './backup/index.js';
-import { configmapRules } from './configmap/index.js';
-import { eventRules } from './event/index.js';
-import { execVerbs } from './exec/index.js';
-import { healthVerbs } from './health/index.js';
-import { instanceRules, instanceVerbs } from './instance/index.js';
-import {
-  configmaps,
-  events,
-  instances,
-  namespaces,
-  nodes,
-  registries,
-  secrets,
-  services,
-  snapshots,
-  storageClasses,
-  volumes,
-} from './kinds/index.js';
-import { logVerbs } from './log/index.js';
-import { namespaceRules } from './namespace/index.js';
-import { nodeVerbs } from './node/index.js';
-import { accessVerbs, policyRules, tokenRules, userRules } from './access.js';
-import { registryRules } from './registry/index.js';
-import type { ControllerPolicy } from './policy.js';
-import { type KeyRotation, keyVerbs, type Sealer, secretRules } from './secret/index.js';
-import { serviceRules, serviceVerbs } from './service/index.js';
-import { snapshotRules, snapshotVerbs } from './snapshot/index.js';
-import { storageClassRules, storageClassVerbs } from './storage-class/index.js';
-import { volumeRules, volumeVerbs } from './volume/index.js';
+import type { Runtime } from '../agent/index.js';
+import { backupVerbs, type OnlineBackups } from '../backup/index.js';
+import { configmapRules } from '../configmap/index.js';
+import { eventRules } from '../event/index.js';
+import { execVerbs } from '../exec/index.js';
+import { healthVerbs } from '../health/index.js';
+import { instanceRules, instanceVerbs } from '../instance/index.js';
+import { configmaps } from '../configmap/kind.js';
+import { events } from '../event/kind.js';
+import { instances } from '../instance/kind.js';
+import { namespaces } from '../namespace/kind.js';
+import { nodes } from '../node/kind.js';
+import { registries } from '../registry/kind.js';
+import { secrets } from '../secret/kind.js';
+import { services } from '../service/kind.js';
+import { snapshots } from '../snapshot/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { volumes } from '../volume/kind.js';
+import { logVerbs } from '../log/index.js';
+import { namespaceRules } from '../namespace/index.js';
+import { nodeVerbs } from '../node/index.js';
+import { accessVerbs, policyRules, tokenRules, userRules } from '../access/admission.js';
+import { registryRules } from '../registry/index.js';
+import type { ControllerPolicy } from '../policy/policy.js';
+import { type KeyRotation, keyVerbs, type Sealer, secretRules } from '../secret/index.js';
+import { serviceRules, serviceVerbs } from '../service/index.js';
+import { snapshotRules, snapshotVerbs } from '../snapshot/index.js';
+import { storageClassRules, storageClassVerbs } from '../storage-class/index.js';
+import { volumeRules, volumeVerbs } from '../volume/index.js';
 
 /** What the rules of all kinds look at. */
 export interface ApiOptions {

@@ -1,8 +1,8 @@
 import { type AnyKind, keyFor } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CustomMethod } from 'kedge/server';
-import { recentEvents } from './event/recent.js';
-import type { DriverOperation } from './kinds/index.js';
+import { recentEvents } from '../event/recent.js';
+import type { DriverOperation } from '../volume/kind.js';
 
 /** A line of a description; undefined for a value there is nothing to say of. */
 export function field(
