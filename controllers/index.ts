@@ -1,11 +1,22 @@
 /** Kinds, admission rules, controllers and the node agent of Kedge. */
-export { accessPolicies } from './access/builtin-policies.js';
+export * from './access/index.js';
 export * from './agent/index.js';
 export * from './backup/index.js';
-export { type ApiOptions, customMethods, servedKinds } from './api/api.js';
+export * from './api/index.js';
 export * from './event/index.js';
 export { type InstanceControllerOptions, instanceController } from './instance/index.js';
 export * from './kinds/index.js';
+export * from './configmap/kind.js';
+export * from './event/kind.js';
+export * from './instance/kind.js';
+export * from './namespace/kind.js';
+export * from './node/kind.js';
+export * from './registry/kind.js';
+export * from './secret/kind.js';
+export * from './service/kind.js';
+export * from './snapshot/kind.js';
+export * from './storage-class/kind.js';
+export * from './volume/kind.js';
 export * from './namespace/index.js';
 export * from './node/index.js';
 export {

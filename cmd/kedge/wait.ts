@@ -8,7 +8,7 @@ import {
   causeOfStorage,
   type VolumeLookup,
 } from '@kedge/controllers/cause';
-import type { Instance, Service, Volume } from '@kedge/controllers/kinds';
+import type { Instance, Service, Volume } from '@kedge/api/kinds';
 import { kindNamed } from './api.js';
 import { follow, labelOf, type Told } from './follow.js';
 import { printable, printableLine } from '../terminal-text.js';

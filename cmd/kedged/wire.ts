@@ -21,32 +21,24 @@ import {
   Agent,
   agentOfStore,
   allKinds,
-  customMethods,
   DataFiles,
   dataFilesDirectory,
   foreignGuard,
-  instanceController,
   KeyRotation,
-  namespaceController,
-  nodeController,
+  loadKindsApi,
   NodeRegistration,
   nodeRestriction,
   nodes,
   parameterResolver,
   ProcessRuntime,
-  schedulerController,
   Sealer,
   secrets,
   seedClasses,
   seedNamespaces,
-  servedKinds,
-  serviceController,
-  snapshotController,
   StorageRootKeeper,
   StorageRootWatch,
   thawLeftovers,
   TransitionEvents,
-  volumeController,
   UsedParameters,
   VolumeManager,
 } from '@kedge/controllers';
@@ -203,12 +195,13 @@ async function assemble(
     runtimes,
     defaultStorageClass: config.defaultStorageClass || undefined,
   };
+  const kindsApi = await loadKindsApi();
   const api = new ApiServer({
     store,
     schemas: new SchemaRegistry(descriptorSet),
     packageName: 'api',
-    kinds: servedKinds(options),
-    custom: (parts) => customMethods(parts, options),
+    kinds: kindsApi.servedKinds(options),
+    custom: (parts) => kindsApi.customMethods(parts, options),
     objectAccess: nodeRestriction(manager, drivers),
     nodes,
     ...(audit ? { audit } : {}),
@@ -234,18 +227,12 @@ async function assemble(
   });
 
   // Made before the start: the caches that they watch are filled with the others.
-  const callers = [
-    volumeController({ ...common, drivers, resolver, node }),
-    snapshotController({ ...common, drivers, resolver, node }),
-  ];
-  const controllers = [
-    namespaceController(common),
-    ...callers,
-    serviceController({ ...common, resolver }),
-    schedulerController(common),
-    nodeController(common),
-    instanceController(common),
-  ];
+  const { all: controllers, callers } = kindsApi.controllers({
+    ...common,
+    drivers,
+    resolver,
+    node,
+  });
   manager
     .addRunnable(new StorageRootWatch({ ...common, keeper: storageRoot, node }))
     // The ports first: when one is taken, no agent has touched the workloads of the daemon before.

@@ -1,7 +1,27 @@
+import { effectRecords } from 'kedge';
 import type { BuiltinPolicies } from 'kedge/server';
+import type { NodeRight } from '../api/kind-entry.js';
+import { kindEntries } from '../kinds/index.js';
 
 const all = ['*'];
 const read = ['get', 'list', 'watch'];
+/** What has a service and is no kind, and everybody may read. */
+const readable = ['logs', 'health'];
+
+function plurals(people: 'write' | 'read'): readonly string[] {
+  return kindEntries
+    .filter(({ rights }) => rights.people === people)
+    .map(({ kind }) => kind.plural);
+}
+
+function ofNodes(right: NodeRight): readonly string[] {
+  return kindEntries
+    .filter(({ rights }) => rights.node?.includes(right))
+    .map(({ kind }) => kind.plural);
+}
+
+const written = plurals('write');
+const seen = [...plurals('read'), ...readable];
 
 /** Policies of every installation that name its kinds, beside those of the library. */
 export const accessPolicies: BuiltinPolicies = {
@@ -9,72 +29,33 @@ export const accessPolicies: BuiltinPolicies = {
     description: 'Read and write workloads and storage; read the rest of the cluster',
     rules: [
       {
-        resources: ['services', 'instances', 'volumes', 'snapshots', 'secrets', 'configmaps'],
+        resources: written,
         verbs: [...read, 'create', 'update', 'delete', 'scale'],
         namespaces: all,
       },
       { resources: ['exec'], verbs: ['exec'], namespaces: all },
-      {
-        resources: ['namespaces', 'storageclasses', 'nodes', 'logs', 'events', 'health'],
-        verbs: read,
-        namespaces: all,
-      },
+      { resources: seen, verbs: read, namespaces: all },
     ],
   },
   readonly: {
     description: 'Read everything but tokens, users, policies and the values of secrets',
-    rules: [
-      {
-        resources: [
-          'namespaces',
-          'storageclasses',
-          'nodes',
-          'services',
-          'instances',
-          'volumes',
-          'snapshots',
-          'secrets',
-          'configmaps',
-          'logs',
-          'events',
-          'health',
-        ],
-        verbs: read,
-        namespaces: all,
-      },
-    ],
+    rules: [{ resources: [...written, ...seen], verbs: read, namespaces: all }],
   },
   node: {
     description: 'What the agent of a node needs; narrowed to what belongs to its node',
     rules: [
+      { resources: ofNodes('read'), verbs: read, namespaces: all },
+      { resources: ofNodes('reveal'), verbs: ['get', 'reveal'], namespaces: all },
       {
-        resources: [
-          'nodes',
-          'instances',
-          'volumes',
-          'snapshots',
-          'services',
-          'configmaps',
-          'storageclasses',
-        ],
-        verbs: read,
-        namespaces: all,
-      },
-      { resources: ['secrets'], verbs: ['get', 'reveal'], namespaces: all },
-      {
-        resources: ['effectrecords'],
+        resources: [effectRecords.plural],
         verbs: ['get', 'create', 'update', 'delete'],
         namespaces: all,
       },
-      { resources: ['nodes', 'events'], verbs: ['create', 'update'], namespaces: all },
+      { resources: ofNodes('record'), verbs: ['create', 'update'], namespaces: all },
       {
-        resources: [
-          'nodes/status',
-          'instances/status',
-          'instances/finalizers',
-          'volumes/status',
-          'snapshots/status',
-        ],
+        resources: (['status', 'finalizers'] as const).flatMap((part) =>
+          ofNodes(part).map((plural) => `${plural}/${part}`),
+        ),
         verbs: ['update'],
         namespaces: all,
       },

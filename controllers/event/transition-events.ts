@@ -11,16 +11,11 @@ import {
   type Runnable,
   sleep,
 } from 'kedge';
-import { instances } from '../instance/kind.js';
-import { namespaces } from '../namespace/kind.js';
-import { nodes } from '../node/kind.js';
-import { services } from '../service/kind.js';
-import { snapshots } from '../snapshot/kind.js';
-import { volumes } from '../volume/kind.js';
 import { events } from './kind.js';
+import { kindEntries } from '../kinds/index.js';
 import type { ControllerPolicy } from '../policy/policy.js';
 import { eventTtlMs } from './admission.js';
-import { type Observed, transitionsOf } from './transitions.js';
+import { type Observed, type Transition, transitionsOf } from './transitions.js';
 
 /** Ports of the writer of events. */
 export interface TransitionEventsOptions {
@@ -32,7 +27,11 @@ export interface TransitionEventsOptions {
   readonly metrics?: Metrics;
 }
 
-const observed = [volumes, snapshots, services, instances, nodes, namespaces] as const;
+/** A kind whose transitions are told, and the phases that are told as warnings. */
+interface Told {
+  readonly kind: Kind<Observed>;
+  readonly troubled: readonly string[];
+}
 
 /** The part of an object's state that its next transition is seen against. */
 function remembered({ status, failureMessage, conditions, metadata, name }: Observed): Observed {
@@ -67,8 +66,10 @@ export class TransitionEvents implements Runnable {
   }
 
   start(): Promise<void> {
-    const kinds = observed as readonly unknown[] as readonly Kind<Observed>[];
-    this.#following = Promise.all(kinds.map((kind) => this.#follow(kind)));
+    const told = kindEntries.flatMap(({ kind, troubledPhases: troubled }) =>
+      troubled ? [{ kind, troubled }] : [],
+    );
+    this.#following = Promise.all(told.map((each) => this.#follow(each)));
     return Promise.resolve();
   }
 
@@ -78,15 +79,15 @@ export class TransitionEvents implements Runnable {
     await this.#recorder.flush();
   }
 
-  async #follow(kind: Kind<Observed>): Promise<void> {
+  async #follow(told: Told): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       try {
-        await this.#watch(kind);
+        await this.#watch(told);
       } catch (error) {
         const { logger, clock, policy } = this.#options;
         logger.warn('the writer of events begins again', {
-          kind: kind.kind,
+          kind: told.kind.kind,
           error: messageOf(error),
         });
         await sleep(clock, policy.eventRetryMs, signal);
@@ -94,7 +95,7 @@ export class TransitionEvents implements Runnable {
     }
   }
 
-  async #watch(kind: Kind<Observed>): Promise<void> {
+  async #watch({ kind, troubled }: Told): Promise<void> {
     const { store } = this.#options;
     const { signal } = this.#stop;
     const known = new Map<string, Observed>();
@@ -106,16 +107,24 @@ export class TransitionEvents implements Runnable {
           continue;
         }
         // What was so before this began was told by whoever was there then.
-        if (batch.initial === undefined) this.#tell(kind.kind, known.get(uid), object);
+        if (batch.initial === undefined) {
+          const before = known.get(uid);
+          this.#tell(kind.kind, before, object, transitionsOf(before, object, troubled));
+        }
         known.set(uid, remembered(object));
       }
     }
   }
 
-  #tell(kind: string, before: Observed | undefined, object: Observed & ApiObject): void {
+  #tell(
+    kind: string,
+    before: Observed | undefined,
+    object: Observed & ApiObject,
+    transitions: readonly Transition[],
+  ): void {
     if (isDeleting(object) && before && !isDeleting(before))
       this.#recorder.record({ kind, object }, 'Normal', 'Deleting', 'its deletion was asked for');
-    for (const { type, reason, message } of transitionsOf(before, object))
+    for (const { type, reason, message } of transitions)
       this.#recorder.record({ kind, object }, type, reason, message);
   }
 }

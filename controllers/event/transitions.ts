@@ -15,8 +15,6 @@ export interface Transition {
   readonly message: string;
 }
 
-const troubled = new Set(['Failed', 'Stalled', 'Degraded', 'NotReady', 'Unknown']);
-
 function told(conditions: readonly Condition[] | undefined): ReadonlyMap<string, Condition> {
   return new Map((conditions ?? []).map((condition) => [condition.type, condition]));
 }
@@ -29,14 +27,16 @@ function differs(before: Condition | undefined, after: Condition): boolean {
 /**
  * What people want to be told when an object went from one state to the next: nothing, or one event
  * for each condition that changed, or for the status where no condition explains it. Pure.
+ * @param troubled phases in which it is a warning
  */
 export function transitionsOf(
   before: Observed | undefined,
   after: Observed,
+  troubled: readonly string[],
 ): readonly Transition[] {
   const { status = '', failureMessage = '' } = after;
   const failedAnew = failureMessage !== '' && failureMessage !== before?.failureMessage;
-  const type = troubled.has(status) || failedAnew ? 'Warning' : 'Normal';
+  const type = troubled.includes(status) || failedAnew ? 'Warning' : 'Normal';
   const earlier = told(before?.conditions);
   const changed = [...told(after.conditions).values()].filter((condition) =>
     differs(earlier.get(condition.type), condition),

@@ -1,4 +1,3 @@
 /** Instances: replicas that the service controller makes and an agent runs. */
-export { agentFinalizer, instanceRules } from './admission.js';
+export { agentFinalizer } from './admission.js';
 export { type InstanceControllerOptions, instanceController } from './controller.js';
-export { instanceVerbs } from './verbs.js';

@@ -123,7 +123,7 @@ describe('the retry policy', () => {
   });
 
   it('is in the reference as it is here', async () => {
-    const file = new URL('../../docs/reference/retry-policy.md', import.meta.url);
+    const file = new URL('../../../docs/reference/retry-policy.md', import.meta.url);
     const rows = (await readFile(file, 'utf8'))
       .split('\n')
       .filter((line) => line.startsWith('| `'));

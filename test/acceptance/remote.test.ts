@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { descriptorSet } from '@kedge/api';
-import { namespaces, storageClasses, volumes } from '@kedge/controllers/kinds';
+import { namespaces, storageClasses, volumes } from '@kedge/controllers';
 import { expect } from 'chai';
 import { hasCode, SharedInformer } from 'kedge';
 import { ApiClient } from 'kedge/client';

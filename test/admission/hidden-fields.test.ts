@@ -6,7 +6,7 @@ import { type JsonObject, SchemaRegistry } from 'kedge/rpc';
 import { descriptorSet } from '@kedge/api';
 import { comments } from '@kedge/api/comments';
 import { hiddenFields } from '@kedge/api/kinds';
-import { snapshots, volumes } from '@kedge/controllers/kinds';
+import { snapshots, volumes } from '@kedge/controllers';
 import { JudgedApi } from './judged-api.js';
 
 const schemas = new SchemaRegistry(descriptorSet);

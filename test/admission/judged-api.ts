@@ -1,10 +1,9 @@
 import { descriptorSet } from '@kedge/api';
 import {
-  customMethods,
   type KeyRotation,
+  loadKindsApi,
   namespaces,
   Sealer,
-  servedKinds,
   storageClasses,
 } from '@kedge/controllers';
 import { builtinDrivers } from '@kedge/drivers';
@@ -66,6 +65,7 @@ const clerkMay = new Set(['users', 'volumes', 'services', 'snapshots', 'tokens',
 /** Methods of a store that take a kind, and then a key or what to select by. */
 const readers = new Set(['get', 'list', 'watch']);
 const schemas = new SchemaRegistry(descriptorSet);
+const kindsApi = await loadKindsApi();
 
 /**
  * The API of the daemon with the rules of all kinds over a store in memory, without controllers: the
@@ -106,8 +106,8 @@ export class JudgedApi {
       store: this.#watched(options),
       schemas,
       packageName: 'api',
-      kinds: servedKinds(api),
-      custom: (parts) => customMethods(parts, api),
+      kinds: kindsApi.servedKinds(api),
+      custom: (parts) => kindsApi.customMethods(parts, api),
       authenticator: { authenticate: (header) => Promise.resolve(identityOf(header)) },
       // A clerk may write these kinds, and nothing else; the others may do everything.
       authorizer: accessControl(({ subject }, access) => {

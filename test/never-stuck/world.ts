@@ -16,12 +16,12 @@ import { FakeClock, settle } from 'kedge/testing';
 import { descriptorSet } from '@kedge/api';
 import {
   Agent,
-  customMethods,
   DataFiles,
   dataFilesDirectory,
   defaultPolicy,
   instanceController,
   type KeyRotation,
+  loadKindsApi,
   namespaceController,
   nodeController,
   NodeRegistration,
@@ -31,7 +31,6 @@ import {
   Sealer,
   secrets,
   seedNamespaces,
-  servedKinds,
   serviceController,
   snapshotController,
   UsedParameters,
@@ -55,6 +54,7 @@ interface Running {
 }
 
 const schemas = new SchemaRegistry(descriptorSet);
+const kindsApi = await loadKindsApi();
 const sealer = new Sealer(Buffer.alloc(32));
 /** Time passes in steps of this length, each with some turns for what is done with files. */
 const chunkMs = 5_000;
@@ -103,8 +103,8 @@ export class World {
       store,
       schemas,
       packageName: 'api',
-      kinds: servedKinds(options),
-      custom: (parts) => customMethods(parts, options),
+      kinds: kindsApi.servedKinds(options),
+      custom: (parts) => kindsApi.customMethods(parts, options),
       authenticator: {
         authenticate: () =>
           Promise.resolve({

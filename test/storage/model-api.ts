@@ -1,5 +1,5 @@
 import { descriptorSet } from '@kedge/api';
-import { customMethods, type KeyRotation, type Sealer, servedKinds } from '@kedge/controllers';
+import { type KeyRotation, loadKindsApi, type Sealer } from '@kedge/controllers';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import {
   type AnyKind,
@@ -33,6 +33,7 @@ export interface ModelApiOptions {
 export type Shown = Readonly<Record<string, unknown>>;
 
 const schemas = new SchemaRegistry(descriptorSet);
+const kindsApi = await loadKindsApi();
 const identity: Identity = {
   subject: 'user',
   kind: 'user',
@@ -76,10 +77,10 @@ export class ModelApi {
       store,
       schemas,
       packageName: 'api',
-      kinds: servedKinds(api),
+      kinds: kindsApi.servedKinds(api),
       custom: (parts) => {
         made = parts;
-        return customMethods(parts, api);
+        return kindsApi.customMethods(parts, api);
       },
       authenticator: { authenticate: () => Promise.resolve(identity) },
       authorizer: accessControl(() => true),

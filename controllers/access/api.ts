@@ -1,0 +1,13 @@
+import type { Policy, Token, User } from 'kedge/server';
+import type { KindApi } from '../api/kind-entry.js';
+import { policyRules, tokenRules, userRules } from './admission.js';
+import { accessVerbs } from './verbs.js';
+
+/** What a server does for the kind User. */
+export const userApi: KindApi<User> = { rules: userRules, verbs: accessVerbs };
+
+/** What a server does for the kind Policy. */
+export const policyApi: KindApi<Policy> = { rules: policyRules };
+
+/** What a server does for the kind Token. */
+export const tokenApi: KindApi<Token> = { rules: tokenRules };

@@ -1,2 +1,0 @@
-/** Configmaps: their rules. */
-export { configmapRules } from './admission.js';

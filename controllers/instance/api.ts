@@ -1,0 +1,13 @@
+import type { KindApi } from '../api/kind-entry.js';
+import { schedulerController } from '../scheduler/controller.js';
+import { instanceRules } from './admission.js';
+import { instanceController } from './controller.js';
+import type { Instance } from './kind.js';
+import { instanceVerbs } from './verbs.js';
+
+/** What a server does for the kind Instance. */
+export const instanceApi: KindApi<Instance> = {
+  rules: instanceRules,
+  verbs: instanceVerbs,
+  controllers: (options) => [schedulerController(options), instanceController(options)],
+};

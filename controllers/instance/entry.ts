@@ -1,0 +1,10 @@
+import { kindEntry } from '../api/kind-entry.js';
+import { instances } from './kind.js';
+
+/** What is derived from the kind of instances. */
+export const instanceKind = kindEntry({
+  kind: instances,
+  rights: { people: 'write', node: ['read', 'status', 'finalizers'] },
+  troubledPhases: ['Failed', 'Unknown'],
+  api: async () => (await import('./api.js')).instanceApi,
+});

@@ -1,0 +1,10 @@
+import type { KindApi } from '../api/kind-entry.js';
+import { nodeController } from './controller.js';
+import type { Node } from './kind.js';
+import { nodeVerbs } from './verbs.js';
+
+/** What a server does for the kind Node. */
+export const nodeApi: KindApi<Node> = {
+  verbs: nodeVerbs,
+  controllers: (options) => [nodeController(options)],
+};

@@ -1,2 +1,0 @@
-/** Image registries: their rules. */
-export { registryRules } from './admission.js';

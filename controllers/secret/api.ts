@@ -1,0 +1,8 @@
+import type { KindApi } from '../api/kind-entry.js';
+import { secretRules } from './admission.js';
+import type { Secret } from './kind.js';
+
+/** What a server does for the kind Secret. */
+export const secretApi: KindApi<Secret> = {
+  rules: ({ sealer }) => secretRules(sealer),
+};

@@ -1,0 +1,12 @@
+import type { KindApi } from '../api/kind-entry.js';
+import { serviceRules } from './admission.js';
+import { serviceController } from './controller.js';
+import type { Service } from './kind.js';
+import { serviceVerbs } from './verbs.js';
+
+/** What a server does for the kind Service. */
+export const serviceApi: KindApi<Service> = {
+  rules: serviceRules,
+  verbs: serviceVerbs,
+  controllers: (options) => [serviceController(options)],
+};

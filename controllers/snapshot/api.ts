@@ -1,0 +1,13 @@
+import type { KindApi } from '../api/kind-entry.js';
+import { snapshotRules } from './admission.js';
+import { snapshotController } from './controller.js';
+import type { Snapshot } from './kind.js';
+import { snapshotVerbs } from './verbs.js';
+
+/** What a server does for the kind Snapshot. */
+export const snapshotApi: KindApi<Snapshot> = {
+  rules: snapshotRules,
+  verbs: (parts, { sealer }) => snapshotVerbs(parts, sealer),
+  controllers: (options) => [snapshotController(options)],
+  callsDrivers: true,
+};

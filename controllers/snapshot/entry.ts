@@ -1,0 +1,10 @@
+import { kindEntry } from '../api/kind-entry.js';
+import { snapshots } from './kind.js';
+
+/** What is derived from the kind of snapshots. */
+export const snapshotKind = kindEntry({
+  kind: snapshots,
+  rights: { people: 'write', node: ['read', 'status'] },
+  troubledPhases: ['Failed'],
+  api: async () => (await import('./api.js')).snapshotApi,
+});

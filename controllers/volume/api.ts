@@ -1,0 +1,13 @@
+import type { KindApi } from '../api/kind-entry.js';
+import { volumeRules } from './admission.js';
+import { volumeController } from './controller.js';
+import type { Volume } from './kind.js';
+import { volumeVerbs } from './verbs.js';
+
+/** What a server does for the kind Volume. */
+export const volumeApi: KindApi<Volume> = {
+  rules: volumeRules,
+  verbs: volumeVerbs,
+  controllers: (options) => [volumeController(options)],
+  callsDrivers: true,
+};
