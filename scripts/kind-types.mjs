@@ -183,6 +183,7 @@ export function kindTypes(set, comments) {
       const { refersTo } = getOption(field, stored);
       const inside = field.message;
       // Of messages that several kinds of objects are named with it is the name.
+      if (refersTo === 'nothing') return [];
       if (refersTo !== '') return [[inside ? `${path}.name` : path, refersTo]];
       if (!inside?.typeName.startsWith('api.') || inside.typeName === 'api.ObjectMeta') return [];
       return referencesOf(inside, `${path}.`);

@@ -1,5 +1,6 @@
+import { type DescExtension, getOption } from '@bufbuild/protobuf';
 import { expect } from 'chai';
-import { type DescMessage, SchemaRegistry } from 'kedge/rpc';
+import { type DescField, type DescMessage, SchemaRegistry } from 'kedge/rpc';
 import { descriptorSet } from '@kedge/api';
 import {
   instanceReferences,
@@ -17,11 +18,22 @@ function isText(scalar: number): boolean {
   return scalar === text;
 }
 
-/** Paths of all text fields, but of what every kind has. */
+// Typed for extensions that are known at compile time.
+const optionOf = getOption as (
+  field: DescField,
+  option: DescExtension,
+) => { readonly refersTo: string };
+
+/** Whether the .proto says that a text names no object. */
+function namesNothing(field: DescField): boolean {
+  return optionOf(field, schemas.registry.getExtension('kedge.stored')!).refersTo === 'nothing';
+}
+
+/** Paths of all text fields, but of what every kind has, and of those that their .proto says are no names. */
 function textFields(message: DescMessage, path: readonly string[] = []): readonly string[] {
   return message.fields.flatMap((field) => {
     const here = [...path, field.jsonName].join('.');
-    if (['metadata', 'conditions', 'labels'].includes(here)) return [];
+    if (['metadata', 'conditions', 'labels'].includes(here) || namesNothing(field)) return [];
     switch (field.fieldKind) {
       case 'message':
         return textFields(field.message, [...path, field.jsonName]);
