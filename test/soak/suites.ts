@@ -15,6 +15,11 @@ export const soaks: Readonly<Record<string, Soak>> = {
     specs: ['test/dist/soak/findings.test.js'],
     environment: { KEDGE_FINDINGS: 'all' },
   },
+  recipes: {
+    summary: 'the recipes of the guide for a field and a kind, on a copy that is built and served',
+    specs: ['test/dist/soak/recipes.test.js'],
+    environment: {},
+  },
   conformance: {
     summary: 'every faulty driver on every backing, and the whole suite against each',
     specs: ['test/dist/drivers/conformance-mutants.test.js'],
