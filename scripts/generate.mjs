@@ -33,6 +33,9 @@ const options = [
   'unrecognizedEnum=false',
   'useOptionals=messages',
   'exportCommonSymbols=false',
+  // Messages on the wire are proto3 JSON of descriptors: nothing calls these functions of single messages.
+  'outputJsonMethods=false',
+  'outputPartialMethods=false',
 ];
 
 function buf(...args) {

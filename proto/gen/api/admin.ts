@@ -68,19 +68,6 @@ export function user_KindFromJSON(object: any): User_Kind {
   }
 }
 
-export function user_KindToJSON(object: User_Kind): string {
-  switch (object) {
-    case User_Kind.KIND_UNSPECIFIED:
-      return "KIND_UNSPECIFIED";
-    case User_Kind.user:
-      return "user";
-    case User_Kind.serviceAccount:
-      return "serviceAccount";
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum User_Kind");
-  }
-}
-
 export function user_KindToNumber(object: User_Kind): number {
   switch (object) {
     case User_Kind.KIND_UNSPECIFIED:
@@ -248,21 +235,6 @@ export function registry_AuthTypeFromJSON(object: any): Registry_AuthType {
     case 3:
     case "dockerconfigjson":
       return Registry_AuthType.dockerconfigjson;
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Registry_AuthType");
-  }
-}
-
-export function registry_AuthTypeToJSON(object: Registry_AuthType): string {
-  switch (object) {
-    case Registry_AuthType.AUTH_TYPE_UNSPECIFIED:
-      return "AUTH_TYPE_UNSPECIFIED";
-    case Registry_AuthType.basic:
-      return "basic";
-    case Registry_AuthType.token:
-      return "token";
-    case Registry_AuthType.dockerconfigjson:
-      return "dockerconfigjson";
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum Registry_AuthType");
   }
@@ -449,21 +421,6 @@ export function watchUsersResponse_Event_TypeFromJSON(object: any): WatchUsersRe
   }
 }
 
-export function watchUsersResponse_Event_TypeToJSON(object: WatchUsersResponse_Event_Type): string {
-  switch (object) {
-    case WatchUsersResponse_Event_Type.TYPE_UNSPECIFIED:
-      return "TYPE_UNSPECIFIED";
-    case WatchUsersResponse_Event_Type.ADDED:
-      return "ADDED";
-    case WatchUsersResponse_Event_Type.MODIFIED:
-      return "MODIFIED";
-    case WatchUsersResponse_Event_Type.DELETED:
-      return "DELETED";
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchUsersResponse_Event_Type");
-  }
-}
-
 export function watchUsersResponse_Event_TypeToNumber(object: WatchUsersResponse_Event_Type): number {
   switch (object) {
     case WatchUsersResponse_Event_Type.TYPE_UNSPECIFIED:
@@ -528,21 +485,6 @@ export function watchPoliciesResponse_Event_TypeFromJSON(object: any): WatchPoli
     case 3:
     case "DELETED":
       return WatchPoliciesResponse_Event_Type.DELETED;
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchPoliciesResponse_Event_Type");
-  }
-}
-
-export function watchPoliciesResponse_Event_TypeToJSON(object: WatchPoliciesResponse_Event_Type): string {
-  switch (object) {
-    case WatchPoliciesResponse_Event_Type.TYPE_UNSPECIFIED:
-      return "TYPE_UNSPECIFIED";
-    case WatchPoliciesResponse_Event_Type.ADDED:
-      return "ADDED";
-    case WatchPoliciesResponse_Event_Type.MODIFIED:
-      return "MODIFIED";
-    case WatchPoliciesResponse_Event_Type.DELETED:
-      return "DELETED";
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchPoliciesResponse_Event_Type");
   }
@@ -617,21 +559,6 @@ export function watchRegistriesResponse_Event_TypeFromJSON(object: any): WatchRe
   }
 }
 
-export function watchRegistriesResponse_Event_TypeToJSON(object: WatchRegistriesResponse_Event_Type): string {
-  switch (object) {
-    case WatchRegistriesResponse_Event_Type.TYPE_UNSPECIFIED:
-      return "TYPE_UNSPECIFIED";
-    case WatchRegistriesResponse_Event_Type.ADDED:
-      return "ADDED";
-    case WatchRegistriesResponse_Event_Type.MODIFIED:
-      return "MODIFIED";
-    case WatchRegistriesResponse_Event_Type.DELETED:
-      return "DELETED";
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchRegistriesResponse_Event_Type");
-  }
-}
-
 export function watchRegistriesResponse_Event_TypeToNumber(object: WatchRegistriesResponse_Event_Type): number {
   switch (object) {
     case WatchRegistriesResponse_Event_Type.TYPE_UNSPECIFIED:
@@ -679,23 +606,6 @@ export const BootstrapRequest: MessageFns<BootstrapRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(_: any): BootstrapRequest {
-    return {};
-  },
-
-  toJSON(_: BootstrapRequest): unknown {
-    const obj: any = {};
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<BootstrapRequest>, I>>(base?: I): BootstrapRequest {
-    return BootstrapRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<BootstrapRequest>, I>>(_: I): BootstrapRequest {
-    const message = createBaseBootstrapRequest();
-    return message;
   },
 };
 
@@ -753,34 +663,6 @@ export const BootstrapResponse: MessageFns<BootstrapResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): BootstrapResponse {
-    return {
-      subject: isSet(object.subject) ? globalThis.String(object.subject) : "",
-      token: isSet(object.token) ? globalThis.String(object.token) : "",
-    };
-  },
-
-  toJSON(message: BootstrapResponse): unknown {
-    const obj: any = {};
-    if (message.subject !== "") {
-      obj.subject = message.subject;
-    }
-    if (message.token !== "") {
-      obj.token = message.token;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<BootstrapResponse>, I>>(base?: I): BootstrapResponse {
-    return BootstrapResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<BootstrapResponse>, I>>(object: I): BootstrapResponse {
-    const message = createBaseBootstrapResponse();
-    message.subject = object.subject ?? "";
-    message.token = object.token ?? "";
-    return message;
   },
 };
 
@@ -897,88 +779,6 @@ export const User: MessageFns<User> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): User {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      labels: isObject(object.labels)
-        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      metadata: isSet(object.metadata) ? ObjectMeta.fromJSON(object.metadata) : undefined,
-      kind: isSet(object.kind) ? user_KindFromJSON(object.kind) : undefined,
-      email: isSet(object.email) ? globalThis.String(object.email) : "",
-      policies: globalThis.Array.isArray(object?.policies) ? object.policies.map((e: any) => globalThis.String(e)) : [],
-      node: isSet(object.node) ? globalThis.String(object.node) : "",
-    };
-  },
-
-  toJSON(message: User): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.labels) {
-      const entries = globalThis.Object.entries(message.labels) as [string, string][];
-      if (entries.length > 0) {
-        obj.labels = {};
-        entries.forEach(([k, v]) => {
-          obj.labels[k] = v;
-        });
-      }
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = ObjectMeta.toJSON(message.metadata);
-    }
-    if (message.kind !== undefined) {
-      obj.kind = user_KindToJSON(message.kind);
-    }
-    if (message.email !== "") {
-      obj.email = message.email;
-    }
-    if (message.policies?.length) {
-      obj.policies = message.policies;
-    }
-    if (message.node !== "") {
-      obj.node = message.node;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<User>, I>>(base?: I): User {
-    return User.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<User>, I>>(object: I): User {
-    const message = createBaseUser();
-    message.name = object.name ?? "";
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.metadata = (object.metadata !== undefined && object.metadata !== null)
-      ? ObjectMeta.fromPartial(object.metadata)
-      : undefined;
-    message.kind = object.kind ?? undefined;
-    message.email = object.email ?? "";
-    message.policies = object.policies?.map((e) => e) || [];
-    message.node = object.node ?? "";
-    return message;
-  },
 };
 
 function createBaseUser_LabelsEntry(): User_LabelsEntry {
@@ -1035,34 +835,6 @@ export const User_LabelsEntry: MessageFns<User_LabelsEntry> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): User_LabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: User_LabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<User_LabelsEntry>, I>>(base?: I): User_LabelsEntry {
-    return User_LabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<User_LabelsEntry>, I>>(object: I): User_LabelsEntry {
-    const message = createBaseUser_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -1168,83 +940,6 @@ export const Policy: MessageFns<Policy> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Policy {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      labels: isObject(object.labels)
-        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      metadata: isSet(object.metadata) ? ObjectMeta.fromJSON(object.metadata) : undefined,
-      description: isSet(object.description) ? globalThis.String(object.description) : "",
-      rules: globalThis.Array.isArray(object?.rules) ? object.rules.map((e: any) => Policy_Rule.fromJSON(e)) : [],
-      builtin: isSet(object.builtin) ? globalThis.Boolean(object.builtin) : false,
-    };
-  },
-
-  toJSON(message: Policy): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.labels) {
-      const entries = globalThis.Object.entries(message.labels) as [string, string][];
-      if (entries.length > 0) {
-        obj.labels = {};
-        entries.forEach(([k, v]) => {
-          obj.labels[k] = v;
-        });
-      }
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = ObjectMeta.toJSON(message.metadata);
-    }
-    if (message.description !== "") {
-      obj.description = message.description;
-    }
-    if (message.rules?.length) {
-      obj.rules = message.rules.map((e) => Policy_Rule.toJSON(e));
-    }
-    if (message.builtin !== false) {
-      obj.builtin = message.builtin;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Policy>, I>>(base?: I): Policy {
-    return Policy.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Policy>, I>>(object: I): Policy {
-    const message = createBasePolicy();
-    message.name = object.name ?? "";
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.metadata = (object.metadata !== undefined && object.metadata !== null)
-      ? ObjectMeta.fromPartial(object.metadata)
-      : undefined;
-    message.description = object.description ?? "";
-    message.rules = object.rules?.map((e) => Policy_Rule.fromPartial(e)) || [];
-    message.builtin = object.builtin ?? false;
-    return message;
-  },
 };
 
 function createBasePolicy_Rule(): Policy_Rule {
@@ -1313,43 +1008,6 @@ export const Policy_Rule: MessageFns<Policy_Rule> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Policy_Rule {
-    return {
-      resources: globalThis.Array.isArray(object?.resources)
-        ? object.resources.map((e: any) => globalThis.String(e))
-        : [],
-      verbs: globalThis.Array.isArray(object?.verbs) ? object.verbs.map((e: any) => globalThis.String(e)) : [],
-      namespaces: globalThis.Array.isArray(object?.namespaces)
-        ? object.namespaces.map((e: any) => globalThis.String(e))
-        : [],
-    };
-  },
-
-  toJSON(message: Policy_Rule): unknown {
-    const obj: any = {};
-    if (message.resources?.length) {
-      obj.resources = message.resources;
-    }
-    if (message.verbs?.length) {
-      obj.verbs = message.verbs;
-    }
-    if (message.namespaces?.length) {
-      obj.namespaces = message.namespaces;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Policy_Rule>, I>>(base?: I): Policy_Rule {
-    return Policy_Rule.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Policy_Rule>, I>>(object: I): Policy_Rule {
-    const message = createBasePolicy_Rule();
-    message.resources = object.resources?.map((e) => e) || [];
-    message.verbs = object.verbs?.map((e) => e) || [];
-    message.namespaces = object.namespaces?.map((e) => e) || [];
-    return message;
-  },
 };
 
 function createBasePolicy_LabelsEntry(): Policy_LabelsEntry {
@@ -1407,34 +1065,6 @@ export const Policy_LabelsEntry: MessageFns<Policy_LabelsEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Policy_LabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Policy_LabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Policy_LabelsEntry>, I>>(base?: I): Policy_LabelsEntry {
-    return Policy_LabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Policy_LabelsEntry>, I>>(object: I): Policy_LabelsEntry {
-    const message = createBasePolicy_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseGetUserRequest(): GetUserRequest {
@@ -1480,27 +1110,6 @@ export const GetUserRequest: MessageFns<GetUserRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): GetUserRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: GetUserRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetUserRequest>, I>>(base?: I): GetUserRequest {
-    return GetUserRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetUserRequest>, I>>(object: I): GetUserRequest {
-    const message = createBaseGetUserRequest();
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -1581,56 +1190,6 @@ export const ListUsersRequest: MessageFns<ListUsersRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListUsersRequest {
-    return {
-      limit: isSet(object.limit) ? globalThis.Number(object.limit) : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: ListUsersRequest): unknown {
-    const obj: any = {};
-    if (message.limit !== 0) {
-      obj.limit = Math.round(message.limit);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListUsersRequest>, I>>(base?: I): ListUsersRequest {
-    return ListUsersRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListUsersRequest>, I>>(object: I): ListUsersRequest {
-    const message = createBaseListUsersRequest();
-    message.limit = object.limit ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseListUsersResponse(): ListUsersResponse {
@@ -1699,47 +1258,6 @@ export const ListUsersResponse: MessageFns<ListUsersResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListUsersResponse {
-    return {
-      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => User.fromJSON(e)) : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListUsersResponse): unknown {
-    const obj: any = {};
-    if (message.items?.length) {
-      obj.items = message.items.map((e) => User.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListUsersResponse>, I>>(base?: I): ListUsersResponse {
-    return ListUsersResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListUsersResponse>, I>>(object: I): ListUsersResponse {
-    const message = createBaseListUsersResponse();
-    message.items = object.items?.map((e) => User.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
-  },
 };
 
 function createBaseCreateUserRequest(): CreateUserRequest {
@@ -1796,38 +1314,6 @@ export const CreateUserRequest: MessageFns<CreateUserRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): CreateUserRequest {
-    return {
-      user: isSet(object.user) ? User.fromJSON(object.user) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: CreateUserRequest): unknown {
-    const obj: any = {};
-    if (message.user !== undefined) {
-      obj.user = User.toJSON(message.user);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CreateUserRequest>, I>>(base?: I): CreateUserRequest {
-    return CreateUserRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CreateUserRequest>, I>>(object: I): CreateUserRequest {
-    const message = createBaseCreateUserRequest();
-    message.user = (object.user !== undefined && object.user !== null) ? User.fromPartial(object.user) : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
   },
 };
 
@@ -1896,43 +1382,6 @@ export const UpdateUserRequest: MessageFns<UpdateUserRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): UpdateUserRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      user: isSet(object.user) ? User.fromJSON(object.user) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: UpdateUserRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.user !== undefined) {
-      obj.user = User.toJSON(message.user);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateUserRequest>, I>>(base?: I): UpdateUserRequest {
-    return UpdateUserRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateUserRequest>, I>>(object: I): UpdateUserRequest {
-    const message = createBaseUpdateUserRequest();
-    message.name = object.name ?? "";
-    message.user = (object.user !== undefined && object.user !== null) ? User.fromPartial(object.user) : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
   },
 };
 
@@ -2013,52 +1462,6 @@ export const DeleteUserRequest: MessageFns<DeleteUserRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DeleteUserRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-    };
-  },
-
-  toJSON(message: DeleteUserRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeleteUserRequest>, I>>(base?: I): DeleteUserRequest {
-    return DeleteUserRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeleteUserRequest>, I>>(object: I): DeleteUserRequest {
-    const message = createBaseDeleteUserRequest();
-    message.name = object.name ?? "";
-    message.dryRun = object.dryRun ?? false;
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.uid = object.uid ?? "";
-    return message;
-  },
 };
 
 function createBaseGetPolicyRequest(): GetPolicyRequest {
@@ -2104,27 +1507,6 @@ export const GetPolicyRequest: MessageFns<GetPolicyRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): GetPolicyRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: GetPolicyRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetPolicyRequest>, I>>(base?: I): GetPolicyRequest {
-    return GetPolicyRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetPolicyRequest>, I>>(object: I): GetPolicyRequest {
-    const message = createBaseGetPolicyRequest();
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -2205,56 +1587,6 @@ export const ListPoliciesRequest: MessageFns<ListPoliciesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListPoliciesRequest {
-    return {
-      limit: isSet(object.limit) ? globalThis.Number(object.limit) : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: ListPoliciesRequest): unknown {
-    const obj: any = {};
-    if (message.limit !== 0) {
-      obj.limit = Math.round(message.limit);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListPoliciesRequest>, I>>(base?: I): ListPoliciesRequest {
-    return ListPoliciesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListPoliciesRequest>, I>>(object: I): ListPoliciesRequest {
-    const message = createBaseListPoliciesRequest();
-    message.limit = object.limit ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseListPoliciesResponse(): ListPoliciesResponse {
@@ -2323,47 +1655,6 @@ export const ListPoliciesResponse: MessageFns<ListPoliciesResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListPoliciesResponse {
-    return {
-      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => Policy.fromJSON(e)) : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListPoliciesResponse): unknown {
-    const obj: any = {};
-    if (message.items?.length) {
-      obj.items = message.items.map((e) => Policy.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListPoliciesResponse>, I>>(base?: I): ListPoliciesResponse {
-    return ListPoliciesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListPoliciesResponse>, I>>(object: I): ListPoliciesResponse {
-    const message = createBaseListPoliciesResponse();
-    message.items = object.items?.map((e) => Policy.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
-  },
 };
 
 function createBaseCreatePolicyRequest(): CreatePolicyRequest {
@@ -2420,40 +1711,6 @@ export const CreatePolicyRequest: MessageFns<CreatePolicyRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): CreatePolicyRequest {
-    return {
-      policy: isSet(object.policy) ? Policy.fromJSON(object.policy) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: CreatePolicyRequest): unknown {
-    const obj: any = {};
-    if (message.policy !== undefined) {
-      obj.policy = Policy.toJSON(message.policy);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CreatePolicyRequest>, I>>(base?: I): CreatePolicyRequest {
-    return CreatePolicyRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CreatePolicyRequest>, I>>(object: I): CreatePolicyRequest {
-    const message = createBaseCreatePolicyRequest();
-    message.policy = (object.policy !== undefined && object.policy !== null)
-      ? Policy.fromPartial(object.policy)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
   },
 };
 
@@ -2522,45 +1779,6 @@ export const UpdatePolicyRequest: MessageFns<UpdatePolicyRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): UpdatePolicyRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      policy: isSet(object.policy) ? Policy.fromJSON(object.policy) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: UpdatePolicyRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.policy !== undefined) {
-      obj.policy = Policy.toJSON(message.policy);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdatePolicyRequest>, I>>(base?: I): UpdatePolicyRequest {
-    return UpdatePolicyRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdatePolicyRequest>, I>>(object: I): UpdatePolicyRequest {
-    const message = createBaseUpdatePolicyRequest();
-    message.name = object.name ?? "";
-    message.policy = (object.policy !== undefined && object.policy !== null)
-      ? Policy.fromPartial(object.policy)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
   },
 };
 
@@ -2640,52 +1858,6 @@ export const DeletePolicyRequest: MessageFns<DeletePolicyRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): DeletePolicyRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-    };
-  },
-
-  toJSON(message: DeletePolicyRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeletePolicyRequest>, I>>(base?: I): DeletePolicyRequest {
-    return DeletePolicyRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeletePolicyRequest>, I>>(object: I): DeletePolicyRequest {
-    const message = createBaseDeletePolicyRequest();
-    message.name = object.name ?? "";
-    message.dryRun = object.dryRun ?? false;
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.uid = object.uid ?? "";
-    return message;
   },
 };
 
@@ -2780,80 +1952,6 @@ export const Registry: MessageFns<Registry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Registry {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      labels: isObject(object.labels)
-        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      metadata: isSet(object.metadata) ? ObjectMeta.fromJSON(object.metadata) : undefined,
-      registry: isSet(object.registry) ? globalThis.String(object.registry) : "",
-      auth: isSet(object.auth) ? Registry_Auth.fromJSON(object.auth) : undefined,
-    };
-  },
-
-  toJSON(message: Registry): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.labels) {
-      const entries = globalThis.Object.entries(message.labels) as [string, string][];
-      if (entries.length > 0) {
-        obj.labels = {};
-        entries.forEach(([k, v]) => {
-          obj.labels[k] = v;
-        });
-      }
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = ObjectMeta.toJSON(message.metadata);
-    }
-    if (message.registry !== "") {
-      obj.registry = message.registry;
-    }
-    if (message.auth !== undefined) {
-      obj.auth = Registry_Auth.toJSON(message.auth);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Registry>, I>>(base?: I): Registry {
-    return Registry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Registry>, I>>(object: I): Registry {
-    const message = createBaseRegistry();
-    message.name = object.name ?? "";
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.metadata = (object.metadata !== undefined && object.metadata !== null)
-      ? ObjectMeta.fromPartial(object.metadata)
-      : undefined;
-    message.registry = object.registry ?? "";
-    message.auth = (object.auth !== undefined && object.auth !== null)
-      ? Registry_Auth.fromPartial(object.auth)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseRegistry_Auth(): Registry_Auth {
@@ -2944,53 +2042,6 @@ export const Registry_Auth: MessageFns<Registry_Auth> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Registry_Auth {
-    return {
-      type: isSet(object.type) ? registry_AuthTypeFromJSON(object.type) : Registry_AuthType.AUTH_TYPE_UNSPECIFIED,
-      username: isSet(object.username) ? globalThis.String(object.username) : "",
-      password: isSet(object.password) ? globalThis.String(object.password) : "",
-      token: isSet(object.token) ? globalThis.String(object.token) : "",
-      dockerConfigJson: isSet(object.dockerConfigJson)
-        ? globalThis.String(object.dockerConfigJson)
-        : isSet(object.docker_config_json)
-        ? globalThis.String(object.docker_config_json)
-        : "",
-    };
-  },
-
-  toJSON(message: Registry_Auth): unknown {
-    const obj: any = {};
-    if (message.type !== Registry_AuthType.AUTH_TYPE_UNSPECIFIED) {
-      obj.type = registry_AuthTypeToJSON(message.type);
-    }
-    if (message.username !== "") {
-      obj.username = message.username;
-    }
-    if (message.password !== "") {
-      obj.password = message.password;
-    }
-    if (message.token !== "") {
-      obj.token = message.token;
-    }
-    if (message.dockerConfigJson !== "") {
-      obj.dockerConfigJson = message.dockerConfigJson;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Registry_Auth>, I>>(base?: I): Registry_Auth {
-    return Registry_Auth.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Registry_Auth>, I>>(object: I): Registry_Auth {
-    const message = createBaseRegistry_Auth();
-    message.type = object.type ?? Registry_AuthType.AUTH_TYPE_UNSPECIFIED;
-    message.username = object.username ?? "";
-    message.password = object.password ?? "";
-    message.token = object.token ?? "";
-    message.dockerConfigJson = object.dockerConfigJson ?? "";
-    return message;
-  },
 };
 
 function createBaseRegistry_LabelsEntry(): Registry_LabelsEntry {
@@ -3048,34 +2099,6 @@ export const Registry_LabelsEntry: MessageFns<Registry_LabelsEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Registry_LabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Registry_LabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Registry_LabelsEntry>, I>>(base?: I): Registry_LabelsEntry {
-    return Registry_LabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Registry_LabelsEntry>, I>>(object: I): Registry_LabelsEntry {
-    const message = createBaseRegistry_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseGetRegistryRequest(): GetRegistryRequest {
@@ -3121,27 +2144,6 @@ export const GetRegistryRequest: MessageFns<GetRegistryRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): GetRegistryRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: GetRegistryRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetRegistryRequest>, I>>(base?: I): GetRegistryRequest {
-    return GetRegistryRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetRegistryRequest>, I>>(object: I): GetRegistryRequest {
-    const message = createBaseGetRegistryRequest();
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -3222,56 +2224,6 @@ export const ListRegistriesRequest: MessageFns<ListRegistriesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListRegistriesRequest {
-    return {
-      limit: isSet(object.limit) ? globalThis.Number(object.limit) : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: ListRegistriesRequest): unknown {
-    const obj: any = {};
-    if (message.limit !== 0) {
-      obj.limit = Math.round(message.limit);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListRegistriesRequest>, I>>(base?: I): ListRegistriesRequest {
-    return ListRegistriesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListRegistriesRequest>, I>>(object: I): ListRegistriesRequest {
-    const message = createBaseListRegistriesRequest();
-    message.limit = object.limit ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseListRegistriesResponse(): ListRegistriesResponse {
@@ -3340,47 +2292,6 @@ export const ListRegistriesResponse: MessageFns<ListRegistriesResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListRegistriesResponse {
-    return {
-      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => Registry.fromJSON(e)) : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListRegistriesResponse): unknown {
-    const obj: any = {};
-    if (message.items?.length) {
-      obj.items = message.items.map((e) => Registry.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListRegistriesResponse>, I>>(base?: I): ListRegistriesResponse {
-    return ListRegistriesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListRegistriesResponse>, I>>(object: I): ListRegistriesResponse {
-    const message = createBaseListRegistriesResponse();
-    message.items = object.items?.map((e) => Registry.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
-  },
 };
 
 function createBaseCreateRegistryRequest(): CreateRegistryRequest {
@@ -3437,40 +2348,6 @@ export const CreateRegistryRequest: MessageFns<CreateRegistryRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): CreateRegistryRequest {
-    return {
-      registry: isSet(object.registry) ? Registry.fromJSON(object.registry) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: CreateRegistryRequest): unknown {
-    const obj: any = {};
-    if (message.registry !== undefined) {
-      obj.registry = Registry.toJSON(message.registry);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CreateRegistryRequest>, I>>(base?: I): CreateRegistryRequest {
-    return CreateRegistryRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CreateRegistryRequest>, I>>(object: I): CreateRegistryRequest {
-    const message = createBaseCreateRegistryRequest();
-    message.registry = (object.registry !== undefined && object.registry !== null)
-      ? Registry.fromPartial(object.registry)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
   },
 };
 
@@ -3539,45 +2416,6 @@ export const UpdateRegistryRequest: MessageFns<UpdateRegistryRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): UpdateRegistryRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      registry: isSet(object.registry) ? Registry.fromJSON(object.registry) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: UpdateRegistryRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.registry !== undefined) {
-      obj.registry = Registry.toJSON(message.registry);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateRegistryRequest>, I>>(base?: I): UpdateRegistryRequest {
-    return UpdateRegistryRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateRegistryRequest>, I>>(object: I): UpdateRegistryRequest {
-    const message = createBaseUpdateRegistryRequest();
-    message.name = object.name ?? "";
-    message.registry = (object.registry !== undefined && object.registry !== null)
-      ? Registry.fromPartial(object.registry)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
   },
 };
 
@@ -3658,52 +2496,6 @@ export const DeleteRegistryRequest: MessageFns<DeleteRegistryRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DeleteRegistryRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-    };
-  },
-
-  toJSON(message: DeleteRegistryRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeleteRegistryRequest>, I>>(base?: I): DeleteRegistryRequest {
-    return DeleteRegistryRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeleteRegistryRequest>, I>>(object: I): DeleteRegistryRequest {
-    const message = createBaseDeleteRegistryRequest();
-    message.name = object.name ?? "";
-    message.dryRun = object.dryRun ?? false;
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.uid = object.uid ?? "";
-    return message;
-  },
 };
 
 function createBaseAttachPolicyRequest(): AttachPolicyRequest {
@@ -3760,34 +2552,6 @@ export const AttachPolicyRequest: MessageFns<AttachPolicyRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): AttachPolicyRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      policy: isSet(object.policy) ? globalThis.String(object.policy) : "",
-    };
-  },
-
-  toJSON(message: AttachPolicyRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.policy !== "") {
-      obj.policy = message.policy;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<AttachPolicyRequest>, I>>(base?: I): AttachPolicyRequest {
-    return AttachPolicyRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<AttachPolicyRequest>, I>>(object: I): AttachPolicyRequest {
-    const message = createBaseAttachPolicyRequest();
-    message.name = object.name ?? "";
-    message.policy = object.policy ?? "";
-    return message;
   },
 };
 
@@ -3846,34 +2610,6 @@ export const DetachPolicyRequest: MessageFns<DetachPolicyRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DetachPolicyRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      policy: isSet(object.policy) ? globalThis.String(object.policy) : "",
-    };
-  },
-
-  toJSON(message: DetachPolicyRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.policy !== "") {
-      obj.policy = message.policy;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DetachPolicyRequest>, I>>(base?: I): DetachPolicyRequest {
-    return DetachPolicyRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DetachPolicyRequest>, I>>(object: I): DetachPolicyRequest {
-    const message = createBaseDetachPolicyRequest();
-    message.name = object.name ?? "";
-    message.policy = object.policy ?? "";
-    return message;
-  },
 };
 
 function createBaseBackupRequest(): BackupRequest {
@@ -3908,23 +2644,6 @@ export const BackupRequest: MessageFns<BackupRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(_: any): BackupRequest {
-    return {};
-  },
-
-  toJSON(_: BackupRequest): unknown {
-    const obj: any = {};
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<BackupRequest>, I>>(base?: I): BackupRequest {
-    return BackupRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<BackupRequest>, I>>(_: I): BackupRequest {
-    const message = createBaseBackupRequest();
-    return message;
   },
 };
 
@@ -3982,36 +2701,6 @@ export const BackupResponse: MessageFns<BackupResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): BackupResponse {
-    return {
-      data: isSet(object.data) ? bytesFromBase64(object.data) : undefined,
-      done: isSet(object.done) ? BackupResponse_Done.fromJSON(object.done) : undefined,
-    };
-  },
-
-  toJSON(message: BackupResponse): unknown {
-    const obj: any = {};
-    if (message.data !== undefined) {
-      obj.data = base64FromBytes(message.data);
-    }
-    if (message.done !== undefined) {
-      obj.done = BackupResponse_Done.toJSON(message.done);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<BackupResponse>, I>>(base?: I): BackupResponse {
-    return BackupResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<BackupResponse>, I>>(object: I): BackupResponse {
-    const message = createBaseBackupResponse();
-    message.data = object.data ?? undefined;
-    message.done = (object.done !== undefined && object.done !== null)
-      ? BackupResponse_Done.fromPartial(object.done)
-      : undefined;
-    return message;
   },
 };
 
@@ -4112,57 +2801,6 @@ export const BackupResponse_Done: MessageFns<BackupResponse_Done> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): BackupResponse_Done {
-    return {
-      clusterId: isSet(object.clusterId)
-        ? globalThis.String(object.clusterId)
-        : isSet(object.cluster_id)
-        ? globalThis.String(object.cluster_id)
-        : "",
-      revision: isSet(object.revision) ? BigInt(object.revision) : 0n,
-      objects: isSet(object.objects) ? BigInt(object.objects) : 0n,
-      bytes: isSet(object.bytes) ? BigInt(object.bytes) : 0n,
-      keyPlace: isSet(object.keyPlace)
-        ? globalThis.String(object.keyPlace)
-        : isSet(object.key_place)
-        ? globalThis.String(object.key_place)
-        : "",
-    };
-  },
-
-  toJSON(message: BackupResponse_Done): unknown {
-    const obj: any = {};
-    if (message.clusterId !== "") {
-      obj.clusterId = message.clusterId;
-    }
-    if (message.revision !== 0n) {
-      obj.revision = message.revision.toString();
-    }
-    if (message.objects !== 0n) {
-      obj.objects = message.objects.toString();
-    }
-    if (message.bytes !== 0n) {
-      obj.bytes = message.bytes.toString();
-    }
-    if (message.keyPlace !== "") {
-      obj.keyPlace = message.keyPlace;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<BackupResponse_Done>, I>>(base?: I): BackupResponse_Done {
-    return BackupResponse_Done.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<BackupResponse_Done>, I>>(object: I): BackupResponse_Done {
-    const message = createBaseBackupResponse_Done();
-    message.clusterId = object.clusterId ?? "";
-    message.revision = (object.revision !== undefined && object.revision !== null) ? BigInt(object.revision) : 0n;
-    message.objects = (object.objects !== undefined && object.objects !== null) ? BigInt(object.objects) : 0n;
-    message.bytes = (object.bytes !== undefined && object.bytes !== null) ? BigInt(object.bytes) : 0n;
-    message.keyPlace = object.keyPlace ?? "";
-    return message;
-  },
 };
 
 function createBaseRotateKeysRequest(): RotateKeysRequest {
@@ -4197,23 +2835,6 @@ export const RotateKeysRequest: MessageFns<RotateKeysRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(_: any): RotateKeysRequest {
-    return {};
-  },
-
-  toJSON(_: RotateKeysRequest): unknown {
-    const obj: any = {};
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RotateKeysRequest>, I>>(base?: I): RotateKeysRequest {
-    return RotateKeysRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RotateKeysRequest>, I>>(_: I): RotateKeysRequest {
-    const message = createBaseRotateKeysRequest();
-    return message;
   },
 };
 
@@ -4271,38 +2892,6 @@ export const RotateKeysResponse: MessageFns<RotateKeysResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): RotateKeysResponse {
-    return {
-      keyId: isSet(object.keyId)
-        ? globalThis.String(object.keyId)
-        : isSet(object.key_id)
-        ? globalThis.String(object.key_id)
-        : "",
-      resealed: isSet(object.resealed) ? globalThis.Number(object.resealed) : 0,
-    };
-  },
-
-  toJSON(message: RotateKeysResponse): unknown {
-    const obj: any = {};
-    if (message.keyId !== "") {
-      obj.keyId = message.keyId;
-    }
-    if (message.resealed !== 0) {
-      obj.resealed = Math.round(message.resealed);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RotateKeysResponse>, I>>(base?: I): RotateKeysResponse {
-    return RotateKeysResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RotateKeysResponse>, I>>(object: I): RotateKeysResponse {
-    const message = createBaseRotateKeysResponse();
-    message.keyId = object.keyId ?? "";
-    message.resealed = object.resealed ?? 0;
-    return message;
   },
 };
 
@@ -4372,51 +2961,6 @@ export const WatchUsersRequest: MessageFns<WatchUsersRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchUsersRequest {
-    return {
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchUsersRequest): unknown {
-    const obj: any = {};
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchUsersRequest>, I>>(base?: I): WatchUsersRequest {
-    return WatchUsersRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchUsersRequest>, I>>(object: I): WatchUsersRequest {
-    const message = createBaseWatchUsersRequest();
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchUsersResponse(): WatchUsersResponse {
@@ -4474,40 +3018,6 @@ export const WatchUsersResponse: MessageFns<WatchUsersResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchUsersResponse {
-    return {
-      events: globalThis.Array.isArray(object?.events)
-        ? object.events.map((e: any) => WatchUsersResponse_Event.fromJSON(e))
-        : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchUsersResponse): unknown {
-    const obj: any = {};
-    if (message.events?.length) {
-      obj.events = message.events.map((e) => WatchUsersResponse_Event.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchUsersResponse>, I>>(base?: I): WatchUsersResponse {
-    return WatchUsersResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchUsersResponse>, I>>(object: I): WatchUsersResponse {
-    const message = createBaseWatchUsersResponse();
-    message.events = object.events?.map((e) => WatchUsersResponse_Event.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchUsersResponse_Event(): WatchUsersResponse_Event {
@@ -4564,38 +3074,6 @@ export const WatchUsersResponse_Event: MessageFns<WatchUsersResponse_Event> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): WatchUsersResponse_Event {
-    return {
-      type: isSet(object.type)
-        ? watchUsersResponse_Event_TypeFromJSON(object.type)
-        : WatchUsersResponse_Event_Type.TYPE_UNSPECIFIED,
-      object: isSet(object.object) ? User.fromJSON(object.object) : undefined,
-    };
-  },
-
-  toJSON(message: WatchUsersResponse_Event): unknown {
-    const obj: any = {};
-    if (message.type !== WatchUsersResponse_Event_Type.TYPE_UNSPECIFIED) {
-      obj.type = watchUsersResponse_Event_TypeToJSON(message.type);
-    }
-    if (message.object !== undefined) {
-      obj.object = User.toJSON(message.object);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchUsersResponse_Event>, I>>(base?: I): WatchUsersResponse_Event {
-    return WatchUsersResponse_Event.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchUsersResponse_Event>, I>>(object: I): WatchUsersResponse_Event {
-    const message = createBaseWatchUsersResponse_Event();
-    message.type = object.type ?? WatchUsersResponse_Event_Type.TYPE_UNSPECIFIED;
-    message.object = (object.object !== undefined && object.object !== null)
-      ? User.fromPartial(object.object)
-      : undefined;
-    return message;
   },
 };
 
@@ -4665,51 +3143,6 @@ export const WatchPoliciesRequest: MessageFns<WatchPoliciesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchPoliciesRequest {
-    return {
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchPoliciesRequest): unknown {
-    const obj: any = {};
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchPoliciesRequest>, I>>(base?: I): WatchPoliciesRequest {
-    return WatchPoliciesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchPoliciesRequest>, I>>(object: I): WatchPoliciesRequest {
-    const message = createBaseWatchPoliciesRequest();
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchPoliciesResponse(): WatchPoliciesResponse {
@@ -4767,40 +3200,6 @@ export const WatchPoliciesResponse: MessageFns<WatchPoliciesResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchPoliciesResponse {
-    return {
-      events: globalThis.Array.isArray(object?.events)
-        ? object.events.map((e: any) => WatchPoliciesResponse_Event.fromJSON(e))
-        : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchPoliciesResponse): unknown {
-    const obj: any = {};
-    if (message.events?.length) {
-      obj.events = message.events.map((e) => WatchPoliciesResponse_Event.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchPoliciesResponse>, I>>(base?: I): WatchPoliciesResponse {
-    return WatchPoliciesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchPoliciesResponse>, I>>(object: I): WatchPoliciesResponse {
-    const message = createBaseWatchPoliciesResponse();
-    message.events = object.events?.map((e) => WatchPoliciesResponse_Event.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchPoliciesResponse_Event(): WatchPoliciesResponse_Event {
@@ -4857,38 +3256,6 @@ export const WatchPoliciesResponse_Event: MessageFns<WatchPoliciesResponse_Event
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): WatchPoliciesResponse_Event {
-    return {
-      type: isSet(object.type)
-        ? watchPoliciesResponse_Event_TypeFromJSON(object.type)
-        : WatchPoliciesResponse_Event_Type.TYPE_UNSPECIFIED,
-      object: isSet(object.object) ? Policy.fromJSON(object.object) : undefined,
-    };
-  },
-
-  toJSON(message: WatchPoliciesResponse_Event): unknown {
-    const obj: any = {};
-    if (message.type !== WatchPoliciesResponse_Event_Type.TYPE_UNSPECIFIED) {
-      obj.type = watchPoliciesResponse_Event_TypeToJSON(message.type);
-    }
-    if (message.object !== undefined) {
-      obj.object = Policy.toJSON(message.object);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchPoliciesResponse_Event>, I>>(base?: I): WatchPoliciesResponse_Event {
-    return WatchPoliciesResponse_Event.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchPoliciesResponse_Event>, I>>(object: I): WatchPoliciesResponse_Event {
-    const message = createBaseWatchPoliciesResponse_Event();
-    message.type = object.type ?? WatchPoliciesResponse_Event_Type.TYPE_UNSPECIFIED;
-    message.object = (object.object !== undefined && object.object !== null)
-      ? Policy.fromPartial(object.object)
-      : undefined;
-    return message;
   },
 };
 
@@ -4958,51 +3325,6 @@ export const WatchRegistriesRequest: MessageFns<WatchRegistriesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchRegistriesRequest {
-    return {
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchRegistriesRequest): unknown {
-    const obj: any = {};
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchRegistriesRequest>, I>>(base?: I): WatchRegistriesRequest {
-    return WatchRegistriesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchRegistriesRequest>, I>>(object: I): WatchRegistriesRequest {
-    const message = createBaseWatchRegistriesRequest();
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchRegistriesResponse(): WatchRegistriesResponse {
@@ -5060,40 +3382,6 @@ export const WatchRegistriesResponse: MessageFns<WatchRegistriesResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchRegistriesResponse {
-    return {
-      events: globalThis.Array.isArray(object?.events)
-        ? object.events.map((e: any) => WatchRegistriesResponse_Event.fromJSON(e))
-        : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchRegistriesResponse): unknown {
-    const obj: any = {};
-    if (message.events?.length) {
-      obj.events = message.events.map((e) => WatchRegistriesResponse_Event.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchRegistriesResponse>, I>>(base?: I): WatchRegistriesResponse {
-    return WatchRegistriesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchRegistriesResponse>, I>>(object: I): WatchRegistriesResponse {
-    const message = createBaseWatchRegistriesResponse();
-    message.events = object.events?.map((e) => WatchRegistriesResponse_Event.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchRegistriesResponse_Event(): WatchRegistriesResponse_Event {
@@ -5150,40 +3438,6 @@ export const WatchRegistriesResponse_Event: MessageFns<WatchRegistriesResponse_E
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): WatchRegistriesResponse_Event {
-    return {
-      type: isSet(object.type)
-        ? watchRegistriesResponse_Event_TypeFromJSON(object.type)
-        : WatchRegistriesResponse_Event_Type.TYPE_UNSPECIFIED,
-      object: isSet(object.object) ? Registry.fromJSON(object.object) : undefined,
-    };
-  },
-
-  toJSON(message: WatchRegistriesResponse_Event): unknown {
-    const obj: any = {};
-    if (message.type !== WatchRegistriesResponse_Event_Type.TYPE_UNSPECIFIED) {
-      obj.type = watchRegistriesResponse_Event_TypeToJSON(message.type);
-    }
-    if (message.object !== undefined) {
-      obj.object = Registry.toJSON(message.object);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchRegistriesResponse_Event>, I>>(base?: I): WatchRegistriesResponse_Event {
-    return WatchRegistriesResponse_Event.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchRegistriesResponse_Event>, I>>(
-    object: I,
-  ): WatchRegistriesResponse_Event {
-    const message = createBaseWatchRegistriesResponse_Event();
-    message.type = object.type ?? WatchRegistriesResponse_Event_Type.TYPE_UNSPECIFIED;
-    message.object = (object.object !== undefined && object.object !== null)
-      ? Registry.fromPartial(object.object)
-      : undefined;
-    return message;
   },
 };
 
@@ -5861,56 +4115,7 @@ export const AdminServiceClient = makeGenericClientConstructor(AdminServiceServi
   serviceName: string;
 };
 
-function bytesFromBase64(b64: string): Uint8Array {
-  if ((globalThis as any).Buffer) {
-    return Uint8Array.from((globalThis as any).Buffer.from(b64, "base64"));
-  } else {
-    const bin = globalThis.atob(b64);
-    const arr = new Uint8Array(bin.length);
-    for (let i = 0; i < bin.length; ++i) {
-      arr[i] = bin.charCodeAt(i);
-    }
-    return arr;
-  }
-}
-
-function base64FromBytes(arr: Uint8Array): string {
-  if ((globalThis as any).Buffer) {
-    return (globalThis as any).Buffer.from(arr).toString("base64");
-  } else {
-    const bin: string[] = [];
-    arr.forEach((byte) => {
-      bin.push(globalThis.String.fromCharCode(byte));
-    });
-    return globalThis.btoa(bin.join(""));
-  }
-}
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

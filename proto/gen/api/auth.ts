@@ -169,21 +169,6 @@ export function watchTokensResponse_Event_TypeFromJSON(object: any): WatchTokens
   }
 }
 
-export function watchTokensResponse_Event_TypeToJSON(object: WatchTokensResponse_Event_Type): string {
-  switch (object) {
-    case WatchTokensResponse_Event_Type.TYPE_UNSPECIFIED:
-      return "TYPE_UNSPECIFIED";
-    case WatchTokensResponse_Event_Type.ADDED:
-      return "ADDED";
-    case WatchTokensResponse_Event_Type.MODIFIED:
-      return "MODIFIED";
-    case WatchTokensResponse_Event_Type.DELETED:
-      return "DELETED";
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchTokensResponse_Event_Type");
-  }
-}
-
 export function watchTokensResponse_Event_TypeToNumber(object: WatchTokensResponse_Event_Type): number {
   switch (object) {
     case WatchTokensResponse_Event_Type.TYPE_UNSPECIFIED:
@@ -265,39 +250,6 @@ export const CanIRequest: MessageFns<CanIRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): CanIRequest {
-    return {
-      verb: isSet(object.verb) ? globalThis.String(object.verb) : "",
-      resource: isSet(object.resource) ? globalThis.String(object.resource) : "",
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-    };
-  },
-
-  toJSON(message: CanIRequest): unknown {
-    const obj: any = {};
-    if (message.verb !== "") {
-      obj.verb = message.verb;
-    }
-    if (message.resource !== "") {
-      obj.resource = message.resource;
-    }
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CanIRequest>, I>>(base?: I): CanIRequest {
-    return CanIRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CanIRequest>, I>>(object: I): CanIRequest {
-    const message = createBaseCanIRequest();
-    message.verb = object.verb ?? "";
-    message.resource = object.resource ?? "";
-    message.namespace = object.namespace ?? "";
-    return message;
-  },
 };
 
 function createBaseCanIResponse(): CanIResponse {
@@ -355,34 +307,6 @@ export const CanIResponse: MessageFns<CanIResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): CanIResponse {
-    return {
-      allowed: isSet(object.allowed) ? globalThis.Boolean(object.allowed) : false,
-      policies: globalThis.Array.isArray(object?.policies) ? object.policies.map((e: any) => globalThis.String(e)) : [],
-    };
-  },
-
-  toJSON(message: CanIResponse): unknown {
-    const obj: any = {};
-    if (message.allowed !== false) {
-      obj.allowed = message.allowed;
-    }
-    if (message.policies?.length) {
-      obj.policies = message.policies;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CanIResponse>, I>>(base?: I): CanIResponse {
-    return CanIResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CanIResponse>, I>>(object: I): CanIResponse {
-    const message = createBaseCanIResponse();
-    message.allowed = object.allowed ?? false;
-    message.policies = object.policies?.map((e) => e) || [];
-    return message;
-  },
 };
 
 function createBaseWhoAmIRequest(): WhoAmIRequest {
@@ -417,23 +341,6 @@ export const WhoAmIRequest: MessageFns<WhoAmIRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(_: any): WhoAmIRequest {
-    return {};
-  },
-
-  toJSON(_: WhoAmIRequest): unknown {
-    const obj: any = {};
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WhoAmIRequest>, I>>(base?: I): WhoAmIRequest {
-    return WhoAmIRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WhoAmIRequest>, I>>(_: I): WhoAmIRequest {
-    const message = createBaseWhoAmIRequest();
-    return message;
   },
 };
 
@@ -524,57 +431,6 @@ export const WhoAmIResponse: MessageFns<WhoAmIResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): WhoAmIResponse {
-    return {
-      subject: isSet(object.subject) ? globalThis.String(object.subject) : "",
-      kind: isSet(object.kind) ? globalThis.String(object.kind) : "",
-      policies: globalThis.Array.isArray(object?.policies) ? object.policies.map((e: any) => globalThis.String(e)) : [],
-      tokenId: isSet(object.tokenId)
-        ? globalThis.String(object.tokenId)
-        : isSet(object.token_id)
-        ? globalThis.String(object.token_id)
-        : "",
-      expiresAt: isSet(object.expiresAt)
-        ? globalThis.String(object.expiresAt)
-        : isSet(object.expires_at)
-        ? globalThis.String(object.expires_at)
-        : "",
-    };
-  },
-
-  toJSON(message: WhoAmIResponse): unknown {
-    const obj: any = {};
-    if (message.subject !== "") {
-      obj.subject = message.subject;
-    }
-    if (message.kind !== "") {
-      obj.kind = message.kind;
-    }
-    if (message.policies?.length) {
-      obj.policies = message.policies;
-    }
-    if (message.tokenId !== "") {
-      obj.tokenId = message.tokenId;
-    }
-    if (message.expiresAt !== "") {
-      obj.expiresAt = message.expiresAt;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WhoAmIResponse>, I>>(base?: I): WhoAmIResponse {
-    return WhoAmIResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WhoAmIResponse>, I>>(object: I): WhoAmIResponse {
-    const message = createBaseWhoAmIResponse();
-    message.subject = object.subject ?? "";
-    message.kind = object.kind ?? "";
-    message.policies = object.policies?.map((e) => e) || [];
-    message.tokenId = object.tokenId ?? "";
-    message.expiresAt = object.expiresAt ?? "";
-    return message;
   },
 };
 
@@ -735,115 +591,6 @@ export const Token: MessageFns<Token> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Token {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      labels: isObject(object.labels)
-        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      metadata: isSet(object.metadata) ? ObjectMeta.fromJSON(object.metadata) : undefined,
-      subject: isSet(object.subject) ? globalThis.String(object.subject) : "",
-      description: isSet(object.description) ? globalThis.String(object.description) : "",
-      ttlSeconds: isSet(object.ttlSeconds)
-        ? globalThis.Number(object.ttlSeconds)
-        : isSet(object.ttl_seconds)
-        ? globalThis.Number(object.ttl_seconds)
-        : 0,
-      expiresAt: isSet(object.expiresAt)
-        ? globalThis.String(object.expiresAt)
-        : isSet(object.expires_at)
-        ? globalThis.String(object.expires_at)
-        : "",
-      lastUsedAt: isSet(object.lastUsedAt)
-        ? globalThis.String(object.lastUsedAt)
-        : isSet(object.last_used_at)
-        ? globalThis.String(object.last_used_at)
-        : "",
-      token: isSet(object.token) ? globalThis.String(object.token) : "",
-      maker: isSet(object.maker) ? globalThis.String(object.maker) : "",
-    };
-  },
-
-  toJSON(message: Token): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.labels) {
-      const entries = globalThis.Object.entries(message.labels) as [string, string][];
-      if (entries.length > 0) {
-        obj.labels = {};
-        entries.forEach(([k, v]) => {
-          obj.labels[k] = v;
-        });
-      }
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = ObjectMeta.toJSON(message.metadata);
-    }
-    if (message.subject !== "") {
-      obj.subject = message.subject;
-    }
-    if (message.description !== "") {
-      obj.description = message.description;
-    }
-    if (message.ttlSeconds !== 0) {
-      obj.ttlSeconds = Math.round(message.ttlSeconds);
-    }
-    if (message.expiresAt !== "") {
-      obj.expiresAt = message.expiresAt;
-    }
-    if (message.lastUsedAt !== "") {
-      obj.lastUsedAt = message.lastUsedAt;
-    }
-    if (message.token !== "") {
-      obj.token = message.token;
-    }
-    if (message.maker !== "") {
-      obj.maker = message.maker;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Token>, I>>(base?: I): Token {
-    return Token.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Token>, I>>(object: I): Token {
-    const message = createBaseToken();
-    message.name = object.name ?? "";
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.metadata = (object.metadata !== undefined && object.metadata !== null)
-      ? ObjectMeta.fromPartial(object.metadata)
-      : undefined;
-    message.subject = object.subject ?? "";
-    message.description = object.description ?? "";
-    message.ttlSeconds = object.ttlSeconds ?? 0;
-    message.expiresAt = object.expiresAt ?? "";
-    message.lastUsedAt = object.lastUsedAt ?? "";
-    message.token = object.token ?? "";
-    message.maker = object.maker ?? "";
-    return message;
-  },
 };
 
 function createBaseToken_LabelsEntry(): Token_LabelsEntry {
@@ -901,34 +648,6 @@ export const Token_LabelsEntry: MessageFns<Token_LabelsEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Token_LabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Token_LabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Token_LabelsEntry>, I>>(base?: I): Token_LabelsEntry {
-    return Token_LabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Token_LabelsEntry>, I>>(object: I): Token_LabelsEntry {
-    const message = createBaseToken_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseGetTokenRequest(): GetTokenRequest {
@@ -974,27 +693,6 @@ export const GetTokenRequest: MessageFns<GetTokenRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): GetTokenRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: GetTokenRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetTokenRequest>, I>>(base?: I): GetTokenRequest {
-    return GetTokenRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetTokenRequest>, I>>(object: I): GetTokenRequest {
-    const message = createBaseGetTokenRequest();
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -1075,56 +773,6 @@ export const ListTokensRequest: MessageFns<ListTokensRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListTokensRequest {
-    return {
-      limit: isSet(object.limit) ? globalThis.Number(object.limit) : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: ListTokensRequest): unknown {
-    const obj: any = {};
-    if (message.limit !== 0) {
-      obj.limit = Math.round(message.limit);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListTokensRequest>, I>>(base?: I): ListTokensRequest {
-    return ListTokensRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListTokensRequest>, I>>(object: I): ListTokensRequest {
-    const message = createBaseListTokensRequest();
-    message.limit = object.limit ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseListTokensResponse(): ListTokensResponse {
@@ -1193,47 +841,6 @@ export const ListTokensResponse: MessageFns<ListTokensResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListTokensResponse {
-    return {
-      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => Token.fromJSON(e)) : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListTokensResponse): unknown {
-    const obj: any = {};
-    if (message.items?.length) {
-      obj.items = message.items.map((e) => Token.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListTokensResponse>, I>>(base?: I): ListTokensResponse {
-    return ListTokensResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListTokensResponse>, I>>(object: I): ListTokensResponse {
-    const message = createBaseListTokensResponse();
-    message.items = object.items?.map((e) => Token.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
-  },
 };
 
 function createBaseCreateTokenRequest(): CreateTokenRequest {
@@ -1290,38 +897,6 @@ export const CreateTokenRequest: MessageFns<CreateTokenRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): CreateTokenRequest {
-    return {
-      token: isSet(object.token) ? Token.fromJSON(object.token) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: CreateTokenRequest): unknown {
-    const obj: any = {};
-    if (message.token !== undefined) {
-      obj.token = Token.toJSON(message.token);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CreateTokenRequest>, I>>(base?: I): CreateTokenRequest {
-    return CreateTokenRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CreateTokenRequest>, I>>(object: I): CreateTokenRequest {
-    const message = createBaseCreateTokenRequest();
-    message.token = (object.token !== undefined && object.token !== null) ? Token.fromPartial(object.token) : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
   },
 };
 
@@ -1402,52 +977,6 @@ export const DeleteTokenRequest: MessageFns<DeleteTokenRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DeleteTokenRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-    };
-  },
-
-  toJSON(message: DeleteTokenRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeleteTokenRequest>, I>>(base?: I): DeleteTokenRequest {
-    return DeleteTokenRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeleteTokenRequest>, I>>(object: I): DeleteTokenRequest {
-    const message = createBaseDeleteTokenRequest();
-    message.name = object.name ?? "";
-    message.dryRun = object.dryRun ?? false;
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.uid = object.uid ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchTokensRequest(): WatchTokensRequest {
@@ -1516,51 +1045,6 @@ export const WatchTokensRequest: MessageFns<WatchTokensRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchTokensRequest {
-    return {
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchTokensRequest): unknown {
-    const obj: any = {};
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchTokensRequest>, I>>(base?: I): WatchTokensRequest {
-    return WatchTokensRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchTokensRequest>, I>>(object: I): WatchTokensRequest {
-    const message = createBaseWatchTokensRequest();
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchTokensResponse(): WatchTokensResponse {
@@ -1618,40 +1102,6 @@ export const WatchTokensResponse: MessageFns<WatchTokensResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchTokensResponse {
-    return {
-      events: globalThis.Array.isArray(object?.events)
-        ? object.events.map((e: any) => WatchTokensResponse_Event.fromJSON(e))
-        : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchTokensResponse): unknown {
-    const obj: any = {};
-    if (message.events?.length) {
-      obj.events = message.events.map((e) => WatchTokensResponse_Event.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchTokensResponse>, I>>(base?: I): WatchTokensResponse {
-    return WatchTokensResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchTokensResponse>, I>>(object: I): WatchTokensResponse {
-    const message = createBaseWatchTokensResponse();
-    message.events = object.events?.map((e) => WatchTokensResponse_Event.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchTokensResponse_Event(): WatchTokensResponse_Event {
@@ -1708,38 +1158,6 @@ export const WatchTokensResponse_Event: MessageFns<WatchTokensResponse_Event> = 
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): WatchTokensResponse_Event {
-    return {
-      type: isSet(object.type)
-        ? watchTokensResponse_Event_TypeFromJSON(object.type)
-        : WatchTokensResponse_Event_Type.TYPE_UNSPECIFIED,
-      object: isSet(object.object) ? Token.fromJSON(object.object) : undefined,
-    };
-  },
-
-  toJSON(message: WatchTokensResponse_Event): unknown {
-    const obj: any = {};
-    if (message.type !== WatchTokensResponse_Event_Type.TYPE_UNSPECIFIED) {
-      obj.type = watchTokensResponse_Event_TypeToJSON(message.type);
-    }
-    if (message.object !== undefined) {
-      obj.object = Token.toJSON(message.object);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchTokensResponse_Event>, I>>(base?: I): WatchTokensResponse_Event {
-    return WatchTokensResponse_Event.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchTokensResponse_Event>, I>>(object: I): WatchTokensResponse_Event {
-    const message = createBaseWatchTokensResponse_Event();
-    message.type = object.type ?? WatchTokensResponse_Event_Type.TYPE_UNSPECIFIED;
-    message.object = (object.object !== undefined && object.object !== null)
-      ? Token.fromPartial(object.object)
-      : undefined;
-    return message;
   },
 };
 
@@ -1941,31 +1359,7 @@ export const AuthServiceClient = makeGenericClientConstructor(AuthServiceService
   serviceName: string;
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

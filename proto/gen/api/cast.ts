@@ -65,21 +65,6 @@ export function castResponse_ActionFromJSON(object: any): CastResponse_Action {
   }
 }
 
-export function castResponse_ActionToJSON(object: CastResponse_Action): string {
-  switch (object) {
-    case CastResponse_Action.ACTION_UNSPECIFIED:
-      return "ACTION_UNSPECIFIED";
-    case CastResponse_Action.created:
-      return "created";
-    case CastResponse_Action.updated:
-      return "updated";
-    case CastResponse_Action.unchanged:
-      return "unchanged";
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum CastResponse_Action");
-  }
-}
-
 export function castResponse_ActionToNumber(object: CastResponse_Action): number {
   switch (object) {
     case CastResponse_Action.ACTION_UNSPECIFIED:
@@ -159,40 +144,6 @@ export const CastRequest: MessageFns<CastRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): CastRequest {
-    return {
-      objects: globalThis.Array.isArray(object?.objects)
-        ? object.objects.map((e: any) => CastRequest_Item.fromJSON(e))
-        : [],
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: CastRequest): unknown {
-    const obj: any = {};
-    if (message.objects?.length) {
-      obj.objects = message.objects.map((e) => CastRequest_Item.toJSON(e));
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CastRequest>, I>>(base?: I): CastRequest {
-    return CastRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CastRequest>, I>>(object: I): CastRequest {
-    const message = createBaseCastRequest();
-    message.objects = object.objects?.map((e) => CastRequest_Item.fromPartial(e)) || [];
-    message.dryRun = object.dryRun ?? false;
-    return message;
-  },
 };
 
 function createBaseCastRequest_Item(): CastRequest_Item {
@@ -250,34 +201,6 @@ export const CastRequest_Item: MessageFns<CastRequest_Item> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): CastRequest_Item {
-    return {
-      kind: isSet(object.kind) ? globalThis.String(object.kind) : "",
-      object: isObject(object.object) ? object.object : undefined,
-    };
-  },
-
-  toJSON(message: CastRequest_Item): unknown {
-    const obj: any = {};
-    if (message.kind !== "") {
-      obj.kind = message.kind;
-    }
-    if (message.object !== undefined) {
-      obj.object = message.object;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CastRequest_Item>, I>>(base?: I): CastRequest_Item {
-    return CastRequest_Item.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CastRequest_Item>, I>>(object: I): CastRequest_Item {
-    const message = createBaseCastRequest_Item();
-    message.kind = object.kind ?? "";
-    message.object = object.object ?? undefined;
-    return message;
-  },
 };
 
 function createBaseCastResponse(): CastResponse {
@@ -334,40 +257,6 @@ export const CastResponse: MessageFns<CastResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): CastResponse {
-    return {
-      results: globalThis.Array.isArray(object?.results)
-        ? object.results.map((e: any) => CastResponse_Item.fromJSON(e))
-        : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-    };
-  },
-
-  toJSON(message: CastResponse): unknown {
-    const obj: any = {};
-    if (message.results?.length) {
-      obj.results = message.results.map((e) => CastResponse_Item.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CastResponse>, I>>(base?: I): CastResponse {
-    return CastResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CastResponse>, I>>(object: I): CastResponse {
-    const message = createBaseCastResponse();
-    message.results = object.results?.map((e) => CastResponse_Item.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    return message;
   },
 };
 
@@ -459,51 +348,6 @@ export const CastResponse_Item: MessageFns<CastResponse_Item> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): CastResponse_Item {
-    return {
-      kind: isSet(object.kind) ? globalThis.String(object.kind) : "",
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      action: isSet(object.action)
-        ? castResponse_ActionFromJSON(object.action)
-        : CastResponse_Action.ACTION_UNSPECIFIED,
-      changes: globalThis.Array.isArray(object?.changes) ? object.changes.map((e: any) => globalThis.String(e)) : [],
-    };
-  },
-
-  toJSON(message: CastResponse_Item): unknown {
-    const obj: any = {};
-    if (message.kind !== "") {
-      obj.kind = message.kind;
-    }
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.action !== CastResponse_Action.ACTION_UNSPECIFIED) {
-      obj.action = castResponse_ActionToJSON(message.action);
-    }
-    if (message.changes?.length) {
-      obj.changes = message.changes;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CastResponse_Item>, I>>(base?: I): CastResponse_Item {
-    return CastResponse_Item.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CastResponse_Item>, I>>(object: I): CastResponse_Item {
-    const message = createBaseCastResponse_Item();
-    message.kind = object.kind ?? "";
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.action = object.action ?? CastResponse_Action.ACTION_UNSPECIFIED;
-    message.changes = object.changes?.map((e) => e) || [];
-    return message;
-  },
 };
 
 /** Several objects of any kind, judged as one set and written as one transaction. */
@@ -548,31 +392,7 @@ export const CastServiceClient = makeGenericClientConstructor(CastServiceService
   serviceName: string;
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

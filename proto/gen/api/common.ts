@@ -79,21 +79,6 @@ export function condition_StatusFromJSON(object: any): Condition_Status {
   }
 }
 
-export function condition_StatusToJSON(object: Condition_Status): string {
-  switch (object) {
-    case Condition_Status.STATUS_UNSPECIFIED:
-      return "STATUS_UNSPECIFIED";
-    case Condition_Status.True:
-      return "True";
-    case Condition_Status.False:
-      return "False";
-    case Condition_Status.Unknown:
-      return "Unknown";
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Condition_Status");
-  }
-}
-
 export function condition_StatusToNumber(object: Condition_Status): number {
   switch (object) {
     case Condition_Status.STATUS_UNSPECIFIED:
@@ -309,127 +294,6 @@ export const ObjectMeta: MessageFns<ObjectMeta> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ObjectMeta {
-    return {
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      generation: isSet(object.generation) ? globalThis.Number(object.generation) : 0,
-      createdAt: isSet(object.createdAt)
-        ? globalThis.String(object.createdAt)
-        : isSet(object.created_at)
-        ? globalThis.String(object.created_at)
-        : "",
-      updatedAt: isSet(object.updatedAt)
-        ? globalThis.String(object.updatedAt)
-        : isSet(object.updated_at)
-        ? globalThis.String(object.updated_at)
-        : "",
-      deletionRequestedAt: isSet(object.deletionRequestedAt)
-        ? globalThis.String(object.deletionRequestedAt)
-        : isSet(object.deletion_requested_at)
-        ? globalThis.String(object.deletion_requested_at)
-        : undefined,
-      expiresAt: isSet(object.expiresAt)
-        ? globalThis.String(object.expiresAt)
-        : isSet(object.expires_at)
-        ? globalThis.String(object.expires_at)
-        : undefined,
-      finalizers: globalThis.Array.isArray(object?.finalizers)
-        ? object.finalizers.map((e: any) => globalThis.String(e))
-        : [],
-      ownerReferences: globalThis.Array.isArray(object?.ownerReferences)
-        ? object.ownerReferences.map((e: any) => OwnerReference.fromJSON(e))
-        : globalThis.Array.isArray(object?.owner_references)
-        ? object.owner_references.map((e: any) => OwnerReference.fromJSON(e))
-        : [],
-      annotations: isObject(object.annotations)
-        ? (globalThis.Object.entries(object.annotations) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-    };
-  },
-
-  toJSON(message: ObjectMeta): unknown {
-    const obj: any = {};
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.generation !== 0) {
-      obj.generation = Math.round(message.generation);
-    }
-    if (message.createdAt !== "") {
-      obj.createdAt = message.createdAt;
-    }
-    if (message.updatedAt !== "") {
-      obj.updatedAt = message.updatedAt;
-    }
-    if (message.deletionRequestedAt !== undefined) {
-      obj.deletionRequestedAt = message.deletionRequestedAt;
-    }
-    if (message.expiresAt !== undefined) {
-      obj.expiresAt = message.expiresAt;
-    }
-    if (message.finalizers?.length) {
-      obj.finalizers = message.finalizers;
-    }
-    if (message.ownerReferences?.length) {
-      obj.ownerReferences = message.ownerReferences.map((e) => OwnerReference.toJSON(e));
-    }
-    if (message.annotations) {
-      const entries = globalThis.Object.entries(message.annotations) as [string, string][];
-      if (entries.length > 0) {
-        obj.annotations = {};
-        entries.forEach(([k, v]) => {
-          obj.annotations[k] = v;
-        });
-      }
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ObjectMeta>, I>>(base?: I): ObjectMeta {
-    return ObjectMeta.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ObjectMeta>, I>>(object: I): ObjectMeta {
-    const message = createBaseObjectMeta();
-    message.uid = object.uid ?? "";
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.generation = object.generation ?? 0;
-    message.createdAt = object.createdAt ?? "";
-    message.updatedAt = object.updatedAt ?? "";
-    message.deletionRequestedAt = object.deletionRequestedAt ?? undefined;
-    message.expiresAt = object.expiresAt ?? undefined;
-    message.finalizers = object.finalizers?.map((e) => e) || [];
-    message.ownerReferences = object.ownerReferences?.map((e) => OwnerReference.fromPartial(e)) || [];
-    message.annotations = (globalThis.Object.entries(object.annotations ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
-  },
 };
 
 function createBaseObjectMeta_AnnotationsEntry(): ObjectMeta_AnnotationsEntry {
@@ -486,34 +350,6 @@ export const ObjectMeta_AnnotationsEntry: MessageFns<ObjectMeta_AnnotationsEntry
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ObjectMeta_AnnotationsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: ObjectMeta_AnnotationsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ObjectMeta_AnnotationsEntry>, I>>(base?: I): ObjectMeta_AnnotationsEntry {
-    return ObjectMeta_AnnotationsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ObjectMeta_AnnotationsEntry>, I>>(object: I): ObjectMeta_AnnotationsEntry {
-    const message = createBaseObjectMeta_AnnotationsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -582,39 +418,6 @@ export const OwnerReference: MessageFns<OwnerReference> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): OwnerReference {
-    return {
-      kind: isSet(object.kind) ? globalThis.String(object.kind) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-    };
-  },
-
-  toJSON(message: OwnerReference): unknown {
-    const obj: any = {};
-    if (message.kind !== "") {
-      obj.kind = message.kind;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<OwnerReference>, I>>(base?: I): OwnerReference {
-    return OwnerReference.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<OwnerReference>, I>>(object: I): OwnerReference {
-    const message = createBaseOwnerReference();
-    message.kind = object.kind ?? "";
-    message.name = object.name ?? "";
-    message.uid = object.uid ?? "";
-    return message;
   },
 };
 
@@ -724,62 +527,6 @@ export const Condition: MessageFns<Condition> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Condition {
-    return {
-      type: isSet(object.type) ? globalThis.String(object.type) : "",
-      status: isSet(object.status) ? condition_StatusFromJSON(object.status) : Condition_Status.STATUS_UNSPECIFIED,
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      message: isSet(object.message) ? globalThis.String(object.message) : "",
-      observedGeneration: isSet(object.observedGeneration)
-        ? globalThis.Number(object.observedGeneration)
-        : isSet(object.observed_generation)
-        ? globalThis.Number(object.observed_generation)
-        : 0,
-      lastTransitionAt: isSet(object.lastTransitionAt)
-        ? globalThis.String(object.lastTransitionAt)
-        : isSet(object.last_transition_at)
-        ? globalThis.String(object.last_transition_at)
-        : "",
-    };
-  },
-
-  toJSON(message: Condition): unknown {
-    const obj: any = {};
-    if (message.type !== "") {
-      obj.type = message.type;
-    }
-    if (message.status !== Condition_Status.STATUS_UNSPECIFIED) {
-      obj.status = condition_StatusToJSON(message.status);
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.message !== "") {
-      obj.message = message.message;
-    }
-    if (message.observedGeneration !== 0) {
-      obj.observedGeneration = Math.round(message.observedGeneration);
-    }
-    if (message.lastTransitionAt !== "") {
-      obj.lastTransitionAt = message.lastTransitionAt;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Condition>, I>>(base?: I): Condition {
-    return Condition.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Condition>, I>>(object: I): Condition {
-    const message = createBaseCondition();
-    message.type = object.type ?? "";
-    message.status = object.status ?? Condition_Status.STATUS_UNSPECIFIED;
-    message.reason = object.reason ?? "";
-    message.message = object.message ?? "";
-    message.observedGeneration = object.observedGeneration ?? 0;
-    message.lastTransitionAt = object.lastTransitionAt ?? "";
-    return message;
-  },
 };
 
 function createBaseDescribeRequest(): DescribeRequest {
@@ -836,34 +583,6 @@ export const DescribeRequest: MessageFns<DescribeRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): DescribeRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-    };
-  },
-
-  toJSON(message: DescribeRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DescribeRequest>, I>>(base?: I): DescribeRequest {
-    return DescribeRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DescribeRequest>, I>>(object: I): DescribeRequest {
-    const message = createBaseDescribeRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -1009,77 +728,6 @@ export const Description: MessageFns<Description> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Description {
-    return {
-      kind: isSet(object.kind) ? globalThis.String(object.kind) : "",
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      status: isSet(object.status) ? globalThis.String(object.status) : "",
-      fields: globalThis.Array.isArray(object?.fields)
-        ? object.fields.map((e: any) => Description_Field.fromJSON(e))
-        : [],
-      conditions: globalThis.Array.isArray(object?.conditions)
-        ? object.conditions.map((e: any) => Condition.fromJSON(e))
-        : [],
-      references: globalThis.Array.isArray(object?.references)
-        ? object.references.map((e: any) => Description_Reference.fromJSON(e))
-        : [],
-      hints: globalThis.Array.isArray(object?.hints) ? object.hints.map((e: any) => globalThis.String(e)) : [],
-      events: globalThis.Array.isArray(object?.events)
-        ? object.events.map((e: any) => Description_RecentEvent.fromJSON(e))
-        : [],
-    };
-  },
-
-  toJSON(message: Description): unknown {
-    const obj: any = {};
-    if (message.kind !== "") {
-      obj.kind = message.kind;
-    }
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.status !== "") {
-      obj.status = message.status;
-    }
-    if (message.fields?.length) {
-      obj.fields = message.fields.map((e) => Description_Field.toJSON(e));
-    }
-    if (message.conditions?.length) {
-      obj.conditions = message.conditions.map((e) => Condition.toJSON(e));
-    }
-    if (message.references?.length) {
-      obj.references = message.references.map((e) => Description_Reference.toJSON(e));
-    }
-    if (message.hints?.length) {
-      obj.hints = message.hints;
-    }
-    if (message.events?.length) {
-      obj.events = message.events.map((e) => Description_RecentEvent.toJSON(e));
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Description>, I>>(base?: I): Description {
-    return Description.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Description>, I>>(object: I): Description {
-    const message = createBaseDescription();
-    message.kind = object.kind ?? "";
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.status = object.status ?? "";
-    message.fields = object.fields?.map((e) => Description_Field.fromPartial(e)) || [];
-    message.conditions = object.conditions?.map((e) => Condition.fromPartial(e)) || [];
-    message.references = object.references?.map((e) => Description_Reference.fromPartial(e)) || [];
-    message.hints = object.hints?.map((e) => e) || [];
-    message.events = object.events?.map((e) => Description_RecentEvent.fromPartial(e)) || [];
-    return message;
-  },
 };
 
 function createBaseDescription_Field(): Description_Field {
@@ -1136,34 +784,6 @@ export const Description_Field: MessageFns<Description_Field> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Description_Field {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Description_Field): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Description_Field>, I>>(base?: I): Description_Field {
-    return Description_Field.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Description_Field>, I>>(object: I): Description_Field {
-    const message = createBaseDescription_Field();
-    message.name = object.name ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -1266,58 +886,6 @@ export const Description_RecentEvent: MessageFns<Description_RecentEvent> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Description_RecentEvent {
-    return {
-      type: isSet(object.type) ? globalThis.String(object.type) : "",
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      message: isSet(object.message) ? globalThis.String(object.message) : "",
-      count: isSet(object.count) ? globalThis.Number(object.count) : 0,
-      lastSeenAt: isSet(object.lastSeenAt)
-        ? globalThis.String(object.lastSeenAt)
-        : isSet(object.last_seen_at)
-        ? globalThis.String(object.last_seen_at)
-        : "",
-      source: isSet(object.source) ? globalThis.String(object.source) : "",
-    };
-  },
-
-  toJSON(message: Description_RecentEvent): unknown {
-    const obj: any = {};
-    if (message.type !== "") {
-      obj.type = message.type;
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.message !== "") {
-      obj.message = message.message;
-    }
-    if (message.count !== 0) {
-      obj.count = Math.round(message.count);
-    }
-    if (message.lastSeenAt !== "") {
-      obj.lastSeenAt = message.lastSeenAt;
-    }
-    if (message.source !== "") {
-      obj.source = message.source;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Description_RecentEvent>, I>>(base?: I): Description_RecentEvent {
-    return Description_RecentEvent.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Description_RecentEvent>, I>>(object: I): Description_RecentEvent {
-    const message = createBaseDescription_RecentEvent();
-    message.type = object.type ?? "";
-    message.reason = object.reason ?? "";
-    message.message = object.message ?? "";
-    message.count = object.count ?? 0;
-    message.lastSeenAt = object.lastSeenAt ?? "";
-    message.source = object.source ?? "";
-    return message;
-  },
 };
 
 function createBaseDescription_Reference(): Description_Reference {
@@ -1419,81 +987,9 @@ export const Description_Reference: MessageFns<Description_Reference> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Description_Reference {
-    return {
-      relation: isSet(object.relation) ? globalThis.String(object.relation) : "",
-      kind: isSet(object.kind) ? globalThis.String(object.kind) : "",
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      status: isSet(object.status) ? globalThis.String(object.status) : "",
-      detail: isSet(object.detail) ? globalThis.String(object.detail) : "",
-    };
-  },
-
-  toJSON(message: Description_Reference): unknown {
-    const obj: any = {};
-    if (message.relation !== "") {
-      obj.relation = message.relation;
-    }
-    if (message.kind !== "") {
-      obj.kind = message.kind;
-    }
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.status !== "") {
-      obj.status = message.status;
-    }
-    if (message.detail !== "") {
-      obj.detail = message.detail;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Description_Reference>, I>>(base?: I): Description_Reference {
-    return Description_Reference.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Description_Reference>, I>>(object: I): Description_Reference {
-    const message = createBaseDescription_Reference();
-    message.relation = object.relation ?? "";
-    message.kind = object.kind ?? "";
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.status = object.status ?? "";
-    message.detail = object.detail ?? "";
-    return message;
-  },
 };
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
 
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -153,21 +153,6 @@ export function watchConfigmapsResponse_Event_TypeFromJSON(object: any): WatchCo
   }
 }
 
-export function watchConfigmapsResponse_Event_TypeToJSON(object: WatchConfigmapsResponse_Event_Type): string {
-  switch (object) {
-    case WatchConfigmapsResponse_Event_Type.TYPE_UNSPECIFIED:
-      return "TYPE_UNSPECIFIED";
-    case WatchConfigmapsResponse_Event_Type.ADDED:
-      return "ADDED";
-    case WatchConfigmapsResponse_Event_Type.MODIFIED:
-      return "MODIFIED";
-    case WatchConfigmapsResponse_Event_Type.DELETED:
-      return "DELETED";
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchConfigmapsResponse_Event_Type");
-  }
-}
-
 export function watchConfigmapsResponse_Event_TypeToNumber(object: WatchConfigmapsResponse_Event_Type): number {
   switch (object) {
     case WatchConfigmapsResponse_Event_Type.TYPE_UNSPECIFIED:
@@ -288,110 +273,6 @@ export const Configmap: MessageFns<Configmap> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Configmap {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      labels: isObject(object.labels)
-        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      metadata: isSet(object.metadata) ? ObjectMeta.fromJSON(object.metadata) : undefined,
-      data: isObject(object.data)
-        ? (globalThis.Object.entries(object.data) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      version: isSet(object.version) ? globalThis.Number(object.version) : 0,
-    };
-  },
-
-  toJSON(message: Configmap): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.labels) {
-      const entries = globalThis.Object.entries(message.labels) as [string, string][];
-      if (entries.length > 0) {
-        obj.labels = {};
-        entries.forEach(([k, v]) => {
-          obj.labels[k] = v;
-        });
-      }
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = ObjectMeta.toJSON(message.metadata);
-    }
-    if (message.data) {
-      const entries = globalThis.Object.entries(message.data) as [string, string][];
-      if (entries.length > 0) {
-        obj.data = {};
-        entries.forEach(([k, v]) => {
-          obj.data[k] = v;
-        });
-      }
-    }
-    if (message.version !== 0) {
-      obj.version = Math.round(message.version);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Configmap>, I>>(base?: I): Configmap {
-    return Configmap.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Configmap>, I>>(object: I): Configmap {
-    const message = createBaseConfigmap();
-    message.name = object.name ?? "";
-    message.namespace = object.namespace ?? "";
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.metadata = (object.metadata !== undefined && object.metadata !== null)
-      ? ObjectMeta.fromPartial(object.metadata)
-      : undefined;
-    message.data = (globalThis.Object.entries(object.data ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.version = object.version ?? 0;
-    return message;
-  },
 };
 
 function createBaseConfigmap_LabelsEntry(): Configmap_LabelsEntry {
@@ -448,34 +329,6 @@ export const Configmap_LabelsEntry: MessageFns<Configmap_LabelsEntry> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Configmap_LabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Configmap_LabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Configmap_LabelsEntry>, I>>(base?: I): Configmap_LabelsEntry {
-    return Configmap_LabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Configmap_LabelsEntry>, I>>(object: I): Configmap_LabelsEntry {
-    const message = createBaseConfigmap_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -534,34 +387,6 @@ export const Configmap_DataEntry: MessageFns<Configmap_DataEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Configmap_DataEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Configmap_DataEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Configmap_DataEntry>, I>>(base?: I): Configmap_DataEntry {
-    return Configmap_DataEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Configmap_DataEntry>, I>>(object: I): Configmap_DataEntry {
-    const message = createBaseConfigmap_DataEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseGetConfigmapRequest(): GetConfigmapRequest {
@@ -618,34 +443,6 @@ export const GetConfigmapRequest: MessageFns<GetConfigmapRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): GetConfigmapRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-    };
-  },
-
-  toJSON(message: GetConfigmapRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetConfigmapRequest>, I>>(base?: I): GetConfigmapRequest {
-    return GetConfigmapRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetConfigmapRequest>, I>>(object: I): GetConfigmapRequest {
-    const message = createBaseGetConfigmapRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -737,61 +534,6 @@ export const ListConfigmapsRequest: MessageFns<ListConfigmapsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListConfigmapsRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      limit: isSet(object.limit) ? globalThis.Number(object.limit) : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: ListConfigmapsRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.limit !== 0) {
-      obj.limit = Math.round(message.limit);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListConfigmapsRequest>, I>>(base?: I): ListConfigmapsRequest {
-    return ListConfigmapsRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListConfigmapsRequest>, I>>(object: I): ListConfigmapsRequest {
-    const message = createBaseListConfigmapsRequest();
-    message.namespace = object.namespace ?? "";
-    message.limit = object.limit ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseListConfigmapsResponse(): ListConfigmapsResponse {
@@ -859,47 +601,6 @@ export const ListConfigmapsResponse: MessageFns<ListConfigmapsResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ListConfigmapsResponse {
-    return {
-      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => Configmap.fromJSON(e)) : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListConfigmapsResponse): unknown {
-    const obj: any = {};
-    if (message.items?.length) {
-      obj.items = message.items.map((e) => Configmap.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListConfigmapsResponse>, I>>(base?: I): ListConfigmapsResponse {
-    return ListConfigmapsResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListConfigmapsResponse>, I>>(object: I): ListConfigmapsResponse {
-    const message = createBaseListConfigmapsResponse();
-    message.items = object.items?.map((e) => Configmap.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
   },
 };
 
@@ -980,54 +681,6 @@ export const CreateConfigmapRequest: MessageFns<CreateConfigmapRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): CreateConfigmapRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      configmap: isSet(object.configmap) ? Configmap.fromJSON(object.configmap) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      ensureNamespace: isSet(object.ensureNamespace)
-        ? globalThis.Boolean(object.ensureNamespace)
-        : isSet(object.ensure_namespace)
-        ? globalThis.Boolean(object.ensure_namespace)
-        : false,
-    };
-  },
-
-  toJSON(message: CreateConfigmapRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.configmap !== undefined) {
-      obj.configmap = Configmap.toJSON(message.configmap);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.ensureNamespace !== false) {
-      obj.ensureNamespace = message.ensureNamespace;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CreateConfigmapRequest>, I>>(base?: I): CreateConfigmapRequest {
-    return CreateConfigmapRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CreateConfigmapRequest>, I>>(object: I): CreateConfigmapRequest {
-    const message = createBaseCreateConfigmapRequest();
-    message.namespace = object.namespace ?? "";
-    message.configmap = (object.configmap !== undefined && object.configmap !== null)
-      ? Configmap.fromPartial(object.configmap)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    message.ensureNamespace = object.ensureNamespace ?? false;
-    return message;
-  },
 };
 
 function createBaseUpdateConfigmapRequest(): UpdateConfigmapRequest {
@@ -1106,50 +759,6 @@ export const UpdateConfigmapRequest: MessageFns<UpdateConfigmapRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): UpdateConfigmapRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      configmap: isSet(object.configmap) ? Configmap.fromJSON(object.configmap) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: UpdateConfigmapRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.configmap !== undefined) {
-      obj.configmap = Configmap.toJSON(message.configmap);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateConfigmapRequest>, I>>(base?: I): UpdateConfigmapRequest {
-    return UpdateConfigmapRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateConfigmapRequest>, I>>(object: I): UpdateConfigmapRequest {
-    const message = createBaseUpdateConfigmapRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.configmap = (object.configmap !== undefined && object.configmap !== null)
-      ? Configmap.fromPartial(object.configmap)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
   },
 };
 
@@ -1241,57 +850,6 @@ export const DeleteConfigmapRequest: MessageFns<DeleteConfigmapRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DeleteConfigmapRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-    };
-  },
-
-  toJSON(message: DeleteConfigmapRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeleteConfigmapRequest>, I>>(base?: I): DeleteConfigmapRequest {
-    return DeleteConfigmapRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeleteConfigmapRequest>, I>>(object: I): DeleteConfigmapRequest {
-    const message = createBaseDeleteConfigmapRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.dryRun = object.dryRun ?? false;
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.uid = object.uid ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchConfigmapsRequest(): WatchConfigmapsRequest {
@@ -1371,56 +929,6 @@ export const WatchConfigmapsRequest: MessageFns<WatchConfigmapsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchConfigmapsRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchConfigmapsRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchConfigmapsRequest>, I>>(base?: I): WatchConfigmapsRequest {
-    return WatchConfigmapsRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchConfigmapsRequest>, I>>(object: I): WatchConfigmapsRequest {
-    const message = createBaseWatchConfigmapsRequest();
-    message.namespace = object.namespace ?? "";
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchConfigmapsResponse(): WatchConfigmapsResponse {
@@ -1478,40 +986,6 @@ export const WatchConfigmapsResponse: MessageFns<WatchConfigmapsResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchConfigmapsResponse {
-    return {
-      events: globalThis.Array.isArray(object?.events)
-        ? object.events.map((e: any) => WatchConfigmapsResponse_Event.fromJSON(e))
-        : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchConfigmapsResponse): unknown {
-    const obj: any = {};
-    if (message.events?.length) {
-      obj.events = message.events.map((e) => WatchConfigmapsResponse_Event.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchConfigmapsResponse>, I>>(base?: I): WatchConfigmapsResponse {
-    return WatchConfigmapsResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchConfigmapsResponse>, I>>(object: I): WatchConfigmapsResponse {
-    const message = createBaseWatchConfigmapsResponse();
-    message.events = object.events?.map((e) => WatchConfigmapsResponse_Event.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchConfigmapsResponse_Event(): WatchConfigmapsResponse_Event {
@@ -1568,40 +1042,6 @@ export const WatchConfigmapsResponse_Event: MessageFns<WatchConfigmapsResponse_E
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): WatchConfigmapsResponse_Event {
-    return {
-      type: isSet(object.type)
-        ? watchConfigmapsResponse_Event_TypeFromJSON(object.type)
-        : WatchConfigmapsResponse_Event_Type.TYPE_UNSPECIFIED,
-      object: isSet(object.object) ? Configmap.fromJSON(object.object) : undefined,
-    };
-  },
-
-  toJSON(message: WatchConfigmapsResponse_Event): unknown {
-    const obj: any = {};
-    if (message.type !== WatchConfigmapsResponse_Event_Type.TYPE_UNSPECIFIED) {
-      obj.type = watchConfigmapsResponse_Event_TypeToJSON(message.type);
-    }
-    if (message.object !== undefined) {
-      obj.object = Configmap.toJSON(message.object);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchConfigmapsResponse_Event>, I>>(base?: I): WatchConfigmapsResponse_Event {
-    return WatchConfigmapsResponse_Event.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchConfigmapsResponse_Event>, I>>(
-    object: I,
-  ): WatchConfigmapsResponse_Event {
-    const message = createBaseWatchConfigmapsResponse_Event();
-    message.type = object.type ?? WatchConfigmapsResponse_Event_Type.TYPE_UNSPECIFIED;
-    message.object = (object.object !== undefined && object.object !== null)
-      ? Configmap.fromPartial(object.object)
-      : undefined;
-    return message;
   },
 };
 
@@ -1791,31 +1231,7 @@ export const ConfigmapServiceClient = makeGenericClientConstructor(
   serviceName: string;
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -158,51 +158,6 @@ export const RunExecRequest: MessageFns<RunExecRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): RunExecRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      command: globalThis.Array.isArray(object?.command) ? object.command.map((e: any) => globalThis.String(e)) : [],
-      tty: isSet(object.tty) ? globalThis.Boolean(object.tty) : false,
-      size: isSet(object.size) ? TerminalSize.fromJSON(object.size) : undefined,
-    };
-  },
-
-  toJSON(message: RunExecRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.command?.length) {
-      obj.command = message.command;
-    }
-    if (message.tty !== false) {
-      obj.tty = message.tty;
-    }
-    if (message.size !== undefined) {
-      obj.size = TerminalSize.toJSON(message.size);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RunExecRequest>, I>>(base?: I): RunExecRequest {
-    return RunExecRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RunExecRequest>, I>>(object: I): RunExecRequest {
-    const message = createBaseRunExecRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.command = object.command?.map((e) => e) || [];
-    message.tty = object.tty ?? false;
-    message.size = (object.size !== undefined && object.size !== null)
-      ? TerminalSize.fromPartial(object.size)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseTerminalSize(): TerminalSize {
@@ -259,34 +214,6 @@ export const TerminalSize: MessageFns<TerminalSize> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): TerminalSize {
-    return {
-      columns: isSet(object.columns) ? globalThis.Number(object.columns) : 0,
-      rows: isSet(object.rows) ? globalThis.Number(object.rows) : 0,
-    };
-  },
-
-  toJSON(message: TerminalSize): unknown {
-    const obj: any = {};
-    if (message.columns !== 0) {
-      obj.columns = Math.round(message.columns);
-    }
-    if (message.rows !== 0) {
-      obj.rows = Math.round(message.rows);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<TerminalSize>, I>>(base?: I): TerminalSize {
-    return TerminalSize.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<TerminalSize>, I>>(object: I): TerminalSize {
-    const message = createBaseTerminalSize();
-    message.columns = object.columns ?? 0;
-    message.rows = object.rows ?? 0;
-    return message;
   },
 };
 
@@ -378,57 +305,6 @@ export const ExecRequest: MessageFns<ExecRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ExecRequest {
-    return {
-      start: isSet(object.start) ? RunExecRequest.fromJSON(object.start) : undefined,
-      stdin: isSet(object.stdin) ? bytesFromBase64(object.stdin) : undefined,
-      stdinClosed: isSet(object.stdinClosed)
-        ? globalThis.Boolean(object.stdinClosed)
-        : isSet(object.stdin_closed)
-        ? globalThis.Boolean(object.stdin_closed)
-        : undefined,
-      resize: isSet(object.resize) ? TerminalSize.fromJSON(object.resize) : undefined,
-      signal: isSet(object.signal) ? globalThis.String(object.signal) : undefined,
-    };
-  },
-
-  toJSON(message: ExecRequest): unknown {
-    const obj: any = {};
-    if (message.start !== undefined) {
-      obj.start = RunExecRequest.toJSON(message.start);
-    }
-    if (message.stdin !== undefined) {
-      obj.stdin = base64FromBytes(message.stdin);
-    }
-    if (message.stdinClosed !== undefined) {
-      obj.stdinClosed = message.stdinClosed;
-    }
-    if (message.resize !== undefined) {
-      obj.resize = TerminalSize.toJSON(message.resize);
-    }
-    if (message.signal !== undefined) {
-      obj.signal = message.signal;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ExecRequest>, I>>(base?: I): ExecRequest {
-    return ExecRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ExecRequest>, I>>(object: I): ExecRequest {
-    const message = createBaseExecRequest();
-    message.start = (object.start !== undefined && object.start !== null)
-      ? RunExecRequest.fromPartial(object.start)
-      : undefined;
-    message.stdin = object.stdin ?? undefined;
-    message.stdinClosed = object.stdinClosed ?? undefined;
-    message.resize = (object.resize !== undefined && object.resize !== null)
-      ? TerminalSize.fromPartial(object.resize)
-      : undefined;
-    message.signal = object.signal ?? undefined;
-    return message;
-  },
 };
 
 function createBaseExecResponse(): ExecResponse {
@@ -497,41 +373,6 @@ export const ExecResponse: MessageFns<ExecResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ExecResponse {
-    return {
-      stdout: isSet(object.stdout) ? bytesFromBase64(object.stdout) : undefined,
-      stderr: isSet(object.stderr) ? bytesFromBase64(object.stderr) : undefined,
-      exit: isSet(object.exit) ? ExecResponse_Exit.fromJSON(object.exit) : undefined,
-    };
-  },
-
-  toJSON(message: ExecResponse): unknown {
-    const obj: any = {};
-    if (message.stdout !== undefined) {
-      obj.stdout = base64FromBytes(message.stdout);
-    }
-    if (message.stderr !== undefined) {
-      obj.stderr = base64FromBytes(message.stderr);
-    }
-    if (message.exit !== undefined) {
-      obj.exit = ExecResponse_Exit.toJSON(message.exit);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ExecResponse>, I>>(base?: I): ExecResponse {
-    return ExecResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ExecResponse>, I>>(object: I): ExecResponse {
-    const message = createBaseExecResponse();
-    message.stdout = object.stdout ?? undefined;
-    message.stderr = object.stderr ?? undefined;
-    message.exit = (object.exit !== undefined && object.exit !== null)
-      ? ExecResponse_Exit.fromPartial(object.exit)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseExecResponse_Exit(): ExecResponse_Exit {
@@ -588,34 +429,6 @@ export const ExecResponse_Exit: MessageFns<ExecResponse_Exit> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ExecResponse_Exit {
-    return {
-      code: isSet(object.code) ? globalThis.Number(object.code) : 0,
-      signal: isSet(object.signal) ? globalThis.String(object.signal) : "",
-    };
-  },
-
-  toJSON(message: ExecResponse_Exit): unknown {
-    const obj: any = {};
-    if (message.code !== 0) {
-      obj.code = Math.round(message.code);
-    }
-    if (message.signal !== "") {
-      obj.signal = message.signal;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ExecResponse_Exit>, I>>(base?: I): ExecResponse_Exit {
-    return ExecResponse_Exit.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ExecResponse_Exit>, I>>(object: I): ExecResponse_Exit {
-    const message = createBaseExecResponse_Exit();
-    message.code = object.code ?? 0;
-    message.signal = object.signal ?? "";
-    return message;
   },
 };
 
@@ -676,52 +489,7 @@ export const ExecServiceClient = makeGenericClientConstructor(ExecServiceService
   serviceName: string;
 };
 
-function bytesFromBase64(b64: string): Uint8Array {
-  if ((globalThis as any).Buffer) {
-    return Uint8Array.from((globalThis as any).Buffer.from(b64, "base64"));
-  } else {
-    const bin = globalThis.atob(b64);
-    const arr = new Uint8Array(bin.length);
-    for (let i = 0; i < bin.length; ++i) {
-      arr[i] = bin.charCodeAt(i);
-    }
-    return arr;
-  }
-}
-
-function base64FromBytes(arr: Uint8Array): string {
-  if ((globalThis as any).Buffer) {
-    return (globalThis as any).Buffer.from(arr).toString("base64");
-  } else {
-    const bin: string[] = [];
-    arr.forEach((byte) => {
-      bin.push(globalThis.String.fromCharCode(byte));
-    });
-    return globalThis.btoa(bin.join(""));
-  }
-}
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -81,23 +81,6 @@ export function health_StateFromJSON(object: any): Health_State {
   }
 }
 
-export function health_StateToJSON(object: Health_State): string {
-  switch (object) {
-    case Health_State.STATE_UNSPECIFIED:
-      return "STATE_UNSPECIFIED";
-    case Health_State.Healthy:
-      return "Healthy";
-    case Health_State.Degraded:
-      return "Degraded";
-    case Health_State.Unhealthy:
-      return "Unhealthy";
-    case Health_State.Unknown:
-      return "Unknown";
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Health_State");
-  }
-}
-
 export function health_StateToNumber(object: Health_State): number {
   switch (object) {
     case Health_State.STATE_UNSPECIFIED:
@@ -181,34 +164,6 @@ export const GetHealthRequest: MessageFns<GetHealthRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): GetHealthRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-    };
-  },
-
-  toJSON(message: GetHealthRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetHealthRequest>, I>>(base?: I): GetHealthRequest {
-    return GetHealthRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetHealthRequest>, I>>(object: I): GetHealthRequest {
-    const message = createBaseGetHealthRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    return message;
-  },
 };
 
 function createBaseListHealthRequest(): ListHealthRequest {
@@ -255,27 +210,6 @@ export const ListHealthRequest: MessageFns<ListHealthRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListHealthRequest {
-    return { namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "" };
-  },
-
-  toJSON(message: ListHealthRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListHealthRequest>, I>>(base?: I): ListHealthRequest {
-    return ListHealthRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListHealthRequest>, I>>(object: I): ListHealthRequest {
-    const message = createBaseListHealthRequest();
-    message.namespace = object.namespace ?? "";
-    return message;
-  },
 };
 
 function createBaseListHealthResponse(): ListHealthResponse {
@@ -321,27 +255,6 @@ export const ListHealthResponse: MessageFns<ListHealthResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ListHealthResponse {
-    return { items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => Health.fromJSON(e)) : [] };
-  },
-
-  toJSON(message: ListHealthResponse): unknown {
-    const obj: any = {};
-    if (message.items?.length) {
-      obj.items = message.items.map((e) => Health.toJSON(e));
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListHealthResponse>, I>>(base?: I): ListHealthResponse {
-    return ListHealthResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListHealthResponse>, I>>(object: I): ListHealthResponse {
-    const message = createBaseListHealthResponse();
-    message.items = object.items?.map((e) => Health.fromPartial(e)) || [];
-    return message;
   },
 };
 
@@ -475,66 +388,6 @@ export const Health: MessageFns<Health> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Health {
-    return {
-      kind: isSet(object.kind) ? globalThis.String(object.kind) : "",
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      state: isSet(object.state) ? health_StateFromJSON(object.state) : Health_State.STATE_UNSPECIFIED,
-      message: isSet(object.message) ? globalThis.String(object.message) : "",
-      ready: isSet(object.ready) ? globalThis.Number(object.ready) : 0,
-      wanted: isSet(object.wanted) ? globalThis.Number(object.wanted) : 0,
-      instances: globalThis.Array.isArray(object?.instances)
-        ? object.instances.map((e: any) => Health_Instance.fromJSON(e))
-        : [],
-    };
-  },
-
-  toJSON(message: Health): unknown {
-    const obj: any = {};
-    if (message.kind !== "") {
-      obj.kind = message.kind;
-    }
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.state !== Health_State.STATE_UNSPECIFIED) {
-      obj.state = health_StateToJSON(message.state);
-    }
-    if (message.message !== "") {
-      obj.message = message.message;
-    }
-    if (message.ready !== 0) {
-      obj.ready = Math.round(message.ready);
-    }
-    if (message.wanted !== 0) {
-      obj.wanted = Math.round(message.wanted);
-    }
-    if (message.instances?.length) {
-      obj.instances = message.instances.map((e) => Health_Instance.toJSON(e));
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Health>, I>>(base?: I): Health {
-    return Health.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Health>, I>>(object: I): Health {
-    const message = createBaseHealth();
-    message.kind = object.kind ?? "";
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.state = object.state ?? Health_State.STATE_UNSPECIFIED;
-    message.message = object.message ?? "";
-    message.ready = object.ready ?? 0;
-    message.wanted = object.wanted ?? 0;
-    message.instances = object.instances?.map((e) => Health_Instance.fromPartial(e)) || [];
-    return message;
-  },
 };
 
 function createBaseHealth_Instance(): Health_Instance {
@@ -636,58 +489,6 @@ export const Health_Instance: MessageFns<Health_Instance> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Health_Instance {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      state: isSet(object.state) ? health_StateFromJSON(object.state) : Health_State.STATE_UNSPECIFIED,
-      status: isSet(object.status) ? globalThis.String(object.status) : "",
-      message: isSet(object.message) ? globalThis.String(object.message) : "",
-      restartCount: isSet(object.restartCount)
-        ? globalThis.Number(object.restartCount)
-        : isSet(object.restart_count)
-        ? globalThis.Number(object.restart_count)
-        : 0,
-      since: isSet(object.since) ? globalThis.String(object.since) : "",
-    };
-  },
-
-  toJSON(message: Health_Instance): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.state !== Health_State.STATE_UNSPECIFIED) {
-      obj.state = health_StateToJSON(message.state);
-    }
-    if (message.status !== "") {
-      obj.status = message.status;
-    }
-    if (message.message !== "") {
-      obj.message = message.message;
-    }
-    if (message.restartCount !== 0) {
-      obj.restartCount = Math.round(message.restartCount);
-    }
-    if (message.since !== "") {
-      obj.since = message.since;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Health_Instance>, I>>(base?: I): Health_Instance {
-    return Health_Instance.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Health_Instance>, I>>(object: I): Health_Instance {
-    const message = createBaseHealth_Instance();
-    message.name = object.name ?? "";
-    message.state = object.state ?? Health_State.STATE_UNSPECIFIED;
-    message.status = object.status ?? "";
-    message.message = object.message ?? "";
-    message.restartCount = object.restartCount ?? 0;
-    message.since = object.since ?? "";
-    return message;
-  },
 };
 
 /** How workloads are, as far as is known today. */
@@ -763,27 +564,7 @@ export const HealthServiceClient = makeGenericClientConstructor(
   serviceName: string;
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -26,11 +26,9 @@ import {
   Service_EnvFrom,
   Service_RestartPolicy,
   service_RestartPolicyFromJSON,
-  service_RestartPolicyToJSON,
   service_RestartPolicyToNumber,
   Service_Runtime,
   service_RuntimeFromJSON,
-  service_RuntimeToJSON,
   service_RuntimeToNumber,
   VolumeMount,
 } from "./service.js";
@@ -101,29 +99,6 @@ export function instance_StatusFromJSON(object: any): Instance_Status {
     case 7:
     case "Unknown":
       return Instance_Status.Unknown;
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Instance_Status");
-  }
-}
-
-export function instance_StatusToJSON(object: Instance_Status): string {
-  switch (object) {
-    case Instance_Status.STATUS_UNSPECIFIED:
-      return "STATUS_UNSPECIFIED";
-    case Instance_Status.Pending:
-      return "Pending";
-    case Instance_Status.Starting:
-      return "Starting";
-    case Instance_Status.Running:
-      return "Running";
-    case Instance_Status.Stopped:
-      return "Stopped";
-    case Instance_Status.Failed:
-      return "Failed";
-    case Instance_Status.Exited:
-      return "Exited";
-    case Instance_Status.Unknown:
-      return "Unknown";
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum Instance_Status");
   }
@@ -301,21 +276,6 @@ export function watchInstancesResponse_Event_TypeFromJSON(object: any): WatchIns
     case 3:
     case "DELETED":
       return WatchInstancesResponse_Event_Type.DELETED;
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchInstancesResponse_Event_Type");
-  }
-}
-
-export function watchInstancesResponse_Event_TypeToJSON(object: WatchInstancesResponse_Event_Type): string {
-  switch (object) {
-    case WatchInstancesResponse_Event_Type.TYPE_UNSPECIFIED:
-      return "TYPE_UNSPECIFIED";
-    case WatchInstancesResponse_Event_Type.ADDED:
-      return "ADDED";
-    case WatchInstancesResponse_Event_Type.MODIFIED:
-      return "MODIFIED";
-    case WatchInstancesResponse_Event_Type.DELETED:
-      return "DELETED";
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchInstancesResponse_Event_Type");
   }
@@ -594,171 +554,6 @@ export const Instance: MessageFns<Instance> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Instance {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      labels: isObject(object.labels)
-        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      metadata: isSet(object.metadata) ? ObjectMeta.fromJSON(object.metadata) : undefined,
-      service: isSet(object.service) ? globalThis.String(object.service) : "",
-      ordinal: isSet(object.ordinal) ? globalThis.Number(object.ordinal) : 0,
-      node: isSet(object.node) ? globalThis.String(object.node) : "",
-      template: isSet(object.template) ? Instance_Template.fromJSON(object.template) : undefined,
-      minReadySeconds: isSet(object.minReadySeconds)
-        ? globalThis.Number(object.minReadySeconds)
-        : isSet(object.min_ready_seconds)
-        ? globalThis.Number(object.min_ready_seconds)
-        : undefined,
-      status: isSet(object.status) ? instance_StatusFromJSON(object.status) : Instance_Status.STATUS_UNSPECIFIED,
-      conditions: globalThis.Array.isArray(object?.conditions)
-        ? object.conditions.map((e: any) => Condition.fromJSON(e))
-        : [],
-      failureMessage: isSet(object.failureMessage)
-        ? globalThis.String(object.failureMessage)
-        : isSet(object.failure_message)
-        ? globalThis.String(object.failure_message)
-        : "",
-      restartCount: isSet(object.restartCount)
-        ? globalThis.Number(object.restartCount)
-        : isSet(object.restart_count)
-        ? globalThis.Number(object.restart_count)
-        : 0,
-      pid: isSet(object.pid) ? globalThis.Number(object.pid) : 0,
-      startedAt: isSet(object.startedAt)
-        ? globalThis.String(object.startedAt)
-        : isSet(object.started_at)
-        ? globalThis.String(object.started_at)
-        : "",
-      mounts: globalThis.Array.isArray(object?.mounts)
-        ? object.mounts.map((e: any) => Instance_Mount.fromJSON(e))
-        : [],
-      exitCode: isSet(object.exitCode)
-        ? globalThis.Number(object.exitCode)
-        : isSet(object.exit_code)
-        ? globalThis.Number(object.exit_code)
-        : undefined,
-      backoff: isSet(object.backoff) ? Instance_Backoff.fromJSON(object.backoff) : undefined,
-    };
-  },
-
-  toJSON(message: Instance): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.labels) {
-      const entries = globalThis.Object.entries(message.labels) as [string, string][];
-      if (entries.length > 0) {
-        obj.labels = {};
-        entries.forEach(([k, v]) => {
-          obj.labels[k] = v;
-        });
-      }
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = ObjectMeta.toJSON(message.metadata);
-    }
-    if (message.service !== "") {
-      obj.service = message.service;
-    }
-    if (message.ordinal !== 0) {
-      obj.ordinal = Math.round(message.ordinal);
-    }
-    if (message.node !== "") {
-      obj.node = message.node;
-    }
-    if (message.template !== undefined) {
-      obj.template = Instance_Template.toJSON(message.template);
-    }
-    if (message.minReadySeconds !== undefined) {
-      obj.minReadySeconds = Math.round(message.minReadySeconds);
-    }
-    if (message.status !== Instance_Status.STATUS_UNSPECIFIED) {
-      obj.status = instance_StatusToJSON(message.status);
-    }
-    if (message.conditions?.length) {
-      obj.conditions = message.conditions.map((e) => Condition.toJSON(e));
-    }
-    if (message.failureMessage !== "") {
-      obj.failureMessage = message.failureMessage;
-    }
-    if (message.restartCount !== 0) {
-      obj.restartCount = Math.round(message.restartCount);
-    }
-    if (message.pid !== 0) {
-      obj.pid = Math.round(message.pid);
-    }
-    if (message.startedAt !== "") {
-      obj.startedAt = message.startedAt;
-    }
-    if (message.mounts?.length) {
-      obj.mounts = message.mounts.map((e) => Instance_Mount.toJSON(e));
-    }
-    if (message.exitCode !== undefined) {
-      obj.exitCode = Math.round(message.exitCode);
-    }
-    if (message.backoff !== undefined) {
-      obj.backoff = Instance_Backoff.toJSON(message.backoff);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Instance>, I>>(base?: I): Instance {
-    return Instance.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Instance>, I>>(object: I): Instance {
-    const message = createBaseInstance();
-    message.name = object.name ?? "";
-    message.namespace = object.namespace ?? "";
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.metadata = (object.metadata !== undefined && object.metadata !== null)
-      ? ObjectMeta.fromPartial(object.metadata)
-      : undefined;
-    message.service = object.service ?? "";
-    message.ordinal = object.ordinal ?? 0;
-    message.node = object.node ?? "";
-    message.template = (object.template !== undefined && object.template !== null)
-      ? Instance_Template.fromPartial(object.template)
-      : undefined;
-    message.minReadySeconds = object.minReadySeconds ?? undefined;
-    message.status = object.status ?? Instance_Status.STATUS_UNSPECIFIED;
-    message.conditions = object.conditions?.map((e) => Condition.fromPartial(e)) || [];
-    message.failureMessage = object.failureMessage ?? "";
-    message.restartCount = object.restartCount ?? 0;
-    message.pid = object.pid ?? 0;
-    message.startedAt = object.startedAt ?? "";
-    message.mounts = object.mounts?.map((e) => Instance_Mount.fromPartial(e)) || [];
-    message.exitCode = object.exitCode ?? undefined;
-    message.backoff = (object.backoff !== undefined && object.backoff !== null)
-      ? Instance_Backoff.fromPartial(object.backoff)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseInstance_Template(): Instance_Template {
@@ -993,203 +788,6 @@ export const Instance_Template: MessageFns<Instance_Template> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Instance_Template {
-    return {
-      runtime: isSet(object.runtime) ? service_RuntimeFromJSON(object.runtime) : Service_Runtime.RUNTIME_UNSPECIFIED,
-      image: isSet(object.image) ? globalThis.String(object.image) : "",
-      command: globalThis.Array.isArray(object?.command) ? object.command.map((e: any) => globalThis.String(e)) : [],
-      args: globalThis.Array.isArray(object?.args) ? object.args.map((e: any) => globalThis.String(e)) : [],
-      workingDir: isSet(object.workingDir)
-        ? globalThis.String(object.workingDir)
-        : isSet(object.working_dir)
-        ? globalThis.String(object.working_dir)
-        : "",
-      env: isObject(object.env)
-        ? (globalThis.Object.entries(object.env) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      envFrom: globalThis.Array.isArray(object?.envFrom)
-        ? object.envFrom.map((e: any) => Service_EnvFrom.fromJSON(e))
-        : globalThis.Array.isArray(object?.env_from)
-        ? object.env_from.map((e: any) => Service_EnvFrom.fromJSON(e))
-        : [],
-      restartPolicy: isSet(object.restartPolicy)
-        ? service_RestartPolicyFromJSON(object.restartPolicy)
-        : isSet(object.restart_policy)
-        ? service_RestartPolicyFromJSON(object.restart_policy)
-        : undefined,
-      nodeSelector: isObject(object.nodeSelector)
-        ? (globalThis.Object.entries(object.nodeSelector) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : isObject(object.node_selector)
-        ? (globalThis.Object.entries(object.node_selector) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      volumes: globalThis.Array.isArray(object?.volumes)
-        ? object.volumes.map((e: any) => VolumeMount.fromJSON(e))
-        : [],
-      terminationGracePeriodSeconds: isSet(object.terminationGracePeriodSeconds)
-        ? globalThis.Number(object.terminationGracePeriodSeconds)
-        : isSet(object.termination_grace_period_seconds)
-        ? globalThis.Number(object.termination_grace_period_seconds)
-        : undefined,
-      restartedAt: isSet(object.restartedAt)
-        ? globalThis.String(object.restartedAt)
-        : isSet(object.restarted_at)
-        ? globalThis.String(object.restarted_at)
-        : "",
-      secretMounts: globalThis.Array.isArray(object?.secretMounts)
-        ? object.secretMounts.map((e: any) => DataMount.fromJSON(e))
-        : globalThis.Array.isArray(object?.secret_mounts)
-        ? object.secret_mounts.map((e: any) => DataMount.fromJSON(e))
-        : [],
-      configmapMounts: globalThis.Array.isArray(object?.configmapMounts)
-        ? object.configmapMounts.map((e: any) => DataMount.fromJSON(e))
-        : globalThis.Array.isArray(object?.configmap_mounts)
-        ? object.configmap_mounts.map((e: any) => DataMount.fromJSON(e))
-        : [],
-      user: isSet(object.user) ? globalThis.String(object.user) : "",
-      capabilities: globalThis.Array.isArray(object?.capabilities)
-        ? object.capabilities.map((e: any) => globalThis.String(e))
-        : [],
-    };
-  },
-
-  toJSON(message: Instance_Template): unknown {
-    const obj: any = {};
-    if (message.runtime !== Service_Runtime.RUNTIME_UNSPECIFIED) {
-      obj.runtime = service_RuntimeToJSON(message.runtime);
-    }
-    if (message.image !== "") {
-      obj.image = message.image;
-    }
-    if (message.command?.length) {
-      obj.command = message.command;
-    }
-    if (message.args?.length) {
-      obj.args = message.args;
-    }
-    if (message.workingDir !== "") {
-      obj.workingDir = message.workingDir;
-    }
-    if (message.env) {
-      const entries = globalThis.Object.entries(message.env) as [string, string][];
-      if (entries.length > 0) {
-        obj.env = {};
-        entries.forEach(([k, v]) => {
-          obj.env[k] = v;
-        });
-      }
-    }
-    if (message.envFrom?.length) {
-      obj.envFrom = message.envFrom.map((e) => Service_EnvFrom.toJSON(e));
-    }
-    if (message.restartPolicy !== undefined) {
-      obj.restartPolicy = service_RestartPolicyToJSON(message.restartPolicy);
-    }
-    if (message.nodeSelector) {
-      const entries = globalThis.Object.entries(message.nodeSelector) as [string, string][];
-      if (entries.length > 0) {
-        obj.nodeSelector = {};
-        entries.forEach(([k, v]) => {
-          obj.nodeSelector[k] = v;
-        });
-      }
-    }
-    if (message.volumes?.length) {
-      obj.volumes = message.volumes.map((e) => VolumeMount.toJSON(e));
-    }
-    if (message.terminationGracePeriodSeconds !== undefined) {
-      obj.terminationGracePeriodSeconds = Math.round(message.terminationGracePeriodSeconds);
-    }
-    if (message.restartedAt !== "") {
-      obj.restartedAt = message.restartedAt;
-    }
-    if (message.secretMounts?.length) {
-      obj.secretMounts = message.secretMounts.map((e) => DataMount.toJSON(e));
-    }
-    if (message.configmapMounts?.length) {
-      obj.configmapMounts = message.configmapMounts.map((e) => DataMount.toJSON(e));
-    }
-    if (message.user !== "") {
-      obj.user = message.user;
-    }
-    if (message.capabilities?.length) {
-      obj.capabilities = message.capabilities;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Instance_Template>, I>>(base?: I): Instance_Template {
-    return Instance_Template.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Instance_Template>, I>>(object: I): Instance_Template {
-    const message = createBaseInstance_Template();
-    message.runtime = object.runtime ?? Service_Runtime.RUNTIME_UNSPECIFIED;
-    message.image = object.image ?? "";
-    message.command = object.command?.map((e) => e) || [];
-    message.args = object.args?.map((e) => e) || [];
-    message.workingDir = object.workingDir ?? "";
-    message.env = (globalThis.Object.entries(object.env ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.envFrom = object.envFrom?.map((e) => Service_EnvFrom.fromPartial(e)) || [];
-    message.restartPolicy = object.restartPolicy ?? undefined;
-    message.nodeSelector = (globalThis.Object.entries(object.nodeSelector ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.volumes = object.volumes?.map((e) => VolumeMount.fromPartial(e)) || [];
-    message.terminationGracePeriodSeconds = object.terminationGracePeriodSeconds ?? undefined;
-    message.restartedAt = object.restartedAt ?? "";
-    message.secretMounts = object.secretMounts?.map((e) => DataMount.fromPartial(e)) || [];
-    message.configmapMounts = object.configmapMounts?.map((e) => DataMount.fromPartial(e)) || [];
-    message.user = object.user ?? "";
-    message.capabilities = object.capabilities?.map((e) => e) || [];
-    return message;
-  },
 };
 
 function createBaseInstance_Template_EnvEntry(): Instance_Template_EnvEntry {
@@ -1247,34 +845,6 @@ export const Instance_Template_EnvEntry: MessageFns<Instance_Template_EnvEntry> 
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Instance_Template_EnvEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Instance_Template_EnvEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Instance_Template_EnvEntry>, I>>(base?: I): Instance_Template_EnvEntry {
-    return Instance_Template_EnvEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Instance_Template_EnvEntry>, I>>(object: I): Instance_Template_EnvEntry {
-    const message = createBaseInstance_Template_EnvEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseInstance_Template_NodeSelectorEntry(): Instance_Template_NodeSelectorEntry {
@@ -1331,38 +901,6 @@ export const Instance_Template_NodeSelectorEntry: MessageFns<Instance_Template_N
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Instance_Template_NodeSelectorEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Instance_Template_NodeSelectorEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Instance_Template_NodeSelectorEntry>, I>>(
-    base?: I,
-  ): Instance_Template_NodeSelectorEntry {
-    return Instance_Template_NodeSelectorEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Instance_Template_NodeSelectorEntry>, I>>(
-    object: I,
-  ): Instance_Template_NodeSelectorEntry {
-    const message = createBaseInstance_Template_NodeSelectorEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -1454,57 +992,6 @@ export const Instance_Mount: MessageFns<Instance_Mount> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Instance_Mount {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      volume: isSet(object.volume) ? globalThis.String(object.volume) : "",
-      mountPath: isSet(object.mountPath)
-        ? globalThis.String(object.mountPath)
-        : isSet(object.mount_path)
-        ? globalThis.String(object.mount_path)
-        : "",
-      readOnly: isSet(object.readOnly)
-        ? globalThis.Boolean(object.readOnly)
-        : isSet(object.read_only)
-        ? globalThis.Boolean(object.read_only)
-        : false,
-      source: isSet(object.source) ? globalThis.String(object.source) : "",
-    };
-  },
-
-  toJSON(message: Instance_Mount): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.volume !== "") {
-      obj.volume = message.volume;
-    }
-    if (message.mountPath !== "") {
-      obj.mountPath = message.mountPath;
-    }
-    if (message.readOnly !== false) {
-      obj.readOnly = message.readOnly;
-    }
-    if (message.source !== "") {
-      obj.source = message.source;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Instance_Mount>, I>>(base?: I): Instance_Mount {
-    return Instance_Mount.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Instance_Mount>, I>>(object: I): Instance_Mount {
-    const message = createBaseInstance_Mount();
-    message.name = object.name ?? "";
-    message.volume = object.volume ?? "";
-    message.mountPath = object.mountPath ?? "";
-    message.readOnly = object.readOnly ?? false;
-    message.source = object.source ?? "";
-    return message;
-  },
 };
 
 function createBaseInstance_Backoff(): Instance_Backoff {
@@ -1595,57 +1082,6 @@ export const Instance_Backoff: MessageFns<Instance_Backoff> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Instance_Backoff {
-    return {
-      crashes: isSet(object.crashes) ? globalThis.Number(object.crashes) : 0,
-      failedStarts: isSet(object.failedStarts)
-        ? globalThis.Number(object.failedStarts)
-        : isSet(object.failed_starts)
-        ? globalThis.Number(object.failed_starts)
-        : 0,
-      run: isSet(object.run) ? globalThis.Number(object.run) : 0,
-      nextStartAt: isSet(object.nextStartAt)
-        ? globalThis.String(object.nextStartAt)
-        : isSet(object.next_start_at)
-        ? globalThis.String(object.next_start_at)
-        : "",
-      generation: isSet(object.generation) ? globalThis.Number(object.generation) : 0,
-    };
-  },
-
-  toJSON(message: Instance_Backoff): unknown {
-    const obj: any = {};
-    if (message.crashes !== 0) {
-      obj.crashes = Math.round(message.crashes);
-    }
-    if (message.failedStarts !== 0) {
-      obj.failedStarts = Math.round(message.failedStarts);
-    }
-    if (message.run !== 0) {
-      obj.run = Math.round(message.run);
-    }
-    if (message.nextStartAt !== "") {
-      obj.nextStartAt = message.nextStartAt;
-    }
-    if (message.generation !== 0) {
-      obj.generation = Math.round(message.generation);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Instance_Backoff>, I>>(base?: I): Instance_Backoff {
-    return Instance_Backoff.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Instance_Backoff>, I>>(object: I): Instance_Backoff {
-    const message = createBaseInstance_Backoff();
-    message.crashes = object.crashes ?? 0;
-    message.failedStarts = object.failedStarts ?? 0;
-    message.run = object.run ?? 0;
-    message.nextStartAt = object.nextStartAt ?? "";
-    message.generation = object.generation ?? 0;
-    return message;
-  },
 };
 
 function createBaseInstance_LabelsEntry(): Instance_LabelsEntry {
@@ -1703,34 +1139,6 @@ export const Instance_LabelsEntry: MessageFns<Instance_LabelsEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Instance_LabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Instance_LabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Instance_LabelsEntry>, I>>(base?: I): Instance_LabelsEntry {
-    return Instance_LabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Instance_LabelsEntry>, I>>(object: I): Instance_LabelsEntry {
-    const message = createBaseInstance_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseGetInstanceRequest(): GetInstanceRequest {
@@ -1787,34 +1195,6 @@ export const GetInstanceRequest: MessageFns<GetInstanceRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): GetInstanceRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-    };
-  },
-
-  toJSON(message: GetInstanceRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetInstanceRequest>, I>>(base?: I): GetInstanceRequest {
-    return GetInstanceRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetInstanceRequest>, I>>(object: I): GetInstanceRequest {
-    const message = createBaseGetInstanceRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -1906,61 +1286,6 @@ export const ListInstancesRequest: MessageFns<ListInstancesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListInstancesRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      limit: isSet(object.limit) ? globalThis.Number(object.limit) : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: ListInstancesRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.limit !== 0) {
-      obj.limit = Math.round(message.limit);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListInstancesRequest>, I>>(base?: I): ListInstancesRequest {
-    return ListInstancesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListInstancesRequest>, I>>(object: I): ListInstancesRequest {
-    const message = createBaseListInstancesRequest();
-    message.namespace = object.namespace ?? "";
-    message.limit = object.limit ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseListInstancesResponse(): ListInstancesResponse {
@@ -2029,47 +1354,6 @@ export const ListInstancesResponse: MessageFns<ListInstancesResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListInstancesResponse {
-    return {
-      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => Instance.fromJSON(e)) : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListInstancesResponse): unknown {
-    const obj: any = {};
-    if (message.items?.length) {
-      obj.items = message.items.map((e) => Instance.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListInstancesResponse>, I>>(base?: I): ListInstancesResponse {
-    return ListInstancesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListInstancesResponse>, I>>(object: I): ListInstancesResponse {
-    const message = createBaseListInstancesResponse();
-    message.items = object.items?.map((e) => Instance.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
-  },
 };
 
 function createBaseUpdateInstanceStatusRequest(): UpdateInstanceStatusRequest {
@@ -2137,41 +1421,6 @@ export const UpdateInstanceStatusRequest: MessageFns<UpdateInstanceStatusRequest
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): UpdateInstanceStatusRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      instance: isSet(object.instance) ? Instance.fromJSON(object.instance) : undefined,
-    };
-  },
-
-  toJSON(message: UpdateInstanceStatusRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.instance !== undefined) {
-      obj.instance = Instance.toJSON(message.instance);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateInstanceStatusRequest>, I>>(base?: I): UpdateInstanceStatusRequest {
-    return UpdateInstanceStatusRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateInstanceStatusRequest>, I>>(object: I): UpdateInstanceStatusRequest {
-    const message = createBaseUpdateInstanceStatusRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.instance = (object.instance !== undefined && object.instance !== null)
-      ? Instance.fromPartial(object.instance)
-      : undefined;
-    return message;
   },
 };
 
@@ -2263,57 +1512,6 @@ export const DeleteInstanceRequest: MessageFns<DeleteInstanceRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DeleteInstanceRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-    };
-  },
-
-  toJSON(message: DeleteInstanceRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeleteInstanceRequest>, I>>(base?: I): DeleteInstanceRequest {
-    return DeleteInstanceRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeleteInstanceRequest>, I>>(object: I): DeleteInstanceRequest {
-    const message = createBaseDeleteInstanceRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.dryRun = object.dryRun ?? false;
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.uid = object.uid ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchInstancesRequest(): WatchInstancesRequest {
@@ -2393,56 +1591,6 @@ export const WatchInstancesRequest: MessageFns<WatchInstancesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchInstancesRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchInstancesRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchInstancesRequest>, I>>(base?: I): WatchInstancesRequest {
-    return WatchInstancesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchInstancesRequest>, I>>(object: I): WatchInstancesRequest {
-    const message = createBaseWatchInstancesRequest();
-    message.namespace = object.namespace ?? "";
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchInstancesResponse(): WatchInstancesResponse {
@@ -2499,40 +1647,6 @@ export const WatchInstancesResponse: MessageFns<WatchInstancesResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): WatchInstancesResponse {
-    return {
-      events: globalThis.Array.isArray(object?.events)
-        ? object.events.map((e: any) => WatchInstancesResponse_Event.fromJSON(e))
-        : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchInstancesResponse): unknown {
-    const obj: any = {};
-    if (message.events?.length) {
-      obj.events = message.events.map((e) => WatchInstancesResponse_Event.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchInstancesResponse>, I>>(base?: I): WatchInstancesResponse {
-    return WatchInstancesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchInstancesResponse>, I>>(object: I): WatchInstancesResponse {
-    const message = createBaseWatchInstancesResponse();
-    message.events = object.events?.map((e) => WatchInstancesResponse_Event.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    return message;
   },
 };
 
@@ -2591,38 +1705,6 @@ export const WatchInstancesResponse_Event: MessageFns<WatchInstancesResponse_Eve
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchInstancesResponse_Event {
-    return {
-      type: isSet(object.type)
-        ? watchInstancesResponse_Event_TypeFromJSON(object.type)
-        : WatchInstancesResponse_Event_Type.TYPE_UNSPECIFIED,
-      object: isSet(object.object) ? Instance.fromJSON(object.object) : undefined,
-    };
-  },
-
-  toJSON(message: WatchInstancesResponse_Event): unknown {
-    const obj: any = {};
-    if (message.type !== WatchInstancesResponse_Event_Type.TYPE_UNSPECIFIED) {
-      obj.type = watchInstancesResponse_Event_TypeToJSON(message.type);
-    }
-    if (message.object !== undefined) {
-      obj.object = Instance.toJSON(message.object);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchInstancesResponse_Event>, I>>(base?: I): WatchInstancesResponse_Event {
-    return WatchInstancesResponse_Event.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchInstancesResponse_Event>, I>>(object: I): WatchInstancesResponse_Event {
-    const message = createBaseWatchInstancesResponse_Event();
-    message.type = object.type ?? WatchInstancesResponse_Event_Type.TYPE_UNSPECIFIED;
-    message.object = (object.object !== undefined && object.object !== null)
-      ? Instance.fromPartial(object.object)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseRestartInstanceRequest(): RestartInstanceRequest {
@@ -2679,34 +1761,6 @@ export const RestartInstanceRequest: MessageFns<RestartInstanceRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): RestartInstanceRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-    };
-  },
-
-  toJSON(message: RestartInstanceRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RestartInstanceRequest>, I>>(base?: I): RestartInstanceRequest {
-    return RestartInstanceRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RestartInstanceRequest>, I>>(object: I): RestartInstanceRequest {
-    const message = createBaseRestartInstanceRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -2920,31 +1974,7 @@ export const InstanceServiceClient = makeGenericClientConstructor(
   serviceName: string;
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -137,54 +137,6 @@ export const GetLogsRequest: MessageFns<GetLogsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): GetLogsRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      follow: isSet(object.follow) ? globalThis.Boolean(object.follow) : false,
-      tail: isSet(object.tail) ? globalThis.Number(object.tail) : 0,
-      after: isSet(object.after) ? globalThis.String(object.after) : "",
-      since: isSet(object.since) ? globalThis.String(object.since) : "",
-    };
-  },
-
-  toJSON(message: GetLogsRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.follow !== false) {
-      obj.follow = message.follow;
-    }
-    if (message.tail !== 0) {
-      obj.tail = Math.round(message.tail);
-    }
-    if (message.after !== "") {
-      obj.after = message.after;
-    }
-    if (message.since !== "") {
-      obj.since = message.since;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetLogsRequest>, I>>(base?: I): GetLogsRequest {
-    return GetLogsRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetLogsRequest>, I>>(object: I): GetLogsRequest {
-    const message = createBaseGetLogsRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.follow = object.follow ?? false;
-    message.tail = object.tail ?? 0;
-    message.after = object.after ?? "";
-    message.since = object.since ?? "";
-    return message;
-  },
 };
 
 function createBaseLogLine(): LogLine {
@@ -253,39 +205,6 @@ export const LogLine: MessageFns<LogLine> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): LogLine {
-    return {
-      instance: isSet(object.instance) ? globalThis.String(object.instance) : "",
-      content: isSet(object.content) ? globalThis.String(object.content) : "",
-      position: isSet(object.position) ? globalThis.String(object.position) : "",
-    };
-  },
-
-  toJSON(message: LogLine): unknown {
-    const obj: any = {};
-    if (message.instance !== "") {
-      obj.instance = message.instance;
-    }
-    if (message.content !== "") {
-      obj.content = message.content;
-    }
-    if (message.position !== "") {
-      obj.position = message.position;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<LogLine>, I>>(base?: I): LogLine {
-    return LogLine.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<LogLine>, I>>(object: I): LogLine {
-    const message = createBaseLogLine();
-    message.instance = object.instance ?? "";
-    message.content = object.content ?? "";
-    message.position = object.position ?? "";
-    return message;
-  },
 };
 
 /** Output of workloads. */
@@ -320,27 +239,7 @@ export const LogServiceClient = makeGenericClientConstructor(LogServiceService, 
   serviceName: string;
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

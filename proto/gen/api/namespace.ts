@@ -57,19 +57,6 @@ export function namespace_StatusFromJSON(object: any): Namespace_Status {
   }
 }
 
-export function namespace_StatusToJSON(object: Namespace_Status): string {
-  switch (object) {
-    case Namespace_Status.STATUS_UNSPECIFIED:
-      return "STATUS_UNSPECIFIED";
-    case Namespace_Status.Active:
-      return "Active";
-    case Namespace_Status.Terminating:
-      return "Terminating";
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Namespace_Status");
-  }
-}
-
 export function namespace_StatusToNumber(object: Namespace_Status): number {
   switch (object) {
     case Namespace_Status.STATUS_UNSPECIFIED:
@@ -183,21 +170,6 @@ export function watchNamespacesResponse_Event_TypeFromJSON(object: any): WatchNa
     case 3:
     case "DELETED":
       return WatchNamespacesResponse_Event_Type.DELETED;
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchNamespacesResponse_Event_Type");
-  }
-}
-
-export function watchNamespacesResponse_Event_TypeToJSON(object: WatchNamespacesResponse_Event_Type): string {
-  switch (object) {
-    case WatchNamespacesResponse_Event_Type.TYPE_UNSPECIFIED:
-      return "TYPE_UNSPECIFIED";
-    case WatchNamespacesResponse_Event_Type.ADDED:
-      return "ADDED";
-    case WatchNamespacesResponse_Event_Type.MODIFIED:
-      return "MODIFIED";
-    case WatchNamespacesResponse_Event_Type.DELETED:
-      return "DELETED";
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchNamespacesResponse_Event_Type");
   }
@@ -327,85 +299,6 @@ export const Namespace: MessageFns<Namespace> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Namespace {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      labels: isObject(object.labels)
-        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      description: isSet(object.description) ? globalThis.String(object.description) : "",
-      metadata: isSet(object.metadata) ? ObjectMeta.fromJSON(object.metadata) : undefined,
-      status: isSet(object.status) ? namespace_StatusFromJSON(object.status) : Namespace_Status.STATUS_UNSPECIFIED,
-      conditions: globalThis.Array.isArray(object?.conditions)
-        ? object.conditions.map((e: any) => Condition.fromJSON(e))
-        : [],
-    };
-  },
-
-  toJSON(message: Namespace): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.labels) {
-      const entries = globalThis.Object.entries(message.labels) as [string, string][];
-      if (entries.length > 0) {
-        obj.labels = {};
-        entries.forEach(([k, v]) => {
-          obj.labels[k] = v;
-        });
-      }
-    }
-    if (message.description !== "") {
-      obj.description = message.description;
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = ObjectMeta.toJSON(message.metadata);
-    }
-    if (message.status !== Namespace_Status.STATUS_UNSPECIFIED) {
-      obj.status = namespace_StatusToJSON(message.status);
-    }
-    if (message.conditions?.length) {
-      obj.conditions = message.conditions.map((e) => Condition.toJSON(e));
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Namespace>, I>>(base?: I): Namespace {
-    return Namespace.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Namespace>, I>>(object: I): Namespace {
-    const message = createBaseNamespace();
-    message.name = object.name ?? "";
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.description = object.description ?? "";
-    message.metadata = (object.metadata !== undefined && object.metadata !== null)
-      ? ObjectMeta.fromPartial(object.metadata)
-      : undefined;
-    message.status = object.status ?? Namespace_Status.STATUS_UNSPECIFIED;
-    message.conditions = object.conditions?.map((e) => Condition.fromPartial(e)) || [];
-    return message;
-  },
 };
 
 function createBaseNamespace_LabelsEntry(): Namespace_LabelsEntry {
@@ -463,34 +356,6 @@ export const Namespace_LabelsEntry: MessageFns<Namespace_LabelsEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Namespace_LabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Namespace_LabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Namespace_LabelsEntry>, I>>(base?: I): Namespace_LabelsEntry {
-    return Namespace_LabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Namespace_LabelsEntry>, I>>(object: I): Namespace_LabelsEntry {
-    const message = createBaseNamespace_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseGetNamespaceRequest(): GetNamespaceRequest {
@@ -536,27 +401,6 @@ export const GetNamespaceRequest: MessageFns<GetNamespaceRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): GetNamespaceRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: GetNamespaceRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetNamespaceRequest>, I>>(base?: I): GetNamespaceRequest {
-    return GetNamespaceRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetNamespaceRequest>, I>>(object: I): GetNamespaceRequest {
-    const message = createBaseGetNamespaceRequest();
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -637,56 +481,6 @@ export const ListNamespacesRequest: MessageFns<ListNamespacesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListNamespacesRequest {
-    return {
-      limit: isSet(object.limit) ? globalThis.Number(object.limit) : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: ListNamespacesRequest): unknown {
-    const obj: any = {};
-    if (message.limit !== 0) {
-      obj.limit = Math.round(message.limit);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListNamespacesRequest>, I>>(base?: I): ListNamespacesRequest {
-    return ListNamespacesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListNamespacesRequest>, I>>(object: I): ListNamespacesRequest {
-    const message = createBaseListNamespacesRequest();
-    message.limit = object.limit ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseListNamespacesResponse(): ListNamespacesResponse {
@@ -755,47 +549,6 @@ export const ListNamespacesResponse: MessageFns<ListNamespacesResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListNamespacesResponse {
-    return {
-      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => Namespace.fromJSON(e)) : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListNamespacesResponse): unknown {
-    const obj: any = {};
-    if (message.items?.length) {
-      obj.items = message.items.map((e) => Namespace.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListNamespacesResponse>, I>>(base?: I): ListNamespacesResponse {
-    return ListNamespacesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListNamespacesResponse>, I>>(object: I): ListNamespacesResponse {
-    const message = createBaseListNamespacesResponse();
-    message.items = object.items?.map((e) => Namespace.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
-  },
 };
 
 function createBaseCreateNamespaceRequest(): CreateNamespaceRequest {
@@ -852,40 +605,6 @@ export const CreateNamespaceRequest: MessageFns<CreateNamespaceRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): CreateNamespaceRequest {
-    return {
-      namespace: isSet(object.namespace) ? Namespace.fromJSON(object.namespace) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: CreateNamespaceRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== undefined) {
-      obj.namespace = Namespace.toJSON(message.namespace);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CreateNamespaceRequest>, I>>(base?: I): CreateNamespaceRequest {
-    return CreateNamespaceRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CreateNamespaceRequest>, I>>(object: I): CreateNamespaceRequest {
-    const message = createBaseCreateNamespaceRequest();
-    message.namespace = (object.namespace !== undefined && object.namespace !== null)
-      ? Namespace.fromPartial(object.namespace)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
   },
 };
 
@@ -954,45 +673,6 @@ export const UpdateNamespaceRequest: MessageFns<UpdateNamespaceRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): UpdateNamespaceRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      namespace: isSet(object.namespace) ? Namespace.fromJSON(object.namespace) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: UpdateNamespaceRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.namespace !== undefined) {
-      obj.namespace = Namespace.toJSON(message.namespace);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateNamespaceRequest>, I>>(base?: I): UpdateNamespaceRequest {
-    return UpdateNamespaceRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateNamespaceRequest>, I>>(object: I): UpdateNamespaceRequest {
-    const message = createBaseUpdateNamespaceRequest();
-    message.name = object.name ?? "";
-    message.namespace = (object.namespace !== undefined && object.namespace !== null)
-      ? Namespace.fromPartial(object.namespace)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
   },
 };
 
@@ -1084,57 +764,6 @@ export const DeleteNamespaceRequest: MessageFns<DeleteNamespaceRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DeleteNamespaceRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      cascade: isSet(object.cascade) ? globalThis.Boolean(object.cascade) : false,
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-    };
-  },
-
-  toJSON(message: DeleteNamespaceRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.cascade !== false) {
-      obj.cascade = message.cascade;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeleteNamespaceRequest>, I>>(base?: I): DeleteNamespaceRequest {
-    return DeleteNamespaceRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeleteNamespaceRequest>, I>>(object: I): DeleteNamespaceRequest {
-    const message = createBaseDeleteNamespaceRequest();
-    message.name = object.name ?? "";
-    message.dryRun = object.dryRun ?? false;
-    message.cascade = object.cascade ?? false;
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.uid = object.uid ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchNamespacesRequest(): WatchNamespacesRequest {
@@ -1203,51 +832,6 @@ export const WatchNamespacesRequest: MessageFns<WatchNamespacesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchNamespacesRequest {
-    return {
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchNamespacesRequest): unknown {
-    const obj: any = {};
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchNamespacesRequest>, I>>(base?: I): WatchNamespacesRequest {
-    return WatchNamespacesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchNamespacesRequest>, I>>(object: I): WatchNamespacesRequest {
-    const message = createBaseWatchNamespacesRequest();
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchNamespacesResponse(): WatchNamespacesResponse {
@@ -1305,40 +889,6 @@ export const WatchNamespacesResponse: MessageFns<WatchNamespacesResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchNamespacesResponse {
-    return {
-      events: globalThis.Array.isArray(object?.events)
-        ? object.events.map((e: any) => WatchNamespacesResponse_Event.fromJSON(e))
-        : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchNamespacesResponse): unknown {
-    const obj: any = {};
-    if (message.events?.length) {
-      obj.events = message.events.map((e) => WatchNamespacesResponse_Event.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchNamespacesResponse>, I>>(base?: I): WatchNamespacesResponse {
-    return WatchNamespacesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchNamespacesResponse>, I>>(object: I): WatchNamespacesResponse {
-    const message = createBaseWatchNamespacesResponse();
-    message.events = object.events?.map((e) => WatchNamespacesResponse_Event.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchNamespacesResponse_Event(): WatchNamespacesResponse_Event {
@@ -1395,40 +945,6 @@ export const WatchNamespacesResponse_Event: MessageFns<WatchNamespacesResponse_E
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): WatchNamespacesResponse_Event {
-    return {
-      type: isSet(object.type)
-        ? watchNamespacesResponse_Event_TypeFromJSON(object.type)
-        : WatchNamespacesResponse_Event_Type.TYPE_UNSPECIFIED,
-      object: isSet(object.object) ? Namespace.fromJSON(object.object) : undefined,
-    };
-  },
-
-  toJSON(message: WatchNamespacesResponse_Event): unknown {
-    const obj: any = {};
-    if (message.type !== WatchNamespacesResponse_Event_Type.TYPE_UNSPECIFIED) {
-      obj.type = watchNamespacesResponse_Event_TypeToJSON(message.type);
-    }
-    if (message.object !== undefined) {
-      obj.object = Namespace.toJSON(message.object);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchNamespacesResponse_Event>, I>>(base?: I): WatchNamespacesResponse_Event {
-    return WatchNamespacesResponse_Event.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchNamespacesResponse_Event>, I>>(
-    object: I,
-  ): WatchNamespacesResponse_Event {
-    const message = createBaseWatchNamespacesResponse_Event();
-    message.type = object.type ?? WatchNamespacesResponse_Event_Type.TYPE_UNSPECIFIED;
-    message.object = (object.object !== undefined && object.object !== null)
-      ? Namespace.fromPartial(object.object)
-      : undefined;
-    return message;
   },
 };
 
@@ -1618,31 +1134,7 @@ export const NamespaceServiceClient = makeGenericClientConstructor(
   serviceName: string;
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

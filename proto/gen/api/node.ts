@@ -60,19 +60,6 @@ export function node_StatusFromJSON(object: any): Node_Status {
   }
 }
 
-export function node_StatusToJSON(object: Node_Status): string {
-  switch (object) {
-    case Node_Status.STATUS_UNSPECIFIED:
-      return "STATUS_UNSPECIFIED";
-    case Node_Status.Ready:
-      return "Ready";
-    case Node_Status.NotReady:
-      return "NotReady";
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Node_Status");
-  }
-}
-
 export function node_StatusToNumber(object: Node_Status): number {
   switch (object) {
     case Node_Status.STATUS_UNSPECIFIED:
@@ -189,21 +176,6 @@ export function watchNodesResponse_Event_TypeFromJSON(object: any): WatchNodesRe
     case 3:
     case "DELETED":
       return WatchNodesResponse_Event_Type.DELETED;
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchNodesResponse_Event_Type");
-  }
-}
-
-export function watchNodesResponse_Event_TypeToJSON(object: WatchNodesResponse_Event_Type): string {
-  switch (object) {
-    case WatchNodesResponse_Event_Type.TYPE_UNSPECIFIED:
-      return "TYPE_UNSPECIFIED";
-    case WatchNodesResponse_Event_Type.ADDED:
-      return "ADDED";
-    case WatchNodesResponse_Event_Type.MODIFIED:
-      return "MODIFIED";
-    case WatchNodesResponse_Event_Type.DELETED:
-      return "DELETED";
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchNodesResponse_Event_Type");
   }
@@ -405,123 +377,6 @@ export const Node: MessageFns<Node> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Node {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      labels: isObject(object.labels)
-        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      metadata: isSet(object.metadata) ? ObjectMeta.fromJSON(object.metadata) : undefined,
-      address: isSet(object.address) ? globalThis.String(object.address) : "",
-      unschedulable: isSet(object.unschedulable) ? globalThis.Boolean(object.unschedulable) : false,
-      status: isSet(object.status) ? node_StatusFromJSON(object.status) : Node_Status.STATUS_UNSPECIFIED,
-      version: isSet(object.version) ? globalThis.String(object.version) : "",
-      lastHeartbeatAt: isSet(object.lastHeartbeatAt)
-        ? globalThis.String(object.lastHeartbeatAt)
-        : isSet(object.last_heartbeat_at)
-        ? globalThis.String(object.last_heartbeat_at)
-        : "",
-      drivers: globalThis.Array.isArray(object?.drivers) ? object.drivers.map((e: any) => globalThis.String(e)) : [],
-      runtimes: globalThis.Array.isArray(object?.runtimes) ? object.runtimes.map((e: any) => globalThis.String(e)) : [],
-      conditions: globalThis.Array.isArray(object?.conditions)
-        ? object.conditions.map((e: any) => Condition.fromJSON(e))
-        : [],
-      agentId: isSet(object.agentId)
-        ? globalThis.String(object.agentId)
-        : isSet(object.agent_id)
-        ? globalThis.String(object.agent_id)
-        : "",
-    };
-  },
-
-  toJSON(message: Node): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.labels) {
-      const entries = globalThis.Object.entries(message.labels) as [string, string][];
-      if (entries.length > 0) {
-        obj.labels = {};
-        entries.forEach(([k, v]) => {
-          obj.labels[k] = v;
-        });
-      }
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = ObjectMeta.toJSON(message.metadata);
-    }
-    if (message.address !== "") {
-      obj.address = message.address;
-    }
-    if (message.unschedulable !== false) {
-      obj.unschedulable = message.unschedulable;
-    }
-    if (message.status !== Node_Status.STATUS_UNSPECIFIED) {
-      obj.status = node_StatusToJSON(message.status);
-    }
-    if (message.version !== "") {
-      obj.version = message.version;
-    }
-    if (message.lastHeartbeatAt !== "") {
-      obj.lastHeartbeatAt = message.lastHeartbeatAt;
-    }
-    if (message.drivers?.length) {
-      obj.drivers = message.drivers;
-    }
-    if (message.runtimes?.length) {
-      obj.runtimes = message.runtimes;
-    }
-    if (message.conditions?.length) {
-      obj.conditions = message.conditions.map((e) => Condition.toJSON(e));
-    }
-    if (message.agentId !== "") {
-      obj.agentId = message.agentId;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Node>, I>>(base?: I): Node {
-    return Node.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Node>, I>>(object: I): Node {
-    const message = createBaseNode();
-    message.name = object.name ?? "";
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.metadata = (object.metadata !== undefined && object.metadata !== null)
-      ? ObjectMeta.fromPartial(object.metadata)
-      : undefined;
-    message.address = object.address ?? "";
-    message.unschedulable = object.unschedulable ?? false;
-    message.status = object.status ?? Node_Status.STATUS_UNSPECIFIED;
-    message.version = object.version ?? "";
-    message.lastHeartbeatAt = object.lastHeartbeatAt ?? "";
-    message.drivers = object.drivers?.map((e) => e) || [];
-    message.runtimes = object.runtimes?.map((e) => e) || [];
-    message.conditions = object.conditions?.map((e) => Condition.fromPartial(e)) || [];
-    message.agentId = object.agentId ?? "";
-    return message;
-  },
 };
 
 function createBaseNode_LabelsEntry(): Node_LabelsEntry {
@@ -579,34 +434,6 @@ export const Node_LabelsEntry: MessageFns<Node_LabelsEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Node_LabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Node_LabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Node_LabelsEntry>, I>>(base?: I): Node_LabelsEntry {
-    return Node_LabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Node_LabelsEntry>, I>>(object: I): Node_LabelsEntry {
-    const message = createBaseNode_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseGetNodeRequest(): GetNodeRequest {
@@ -652,27 +479,6 @@ export const GetNodeRequest: MessageFns<GetNodeRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): GetNodeRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: GetNodeRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetNodeRequest>, I>>(base?: I): GetNodeRequest {
-    return GetNodeRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetNodeRequest>, I>>(object: I): GetNodeRequest {
-    const message = createBaseGetNodeRequest();
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -753,56 +559,6 @@ export const ListNodesRequest: MessageFns<ListNodesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListNodesRequest {
-    return {
-      limit: isSet(object.limit) ? globalThis.Number(object.limit) : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: ListNodesRequest): unknown {
-    const obj: any = {};
-    if (message.limit !== 0) {
-      obj.limit = Math.round(message.limit);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListNodesRequest>, I>>(base?: I): ListNodesRequest {
-    return ListNodesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListNodesRequest>, I>>(object: I): ListNodesRequest {
-    const message = createBaseListNodesRequest();
-    message.limit = object.limit ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseListNodesResponse(): ListNodesResponse {
@@ -871,47 +627,6 @@ export const ListNodesResponse: MessageFns<ListNodesResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListNodesResponse {
-    return {
-      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => Node.fromJSON(e)) : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListNodesResponse): unknown {
-    const obj: any = {};
-    if (message.items?.length) {
-      obj.items = message.items.map((e) => Node.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListNodesResponse>, I>>(base?: I): ListNodesResponse {
-    return ListNodesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListNodesResponse>, I>>(object: I): ListNodesResponse {
-    const message = createBaseListNodesResponse();
-    message.items = object.items?.map((e) => Node.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
-  },
 };
 
 function createBaseCreateNodeRequest(): CreateNodeRequest {
@@ -968,38 +683,6 @@ export const CreateNodeRequest: MessageFns<CreateNodeRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): CreateNodeRequest {
-    return {
-      node: isSet(object.node) ? Node.fromJSON(object.node) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: CreateNodeRequest): unknown {
-    const obj: any = {};
-    if (message.node !== undefined) {
-      obj.node = Node.toJSON(message.node);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CreateNodeRequest>, I>>(base?: I): CreateNodeRequest {
-    return CreateNodeRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CreateNodeRequest>, I>>(object: I): CreateNodeRequest {
-    const message = createBaseCreateNodeRequest();
-    message.node = (object.node !== undefined && object.node !== null) ? Node.fromPartial(object.node) : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
   },
 };
 
@@ -1069,43 +752,6 @@ export const UpdateNodeRequest: MessageFns<UpdateNodeRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): UpdateNodeRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      node: isSet(object.node) ? Node.fromJSON(object.node) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: UpdateNodeRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.node !== undefined) {
-      obj.node = Node.toJSON(message.node);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateNodeRequest>, I>>(base?: I): UpdateNodeRequest {
-    return UpdateNodeRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateNodeRequest>, I>>(object: I): UpdateNodeRequest {
-    const message = createBaseUpdateNodeRequest();
-    message.name = object.name ?? "";
-    message.node = (object.node !== undefined && object.node !== null) ? Node.fromPartial(object.node) : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
-  },
 };
 
 function createBaseUpdateNodeStatusRequest(): UpdateNodeStatusRequest {
@@ -1162,34 +808,6 @@ export const UpdateNodeStatusRequest: MessageFns<UpdateNodeStatusRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): UpdateNodeStatusRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      node: isSet(object.node) ? Node.fromJSON(object.node) : undefined,
-    };
-  },
-
-  toJSON(message: UpdateNodeStatusRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.node !== undefined) {
-      obj.node = Node.toJSON(message.node);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateNodeStatusRequest>, I>>(base?: I): UpdateNodeStatusRequest {
-    return UpdateNodeStatusRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateNodeStatusRequest>, I>>(object: I): UpdateNodeStatusRequest {
-    const message = createBaseUpdateNodeStatusRequest();
-    message.name = object.name ?? "";
-    message.node = (object.node !== undefined && object.node !== null) ? Node.fromPartial(object.node) : undefined;
-    return message;
   },
 };
 
@@ -1270,52 +888,6 @@ export const DeleteNodeRequest: MessageFns<DeleteNodeRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DeleteNodeRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-    };
-  },
-
-  toJSON(message: DeleteNodeRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeleteNodeRequest>, I>>(base?: I): DeleteNodeRequest {
-    return DeleteNodeRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeleteNodeRequest>, I>>(object: I): DeleteNodeRequest {
-    const message = createBaseDeleteNodeRequest();
-    message.name = object.name ?? "";
-    message.dryRun = object.dryRun ?? false;
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.uid = object.uid ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchNodesRequest(): WatchNodesRequest {
@@ -1384,51 +956,6 @@ export const WatchNodesRequest: MessageFns<WatchNodesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchNodesRequest {
-    return {
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchNodesRequest): unknown {
-    const obj: any = {};
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchNodesRequest>, I>>(base?: I): WatchNodesRequest {
-    return WatchNodesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchNodesRequest>, I>>(object: I): WatchNodesRequest {
-    const message = createBaseWatchNodesRequest();
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchNodesResponse(): WatchNodesResponse {
@@ -1486,40 +1013,6 @@ export const WatchNodesResponse: MessageFns<WatchNodesResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchNodesResponse {
-    return {
-      events: globalThis.Array.isArray(object?.events)
-        ? object.events.map((e: any) => WatchNodesResponse_Event.fromJSON(e))
-        : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchNodesResponse): unknown {
-    const obj: any = {};
-    if (message.events?.length) {
-      obj.events = message.events.map((e) => WatchNodesResponse_Event.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchNodesResponse>, I>>(base?: I): WatchNodesResponse {
-    return WatchNodesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchNodesResponse>, I>>(object: I): WatchNodesResponse {
-    const message = createBaseWatchNodesResponse();
-    message.events = object.events?.map((e) => WatchNodesResponse_Event.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchNodesResponse_Event(): WatchNodesResponse_Event {
@@ -1576,38 +1069,6 @@ export const WatchNodesResponse_Event: MessageFns<WatchNodesResponse_Event> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): WatchNodesResponse_Event {
-    return {
-      type: isSet(object.type)
-        ? watchNodesResponse_Event_TypeFromJSON(object.type)
-        : WatchNodesResponse_Event_Type.TYPE_UNSPECIFIED,
-      object: isSet(object.object) ? Node.fromJSON(object.object) : undefined,
-    };
-  },
-
-  toJSON(message: WatchNodesResponse_Event): unknown {
-    const obj: any = {};
-    if (message.type !== WatchNodesResponse_Event_Type.TYPE_UNSPECIFIED) {
-      obj.type = watchNodesResponse_Event_TypeToJSON(message.type);
-    }
-    if (message.object !== undefined) {
-      obj.object = Node.toJSON(message.object);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchNodesResponse_Event>, I>>(base?: I): WatchNodesResponse_Event {
-    return WatchNodesResponse_Event.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchNodesResponse_Event>, I>>(object: I): WatchNodesResponse_Event {
-    const message = createBaseWatchNodesResponse_Event();
-    message.type = object.type ?? WatchNodesResponse_Event_Type.TYPE_UNSPECIFIED;
-    message.object = (object.object !== undefined && object.object !== null)
-      ? Node.fromPartial(object.object)
-      : undefined;
-    return message;
   },
 };
 
@@ -1832,31 +1293,7 @@ export const NodeServiceClient = makeGenericClientConstructor(NodeServiceService
   serviceName: string;
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

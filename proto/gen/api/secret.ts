@@ -151,21 +151,6 @@ export function watchSecretsResponse_Event_TypeFromJSON(object: any): WatchSecre
   }
 }
 
-export function watchSecretsResponse_Event_TypeToJSON(object: WatchSecretsResponse_Event_Type): string {
-  switch (object) {
-    case WatchSecretsResponse_Event_Type.TYPE_UNSPECIFIED:
-      return "TYPE_UNSPECIFIED";
-    case WatchSecretsResponse_Event_Type.ADDED:
-      return "ADDED";
-    case WatchSecretsResponse_Event_Type.MODIFIED:
-      return "MODIFIED";
-    case WatchSecretsResponse_Event_Type.DELETED:
-      return "DELETED";
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchSecretsResponse_Event_Type");
-  }
-}
-
 export function watchSecretsResponse_Event_TypeToNumber(object: WatchSecretsResponse_Event_Type): number {
   switch (object) {
     case WatchSecretsResponse_Event_Type.TYPE_UNSPECIFIED:
@@ -286,110 +271,6 @@ export const Secret: MessageFns<Secret> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Secret {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      labels: isObject(object.labels)
-        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      metadata: isSet(object.metadata) ? ObjectMeta.fromJSON(object.metadata) : undefined,
-      data: isObject(object.data)
-        ? (globalThis.Object.entries(object.data) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      version: isSet(object.version) ? globalThis.Number(object.version) : 0,
-    };
-  },
-
-  toJSON(message: Secret): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.labels) {
-      const entries = globalThis.Object.entries(message.labels) as [string, string][];
-      if (entries.length > 0) {
-        obj.labels = {};
-        entries.forEach(([k, v]) => {
-          obj.labels[k] = v;
-        });
-      }
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = ObjectMeta.toJSON(message.metadata);
-    }
-    if (message.data) {
-      const entries = globalThis.Object.entries(message.data) as [string, string][];
-      if (entries.length > 0) {
-        obj.data = {};
-        entries.forEach(([k, v]) => {
-          obj.data[k] = v;
-        });
-      }
-    }
-    if (message.version !== 0) {
-      obj.version = Math.round(message.version);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Secret>, I>>(base?: I): Secret {
-    return Secret.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Secret>, I>>(object: I): Secret {
-    const message = createBaseSecret();
-    message.name = object.name ?? "";
-    message.namespace = object.namespace ?? "";
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.metadata = (object.metadata !== undefined && object.metadata !== null)
-      ? ObjectMeta.fromPartial(object.metadata)
-      : undefined;
-    message.data = (globalThis.Object.entries(object.data ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.version = object.version ?? 0;
-    return message;
-  },
 };
 
 function createBaseSecret_LabelsEntry(): Secret_LabelsEntry {
@@ -447,34 +328,6 @@ export const Secret_LabelsEntry: MessageFns<Secret_LabelsEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Secret_LabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Secret_LabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Secret_LabelsEntry>, I>>(base?: I): Secret_LabelsEntry {
-    return Secret_LabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Secret_LabelsEntry>, I>>(object: I): Secret_LabelsEntry {
-    const message = createBaseSecret_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseSecret_DataEntry(): Secret_DataEntry {
@@ -531,34 +384,6 @@ export const Secret_DataEntry: MessageFns<Secret_DataEntry> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Secret_DataEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Secret_DataEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Secret_DataEntry>, I>>(base?: I): Secret_DataEntry {
-    return Secret_DataEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Secret_DataEntry>, I>>(object: I): Secret_DataEntry {
-    const message = createBaseSecret_DataEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -627,39 +452,6 @@ export const GetSecretRequest: MessageFns<GetSecretRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): GetSecretRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      reveal: isSet(object.reveal) ? globalThis.Boolean(object.reveal) : false,
-    };
-  },
-
-  toJSON(message: GetSecretRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.reveal !== false) {
-      obj.reveal = message.reveal;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetSecretRequest>, I>>(base?: I): GetSecretRequest {
-    return GetSecretRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetSecretRequest>, I>>(object: I): GetSecretRequest {
-    const message = createBaseGetSecretRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.reveal = object.reveal ?? false;
-    return message;
   },
 };
 
@@ -751,61 +543,6 @@ export const ListSecretsRequest: MessageFns<ListSecretsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListSecretsRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      limit: isSet(object.limit) ? globalThis.Number(object.limit) : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: ListSecretsRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.limit !== 0) {
-      obj.limit = Math.round(message.limit);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListSecretsRequest>, I>>(base?: I): ListSecretsRequest {
-    return ListSecretsRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListSecretsRequest>, I>>(object: I): ListSecretsRequest {
-    const message = createBaseListSecretsRequest();
-    message.namespace = object.namespace ?? "";
-    message.limit = object.limit ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseListSecretsResponse(): ListSecretsResponse {
@@ -873,47 +610,6 @@ export const ListSecretsResponse: MessageFns<ListSecretsResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ListSecretsResponse {
-    return {
-      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => Secret.fromJSON(e)) : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListSecretsResponse): unknown {
-    const obj: any = {};
-    if (message.items?.length) {
-      obj.items = message.items.map((e) => Secret.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListSecretsResponse>, I>>(base?: I): ListSecretsResponse {
-    return ListSecretsResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListSecretsResponse>, I>>(object: I): ListSecretsResponse {
-    const message = createBaseListSecretsResponse();
-    message.items = object.items?.map((e) => Secret.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
   },
 };
 
@@ -994,54 +690,6 @@ export const CreateSecretRequest: MessageFns<CreateSecretRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): CreateSecretRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      secret: isSet(object.secret) ? Secret.fromJSON(object.secret) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      ensureNamespace: isSet(object.ensureNamespace)
-        ? globalThis.Boolean(object.ensureNamespace)
-        : isSet(object.ensure_namespace)
-        ? globalThis.Boolean(object.ensure_namespace)
-        : false,
-    };
-  },
-
-  toJSON(message: CreateSecretRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.secret !== undefined) {
-      obj.secret = Secret.toJSON(message.secret);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.ensureNamespace !== false) {
-      obj.ensureNamespace = message.ensureNamespace;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CreateSecretRequest>, I>>(base?: I): CreateSecretRequest {
-    return CreateSecretRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CreateSecretRequest>, I>>(object: I): CreateSecretRequest {
-    const message = createBaseCreateSecretRequest();
-    message.namespace = object.namespace ?? "";
-    message.secret = (object.secret !== undefined && object.secret !== null)
-      ? Secret.fromPartial(object.secret)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    message.ensureNamespace = object.ensureNamespace ?? false;
-    return message;
-  },
 };
 
 function createBaseUpdateSecretRequest(): UpdateSecretRequest {
@@ -1120,50 +768,6 @@ export const UpdateSecretRequest: MessageFns<UpdateSecretRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): UpdateSecretRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      secret: isSet(object.secret) ? Secret.fromJSON(object.secret) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: UpdateSecretRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.secret !== undefined) {
-      obj.secret = Secret.toJSON(message.secret);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateSecretRequest>, I>>(base?: I): UpdateSecretRequest {
-    return UpdateSecretRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateSecretRequest>, I>>(object: I): UpdateSecretRequest {
-    const message = createBaseUpdateSecretRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.secret = (object.secret !== undefined && object.secret !== null)
-      ? Secret.fromPartial(object.secret)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
   },
 };
 
@@ -1255,57 +859,6 @@ export const DeleteSecretRequest: MessageFns<DeleteSecretRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DeleteSecretRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-    };
-  },
-
-  toJSON(message: DeleteSecretRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeleteSecretRequest>, I>>(base?: I): DeleteSecretRequest {
-    return DeleteSecretRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeleteSecretRequest>, I>>(object: I): DeleteSecretRequest {
-    const message = createBaseDeleteSecretRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.dryRun = object.dryRun ?? false;
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.uid = object.uid ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchSecretsRequest(): WatchSecretsRequest {
@@ -1385,56 +938,6 @@ export const WatchSecretsRequest: MessageFns<WatchSecretsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchSecretsRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchSecretsRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchSecretsRequest>, I>>(base?: I): WatchSecretsRequest {
-    return WatchSecretsRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchSecretsRequest>, I>>(object: I): WatchSecretsRequest {
-    const message = createBaseWatchSecretsRequest();
-    message.namespace = object.namespace ?? "";
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchSecretsResponse(): WatchSecretsResponse {
@@ -1492,40 +995,6 @@ export const WatchSecretsResponse: MessageFns<WatchSecretsResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchSecretsResponse {
-    return {
-      events: globalThis.Array.isArray(object?.events)
-        ? object.events.map((e: any) => WatchSecretsResponse_Event.fromJSON(e))
-        : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchSecretsResponse): unknown {
-    const obj: any = {};
-    if (message.events?.length) {
-      obj.events = message.events.map((e) => WatchSecretsResponse_Event.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchSecretsResponse>, I>>(base?: I): WatchSecretsResponse {
-    return WatchSecretsResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchSecretsResponse>, I>>(object: I): WatchSecretsResponse {
-    const message = createBaseWatchSecretsResponse();
-    message.events = object.events?.map((e) => WatchSecretsResponse_Event.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchSecretsResponse_Event(): WatchSecretsResponse_Event {
@@ -1582,38 +1051,6 @@ export const WatchSecretsResponse_Event: MessageFns<WatchSecretsResponse_Event> 
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): WatchSecretsResponse_Event {
-    return {
-      type: isSet(object.type)
-        ? watchSecretsResponse_Event_TypeFromJSON(object.type)
-        : WatchSecretsResponse_Event_Type.TYPE_UNSPECIFIED,
-      object: isSet(object.object) ? Secret.fromJSON(object.object) : undefined,
-    };
-  },
-
-  toJSON(message: WatchSecretsResponse_Event): unknown {
-    const obj: any = {};
-    if (message.type !== WatchSecretsResponse_Event_Type.TYPE_UNSPECIFIED) {
-      obj.type = watchSecretsResponse_Event_TypeToJSON(message.type);
-    }
-    if (message.object !== undefined) {
-      obj.object = Secret.toJSON(message.object);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchSecretsResponse_Event>, I>>(base?: I): WatchSecretsResponse_Event {
-    return WatchSecretsResponse_Event.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchSecretsResponse_Event>, I>>(object: I): WatchSecretsResponse_Event {
-    const message = createBaseWatchSecretsResponse_Event();
-    message.type = object.type ?? WatchSecretsResponse_Event_Type.TYPE_UNSPECIFIED;
-    message.object = (object.object !== undefined && object.object !== null)
-      ? Secret.fromPartial(object.object)
-      : undefined;
-    return message;
   },
 };
 
@@ -1794,31 +1231,7 @@ export const SecretServiceClient = makeGenericClientConstructor(
   serviceName: string;
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -24,11 +24,9 @@ import { Condition, DescribeRequest, Description, ObjectMeta } from "./common.js
 import {
   Volume_AccessMode,
   volume_AccessModeFromJSON,
-  volume_AccessModeToJSON,
   volume_AccessModeToNumber,
   Volume_ReclaimPolicy,
   volume_ReclaimPolicyFromJSON,
-  volume_ReclaimPolicyToJSON,
   volume_ReclaimPolicyToNumber,
 } from "./volume.js";
 
@@ -105,19 +103,6 @@ export function service_RuntimeFromJSON(object: any): Service_Runtime {
   }
 }
 
-export function service_RuntimeToJSON(object: Service_Runtime): string {
-  switch (object) {
-    case Service_Runtime.RUNTIME_UNSPECIFIED:
-      return "RUNTIME_UNSPECIFIED";
-    case Service_Runtime.container:
-      return "container";
-    case Service_Runtime.process:
-      return "process";
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Service_Runtime");
-  }
-}
-
 export function service_RuntimeToNumber(object: Service_Runtime): number {
   switch (object) {
     case Service_Runtime.RUNTIME_UNSPECIFIED:
@@ -155,21 +140,6 @@ export function service_RestartPolicyFromJSON(object: any): Service_RestartPolic
     case 3:
     case "Never":
       return Service_RestartPolicy.Never;
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Service_RestartPolicy");
-  }
-}
-
-export function service_RestartPolicyToJSON(object: Service_RestartPolicy): string {
-  switch (object) {
-    case Service_RestartPolicy.RESTART_POLICY_UNSPECIFIED:
-      return "RESTART_POLICY_UNSPECIFIED";
-    case Service_RestartPolicy.Always:
-      return "Always";
-    case Service_RestartPolicy.OnFailure:
-      return "OnFailure";
-    case Service_RestartPolicy.Never:
-      return "Never";
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum Service_RestartPolicy");
   }
@@ -226,27 +196,6 @@ export function service_StatusFromJSON(object: any): Service_Status {
     case 6:
     case "Deleting":
       return Service_Status.Deleting;
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Service_Status");
-  }
-}
-
-export function service_StatusToJSON(object: Service_Status): string {
-  switch (object) {
-    case Service_Status.STATUS_UNSPECIFIED:
-      return "STATUS_UNSPECIFIED";
-    case Service_Status.Pending:
-      return "Pending";
-    case Service_Status.Running:
-      return "Running";
-    case Service_Status.Deploying:
-      return "Deploying";
-    case Service_Status.Degraded:
-      return "Degraded";
-    case Service_Status.Failed:
-      return "Failed";
-    case Service_Status.Deleting:
-      return "Deleting";
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum Service_Status");
   }
@@ -457,21 +406,6 @@ export function watchServicesResponse_Event_TypeFromJSON(object: any): WatchServ
     case 3:
     case "DELETED":
       return WatchServicesResponse_Event_Type.DELETED;
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchServicesResponse_Event_Type");
-  }
-}
-
-export function watchServicesResponse_Event_TypeToJSON(object: WatchServicesResponse_Event_Type): string {
-  switch (object) {
-    case WatchServicesResponse_Event_Type.TYPE_UNSPECIFIED:
-      return "TYPE_UNSPECIFIED";
-    case WatchServicesResponse_Event_Type.ADDED:
-      return "ADDED";
-    case WatchServicesResponse_Event_Type.MODIFIED:
-      return "MODIFIED";
-    case WatchServicesResponse_Event_Type.DELETED:
-      return "DELETED";
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchServicesResponse_Event_Type");
   }
@@ -870,305 +804,6 @@ export const Service: MessageFns<Service> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Service {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      labels: isObject(object.labels)
-        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      metadata: isSet(object.metadata) ? ObjectMeta.fromJSON(object.metadata) : undefined,
-      runtime: isSet(object.runtime) ? service_RuntimeFromJSON(object.runtime) : Service_Runtime.RUNTIME_UNSPECIFIED,
-      image: isSet(object.image) ? globalThis.String(object.image) : "",
-      command: globalThis.Array.isArray(object?.command) ? object.command.map((e: any) => globalThis.String(e)) : [],
-      args: globalThis.Array.isArray(object?.args) ? object.args.map((e: any) => globalThis.String(e)) : [],
-      workingDir: isSet(object.workingDir)
-        ? globalThis.String(object.workingDir)
-        : isSet(object.working_dir)
-        ? globalThis.String(object.working_dir)
-        : "",
-      env: isObject(object.env)
-        ? (globalThis.Object.entries(object.env) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      envFrom: globalThis.Array.isArray(object?.envFrom)
-        ? object.envFrom.map((e: any) => Service_EnvFrom.fromJSON(e))
-        : globalThis.Array.isArray(object?.env_from)
-        ? object.env_from.map((e: any) => Service_EnvFrom.fromJSON(e))
-        : [],
-      restartPolicy: isSet(object.restartPolicy)
-        ? service_RestartPolicyFromJSON(object.restartPolicy)
-        : isSet(object.restart_policy)
-        ? service_RestartPolicyFromJSON(object.restart_policy)
-        : undefined,
-      nodeSelector: isObject(object.nodeSelector)
-        ? (globalThis.Object.entries(object.nodeSelector) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : isObject(object.node_selector)
-        ? (globalThis.Object.entries(object.node_selector) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      volumes: globalThis.Array.isArray(object?.volumes)
-        ? object.volumes.map((e: any) => VolumeMount.fromJSON(e))
-        : [],
-      terminationGracePeriodSeconds: isSet(object.terminationGracePeriodSeconds)
-        ? globalThis.Number(object.terminationGracePeriodSeconds)
-        : isSet(object.termination_grace_period_seconds)
-        ? globalThis.Number(object.termination_grace_period_seconds)
-        : undefined,
-      scale: isSet(object.scale) ? globalThis.Number(object.scale) : undefined,
-      restartedAt: isSet(object.restartedAt)
-        ? globalThis.String(object.restartedAt)
-        : isSet(object.restarted_at)
-        ? globalThis.String(object.restarted_at)
-        : "",
-      secretMounts: globalThis.Array.isArray(object?.secretMounts)
-        ? object.secretMounts.map((e: any) => DataMount.fromJSON(e))
-        : globalThis.Array.isArray(object?.secret_mounts)
-        ? object.secret_mounts.map((e: any) => DataMount.fromJSON(e))
-        : [],
-      configmapMounts: globalThis.Array.isArray(object?.configmapMounts)
-        ? object.configmapMounts.map((e: any) => DataMount.fromJSON(e))
-        : globalThis.Array.isArray(object?.configmap_mounts)
-        ? object.configmap_mounts.map((e: any) => DataMount.fromJSON(e))
-        : [],
-      user: isSet(object.user) ? globalThis.String(object.user) : "",
-      capabilities: globalThis.Array.isArray(object?.capabilities)
-        ? object.capabilities.map((e: any) => globalThis.String(e))
-        : [],
-      minReadySeconds: isSet(object.minReadySeconds)
-        ? globalThis.Number(object.minReadySeconds)
-        : isSet(object.min_ready_seconds)
-        ? globalThis.Number(object.min_ready_seconds)
-        : undefined,
-      status: isSet(object.status) ? service_StatusFromJSON(object.status) : Service_Status.STATUS_UNSPECIFIED,
-      readyInstances: isSet(object.readyInstances)
-        ? globalThis.Number(object.readyInstances)
-        : isSet(object.ready_instances)
-        ? globalThis.Number(object.ready_instances)
-        : 0,
-      currentInstances: isSet(object.currentInstances)
-        ? globalThis.Number(object.currentInstances)
-        : isSet(object.current_instances)
-        ? globalThis.Number(object.current_instances)
-        : 0,
-      observedGeneration: isSet(object.observedGeneration)
-        ? globalThis.Number(object.observedGeneration)
-        : isSet(object.observed_generation)
-        ? globalThis.Number(object.observed_generation)
-        : 0,
-      conditions: globalThis.Array.isArray(object?.conditions)
-        ? object.conditions.map((e: any) => Condition.fromJSON(e))
-        : [],
-    };
-  },
-
-  toJSON(message: Service): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.labels) {
-      const entries = globalThis.Object.entries(message.labels) as [string, string][];
-      if (entries.length > 0) {
-        obj.labels = {};
-        entries.forEach(([k, v]) => {
-          obj.labels[k] = v;
-        });
-      }
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = ObjectMeta.toJSON(message.metadata);
-    }
-    if (message.runtime !== Service_Runtime.RUNTIME_UNSPECIFIED) {
-      obj.runtime = service_RuntimeToJSON(message.runtime);
-    }
-    if (message.image !== "") {
-      obj.image = message.image;
-    }
-    if (message.command?.length) {
-      obj.command = message.command;
-    }
-    if (message.args?.length) {
-      obj.args = message.args;
-    }
-    if (message.workingDir !== "") {
-      obj.workingDir = message.workingDir;
-    }
-    if (message.env) {
-      const entries = globalThis.Object.entries(message.env) as [string, string][];
-      if (entries.length > 0) {
-        obj.env = {};
-        entries.forEach(([k, v]) => {
-          obj.env[k] = v;
-        });
-      }
-    }
-    if (message.envFrom?.length) {
-      obj.envFrom = message.envFrom.map((e) => Service_EnvFrom.toJSON(e));
-    }
-    if (message.restartPolicy !== undefined) {
-      obj.restartPolicy = service_RestartPolicyToJSON(message.restartPolicy);
-    }
-    if (message.nodeSelector) {
-      const entries = globalThis.Object.entries(message.nodeSelector) as [string, string][];
-      if (entries.length > 0) {
-        obj.nodeSelector = {};
-        entries.forEach(([k, v]) => {
-          obj.nodeSelector[k] = v;
-        });
-      }
-    }
-    if (message.volumes?.length) {
-      obj.volumes = message.volumes.map((e) => VolumeMount.toJSON(e));
-    }
-    if (message.terminationGracePeriodSeconds !== undefined) {
-      obj.terminationGracePeriodSeconds = Math.round(message.terminationGracePeriodSeconds);
-    }
-    if (message.scale !== undefined) {
-      obj.scale = Math.round(message.scale);
-    }
-    if (message.restartedAt !== "") {
-      obj.restartedAt = message.restartedAt;
-    }
-    if (message.secretMounts?.length) {
-      obj.secretMounts = message.secretMounts.map((e) => DataMount.toJSON(e));
-    }
-    if (message.configmapMounts?.length) {
-      obj.configmapMounts = message.configmapMounts.map((e) => DataMount.toJSON(e));
-    }
-    if (message.user !== "") {
-      obj.user = message.user;
-    }
-    if (message.capabilities?.length) {
-      obj.capabilities = message.capabilities;
-    }
-    if (message.minReadySeconds !== undefined) {
-      obj.minReadySeconds = Math.round(message.minReadySeconds);
-    }
-    if (message.status !== Service_Status.STATUS_UNSPECIFIED) {
-      obj.status = service_StatusToJSON(message.status);
-    }
-    if (message.readyInstances !== 0) {
-      obj.readyInstances = Math.round(message.readyInstances);
-    }
-    if (message.currentInstances !== 0) {
-      obj.currentInstances = Math.round(message.currentInstances);
-    }
-    if (message.observedGeneration !== 0) {
-      obj.observedGeneration = Math.round(message.observedGeneration);
-    }
-    if (message.conditions?.length) {
-      obj.conditions = message.conditions.map((e) => Condition.toJSON(e));
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Service>, I>>(base?: I): Service {
-    return Service.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Service>, I>>(object: I): Service {
-    const message = createBaseService();
-    message.name = object.name ?? "";
-    message.namespace = object.namespace ?? "";
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.metadata = (object.metadata !== undefined && object.metadata !== null)
-      ? ObjectMeta.fromPartial(object.metadata)
-      : undefined;
-    message.runtime = object.runtime ?? Service_Runtime.RUNTIME_UNSPECIFIED;
-    message.image = object.image ?? "";
-    message.command = object.command?.map((e) => e) || [];
-    message.args = object.args?.map((e) => e) || [];
-    message.workingDir = object.workingDir ?? "";
-    message.env = (globalThis.Object.entries(object.env ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.envFrom = object.envFrom?.map((e) => Service_EnvFrom.fromPartial(e)) || [];
-    message.restartPolicy = object.restartPolicy ?? undefined;
-    message.nodeSelector = (globalThis.Object.entries(object.nodeSelector ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.volumes = object.volumes?.map((e) => VolumeMount.fromPartial(e)) || [];
-    message.terminationGracePeriodSeconds = object.terminationGracePeriodSeconds ?? undefined;
-    message.scale = object.scale ?? undefined;
-    message.restartedAt = object.restartedAt ?? "";
-    message.secretMounts = object.secretMounts?.map((e) => DataMount.fromPartial(e)) || [];
-    message.configmapMounts = object.configmapMounts?.map((e) => DataMount.fromPartial(e)) || [];
-    message.user = object.user ?? "";
-    message.capabilities = object.capabilities?.map((e) => e) || [];
-    message.minReadySeconds = object.minReadySeconds ?? undefined;
-    message.status = object.status ?? Service_Status.STATUS_UNSPECIFIED;
-    message.readyInstances = object.readyInstances ?? 0;
-    message.currentInstances = object.currentInstances ?? 0;
-    message.observedGeneration = object.observedGeneration ?? 0;
-    message.conditions = object.conditions?.map((e) => Condition.fromPartial(e)) || [];
-    return message;
-  },
 };
 
 function createBaseService_EnvFrom(): Service_EnvFrom {
@@ -1237,39 +872,6 @@ export const Service_EnvFrom: MessageFns<Service_EnvFrom> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Service_EnvFrom {
-    return {
-      secret: isSet(object.secret) ? globalThis.String(object.secret) : "",
-      prefix: isSet(object.prefix) ? globalThis.String(object.prefix) : "",
-      configmap: isSet(object.configmap) ? globalThis.String(object.configmap) : "",
-    };
-  },
-
-  toJSON(message: Service_EnvFrom): unknown {
-    const obj: any = {};
-    if (message.secret !== "") {
-      obj.secret = message.secret;
-    }
-    if (message.prefix !== "") {
-      obj.prefix = message.prefix;
-    }
-    if (message.configmap !== "") {
-      obj.configmap = message.configmap;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Service_EnvFrom>, I>>(base?: I): Service_EnvFrom {
-    return Service_EnvFrom.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Service_EnvFrom>, I>>(object: I): Service_EnvFrom {
-    const message = createBaseService_EnvFrom();
-    message.secret = object.secret ?? "";
-    message.prefix = object.prefix ?? "";
-    message.configmap = object.configmap ?? "";
-    return message;
-  },
 };
 
 function createBaseService_LabelsEntry(): Service_LabelsEntry {
@@ -1326,34 +928,6 @@ export const Service_LabelsEntry: MessageFns<Service_LabelsEntry> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Service_LabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Service_LabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Service_LabelsEntry>, I>>(base?: I): Service_LabelsEntry {
-    return Service_LabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Service_LabelsEntry>, I>>(object: I): Service_LabelsEntry {
-    const message = createBaseService_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -1412,34 +986,6 @@ export const Service_EnvEntry: MessageFns<Service_EnvEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Service_EnvEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Service_EnvEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Service_EnvEntry>, I>>(base?: I): Service_EnvEntry {
-    return Service_EnvEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Service_EnvEntry>, I>>(object: I): Service_EnvEntry {
-    const message = createBaseService_EnvEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseService_NodeSelectorEntry(): Service_NodeSelectorEntry {
@@ -1496,34 +1042,6 @@ export const Service_NodeSelectorEntry: MessageFns<Service_NodeSelectorEntry> = 
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Service_NodeSelectorEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Service_NodeSelectorEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Service_NodeSelectorEntry>, I>>(base?: I): Service_NodeSelectorEntry {
-    return Service_NodeSelectorEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Service_NodeSelectorEntry>, I>>(object: I): Service_NodeSelectorEntry {
-    const message = createBaseService_NodeSelectorEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -1626,74 +1144,6 @@ export const VolumeMount: MessageFns<VolumeMount> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): VolumeMount {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      mountPath: isSet(object.mountPath)
-        ? globalThis.String(object.mountPath)
-        : isSet(object.mount_path)
-        ? globalThis.String(object.mount_path)
-        : "",
-      readOnly: isSet(object.readOnly)
-        ? globalThis.Boolean(object.readOnly)
-        : isSet(object.read_only)
-        ? globalThis.Boolean(object.read_only)
-        : false,
-      subPath: isSet(object.subPath)
-        ? globalThis.String(object.subPath)
-        : isSet(object.sub_path)
-        ? globalThis.String(object.sub_path)
-        : "",
-      claim: isSet(object.claim) ? VolumeMount_Claim.fromJSON(object.claim) : undefined,
-      claimTemplate: isSet(object.claimTemplate)
-        ? VolumeMount_ClaimTemplate.fromJSON(object.claimTemplate)
-        : isSet(object.claim_template)
-        ? VolumeMount_ClaimTemplate.fromJSON(object.claim_template)
-        : undefined,
-    };
-  },
-
-  toJSON(message: VolumeMount): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.mountPath !== "") {
-      obj.mountPath = message.mountPath;
-    }
-    if (message.readOnly !== false) {
-      obj.readOnly = message.readOnly;
-    }
-    if (message.subPath !== "") {
-      obj.subPath = message.subPath;
-    }
-    if (message.claim !== undefined) {
-      obj.claim = VolumeMount_Claim.toJSON(message.claim);
-    }
-    if (message.claimTemplate !== undefined) {
-      obj.claimTemplate = VolumeMount_ClaimTemplate.toJSON(message.claimTemplate);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<VolumeMount>, I>>(base?: I): VolumeMount {
-    return VolumeMount.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<VolumeMount>, I>>(object: I): VolumeMount {
-    const message = createBaseVolumeMount();
-    message.name = object.name ?? "";
-    message.mountPath = object.mountPath ?? "";
-    message.readOnly = object.readOnly ?? false;
-    message.subPath = object.subPath ?? "";
-    message.claim = (object.claim !== undefined && object.claim !== null)
-      ? VolumeMount_Claim.fromPartial(object.claim)
-      : undefined;
-    message.claimTemplate = (object.claimTemplate !== undefined && object.claimTemplate !== null)
-      ? VolumeMount_ClaimTemplate.fromPartial(object.claimTemplate)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseVolumeMount_Claim(): VolumeMount_Claim {
@@ -1739,27 +1189,6 @@ export const VolumeMount_Claim: MessageFns<VolumeMount_Claim> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): VolumeMount_Claim {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: VolumeMount_Claim): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<VolumeMount_Claim>, I>>(base?: I): VolumeMount_Claim {
-    return VolumeMount_Claim.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<VolumeMount_Claim>, I>>(object: I): VolumeMount_Claim {
-    const message = createBaseVolumeMount_Claim();
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -1872,95 +1301,6 @@ export const VolumeMount_ClaimTemplate: MessageFns<VolumeMount_ClaimTemplate> = 
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): VolumeMount_ClaimTemplate {
-    return {
-      storageClassName: isSet(object.storageClassName)
-        ? globalThis.String(object.storageClassName)
-        : isSet(object.storage_class_name)
-        ? globalThis.String(object.storage_class_name)
-        : "",
-      size: isSet(object.size) ? globalThis.String(object.size) : "",
-      accessMode: isSet(object.accessMode)
-        ? volume_AccessModeFromJSON(object.accessMode)
-        : isSet(object.access_mode)
-        ? volume_AccessModeFromJSON(object.access_mode)
-        : Volume_AccessMode.ACCESS_MODE_UNSPECIFIED,
-      parameters: isObject(object.parameters)
-        ? (globalThis.Object.entries(object.parameters) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      reclaimPolicy: isSet(object.reclaimPolicy)
-        ? volume_ReclaimPolicyFromJSON(object.reclaimPolicy)
-        : isSet(object.reclaim_policy)
-        ? volume_ReclaimPolicyFromJSON(object.reclaim_policy)
-        : undefined,
-      retention: isSet(object.retention) ? VolumeMount_ClaimTemplate_Retention.fromJSON(object.retention) : undefined,
-    };
-  },
-
-  toJSON(message: VolumeMount_ClaimTemplate): unknown {
-    const obj: any = {};
-    if (message.storageClassName !== "") {
-      obj.storageClassName = message.storageClassName;
-    }
-    if (message.size !== "") {
-      obj.size = message.size;
-    }
-    if (message.accessMode !== Volume_AccessMode.ACCESS_MODE_UNSPECIFIED) {
-      obj.accessMode = volume_AccessModeToJSON(message.accessMode);
-    }
-    if (message.parameters) {
-      const entries = globalThis.Object.entries(message.parameters) as [string, string][];
-      if (entries.length > 0) {
-        obj.parameters = {};
-        entries.forEach(([k, v]) => {
-          obj.parameters[k] = v;
-        });
-      }
-    }
-    if (message.reclaimPolicy !== undefined) {
-      obj.reclaimPolicy = volume_ReclaimPolicyToJSON(message.reclaimPolicy);
-    }
-    if (message.retention !== undefined) {
-      obj.retention = VolumeMount_ClaimTemplate_Retention.toJSON(message.retention);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<VolumeMount_ClaimTemplate>, I>>(base?: I): VolumeMount_ClaimTemplate {
-    return VolumeMount_ClaimTemplate.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<VolumeMount_ClaimTemplate>, I>>(object: I): VolumeMount_ClaimTemplate {
-    const message = createBaseVolumeMount_ClaimTemplate();
-    message.storageClassName = object.storageClassName ?? "";
-    message.size = object.size ?? "";
-    message.accessMode = object.accessMode ?? Volume_AccessMode.ACCESS_MODE_UNSPECIFIED;
-    message.parameters = (globalThis.Object.entries(object.parameters ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.reclaimPolicy = object.reclaimPolicy ?? undefined;
-    message.retention = (object.retention !== undefined && object.retention !== null)
-      ? VolumeMount_ClaimTemplate_Retention.fromPartial(object.retention)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseVolumeMount_ClaimTemplate_ParametersEntry(): VolumeMount_ClaimTemplate_ParametersEntry {
@@ -2018,38 +1358,6 @@ export const VolumeMount_ClaimTemplate_ParametersEntry: MessageFns<VolumeMount_C
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): VolumeMount_ClaimTemplate_ParametersEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: VolumeMount_ClaimTemplate_ParametersEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<VolumeMount_ClaimTemplate_ParametersEntry>, I>>(
-    base?: I,
-  ): VolumeMount_ClaimTemplate_ParametersEntry {
-    return VolumeMount_ClaimTemplate_ParametersEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<VolumeMount_ClaimTemplate_ParametersEntry>, I>>(
-    object: I,
-  ): VolumeMount_ClaimTemplate_ParametersEntry {
-    const message = createBaseVolumeMount_ClaimTemplate_ParametersEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseVolumeMount_ClaimTemplate_Retention(): VolumeMount_ClaimTemplate_Retention {
@@ -2106,46 +1414,6 @@ export const VolumeMount_ClaimTemplate_Retention: MessageFns<VolumeMount_ClaimTe
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): VolumeMount_ClaimTemplate_Retention {
-    return {
-      whenScaled: isSet(object.whenScaled)
-        ? volume_ReclaimPolicyFromJSON(object.whenScaled)
-        : isSet(object.when_scaled)
-        ? volume_ReclaimPolicyFromJSON(object.when_scaled)
-        : undefined,
-      whenDeleted: isSet(object.whenDeleted)
-        ? volume_ReclaimPolicyFromJSON(object.whenDeleted)
-        : isSet(object.when_deleted)
-        ? volume_ReclaimPolicyFromJSON(object.when_deleted)
-        : undefined,
-    };
-  },
-
-  toJSON(message: VolumeMount_ClaimTemplate_Retention): unknown {
-    const obj: any = {};
-    if (message.whenScaled !== undefined) {
-      obj.whenScaled = volume_ReclaimPolicyToJSON(message.whenScaled);
-    }
-    if (message.whenDeleted !== undefined) {
-      obj.whenDeleted = volume_ReclaimPolicyToJSON(message.whenDeleted);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<VolumeMount_ClaimTemplate_Retention>, I>>(
-    base?: I,
-  ): VolumeMount_ClaimTemplate_Retention {
-    return VolumeMount_ClaimTemplate_Retention.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<VolumeMount_ClaimTemplate_Retention>, I>>(
-    object: I,
-  ): VolumeMount_ClaimTemplate_Retention {
-    const message = createBaseVolumeMount_ClaimTemplate_Retention();
-    message.whenScaled = object.whenScaled ?? undefined;
-    message.whenDeleted = object.whenDeleted ?? undefined;
-    return message;
   },
 };
 
@@ -2215,43 +1483,6 @@ export const DataMount: MessageFns<DataMount> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DataMount {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      mountPath: isSet(object.mountPath)
-        ? globalThis.String(object.mountPath)
-        : isSet(object.mount_path)
-        ? globalThis.String(object.mount_path)
-        : "",
-      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => DataMount_Item.fromJSON(e)) : [],
-    };
-  },
-
-  toJSON(message: DataMount): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.mountPath !== "") {
-      obj.mountPath = message.mountPath;
-    }
-    if (message.items?.length) {
-      obj.items = message.items.map((e) => DataMount_Item.toJSON(e));
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DataMount>, I>>(base?: I): DataMount {
-    return DataMount.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DataMount>, I>>(object: I): DataMount {
-    const message = createBaseDataMount();
-    message.name = object.name ?? "";
-    message.mountPath = object.mountPath ?? "";
-    message.items = object.items?.map((e) => DataMount_Item.fromPartial(e)) || [];
-    return message;
-  },
 };
 
 function createBaseDataMount_Item(): DataMount_Item {
@@ -2309,34 +1540,6 @@ export const DataMount_Item: MessageFns<DataMount_Item> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DataMount_Item {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      path: isSet(object.path) ? globalThis.String(object.path) : "",
-    };
-  },
-
-  toJSON(message: DataMount_Item): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.path !== "") {
-      obj.path = message.path;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DataMount_Item>, I>>(base?: I): DataMount_Item {
-    return DataMount_Item.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DataMount_Item>, I>>(object: I): DataMount_Item {
-    const message = createBaseDataMount_Item();
-    message.key = object.key ?? "";
-    message.path = object.path ?? "";
-    return message;
-  },
 };
 
 function createBaseGetServiceRequest(): GetServiceRequest {
@@ -2393,34 +1596,6 @@ export const GetServiceRequest: MessageFns<GetServiceRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): GetServiceRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-    };
-  },
-
-  toJSON(message: GetServiceRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetServiceRequest>, I>>(base?: I): GetServiceRequest {
-    return GetServiceRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetServiceRequest>, I>>(object: I): GetServiceRequest {
-    const message = createBaseGetServiceRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -2512,61 +1687,6 @@ export const ListServicesRequest: MessageFns<ListServicesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListServicesRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      limit: isSet(object.limit) ? globalThis.Number(object.limit) : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: ListServicesRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.limit !== 0) {
-      obj.limit = Math.round(message.limit);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListServicesRequest>, I>>(base?: I): ListServicesRequest {
-    return ListServicesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListServicesRequest>, I>>(object: I): ListServicesRequest {
-    const message = createBaseListServicesRequest();
-    message.namespace = object.namespace ?? "";
-    message.limit = object.limit ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseListServicesResponse(): ListServicesResponse {
@@ -2634,47 +1754,6 @@ export const ListServicesResponse: MessageFns<ListServicesResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ListServicesResponse {
-    return {
-      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => Service.fromJSON(e)) : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListServicesResponse): unknown {
-    const obj: any = {};
-    if (message.items?.length) {
-      obj.items = message.items.map((e) => Service.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListServicesResponse>, I>>(base?: I): ListServicesResponse {
-    return ListServicesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListServicesResponse>, I>>(object: I): ListServicesResponse {
-    const message = createBaseListServicesResponse();
-    message.items = object.items?.map((e) => Service.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
   },
 };
 
@@ -2755,54 +1834,6 @@ export const CreateServiceRequest: MessageFns<CreateServiceRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): CreateServiceRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      service: isSet(object.service) ? Service.fromJSON(object.service) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      ensureNamespace: isSet(object.ensureNamespace)
-        ? globalThis.Boolean(object.ensureNamespace)
-        : isSet(object.ensure_namespace)
-        ? globalThis.Boolean(object.ensure_namespace)
-        : false,
-    };
-  },
-
-  toJSON(message: CreateServiceRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.service !== undefined) {
-      obj.service = Service.toJSON(message.service);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.ensureNamespace !== false) {
-      obj.ensureNamespace = message.ensureNamespace;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CreateServiceRequest>, I>>(base?: I): CreateServiceRequest {
-    return CreateServiceRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CreateServiceRequest>, I>>(object: I): CreateServiceRequest {
-    const message = createBaseCreateServiceRequest();
-    message.namespace = object.namespace ?? "";
-    message.service = (object.service !== undefined && object.service !== null)
-      ? Service.fromPartial(object.service)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    message.ensureNamespace = object.ensureNamespace ?? false;
-    return message;
-  },
 };
 
 function createBaseUpdateServiceRequest(): UpdateServiceRequest {
@@ -2882,50 +1913,6 @@ export const UpdateServiceRequest: MessageFns<UpdateServiceRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): UpdateServiceRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      service: isSet(object.service) ? Service.fromJSON(object.service) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: UpdateServiceRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.service !== undefined) {
-      obj.service = Service.toJSON(message.service);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateServiceRequest>, I>>(base?: I): UpdateServiceRequest {
-    return UpdateServiceRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateServiceRequest>, I>>(object: I): UpdateServiceRequest {
-    const message = createBaseUpdateServiceRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.service = (object.service !== undefined && object.service !== null)
-      ? Service.fromPartial(object.service)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
-  },
 };
 
 function createBaseUpdateServiceStatusRequest(): UpdateServiceStatusRequest {
@@ -2993,41 +1980,6 @@ export const UpdateServiceStatusRequest: MessageFns<UpdateServiceStatusRequest> 
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): UpdateServiceStatusRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      service: isSet(object.service) ? Service.fromJSON(object.service) : undefined,
-    };
-  },
-
-  toJSON(message: UpdateServiceStatusRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.service !== undefined) {
-      obj.service = Service.toJSON(message.service);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateServiceStatusRequest>, I>>(base?: I): UpdateServiceStatusRequest {
-    return UpdateServiceStatusRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateServiceStatusRequest>, I>>(object: I): UpdateServiceStatusRequest {
-    const message = createBaseUpdateServiceStatusRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.service = (object.service !== undefined && object.service !== null)
-      ? Service.fromPartial(object.service)
-      : undefined;
-    return message;
   },
 };
 
@@ -3119,57 +2071,6 @@ export const DeleteServiceRequest: MessageFns<DeleteServiceRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DeleteServiceRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-    };
-  },
-
-  toJSON(message: DeleteServiceRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeleteServiceRequest>, I>>(base?: I): DeleteServiceRequest {
-    return DeleteServiceRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeleteServiceRequest>, I>>(object: I): DeleteServiceRequest {
-    const message = createBaseDeleteServiceRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.dryRun = object.dryRun ?? false;
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.uid = object.uid ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchServicesRequest(): WatchServicesRequest {
@@ -3249,56 +2150,6 @@ export const WatchServicesRequest: MessageFns<WatchServicesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchServicesRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchServicesRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchServicesRequest>, I>>(base?: I): WatchServicesRequest {
-    return WatchServicesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchServicesRequest>, I>>(object: I): WatchServicesRequest {
-    const message = createBaseWatchServicesRequest();
-    message.namespace = object.namespace ?? "";
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchServicesResponse(): WatchServicesResponse {
@@ -3356,40 +2207,6 @@ export const WatchServicesResponse: MessageFns<WatchServicesResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchServicesResponse {
-    return {
-      events: globalThis.Array.isArray(object?.events)
-        ? object.events.map((e: any) => WatchServicesResponse_Event.fromJSON(e))
-        : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchServicesResponse): unknown {
-    const obj: any = {};
-    if (message.events?.length) {
-      obj.events = message.events.map((e) => WatchServicesResponse_Event.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchServicesResponse>, I>>(base?: I): WatchServicesResponse {
-    return WatchServicesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchServicesResponse>, I>>(object: I): WatchServicesResponse {
-    const message = createBaseWatchServicesResponse();
-    message.events = object.events?.map((e) => WatchServicesResponse_Event.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchServicesResponse_Event(): WatchServicesResponse_Event {
@@ -3446,38 +2263,6 @@ export const WatchServicesResponse_Event: MessageFns<WatchServicesResponse_Event
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): WatchServicesResponse_Event {
-    return {
-      type: isSet(object.type)
-        ? watchServicesResponse_Event_TypeFromJSON(object.type)
-        : WatchServicesResponse_Event_Type.TYPE_UNSPECIFIED,
-      object: isSet(object.object) ? Service.fromJSON(object.object) : undefined,
-    };
-  },
-
-  toJSON(message: WatchServicesResponse_Event): unknown {
-    const obj: any = {};
-    if (message.type !== WatchServicesResponse_Event_Type.TYPE_UNSPECIFIED) {
-      obj.type = watchServicesResponse_Event_TypeToJSON(message.type);
-    }
-    if (message.object !== undefined) {
-      obj.object = Service.toJSON(message.object);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchServicesResponse_Event>, I>>(base?: I): WatchServicesResponse_Event {
-    return WatchServicesResponse_Event.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchServicesResponse_Event>, I>>(object: I): WatchServicesResponse_Event {
-    const message = createBaseWatchServicesResponse_Event();
-    message.type = object.type ?? WatchServicesResponse_Event_Type.TYPE_UNSPECIFIED;
-    message.object = (object.object !== undefined && object.object !== null)
-      ? Service.fromPartial(object.object)
-      : undefined;
-    return message;
   },
 };
 
@@ -3547,39 +2332,6 @@ export const ScaleServiceRequest: MessageFns<ScaleServiceRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ScaleServiceRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      scale: isSet(object.scale) ? globalThis.Number(object.scale) : 0,
-    };
-  },
-
-  toJSON(message: ScaleServiceRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.scale !== 0) {
-      obj.scale = Math.round(message.scale);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ScaleServiceRequest>, I>>(base?: I): ScaleServiceRequest {
-    return ScaleServiceRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ScaleServiceRequest>, I>>(object: I): ScaleServiceRequest {
-    const message = createBaseScaleServiceRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.scale = object.scale ?? 0;
-    return message;
-  },
 };
 
 function createBaseRestartServiceRequest(): RestartServiceRequest {
@@ -3636,34 +2388,6 @@ export const RestartServiceRequest: MessageFns<RestartServiceRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): RestartServiceRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-    };
-  },
-
-  toJSON(message: RestartServiceRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RestartServiceRequest>, I>>(base?: I): RestartServiceRequest {
-    return RestartServiceRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RestartServiceRequest>, I>>(object: I): RestartServiceRequest {
-    const message = createBaseRestartServiceRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -3959,31 +2683,7 @@ export const ServiceServiceClient = makeGenericClientConstructor(
   serviceName: string;
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -91,25 +91,6 @@ export function snapshot_StatusFromJSON(object: any): Snapshot_Status {
   }
 }
 
-export function snapshot_StatusToJSON(object: Snapshot_Status): string {
-  switch (object) {
-    case Snapshot_Status.STATUS_UNSPECIFIED:
-      return "STATUS_UNSPECIFIED";
-    case Snapshot_Status.Pending:
-      return "Pending";
-    case Snapshot_Status.Creating:
-      return "Creating";
-    case Snapshot_Status.Ready:
-      return "Ready";
-    case Snapshot_Status.Deleting:
-      return "Deleting";
-    case Snapshot_Status.Failed:
-      return "Failed";
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Snapshot_Status");
-  }
-}
-
 export function snapshot_StatusToNumber(object: Snapshot_Status): number {
   switch (object) {
     case Snapshot_Status.STATUS_UNSPECIFIED:
@@ -256,21 +237,6 @@ export function watchSnapshotsResponse_Event_TypeFromJSON(object: any): WatchSna
     case 3:
     case "DELETED":
       return WatchSnapshotsResponse_Event_Type.DELETED;
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchSnapshotsResponse_Event_Type");
-  }
-}
-
-export function watchSnapshotsResponse_Event_TypeToJSON(object: WatchSnapshotsResponse_Event_Type): string {
-  switch (object) {
-    case WatchSnapshotsResponse_Event_Type.TYPE_UNSPECIFIED:
-      return "TYPE_UNSPECIFIED";
-    case WatchSnapshotsResponse_Event_Type.ADDED:
-      return "ADDED";
-    case WatchSnapshotsResponse_Event_Type.MODIFIED:
-      return "MODIFIED";
-    case WatchSnapshotsResponse_Event_Type.DELETED:
-      return "DELETED";
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchSnapshotsResponse_Event_Type");
   }
@@ -606,254 +572,6 @@ export const Snapshot: MessageFns<Snapshot> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Snapshot {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      labels: isObject(object.labels)
-        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      metadata: isSet(object.metadata) ? ObjectMeta.fromJSON(object.metadata) : undefined,
-      source: isSet(object.source) ? Snapshot_Source.fromJSON(object.source) : undefined,
-      status: isSet(object.status) ? snapshot_StatusFromJSON(object.status) : Snapshot_Status.STATUS_UNSPECIFIED,
-      handle: isSet(object.handle) ? globalThis.String(object.handle) : "",
-      failureMessage: isSet(object.failureMessage)
-        ? globalThis.String(object.failureMessage)
-        : isSet(object.failure_message)
-        ? globalThis.String(object.failure_message)
-        : "",
-      sizeBytes: isSet(object.sizeBytes)
-        ? globalThis.String(object.sizeBytes)
-        : isSet(object.size_bytes)
-        ? globalThis.String(object.size_bytes)
-        : "",
-      driver: isSet(object.driver) ? globalThis.String(object.driver) : "",
-      driverParameters: isObject(object.driverParameters)
-        ? (globalThis.Object.entries(object.driverParameters) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : isObject(object.driver_parameters)
-        ? (globalThis.Object.entries(object.driver_parameters) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      restoreSize: isSet(object.restoreSize)
-        ? globalThis.String(object.restoreSize)
-        : isSet(object.restore_size)
-        ? globalThis.String(object.restore_size)
-        : "",
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      conditions: globalThis.Array.isArray(object?.conditions)
-        ? object.conditions.map((e: any) => Condition.fromJSON(e))
-        : [],
-      readyAt: isSet(object.readyAt)
-        ? globalThis.String(object.readyAt)
-        : isSet(object.ready_at)
-        ? globalThis.String(object.ready_at)
-        : "",
-      attempts: isSet(object.attempts) ? globalThis.Number(object.attempts) : 0,
-      storageClassName: isSet(object.storageClassName)
-        ? globalThis.String(object.storageClassName)
-        : isSet(object.storage_class_name)
-        ? globalThis.String(object.storage_class_name)
-        : "",
-      lastOperation: isSet(object.lastOperation)
-        ? Volume_Operation.fromJSON(object.lastOperation)
-        : isSet(object.last_operation)
-        ? Volume_Operation.fromJSON(object.last_operation)
-        : undefined,
-      restoresInFlight: globalThis.Array.isArray(object?.restoresInFlight)
-        ? object.restoresInFlight.map((e: any) => globalThis.String(e))
-        : globalThis.Array.isArray(object?.restores_in_flight)
-        ? object.restores_in_flight.map((e: any) => globalThis.String(e))
-        : [],
-      topology: isObject(object.topology)
-        ? (globalThis.Object.entries(object.topology) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-    };
-  },
-
-  toJSON(message: Snapshot): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.labels) {
-      const entries = globalThis.Object.entries(message.labels) as [string, string][];
-      if (entries.length > 0) {
-        obj.labels = {};
-        entries.forEach(([k, v]) => {
-          obj.labels[k] = v;
-        });
-      }
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = ObjectMeta.toJSON(message.metadata);
-    }
-    if (message.source !== undefined) {
-      obj.source = Snapshot_Source.toJSON(message.source);
-    }
-    if (message.status !== Snapshot_Status.STATUS_UNSPECIFIED) {
-      obj.status = snapshot_StatusToJSON(message.status);
-    }
-    if (message.handle !== "") {
-      obj.handle = message.handle;
-    }
-    if (message.failureMessage !== "") {
-      obj.failureMessage = message.failureMessage;
-    }
-    if (message.sizeBytes !== "") {
-      obj.sizeBytes = message.sizeBytes;
-    }
-    if (message.driver !== "") {
-      obj.driver = message.driver;
-    }
-    if (message.driverParameters) {
-      const entries = globalThis.Object.entries(message.driverParameters) as [string, string][];
-      if (entries.length > 0) {
-        obj.driverParameters = {};
-        entries.forEach(([k, v]) => {
-          obj.driverParameters[k] = v;
-        });
-      }
-    }
-    if (message.restoreSize !== "") {
-      obj.restoreSize = message.restoreSize;
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.conditions?.length) {
-      obj.conditions = message.conditions.map((e) => Condition.toJSON(e));
-    }
-    if (message.readyAt !== "") {
-      obj.readyAt = message.readyAt;
-    }
-    if (message.attempts !== 0) {
-      obj.attempts = Math.round(message.attempts);
-    }
-    if (message.storageClassName !== "") {
-      obj.storageClassName = message.storageClassName;
-    }
-    if (message.lastOperation !== undefined) {
-      obj.lastOperation = Volume_Operation.toJSON(message.lastOperation);
-    }
-    if (message.restoresInFlight?.length) {
-      obj.restoresInFlight = message.restoresInFlight;
-    }
-    if (message.topology) {
-      const entries = globalThis.Object.entries(message.topology) as [string, string][];
-      if (entries.length > 0) {
-        obj.topology = {};
-        entries.forEach(([k, v]) => {
-          obj.topology[k] = v;
-        });
-      }
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Snapshot>, I>>(base?: I): Snapshot {
-    return Snapshot.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Snapshot>, I>>(object: I): Snapshot {
-    const message = createBaseSnapshot();
-    message.name = object.name ?? "";
-    message.namespace = object.namespace ?? "";
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.metadata = (object.metadata !== undefined && object.metadata !== null)
-      ? ObjectMeta.fromPartial(object.metadata)
-      : undefined;
-    message.source = (object.source !== undefined && object.source !== null)
-      ? Snapshot_Source.fromPartial(object.source)
-      : undefined;
-    message.status = object.status ?? Snapshot_Status.STATUS_UNSPECIFIED;
-    message.handle = object.handle ?? "";
-    message.failureMessage = object.failureMessage ?? "";
-    message.sizeBytes = object.sizeBytes ?? "";
-    message.driver = object.driver ?? "";
-    message.driverParameters = (globalThis.Object.entries(object.driverParameters ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.restoreSize = object.restoreSize ?? "";
-    message.reason = object.reason ?? "";
-    message.conditions = object.conditions?.map((e) => Condition.fromPartial(e)) || [];
-    message.readyAt = object.readyAt ?? "";
-    message.attempts = object.attempts ?? 0;
-    message.storageClassName = object.storageClassName ?? "";
-    message.lastOperation = (object.lastOperation !== undefined && object.lastOperation !== null)
-      ? Volume_Operation.fromPartial(object.lastOperation)
-      : undefined;
-    message.restoresInFlight = object.restoresInFlight?.map((e) => e) || [];
-    message.topology = (globalThis.Object.entries(object.topology ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
-  },
 };
 
 function createBaseSnapshot_Source(): Snapshot_Source {
@@ -899,27 +617,6 @@ export const Snapshot_Source: MessageFns<Snapshot_Source> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Snapshot_Source {
-    return { volume: isSet(object.volume) ? globalThis.String(object.volume) : "" };
-  },
-
-  toJSON(message: Snapshot_Source): unknown {
-    const obj: any = {};
-    if (message.volume !== "") {
-      obj.volume = message.volume;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Snapshot_Source>, I>>(base?: I): Snapshot_Source {
-    return Snapshot_Source.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Snapshot_Source>, I>>(object: I): Snapshot_Source {
-    const message = createBaseSnapshot_Source();
-    message.volume = object.volume ?? "";
-    return message;
   },
 };
 
@@ -978,34 +675,6 @@ export const Snapshot_LabelsEntry: MessageFns<Snapshot_LabelsEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Snapshot_LabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Snapshot_LabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Snapshot_LabelsEntry>, I>>(base?: I): Snapshot_LabelsEntry {
-    return Snapshot_LabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Snapshot_LabelsEntry>, I>>(object: I): Snapshot_LabelsEntry {
-    const message = createBaseSnapshot_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseSnapshot_DriverParametersEntry(): Snapshot_DriverParametersEntry {
@@ -1062,36 +731,6 @@ export const Snapshot_DriverParametersEntry: MessageFns<Snapshot_DriverParameter
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Snapshot_DriverParametersEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Snapshot_DriverParametersEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Snapshot_DriverParametersEntry>, I>>(base?: I): Snapshot_DriverParametersEntry {
-    return Snapshot_DriverParametersEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Snapshot_DriverParametersEntry>, I>>(
-    object: I,
-  ): Snapshot_DriverParametersEntry {
-    const message = createBaseSnapshot_DriverParametersEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -1150,34 +789,6 @@ export const Snapshot_TopologyEntry: MessageFns<Snapshot_TopologyEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Snapshot_TopologyEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Snapshot_TopologyEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Snapshot_TopologyEntry>, I>>(base?: I): Snapshot_TopologyEntry {
-    return Snapshot_TopologyEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Snapshot_TopologyEntry>, I>>(object: I): Snapshot_TopologyEntry {
-    const message = createBaseSnapshot_TopologyEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseGetSnapshotRequest(): GetSnapshotRequest {
@@ -1234,34 +845,6 @@ export const GetSnapshotRequest: MessageFns<GetSnapshotRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): GetSnapshotRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-    };
-  },
-
-  toJSON(message: GetSnapshotRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetSnapshotRequest>, I>>(base?: I): GetSnapshotRequest {
-    return GetSnapshotRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetSnapshotRequest>, I>>(object: I): GetSnapshotRequest {
-    const message = createBaseGetSnapshotRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -1353,61 +936,6 @@ export const ListSnapshotsRequest: MessageFns<ListSnapshotsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListSnapshotsRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      limit: isSet(object.limit) ? globalThis.Number(object.limit) : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: ListSnapshotsRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.limit !== 0) {
-      obj.limit = Math.round(message.limit);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListSnapshotsRequest>, I>>(base?: I): ListSnapshotsRequest {
-    return ListSnapshotsRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListSnapshotsRequest>, I>>(object: I): ListSnapshotsRequest {
-    const message = createBaseListSnapshotsRequest();
-    message.namespace = object.namespace ?? "";
-    message.limit = object.limit ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseListSnapshotsResponse(): ListSnapshotsResponse {
@@ -1475,47 +1003,6 @@ export const ListSnapshotsResponse: MessageFns<ListSnapshotsResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ListSnapshotsResponse {
-    return {
-      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => Snapshot.fromJSON(e)) : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListSnapshotsResponse): unknown {
-    const obj: any = {};
-    if (message.items?.length) {
-      obj.items = message.items.map((e) => Snapshot.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListSnapshotsResponse>, I>>(base?: I): ListSnapshotsResponse {
-    return ListSnapshotsResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListSnapshotsResponse>, I>>(object: I): ListSnapshotsResponse {
-    const message = createBaseListSnapshotsResponse();
-    message.items = object.items?.map((e) => Snapshot.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
   },
 };
 
@@ -1596,54 +1083,6 @@ export const CreateSnapshotRequest: MessageFns<CreateSnapshotRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): CreateSnapshotRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      snapshot: isSet(object.snapshot) ? Snapshot.fromJSON(object.snapshot) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      ensureNamespace: isSet(object.ensureNamespace)
-        ? globalThis.Boolean(object.ensureNamespace)
-        : isSet(object.ensure_namespace)
-        ? globalThis.Boolean(object.ensure_namespace)
-        : false,
-    };
-  },
-
-  toJSON(message: CreateSnapshotRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.snapshot !== undefined) {
-      obj.snapshot = Snapshot.toJSON(message.snapshot);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.ensureNamespace !== false) {
-      obj.ensureNamespace = message.ensureNamespace;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CreateSnapshotRequest>, I>>(base?: I): CreateSnapshotRequest {
-    return CreateSnapshotRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CreateSnapshotRequest>, I>>(object: I): CreateSnapshotRequest {
-    const message = createBaseCreateSnapshotRequest();
-    message.namespace = object.namespace ?? "";
-    message.snapshot = (object.snapshot !== undefined && object.snapshot !== null)
-      ? Snapshot.fromPartial(object.snapshot)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    message.ensureNamespace = object.ensureNamespace ?? false;
-    return message;
-  },
 };
 
 function createBaseUpdateSnapshotRequest(): UpdateSnapshotRequest {
@@ -1723,50 +1162,6 @@ export const UpdateSnapshotRequest: MessageFns<UpdateSnapshotRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): UpdateSnapshotRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      snapshot: isSet(object.snapshot) ? Snapshot.fromJSON(object.snapshot) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: UpdateSnapshotRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.snapshot !== undefined) {
-      obj.snapshot = Snapshot.toJSON(message.snapshot);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateSnapshotRequest>, I>>(base?: I): UpdateSnapshotRequest {
-    return UpdateSnapshotRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateSnapshotRequest>, I>>(object: I): UpdateSnapshotRequest {
-    const message = createBaseUpdateSnapshotRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.snapshot = (object.snapshot !== undefined && object.snapshot !== null)
-      ? Snapshot.fromPartial(object.snapshot)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
-  },
 };
 
 function createBaseUpdateSnapshotStatusRequest(): UpdateSnapshotStatusRequest {
@@ -1834,41 +1229,6 @@ export const UpdateSnapshotStatusRequest: MessageFns<UpdateSnapshotStatusRequest
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): UpdateSnapshotStatusRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      snapshot: isSet(object.snapshot) ? Snapshot.fromJSON(object.snapshot) : undefined,
-    };
-  },
-
-  toJSON(message: UpdateSnapshotStatusRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.snapshot !== undefined) {
-      obj.snapshot = Snapshot.toJSON(message.snapshot);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateSnapshotStatusRequest>, I>>(base?: I): UpdateSnapshotStatusRequest {
-    return UpdateSnapshotStatusRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateSnapshotStatusRequest>, I>>(object: I): UpdateSnapshotStatusRequest {
-    const message = createBaseUpdateSnapshotStatusRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.snapshot = (object.snapshot !== undefined && object.snapshot !== null)
-      ? Snapshot.fromPartial(object.snapshot)
-      : undefined;
-    return message;
   },
 };
 
@@ -1960,57 +1320,6 @@ export const DeleteSnapshotRequest: MessageFns<DeleteSnapshotRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DeleteSnapshotRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-    };
-  },
-
-  toJSON(message: DeleteSnapshotRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeleteSnapshotRequest>, I>>(base?: I): DeleteSnapshotRequest {
-    return DeleteSnapshotRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeleteSnapshotRequest>, I>>(object: I): DeleteSnapshotRequest {
-    const message = createBaseDeleteSnapshotRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.dryRun = object.dryRun ?? false;
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.uid = object.uid ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchSnapshotsRequest(): WatchSnapshotsRequest {
@@ -2090,56 +1399,6 @@ export const WatchSnapshotsRequest: MessageFns<WatchSnapshotsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchSnapshotsRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchSnapshotsRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchSnapshotsRequest>, I>>(base?: I): WatchSnapshotsRequest {
-    return WatchSnapshotsRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchSnapshotsRequest>, I>>(object: I): WatchSnapshotsRequest {
-    const message = createBaseWatchSnapshotsRequest();
-    message.namespace = object.namespace ?? "";
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchSnapshotsResponse(): WatchSnapshotsResponse {
@@ -2197,40 +1456,6 @@ export const WatchSnapshotsResponse: MessageFns<WatchSnapshotsResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchSnapshotsResponse {
-    return {
-      events: globalThis.Array.isArray(object?.events)
-        ? object.events.map((e: any) => WatchSnapshotsResponse_Event.fromJSON(e))
-        : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchSnapshotsResponse): unknown {
-    const obj: any = {};
-    if (message.events?.length) {
-      obj.events = message.events.map((e) => WatchSnapshotsResponse_Event.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchSnapshotsResponse>, I>>(base?: I): WatchSnapshotsResponse {
-    return WatchSnapshotsResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchSnapshotsResponse>, I>>(object: I): WatchSnapshotsResponse {
-    const message = createBaseWatchSnapshotsResponse();
-    message.events = object.events?.map((e) => WatchSnapshotsResponse_Event.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchSnapshotsResponse_Event(): WatchSnapshotsResponse_Event {
@@ -2287,38 +1512,6 @@ export const WatchSnapshotsResponse_Event: MessageFns<WatchSnapshotsResponse_Eve
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): WatchSnapshotsResponse_Event {
-    return {
-      type: isSet(object.type)
-        ? watchSnapshotsResponse_Event_TypeFromJSON(object.type)
-        : WatchSnapshotsResponse_Event_Type.TYPE_UNSPECIFIED,
-      object: isSet(object.object) ? Snapshot.fromJSON(object.object) : undefined,
-    };
-  },
-
-  toJSON(message: WatchSnapshotsResponse_Event): unknown {
-    const obj: any = {};
-    if (message.type !== WatchSnapshotsResponse_Event_Type.TYPE_UNSPECIFIED) {
-      obj.type = watchSnapshotsResponse_Event_TypeToJSON(message.type);
-    }
-    if (message.object !== undefined) {
-      obj.object = Snapshot.toJSON(message.object);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchSnapshotsResponse_Event>, I>>(base?: I): WatchSnapshotsResponse_Event {
-    return WatchSnapshotsResponse_Event.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchSnapshotsResponse_Event>, I>>(object: I): WatchSnapshotsResponse_Event {
-    const message = createBaseWatchSnapshotsResponse_Event();
-    message.type = object.type ?? WatchSnapshotsResponse_Event_Type.TYPE_UNSPECIFIED;
-    message.object = (object.object !== undefined && object.object !== null)
-      ? Snapshot.fromPartial(object.object)
-      : undefined;
-    return message;
   },
 };
 
@@ -2398,50 +1591,6 @@ export const RestoreSnapshotRequest: MessageFns<RestoreSnapshotRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): RestoreSnapshotRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      volume: isSet(object.volume) ? RestoreSnapshotRequest_Target.fromJSON(object.volume) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: RestoreSnapshotRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.volume !== undefined) {
-      obj.volume = RestoreSnapshotRequest_Target.toJSON(message.volume);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RestoreSnapshotRequest>, I>>(base?: I): RestoreSnapshotRequest {
-    return RestoreSnapshotRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RestoreSnapshotRequest>, I>>(object: I): RestoreSnapshotRequest {
-    const message = createBaseRestoreSnapshotRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.volume = (object.volume !== undefined && object.volume !== null)
-      ? RestoreSnapshotRequest_Target.fromPartial(object.volume)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
   },
 };
 
@@ -2536,82 +1685,6 @@ export const RestoreSnapshotRequest_Target: MessageFns<RestoreSnapshotRequest_Ta
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): RestoreSnapshotRequest_Target {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      storageClassName: isSet(object.storageClassName)
-        ? globalThis.String(object.storageClassName)
-        : isSet(object.storage_class_name)
-        ? globalThis.String(object.storage_class_name)
-        : "",
-      size: isSet(object.size) ? globalThis.String(object.size) : "",
-      labels: isObject(object.labels)
-        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-    };
-  },
-
-  toJSON(message: RestoreSnapshotRequest_Target): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.storageClassName !== "") {
-      obj.storageClassName = message.storageClassName;
-    }
-    if (message.size !== "") {
-      obj.size = message.size;
-    }
-    if (message.labels) {
-      const entries = globalThis.Object.entries(message.labels) as [string, string][];
-      if (entries.length > 0) {
-        obj.labels = {};
-        entries.forEach(([k, v]) => {
-          obj.labels[k] = v;
-        });
-      }
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RestoreSnapshotRequest_Target>, I>>(base?: I): RestoreSnapshotRequest_Target {
-    return RestoreSnapshotRequest_Target.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RestoreSnapshotRequest_Target>, I>>(
-    object: I,
-  ): RestoreSnapshotRequest_Target {
-    const message = createBaseRestoreSnapshotRequest_Target();
-    message.name = object.name ?? "";
-    message.namespace = object.namespace ?? "";
-    message.storageClassName = object.storageClassName ?? "";
-    message.size = object.size ?? "";
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
-  },
 };
 
 function createBaseRestoreSnapshotRequest_Target_LabelsEntry(): RestoreSnapshotRequest_Target_LabelsEntry {
@@ -2669,38 +1742,6 @@ export const RestoreSnapshotRequest_Target_LabelsEntry: MessageFns<RestoreSnapsh
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): RestoreSnapshotRequest_Target_LabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: RestoreSnapshotRequest_Target_LabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RestoreSnapshotRequest_Target_LabelsEntry>, I>>(
-    base?: I,
-  ): RestoreSnapshotRequest_Target_LabelsEntry {
-    return RestoreSnapshotRequest_Target_LabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RestoreSnapshotRequest_Target_LabelsEntry>, I>>(
-    object: I,
-  ): RestoreSnapshotRequest_Target_LabelsEntry {
-    const message = createBaseRestoreSnapshotRequest_Target_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseRetrySnapshotRequest(): RetrySnapshotRequest {
@@ -2757,34 +1798,6 @@ export const RetrySnapshotRequest: MessageFns<RetrySnapshotRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): RetrySnapshotRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-    };
-  },
-
-  toJSON(message: RetrySnapshotRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RetrySnapshotRequest>, I>>(base?: I): RetrySnapshotRequest {
-    return RetrySnapshotRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RetrySnapshotRequest>, I>>(object: I): RetrySnapshotRequest {
-    const message = createBaseRetrySnapshotRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -3084,31 +2097,7 @@ export const SnapshotServiceClient = makeGenericClientConstructor(
   serviceName: string;
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -21,12 +21,7 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { ObjectMeta } from "./common.js";
-import {
-  Volume_ReclaimPolicy,
-  volume_ReclaimPolicyFromJSON,
-  volume_ReclaimPolicyToJSON,
-  volume_ReclaimPolicyToNumber,
-} from "./volume.js";
+import { Volume_ReclaimPolicy, volume_ReclaimPolicyFromJSON, volume_ReclaimPolicyToNumber } from "./volume.js";
 
 /** Names a driver and default parameters (specification section 2.1). */
 export interface StorageClass {
@@ -95,25 +90,6 @@ export function topologySelector_Expression_OperatorFromJSON(object: any): Topol
     case 4:
     case "DoesNotExist":
       return TopologySelector_Expression_Operator.DoesNotExist;
-    default:
-      throw new globalThis.Error(
-        "Unrecognized enum value " + object + " for enum TopologySelector_Expression_Operator",
-      );
-  }
-}
-
-export function topologySelector_Expression_OperatorToJSON(object: TopologySelector_Expression_Operator): string {
-  switch (object) {
-    case TopologySelector_Expression_Operator.OPERATOR_UNSPECIFIED:
-      return "OPERATOR_UNSPECIFIED";
-    case TopologySelector_Expression_Operator.In:
-      return "In";
-    case TopologySelector_Expression_Operator.NotIn:
-      return "NotIn";
-    case TopologySelector_Expression_Operator.Exists:
-      return "Exists";
-    case TopologySelector_Expression_Operator.DoesNotExist:
-      return "DoesNotExist";
     default:
       throw new globalThis.Error(
         "Unrecognized enum value " + object + " for enum TopologySelector_Expression_Operator",
@@ -240,23 +216,6 @@ export function watchStorageClassesResponse_Event_TypeFromJSON(object: any): Wat
     case 3:
     case "DELETED":
       return WatchStorageClassesResponse_Event_Type.DELETED;
-    default:
-      throw new globalThis.Error(
-        "Unrecognized enum value " + object + " for enum WatchStorageClassesResponse_Event_Type",
-      );
-  }
-}
-
-export function watchStorageClassesResponse_Event_TypeToJSON(object: WatchStorageClassesResponse_Event_Type): string {
-  switch (object) {
-    case WatchStorageClassesResponse_Event_Type.TYPE_UNSPECIFIED:
-      return "TYPE_UNSPECIFIED";
-    case WatchStorageClassesResponse_Event_Type.ADDED:
-      return "ADDED";
-    case WatchStorageClassesResponse_Event_Type.MODIFIED:
-      return "MODIFIED";
-    case WatchStorageClassesResponse_Event_Type.DELETED:
-      return "DELETED";
     default:
       throw new globalThis.Error(
         "Unrecognized enum value " + object + " for enum WatchStorageClassesResponse_Event_Type",
@@ -433,137 +392,6 @@ export const StorageClass: MessageFns<StorageClass> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): StorageClass {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      labels: isObject(object.labels)
-        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      metadata: isSet(object.metadata) ? ObjectMeta.fromJSON(object.metadata) : undefined,
-      driver: isSet(object.driver) ? globalThis.String(object.driver) : "",
-      parameters: isObject(object.parameters)
-        ? (globalThis.Object.entries(object.parameters) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      reclaimPolicy: isSet(object.reclaimPolicy)
-        ? volume_ReclaimPolicyFromJSON(object.reclaimPolicy)
-        : isSet(object.reclaim_policy)
-        ? volume_ReclaimPolicyFromJSON(object.reclaim_policy)
-        : Volume_ReclaimPolicy.RECLAIM_POLICY_UNSPECIFIED,
-      default: isSet(object.default) ? globalThis.Boolean(object.default) : false,
-      allowedTopologies: globalThis.Array.isArray(object?.allowedTopologies)
-        ? object.allowedTopologies.map((e: any) => TopologySelector.fromJSON(e))
-        : globalThis.Array.isArray(object?.allowed_topologies)
-        ? object.allowed_topologies.map((e: any) => TopologySelector.fromJSON(e))
-        : [],
-      configuredDefault: isSet(object.configuredDefault)
-        ? globalThis.Boolean(object.configuredDefault)
-        : isSet(object.configured_default)
-        ? globalThis.Boolean(object.configured_default)
-        : false,
-    };
-  },
-
-  toJSON(message: StorageClass): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.labels) {
-      const entries = globalThis.Object.entries(message.labels) as [string, string][];
-      if (entries.length > 0) {
-        obj.labels = {};
-        entries.forEach(([k, v]) => {
-          obj.labels[k] = v;
-        });
-      }
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = ObjectMeta.toJSON(message.metadata);
-    }
-    if (message.driver !== "") {
-      obj.driver = message.driver;
-    }
-    if (message.parameters) {
-      const entries = globalThis.Object.entries(message.parameters) as [string, string][];
-      if (entries.length > 0) {
-        obj.parameters = {};
-        entries.forEach(([k, v]) => {
-          obj.parameters[k] = v;
-        });
-      }
-    }
-    if (message.reclaimPolicy !== Volume_ReclaimPolicy.RECLAIM_POLICY_UNSPECIFIED) {
-      obj.reclaimPolicy = volume_ReclaimPolicyToJSON(message.reclaimPolicy);
-    }
-    if (message.default !== false) {
-      obj.default = message.default;
-    }
-    if (message.allowedTopologies?.length) {
-      obj.allowedTopologies = message.allowedTopologies.map((e) => TopologySelector.toJSON(e));
-    }
-    if (message.configuredDefault !== false) {
-      obj.configuredDefault = message.configuredDefault;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<StorageClass>, I>>(base?: I): StorageClass {
-    return StorageClass.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<StorageClass>, I>>(object: I): StorageClass {
-    const message = createBaseStorageClass();
-    message.name = object.name ?? "";
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.metadata = (object.metadata !== undefined && object.metadata !== null)
-      ? ObjectMeta.fromPartial(object.metadata)
-      : undefined;
-    message.driver = object.driver ?? "";
-    message.parameters = (globalThis.Object.entries(object.parameters ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.reclaimPolicy = object.reclaimPolicy ?? Volume_ReclaimPolicy.RECLAIM_POLICY_UNSPECIFIED;
-    message.default = object.default ?? false;
-    message.allowedTopologies = object.allowedTopologies?.map((e) => TopologySelector.fromPartial(e)) || [];
-    message.configuredDefault = object.configuredDefault ?? false;
-    return message;
-  },
 };
 
 function createBaseStorageClass_LabelsEntry(): StorageClass_LabelsEntry {
@@ -621,34 +449,6 @@ export const StorageClass_LabelsEntry: MessageFns<StorageClass_LabelsEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): StorageClass_LabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: StorageClass_LabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<StorageClass_LabelsEntry>, I>>(base?: I): StorageClass_LabelsEntry {
-    return StorageClass_LabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<StorageClass_LabelsEntry>, I>>(object: I): StorageClass_LabelsEntry {
-    const message = createBaseStorageClass_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseStorageClass_ParametersEntry(): StorageClass_ParametersEntry {
@@ -705,34 +505,6 @@ export const StorageClass_ParametersEntry: MessageFns<StorageClass_ParametersEnt
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): StorageClass_ParametersEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: StorageClass_ParametersEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<StorageClass_ParametersEntry>, I>>(base?: I): StorageClass_ParametersEntry {
-    return StorageClass_ParametersEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<StorageClass_ParametersEntry>, I>>(object: I): StorageClass_ParametersEntry {
-    const message = createBaseStorageClass_ParametersEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -793,78 +565,6 @@ export const TopologySelector: MessageFns<TopologySelector> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): TopologySelector {
-    return {
-      matchLabels: isObject(object.matchLabels)
-        ? (globalThis.Object.entries(object.matchLabels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : isObject(object.match_labels)
-        ? (globalThis.Object.entries(object.match_labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      matchExpressions: globalThis.Array.isArray(object?.matchExpressions)
-        ? object.matchExpressions.map((e: any) => TopologySelector_Expression.fromJSON(e))
-        : globalThis.Array.isArray(object?.match_expressions)
-        ? object.match_expressions.map((e: any) => TopologySelector_Expression.fromJSON(e))
-        : [],
-    };
-  },
-
-  toJSON(message: TopologySelector): unknown {
-    const obj: any = {};
-    if (message.matchLabels) {
-      const entries = globalThis.Object.entries(message.matchLabels) as [string, string][];
-      if (entries.length > 0) {
-        obj.matchLabels = {};
-        entries.forEach(([k, v]) => {
-          obj.matchLabels[k] = v;
-        });
-      }
-    }
-    if (message.matchExpressions?.length) {
-      obj.matchExpressions = message.matchExpressions.map((e) => TopologySelector_Expression.toJSON(e));
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<TopologySelector>, I>>(base?: I): TopologySelector {
-    return TopologySelector.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<TopologySelector>, I>>(object: I): TopologySelector {
-    const message = createBaseTopologySelector();
-    message.matchLabels = (globalThis.Object.entries(object.matchLabels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.matchExpressions = object.matchExpressions?.map((e) => TopologySelector_Expression.fromPartial(e)) || [];
-    return message;
   },
 };
 
@@ -934,41 +634,6 @@ export const TopologySelector_Expression: MessageFns<TopologySelector_Expression
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): TopologySelector_Expression {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      operator: isSet(object.operator)
-        ? topologySelector_Expression_OperatorFromJSON(object.operator)
-        : TopologySelector_Expression_Operator.OPERATOR_UNSPECIFIED,
-      values: globalThis.Array.isArray(object?.values) ? object.values.map((e: any) => globalThis.String(e)) : [],
-    };
-  },
-
-  toJSON(message: TopologySelector_Expression): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.operator !== TopologySelector_Expression_Operator.OPERATOR_UNSPECIFIED) {
-      obj.operator = topologySelector_Expression_OperatorToJSON(message.operator);
-    }
-    if (message.values?.length) {
-      obj.values = message.values;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<TopologySelector_Expression>, I>>(base?: I): TopologySelector_Expression {
-    return TopologySelector_Expression.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<TopologySelector_Expression>, I>>(object: I): TopologySelector_Expression {
-    const message = createBaseTopologySelector_Expression();
-    message.key = object.key ?? "";
-    message.operator = object.operator ?? TopologySelector_Expression_Operator.OPERATOR_UNSPECIFIED;
-    message.values = object.values?.map((e) => e) || [];
-    return message;
-  },
 };
 
 function createBaseTopologySelector_MatchLabelsEntry(): TopologySelector_MatchLabelsEntry {
@@ -1026,38 +691,6 @@ export const TopologySelector_MatchLabelsEntry: MessageFns<TopologySelector_Matc
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): TopologySelector_MatchLabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: TopologySelector_MatchLabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<TopologySelector_MatchLabelsEntry>, I>>(
-    base?: I,
-  ): TopologySelector_MatchLabelsEntry {
-    return TopologySelector_MatchLabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<TopologySelector_MatchLabelsEntry>, I>>(
-    object: I,
-  ): TopologySelector_MatchLabelsEntry {
-    const message = createBaseTopologySelector_MatchLabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseGetStorageClassRequest(): GetStorageClassRequest {
@@ -1103,27 +736,6 @@ export const GetStorageClassRequest: MessageFns<GetStorageClassRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): GetStorageClassRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: GetStorageClassRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetStorageClassRequest>, I>>(base?: I): GetStorageClassRequest {
-    return GetStorageClassRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetStorageClassRequest>, I>>(object: I): GetStorageClassRequest {
-    const message = createBaseGetStorageClassRequest();
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -1204,56 +816,6 @@ export const ListStorageClassesRequest: MessageFns<ListStorageClassesRequest> = 
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListStorageClassesRequest {
-    return {
-      limit: isSet(object.limit) ? globalThis.Number(object.limit) : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: ListStorageClassesRequest): unknown {
-    const obj: any = {};
-    if (message.limit !== 0) {
-      obj.limit = Math.round(message.limit);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListStorageClassesRequest>, I>>(base?: I): ListStorageClassesRequest {
-    return ListStorageClassesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListStorageClassesRequest>, I>>(object: I): ListStorageClassesRequest {
-    const message = createBaseListStorageClassesRequest();
-    message.limit = object.limit ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseListStorageClassesResponse(): ListStorageClassesResponse {
@@ -1322,47 +884,6 @@ export const ListStorageClassesResponse: MessageFns<ListStorageClassesResponse> 
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListStorageClassesResponse {
-    return {
-      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => StorageClass.fromJSON(e)) : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListStorageClassesResponse): unknown {
-    const obj: any = {};
-    if (message.items?.length) {
-      obj.items = message.items.map((e) => StorageClass.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListStorageClassesResponse>, I>>(base?: I): ListStorageClassesResponse {
-    return ListStorageClassesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListStorageClassesResponse>, I>>(object: I): ListStorageClassesResponse {
-    const message = createBaseListStorageClassesResponse();
-    message.items = object.items?.map((e) => StorageClass.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
-  },
 };
 
 function createBaseCreateStorageClassRequest(): CreateStorageClassRequest {
@@ -1419,44 +940,6 @@ export const CreateStorageClassRequest: MessageFns<CreateStorageClassRequest> = 
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): CreateStorageClassRequest {
-    return {
-      storageClass: isSet(object.storageClass)
-        ? StorageClass.fromJSON(object.storageClass)
-        : isSet(object.storage_class)
-        ? StorageClass.fromJSON(object.storage_class)
-        : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: CreateStorageClassRequest): unknown {
-    const obj: any = {};
-    if (message.storageClass !== undefined) {
-      obj.storageClass = StorageClass.toJSON(message.storageClass);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CreateStorageClassRequest>, I>>(base?: I): CreateStorageClassRequest {
-    return CreateStorageClassRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CreateStorageClassRequest>, I>>(object: I): CreateStorageClassRequest {
-    const message = createBaseCreateStorageClassRequest();
-    message.storageClass = (object.storageClass !== undefined && object.storageClass !== null)
-      ? StorageClass.fromPartial(object.storageClass)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
   },
 };
 
@@ -1525,49 +1008,6 @@ export const UpdateStorageClassRequest: MessageFns<UpdateStorageClassRequest> = 
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): UpdateStorageClassRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      storageClass: isSet(object.storageClass)
-        ? StorageClass.fromJSON(object.storageClass)
-        : isSet(object.storage_class)
-        ? StorageClass.fromJSON(object.storage_class)
-        : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: UpdateStorageClassRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.storageClass !== undefined) {
-      obj.storageClass = StorageClass.toJSON(message.storageClass);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateStorageClassRequest>, I>>(base?: I): UpdateStorageClassRequest {
-    return UpdateStorageClassRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateStorageClassRequest>, I>>(object: I): UpdateStorageClassRequest {
-    const message = createBaseUpdateStorageClassRequest();
-    message.name = object.name ?? "";
-    message.storageClass = (object.storageClass !== undefined && object.storageClass !== null)
-      ? StorageClass.fromPartial(object.storageClass)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
   },
 };
 
@@ -1659,57 +1099,6 @@ export const DeleteStorageClassRequest: MessageFns<DeleteStorageClassRequest> = 
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DeleteStorageClassRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      force: isSet(object.force) ? globalThis.Boolean(object.force) : false,
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-    };
-  },
-
-  toJSON(message: DeleteStorageClassRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.force !== false) {
-      obj.force = message.force;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeleteStorageClassRequest>, I>>(base?: I): DeleteStorageClassRequest {
-    return DeleteStorageClassRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeleteStorageClassRequest>, I>>(object: I): DeleteStorageClassRequest {
-    const message = createBaseDeleteStorageClassRequest();
-    message.name = object.name ?? "";
-    message.dryRun = object.dryRun ?? false;
-    message.force = object.force ?? false;
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.uid = object.uid ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchStorageClassesRequest(): WatchStorageClassesRequest {
@@ -1778,51 +1167,6 @@ export const WatchStorageClassesRequest: MessageFns<WatchStorageClassesRequest> 
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchStorageClassesRequest {
-    return {
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchStorageClassesRequest): unknown {
-    const obj: any = {};
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchStorageClassesRequest>, I>>(base?: I): WatchStorageClassesRequest {
-    return WatchStorageClassesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchStorageClassesRequest>, I>>(object: I): WatchStorageClassesRequest {
-    const message = createBaseWatchStorageClassesRequest();
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchStorageClassesResponse(): WatchStorageClassesResponse {
@@ -1879,40 +1223,6 @@ export const WatchStorageClassesResponse: MessageFns<WatchStorageClassesResponse
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): WatchStorageClassesResponse {
-    return {
-      events: globalThis.Array.isArray(object?.events)
-        ? object.events.map((e: any) => WatchStorageClassesResponse_Event.fromJSON(e))
-        : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchStorageClassesResponse): unknown {
-    const obj: any = {};
-    if (message.events?.length) {
-      obj.events = message.events.map((e) => WatchStorageClassesResponse_Event.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchStorageClassesResponse>, I>>(base?: I): WatchStorageClassesResponse {
-    return WatchStorageClassesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchStorageClassesResponse>, I>>(object: I): WatchStorageClassesResponse {
-    const message = createBaseWatchStorageClassesResponse();
-    message.events = object.events?.map((e) => WatchStorageClassesResponse_Event.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    return message;
   },
 };
 
@@ -1971,42 +1281,6 @@ export const WatchStorageClassesResponse_Event: MessageFns<WatchStorageClassesRe
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchStorageClassesResponse_Event {
-    return {
-      type: isSet(object.type)
-        ? watchStorageClassesResponse_Event_TypeFromJSON(object.type)
-        : WatchStorageClassesResponse_Event_Type.TYPE_UNSPECIFIED,
-      object: isSet(object.object) ? StorageClass.fromJSON(object.object) : undefined,
-    };
-  },
-
-  toJSON(message: WatchStorageClassesResponse_Event): unknown {
-    const obj: any = {};
-    if (message.type !== WatchStorageClassesResponse_Event_Type.TYPE_UNSPECIFIED) {
-      obj.type = watchStorageClassesResponse_Event_TypeToJSON(message.type);
-    }
-    if (message.object !== undefined) {
-      obj.object = StorageClass.toJSON(message.object);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchStorageClassesResponse_Event>, I>>(
-    base?: I,
-  ): WatchStorageClassesResponse_Event {
-    return WatchStorageClassesResponse_Event.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchStorageClassesResponse_Event>, I>>(
-    object: I,
-  ): WatchStorageClassesResponse_Event {
-    const message = createBaseWatchStorageClassesResponse_Event();
-    message.type = object.type ?? WatchStorageClassesResponse_Event_Type.TYPE_UNSPECIFIED;
-    message.object = (object.object !== undefined && object.object !== null)
-      ? StorageClass.fromPartial(object.object)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseSetDefaultStorageClassRequest(): SetDefaultStorageClassRequest {
@@ -2052,29 +1326,6 @@ export const SetDefaultStorageClassRequest: MessageFns<SetDefaultStorageClassReq
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): SetDefaultStorageClassRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: SetDefaultStorageClassRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<SetDefaultStorageClassRequest>, I>>(base?: I): SetDefaultStorageClassRequest {
-    return SetDefaultStorageClassRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<SetDefaultStorageClassRequest>, I>>(
-    object: I,
-  ): SetDefaultStorageClassRequest {
-    const message = createBaseSetDefaultStorageClassRequest();
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -2297,31 +1548,7 @@ export const StorageClassServiceClient = makeGenericClientConstructor(
   serviceName: string;
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -109,29 +109,6 @@ export function volume_StatusFromJSON(object: any): Volume_Status {
   }
 }
 
-export function volume_StatusToJSON(object: Volume_Status): string {
-  switch (object) {
-    case Volume_Status.STATUS_UNSPECIFIED:
-      return "STATUS_UNSPECIFIED";
-    case Volume_Status.Pending:
-      return "Pending";
-    case Volume_Status.Provisioning:
-      return "Provisioning";
-    case Volume_Status.Available:
-      return "Available";
-    case Volume_Status.Bound:
-      return "Bound";
-    case Volume_Status.Released:
-      return "Released";
-    case Volume_Status.Failed:
-      return "Failed";
-    case Volume_Status.Stalled:
-      return "Stalled";
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Volume_Status");
-  }
-}
-
 export function volume_StatusToNumber(object: Volume_Status): number {
   switch (object) {
     case Volume_Status.STATUS_UNSPECIFIED:
@@ -185,21 +162,6 @@ export function volume_AccessModeFromJSON(object: any): Volume_AccessMode {
   }
 }
 
-export function volume_AccessModeToJSON(object: Volume_AccessMode): string {
-  switch (object) {
-    case Volume_AccessMode.ACCESS_MODE_UNSPECIFIED:
-      return "ACCESS_MODE_UNSPECIFIED";
-    case Volume_AccessMode.ReadWriteOnce:
-      return "ReadWriteOnce";
-    case Volume_AccessMode.ReadOnlyMany:
-      return "ReadOnlyMany";
-    case Volume_AccessMode.ReadWriteMany:
-      return "ReadWriteMany";
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Volume_AccessMode");
-  }
-}
-
 export function volume_AccessModeToNumber(object: Volume_AccessMode): number {
   switch (object) {
     case Volume_AccessMode.ACCESS_MODE_UNSPECIFIED:
@@ -236,19 +198,6 @@ export function volume_ReclaimPolicyFromJSON(object: any): Volume_ReclaimPolicy 
     case 2:
     case "delete":
       return Volume_ReclaimPolicy.delete;
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Volume_ReclaimPolicy");
-  }
-}
-
-export function volume_ReclaimPolicyToJSON(object: Volume_ReclaimPolicy): string {
-  switch (object) {
-    case Volume_ReclaimPolicy.RECLAIM_POLICY_UNSPECIFIED:
-      return "RECLAIM_POLICY_UNSPECIFIED";
-    case Volume_ReclaimPolicy.retain:
-      return "retain";
-    case Volume_ReclaimPolicy.delete:
-      return "delete";
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum Volume_ReclaimPolicy");
   }
@@ -302,21 +251,6 @@ export function volume_Attachment_StateFromJSON(object: any): Volume_Attachment_
     case 3:
     case "Detaching":
       return Volume_Attachment_State.Detaching;
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum Volume_Attachment_State");
-  }
-}
-
-export function volume_Attachment_StateToJSON(object: Volume_Attachment_State): string {
-  switch (object) {
-    case Volume_Attachment_State.STATE_UNSPECIFIED:
-      return "STATE_UNSPECIFIED";
-    case Volume_Attachment_State.Reserved:
-      return "Reserved";
-    case Volume_Attachment_State.Attached:
-      return "Attached";
-    case Volume_Attachment_State.Detaching:
-      return "Detaching";
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum Volume_Attachment_State");
   }
@@ -480,21 +414,6 @@ export function watchVolumesResponse_Event_TypeFromJSON(object: any): WatchVolum
     case 3:
     case "DELETED":
       return WatchVolumesResponse_Event_Type.DELETED;
-    default:
-      throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchVolumesResponse_Event_Type");
-  }
-}
-
-export function watchVolumesResponse_Event_TypeToJSON(object: WatchVolumesResponse_Event_Type): string {
-  switch (object) {
-    case WatchVolumesResponse_Event_Type.TYPE_UNSPECIFIED:
-      return "TYPE_UNSPECIFIED";
-    case WatchVolumesResponse_Event_Type.ADDED:
-      return "ADDED";
-    case WatchVolumesResponse_Event_Type.MODIFIED:
-      return "MODIFIED";
-    case WatchVolumesResponse_Event_Type.DELETED:
-      return "DELETED";
     default:
       throw new globalThis.Error("Unrecognized enum value " + object + " for enum WatchVolumesResponse_Event_Type");
   }
@@ -920,339 +839,6 @@ export const Volume: MessageFns<Volume> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Volume {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      labels: isObject(object.labels)
-        ? (globalThis.Object.entries(object.labels) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      metadata: isSet(object.metadata) ? ObjectMeta.fromJSON(object.metadata) : undefined,
-      storageClassName: isSet(object.storageClassName)
-        ? globalThis.String(object.storageClassName)
-        : isSet(object.storage_class_name)
-        ? globalThis.String(object.storage_class_name)
-        : "",
-      size: isSet(object.size) ? globalThis.String(object.size) : "",
-      accessMode: isSet(object.accessMode)
-        ? volume_AccessModeFromJSON(object.accessMode)
-        : isSet(object.access_mode)
-        ? volume_AccessModeFromJSON(object.access_mode)
-        : Volume_AccessMode.ACCESS_MODE_UNSPECIFIED,
-      reclaimPolicy: isSet(object.reclaimPolicy)
-        ? volume_ReclaimPolicyFromJSON(object.reclaimPolicy)
-        : isSet(object.reclaim_policy)
-        ? volume_ReclaimPolicyFromJSON(object.reclaim_policy)
-        : undefined,
-      parameters: isObject(object.parameters)
-        ? (globalThis.Object.entries(object.parameters) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      source: isSet(object.source) ? Volume_Source.fromJSON(object.source) : undefined,
-      status: isSet(object.status) ? volume_StatusFromJSON(object.status) : Volume_Status.STATUS_UNSPECIFIED,
-      handle: isSet(object.handle) ? globalThis.String(object.handle) : "",
-      boundClaim: isSet(object.boundClaim)
-        ? globalThis.String(object.boundClaim)
-        : isSet(object.bound_claim)
-        ? globalThis.String(object.bound_claim)
-        : "",
-      boundNode: isSet(object.boundNode)
-        ? globalThis.String(object.boundNode)
-        : isSet(object.bound_node)
-        ? globalThis.String(object.bound_node)
-        : "",
-      ownerService: isSet(object.ownerService)
-        ? globalThis.String(object.ownerService)
-        : isSet(object.owner_service)
-        ? globalThis.String(object.owner_service)
-        : "",
-      failureMessage: isSet(object.failureMessage)
-        ? globalThis.String(object.failureMessage)
-        : isSet(object.failure_message)
-        ? globalThis.String(object.failure_message)
-        : "",
-      attempts: isSet(object.attempts) ? globalThis.Number(object.attempts) : 0,
-      driverParameters: isObject(object.driverParameters)
-        ? (globalThis.Object.entries(object.driverParameters) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : isObject(object.driver_parameters)
-        ? (globalThis.Object.entries(object.driver_parameters) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      sizeBytes: isSet(object.sizeBytes)
-        ? globalThis.String(object.sizeBytes)
-        : isSet(object.size_bytes)
-        ? globalThis.String(object.size_bytes)
-        : "",
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      conditions: globalThis.Array.isArray(object?.conditions)
-        ? object.conditions.map((e: any) => Condition.fromJSON(e))
-        : [],
-      attachments: globalThis.Array.isArray(object?.attachments)
-        ? object.attachments.map((e: any) => Volume_Attachment.fromJSON(e))
-        : [],
-      driver: isSet(object.driver) ? globalThis.String(object.driver) : "",
-      effectiveReclaimPolicy: isSet(object.effectiveReclaimPolicy)
-        ? volume_ReclaimPolicyFromJSON(object.effectiveReclaimPolicy)
-        : isSet(object.effective_reclaim_policy)
-        ? volume_ReclaimPolicyFromJSON(object.effective_reclaim_policy)
-        : undefined,
-      formatted: isSet(object.formatted) ? globalThis.Boolean(object.formatted) : false,
-      topology: isObject(object.topology)
-        ? (globalThis.Object.entries(object.topology) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      lastOperation: isSet(object.lastOperation)
-        ? Volume_Operation.fromJSON(object.lastOperation)
-        : isSet(object.last_operation)
-        ? Volume_Operation.fromJSON(object.last_operation)
-        : undefined,
-      snapshotsInFlight: globalThis.Array.isArray(object?.snapshotsInFlight)
-        ? object.snapshotsInFlight.map((e: any) => globalThis.String(e))
-        : globalThis.Array.isArray(object?.snapshots_in_flight)
-        ? object.snapshots_in_flight.map((e: any) => globalThis.String(e))
-        : [],
-    };
-  },
-
-  toJSON(message: Volume): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.labels) {
-      const entries = globalThis.Object.entries(message.labels) as [string, string][];
-      if (entries.length > 0) {
-        obj.labels = {};
-        entries.forEach(([k, v]) => {
-          obj.labels[k] = v;
-        });
-      }
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = ObjectMeta.toJSON(message.metadata);
-    }
-    if (message.storageClassName !== "") {
-      obj.storageClassName = message.storageClassName;
-    }
-    if (message.size !== "") {
-      obj.size = message.size;
-    }
-    if (message.accessMode !== Volume_AccessMode.ACCESS_MODE_UNSPECIFIED) {
-      obj.accessMode = volume_AccessModeToJSON(message.accessMode);
-    }
-    if (message.reclaimPolicy !== undefined) {
-      obj.reclaimPolicy = volume_ReclaimPolicyToJSON(message.reclaimPolicy);
-    }
-    if (message.parameters) {
-      const entries = globalThis.Object.entries(message.parameters) as [string, string][];
-      if (entries.length > 0) {
-        obj.parameters = {};
-        entries.forEach(([k, v]) => {
-          obj.parameters[k] = v;
-        });
-      }
-    }
-    if (message.source !== undefined) {
-      obj.source = Volume_Source.toJSON(message.source);
-    }
-    if (message.status !== Volume_Status.STATUS_UNSPECIFIED) {
-      obj.status = volume_StatusToJSON(message.status);
-    }
-    if (message.handle !== "") {
-      obj.handle = message.handle;
-    }
-    if (message.boundClaim !== "") {
-      obj.boundClaim = message.boundClaim;
-    }
-    if (message.boundNode !== "") {
-      obj.boundNode = message.boundNode;
-    }
-    if (message.ownerService !== "") {
-      obj.ownerService = message.ownerService;
-    }
-    if (message.failureMessage !== "") {
-      obj.failureMessage = message.failureMessage;
-    }
-    if (message.attempts !== 0) {
-      obj.attempts = Math.round(message.attempts);
-    }
-    if (message.driverParameters) {
-      const entries = globalThis.Object.entries(message.driverParameters) as [string, string][];
-      if (entries.length > 0) {
-        obj.driverParameters = {};
-        entries.forEach(([k, v]) => {
-          obj.driverParameters[k] = v;
-        });
-      }
-    }
-    if (message.sizeBytes !== "") {
-      obj.sizeBytes = message.sizeBytes;
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.conditions?.length) {
-      obj.conditions = message.conditions.map((e) => Condition.toJSON(e));
-    }
-    if (message.attachments?.length) {
-      obj.attachments = message.attachments.map((e) => Volume_Attachment.toJSON(e));
-    }
-    if (message.driver !== "") {
-      obj.driver = message.driver;
-    }
-    if (message.effectiveReclaimPolicy !== undefined) {
-      obj.effectiveReclaimPolicy = volume_ReclaimPolicyToJSON(message.effectiveReclaimPolicy);
-    }
-    if (message.formatted !== false) {
-      obj.formatted = message.formatted;
-    }
-    if (message.topology) {
-      const entries = globalThis.Object.entries(message.topology) as [string, string][];
-      if (entries.length > 0) {
-        obj.topology = {};
-        entries.forEach(([k, v]) => {
-          obj.topology[k] = v;
-        });
-      }
-    }
-    if (message.lastOperation !== undefined) {
-      obj.lastOperation = Volume_Operation.toJSON(message.lastOperation);
-    }
-    if (message.snapshotsInFlight?.length) {
-      obj.snapshotsInFlight = message.snapshotsInFlight;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Volume>, I>>(base?: I): Volume {
-    return Volume.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Volume>, I>>(object: I): Volume {
-    const message = createBaseVolume();
-    message.name = object.name ?? "";
-    message.namespace = object.namespace ?? "";
-    message.labels = (globalThis.Object.entries(object.labels ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.metadata = (object.metadata !== undefined && object.metadata !== null)
-      ? ObjectMeta.fromPartial(object.metadata)
-      : undefined;
-    message.storageClassName = object.storageClassName ?? "";
-    message.size = object.size ?? "";
-    message.accessMode = object.accessMode ?? Volume_AccessMode.ACCESS_MODE_UNSPECIFIED;
-    message.reclaimPolicy = object.reclaimPolicy ?? undefined;
-    message.parameters = (globalThis.Object.entries(object.parameters ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.source = (object.source !== undefined && object.source !== null)
-      ? Volume_Source.fromPartial(object.source)
-      : undefined;
-    message.status = object.status ?? Volume_Status.STATUS_UNSPECIFIED;
-    message.handle = object.handle ?? "";
-    message.boundClaim = object.boundClaim ?? "";
-    message.boundNode = object.boundNode ?? "";
-    message.ownerService = object.ownerService ?? "";
-    message.failureMessage = object.failureMessage ?? "";
-    message.attempts = object.attempts ?? 0;
-    message.driverParameters = (globalThis.Object.entries(object.driverParameters ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.sizeBytes = object.sizeBytes ?? "";
-    message.reason = object.reason ?? "";
-    message.conditions = object.conditions?.map((e) => Condition.fromPartial(e)) || [];
-    message.attachments = object.attachments?.map((e) => Volume_Attachment.fromPartial(e)) || [];
-    message.driver = object.driver ?? "";
-    message.effectiveReclaimPolicy = object.effectiveReclaimPolicy ?? undefined;
-    message.formatted = object.formatted ?? false;
-    message.topology = (globalThis.Object.entries(object.topology ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.lastOperation = (object.lastOperation !== undefined && object.lastOperation !== null)
-      ? Volume_Operation.fromPartial(object.lastOperation)
-      : undefined;
-    message.snapshotsInFlight = object.snapshotsInFlight?.map((e) => e) || [];
-    return message;
-  },
 };
 
 function createBaseVolume_Attachment(): Volume_Attachment {
@@ -1343,59 +929,6 @@ export const Volume_Attachment: MessageFns<Volume_Attachment> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Volume_Attachment {
-    return {
-      claim: isSet(object.claim) ? globalThis.String(object.claim) : "",
-      node: isSet(object.node) ? globalThis.String(object.node) : "",
-      state: isSet(object.state)
-        ? volume_Attachment_StateFromJSON(object.state)
-        : Volume_Attachment_State.STATE_UNSPECIFIED,
-      devicePath: isSet(object.devicePath)
-        ? globalThis.String(object.devicePath)
-        : isSet(object.device_path)
-        ? globalThis.String(object.device_path)
-        : "",
-      attachedAt: isSet(object.attachedAt)
-        ? globalThis.String(object.attachedAt)
-        : isSet(object.attached_at)
-        ? globalThis.String(object.attached_at)
-        : "",
-    };
-  },
-
-  toJSON(message: Volume_Attachment): unknown {
-    const obj: any = {};
-    if (message.claim !== "") {
-      obj.claim = message.claim;
-    }
-    if (message.node !== "") {
-      obj.node = message.node;
-    }
-    if (message.state !== Volume_Attachment_State.STATE_UNSPECIFIED) {
-      obj.state = volume_Attachment_StateToJSON(message.state);
-    }
-    if (message.devicePath !== "") {
-      obj.devicePath = message.devicePath;
-    }
-    if (message.attachedAt !== "") {
-      obj.attachedAt = message.attachedAt;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Volume_Attachment>, I>>(base?: I): Volume_Attachment {
-    return Volume_Attachment.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Volume_Attachment>, I>>(object: I): Volume_Attachment {
-    const message = createBaseVolume_Attachment();
-    message.claim = object.claim ?? "";
-    message.node = object.node ?? "";
-    message.state = object.state ?? Volume_Attachment_State.STATE_UNSPECIFIED;
-    message.devicePath = object.devicePath ?? "";
-    message.attachedAt = object.attachedAt ?? "";
-    return message;
-  },
 };
 
 function createBaseVolume_Source(): Volume_Source {
@@ -1441,27 +974,6 @@ export const Volume_Source: MessageFns<Volume_Source> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Volume_Source {
-    return { snapshot: isSet(object.snapshot) ? globalThis.String(object.snapshot) : "" };
-  },
-
-  toJSON(message: Volume_Source): unknown {
-    const obj: any = {};
-    if (message.snapshot !== "") {
-      obj.snapshot = message.snapshot;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Volume_Source>, I>>(base?: I): Volume_Source {
-    return Volume_Source.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Volume_Source>, I>>(object: I): Volume_Source {
-    const message = createBaseVolume_Source();
-    message.snapshot = object.snapshot ?? "";
-    return message;
   },
 };
 
@@ -1553,57 +1065,6 @@ export const Volume_Operation: MessageFns<Volume_Operation> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Volume_Operation {
-    return {
-      call: isSet(object.call) ? globalThis.String(object.call) : "",
-      startedAt: isSet(object.startedAt)
-        ? globalThis.String(object.startedAt)
-        : isSet(object.started_at)
-        ? globalThis.String(object.started_at)
-        : "",
-      outcome: isSet(object.outcome) ? globalThis.String(object.outcome) : "",
-      message: isSet(object.message) ? globalThis.String(object.message) : "",
-      nextTryAt: isSet(object.nextTryAt)
-        ? globalThis.String(object.nextTryAt)
-        : isSet(object.next_try_at)
-        ? globalThis.String(object.next_try_at)
-        : "",
-    };
-  },
-
-  toJSON(message: Volume_Operation): unknown {
-    const obj: any = {};
-    if (message.call !== "") {
-      obj.call = message.call;
-    }
-    if (message.startedAt !== "") {
-      obj.startedAt = message.startedAt;
-    }
-    if (message.outcome !== "") {
-      obj.outcome = message.outcome;
-    }
-    if (message.message !== "") {
-      obj.message = message.message;
-    }
-    if (message.nextTryAt !== "") {
-      obj.nextTryAt = message.nextTryAt;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Volume_Operation>, I>>(base?: I): Volume_Operation {
-    return Volume_Operation.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Volume_Operation>, I>>(object: I): Volume_Operation {
-    const message = createBaseVolume_Operation();
-    message.call = object.call ?? "";
-    message.startedAt = object.startedAt ?? "";
-    message.outcome = object.outcome ?? "";
-    message.message = object.message ?? "";
-    message.nextTryAt = object.nextTryAt ?? "";
-    return message;
-  },
 };
 
 function createBaseVolume_LabelsEntry(): Volume_LabelsEntry {
@@ -1660,34 +1121,6 @@ export const Volume_LabelsEntry: MessageFns<Volume_LabelsEntry> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Volume_LabelsEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Volume_LabelsEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Volume_LabelsEntry>, I>>(base?: I): Volume_LabelsEntry {
-    return Volume_LabelsEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Volume_LabelsEntry>, I>>(object: I): Volume_LabelsEntry {
-    const message = createBaseVolume_LabelsEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -1746,34 +1179,6 @@ export const Volume_ParametersEntry: MessageFns<Volume_ParametersEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Volume_ParametersEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Volume_ParametersEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Volume_ParametersEntry>, I>>(base?: I): Volume_ParametersEntry {
-    return Volume_ParametersEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Volume_ParametersEntry>, I>>(object: I): Volume_ParametersEntry {
-    const message = createBaseVolume_ParametersEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseVolume_DriverParametersEntry(): Volume_DriverParametersEntry {
@@ -1830,34 +1235,6 @@ export const Volume_DriverParametersEntry: MessageFns<Volume_DriverParametersEnt
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Volume_DriverParametersEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Volume_DriverParametersEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Volume_DriverParametersEntry>, I>>(base?: I): Volume_DriverParametersEntry {
-    return Volume_DriverParametersEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Volume_DriverParametersEntry>, I>>(object: I): Volume_DriverParametersEntry {
-    const message = createBaseVolume_DriverParametersEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
   },
 };
 
@@ -1916,34 +1293,6 @@ export const Volume_TopologyEntry: MessageFns<Volume_TopologyEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Volume_TopologyEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: Volume_TopologyEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Volume_TopologyEntry>, I>>(base?: I): Volume_TopologyEntry {
-    return Volume_TopologyEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Volume_TopologyEntry>, I>>(object: I): Volume_TopologyEntry {
-    const message = createBaseVolume_TopologyEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseGetVolumeRequest(): GetVolumeRequest {
@@ -2000,34 +1349,6 @@ export const GetVolumeRequest: MessageFns<GetVolumeRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): GetVolumeRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-    };
-  },
-
-  toJSON(message: GetVolumeRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetVolumeRequest>, I>>(base?: I): GetVolumeRequest {
-    return GetVolumeRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetVolumeRequest>, I>>(object: I): GetVolumeRequest {
-    const message = createBaseGetVolumeRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -2119,61 +1440,6 @@ export const ListVolumesRequest: MessageFns<ListVolumesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListVolumesRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      limit: isSet(object.limit) ? globalThis.Number(object.limit) : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: ListVolumesRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.limit !== 0) {
-      obj.limit = Math.round(message.limit);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListVolumesRequest>, I>>(base?: I): ListVolumesRequest {
-    return ListVolumesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListVolumesRequest>, I>>(object: I): ListVolumesRequest {
-    const message = createBaseListVolumesRequest();
-    message.namespace = object.namespace ?? "";
-    message.limit = object.limit ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseListVolumesResponse(): ListVolumesResponse {
@@ -2241,47 +1507,6 @@ export const ListVolumesResponse: MessageFns<ListVolumesResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ListVolumesResponse {
-    return {
-      items: globalThis.Array.isArray(object?.items) ? object.items.map((e: any) => Volume.fromJSON(e)) : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListVolumesResponse): unknown {
-    const obj: any = {};
-    if (message.items?.length) {
-      obj.items = message.items.map((e) => Volume.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListVolumesResponse>, I>>(base?: I): ListVolumesResponse {
-    return ListVolumesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListVolumesResponse>, I>>(object: I): ListVolumesResponse {
-    const message = createBaseListVolumesResponse();
-    message.items = object.items?.map((e) => Volume.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
   },
 };
 
@@ -2362,54 +1587,6 @@ export const CreateVolumeRequest: MessageFns<CreateVolumeRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): CreateVolumeRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      volume: isSet(object.volume) ? Volume.fromJSON(object.volume) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      ensureNamespace: isSet(object.ensureNamespace)
-        ? globalThis.Boolean(object.ensureNamespace)
-        : isSet(object.ensure_namespace)
-        ? globalThis.Boolean(object.ensure_namespace)
-        : false,
-    };
-  },
-
-  toJSON(message: CreateVolumeRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.volume !== undefined) {
-      obj.volume = Volume.toJSON(message.volume);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.ensureNamespace !== false) {
-      obj.ensureNamespace = message.ensureNamespace;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CreateVolumeRequest>, I>>(base?: I): CreateVolumeRequest {
-    return CreateVolumeRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CreateVolumeRequest>, I>>(object: I): CreateVolumeRequest {
-    const message = createBaseCreateVolumeRequest();
-    message.namespace = object.namespace ?? "";
-    message.volume = (object.volume !== undefined && object.volume !== null)
-      ? Volume.fromPartial(object.volume)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    message.ensureNamespace = object.ensureNamespace ?? false;
-    return message;
-  },
 };
 
 function createBaseUpdateVolumeRequest(): UpdateVolumeRequest {
@@ -2489,50 +1666,6 @@ export const UpdateVolumeRequest: MessageFns<UpdateVolumeRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): UpdateVolumeRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      volume: isSet(object.volume) ? Volume.fromJSON(object.volume) : undefined,
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-    };
-  },
-
-  toJSON(message: UpdateVolumeRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.volume !== undefined) {
-      obj.volume = Volume.toJSON(message.volume);
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateVolumeRequest>, I>>(base?: I): UpdateVolumeRequest {
-    return UpdateVolumeRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateVolumeRequest>, I>>(object: I): UpdateVolumeRequest {
-    const message = createBaseUpdateVolumeRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.volume = (object.volume !== undefined && object.volume !== null)
-      ? Volume.fromPartial(object.volume)
-      : undefined;
-    message.dryRun = object.dryRun ?? false;
-    return message;
-  },
 };
 
 function createBaseUpdateVolumeStatusRequest(): UpdateVolumeStatusRequest {
@@ -2600,41 +1733,6 @@ export const UpdateVolumeStatusRequest: MessageFns<UpdateVolumeStatusRequest> = 
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): UpdateVolumeStatusRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      volume: isSet(object.volume) ? Volume.fromJSON(object.volume) : undefined,
-    };
-  },
-
-  toJSON(message: UpdateVolumeStatusRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.volume !== undefined) {
-      obj.volume = Volume.toJSON(message.volume);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateVolumeStatusRequest>, I>>(base?: I): UpdateVolumeStatusRequest {
-    return UpdateVolumeStatusRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateVolumeStatusRequest>, I>>(object: I): UpdateVolumeStatusRequest {
-    const message = createBaseUpdateVolumeStatusRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.volume = (object.volume !== undefined && object.volume !== null)
-      ? Volume.fromPartial(object.volume)
-      : undefined;
-    return message;
   },
 };
 
@@ -2726,57 +1824,6 @@ export const DeleteVolumeRequest: MessageFns<DeleteVolumeRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DeleteVolumeRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      dryRun: isSet(object.dryRun)
-        ? globalThis.Boolean(object.dryRun)
-        : isSet(object.dry_run)
-        ? globalThis.Boolean(object.dry_run)
-        : false,
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-    };
-  },
-
-  toJSON(message: DeleteVolumeRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.dryRun !== false) {
-      obj.dryRun = message.dryRun;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeleteVolumeRequest>, I>>(base?: I): DeleteVolumeRequest {
-    return DeleteVolumeRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeleteVolumeRequest>, I>>(object: I): DeleteVolumeRequest {
-    const message = createBaseDeleteVolumeRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.dryRun = object.dryRun ?? false;
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.uid = object.uid ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchVolumesRequest(): WatchVolumesRequest {
@@ -2856,56 +1903,6 @@ export const WatchVolumesRequest: MessageFns<WatchVolumesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchVolumesRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      labelSelector: isSet(object.labelSelector)
-        ? globalThis.String(object.labelSelector)
-        : isSet(object.label_selector)
-        ? globalThis.String(object.label_selector)
-        : "",
-      fieldSelector: isSet(object.fieldSelector)
-        ? globalThis.String(object.fieldSelector)
-        : isSet(object.field_selector)
-        ? globalThis.String(object.field_selector)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchVolumesRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.labelSelector !== "") {
-      obj.labelSelector = message.labelSelector;
-    }
-    if (message.fieldSelector !== "") {
-      obj.fieldSelector = message.fieldSelector;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchVolumesRequest>, I>>(base?: I): WatchVolumesRequest {
-    return WatchVolumesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchVolumesRequest>, I>>(object: I): WatchVolumesRequest {
-    const message = createBaseWatchVolumesRequest();
-    message.namespace = object.namespace ?? "";
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.labelSelector = object.labelSelector ?? "";
-    message.fieldSelector = object.fieldSelector ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchVolumesResponse(): WatchVolumesResponse {
@@ -2963,40 +1960,6 @@ export const WatchVolumesResponse: MessageFns<WatchVolumesResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchVolumesResponse {
-    return {
-      events: globalThis.Array.isArray(object?.events)
-        ? object.events.map((e: any) => WatchVolumesResponse_Event.fromJSON(e))
-        : [],
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-    };
-  },
-
-  toJSON(message: WatchVolumesResponse): unknown {
-    const obj: any = {};
-    if (message.events?.length) {
-      obj.events = message.events.map((e) => WatchVolumesResponse_Event.toJSON(e));
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchVolumesResponse>, I>>(base?: I): WatchVolumesResponse {
-    return WatchVolumesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchVolumesResponse>, I>>(object: I): WatchVolumesResponse {
-    const message = createBaseWatchVolumesResponse();
-    message.events = object.events?.map((e) => WatchVolumesResponse_Event.fromPartial(e)) || [];
-    message.resourceVersion = object.resourceVersion ?? "";
-    return message;
-  },
 };
 
 function createBaseWatchVolumesResponse_Event(): WatchVolumesResponse_Event {
@@ -3053,38 +2016,6 @@ export const WatchVolumesResponse_Event: MessageFns<WatchVolumesResponse_Event> 
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): WatchVolumesResponse_Event {
-    return {
-      type: isSet(object.type)
-        ? watchVolumesResponse_Event_TypeFromJSON(object.type)
-        : WatchVolumesResponse_Event_Type.TYPE_UNSPECIFIED,
-      object: isSet(object.object) ? Volume.fromJSON(object.object) : undefined,
-    };
-  },
-
-  toJSON(message: WatchVolumesResponse_Event): unknown {
-    const obj: any = {};
-    if (message.type !== WatchVolumesResponse_Event_Type.TYPE_UNSPECIFIED) {
-      obj.type = watchVolumesResponse_Event_TypeToJSON(message.type);
-    }
-    if (message.object !== undefined) {
-      obj.object = Volume.toJSON(message.object);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchVolumesResponse_Event>, I>>(base?: I): WatchVolumesResponse_Event {
-    return WatchVolumesResponse_Event.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchVolumesResponse_Event>, I>>(object: I): WatchVolumesResponse_Event {
-    const message = createBaseWatchVolumesResponse_Event();
-    message.type = object.type ?? WatchVolumesResponse_Event_Type.TYPE_UNSPECIFIED;
-    message.object = (object.object !== undefined && object.object !== null)
-      ? Volume.fromPartial(object.object)
-      : undefined;
-    return message;
   },
 };
 
@@ -3154,39 +2085,6 @@ export const ResizeVolumeRequest: MessageFns<ResizeVolumeRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ResizeVolumeRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      size: isSet(object.size) ? globalThis.String(object.size) : "",
-    };
-  },
-
-  toJSON(message: ResizeVolumeRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.size !== "") {
-      obj.size = message.size;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ResizeVolumeRequest>, I>>(base?: I): ResizeVolumeRequest {
-    return ResizeVolumeRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ResizeVolumeRequest>, I>>(object: I): ResizeVolumeRequest {
-    const message = createBaseResizeVolumeRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.size = object.size ?? "";
-    return message;
-  },
 };
 
 function createBaseRetryProvisionVolumeRequest(): RetryProvisionVolumeRequest {
@@ -3243,34 +2141,6 @@ export const RetryProvisionVolumeRequest: MessageFns<RetryProvisionVolumeRequest
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): RetryProvisionVolumeRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-    };
-  },
-
-  toJSON(message: RetryProvisionVolumeRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RetryProvisionVolumeRequest>, I>>(base?: I): RetryProvisionVolumeRequest {
-    return RetryProvisionVolumeRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RetryProvisionVolumeRequest>, I>>(object: I): RetryProvisionVolumeRequest {
-    const message = createBaseRetryProvisionVolumeRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -3340,39 +2210,6 @@ export const DetachVolumeRequest: MessageFns<DetachVolumeRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DetachVolumeRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      force: isSet(object.force) ? globalThis.Boolean(object.force) : false,
-    };
-  },
-
-  toJSON(message: DetachVolumeRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.force !== false) {
-      obj.force = message.force;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DetachVolumeRequest>, I>>(base?: I): DetachVolumeRequest {
-    return DetachVolumeRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DetachVolumeRequest>, I>>(object: I): DetachVolumeRequest {
-    const message = createBaseDetachVolumeRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    message.force = object.force ?? false;
-    return message;
-  },
 };
 
 function createBaseReuseVolumeRequest(): ReuseVolumeRequest {
@@ -3429,34 +2266,6 @@ export const ReuseVolumeRequest: MessageFns<ReuseVolumeRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ReuseVolumeRequest {
-    return {
-      namespace: isSet(object.namespace) ? globalThis.String(object.namespace) : "",
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-    };
-  },
-
-  toJSON(message: ReuseVolumeRequest): unknown {
-    const obj: any = {};
-    if (message.namespace !== "") {
-      obj.namespace = message.namespace;
-    }
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ReuseVolumeRequest>, I>>(base?: I): ReuseVolumeRequest {
-    return ReuseVolumeRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ReuseVolumeRequest>, I>>(object: I): ReuseVolumeRequest {
-    const message = createBaseReuseVolumeRequest();
-    message.namespace = object.namespace ?? "";
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -3813,31 +2622,7 @@ export const VolumeServiceClient = makeGenericClientConstructor(
   serviceName: string;
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -110,66 +110,6 @@ export const ErrorInfo: MessageFns<ErrorInfo> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ErrorInfo {
-    return {
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      domain: isSet(object.domain) ? globalThis.String(object.domain) : "",
-      metadata: isObject(object.metadata)
-        ? (globalThis.Object.entries(object.metadata) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-    };
-  },
-
-  toJSON(message: ErrorInfo): unknown {
-    const obj: any = {};
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.domain !== "") {
-      obj.domain = message.domain;
-    }
-    if (message.metadata) {
-      const entries = globalThis.Object.entries(message.metadata) as [string, string][];
-      if (entries.length > 0) {
-        obj.metadata = {};
-        entries.forEach(([k, v]) => {
-          obj.metadata[k] = v;
-        });
-      }
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ErrorInfo>, I>>(base?: I): ErrorInfo {
-    return ErrorInfo.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ErrorInfo>, I>>(object: I): ErrorInfo {
-    const message = createBaseErrorInfo();
-    message.reason = object.reason ?? "";
-    message.domain = object.domain ?? "";
-    message.metadata = (globalThis.Object.entries(object.metadata ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
-  },
 };
 
 function createBaseErrorInfo_MetadataEntry(): ErrorInfo_MetadataEntry {
@@ -227,34 +167,6 @@ export const ErrorInfo_MetadataEntry: MessageFns<ErrorInfo_MetadataEntry> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ErrorInfo_MetadataEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: ErrorInfo_MetadataEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ErrorInfo_MetadataEntry>, I>>(base?: I): ErrorInfo_MetadataEntry {
-    return ErrorInfo_MetadataEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ErrorInfo_MetadataEntry>, I>>(object: I): ErrorInfo_MetadataEntry {
-    const message = createBaseErrorInfo_MetadataEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseRetryInfo(): RetryInfo {
@@ -301,35 +213,6 @@ export const RetryInfo: MessageFns<RetryInfo> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): RetryInfo {
-    return {
-      retryDelay: isSet(object.retryDelay)
-        ? Duration.fromJSON(object.retryDelay)
-        : isSet(object.retry_delay)
-        ? Duration.fromJSON(object.retry_delay)
-        : undefined,
-    };
-  },
-
-  toJSON(message: RetryInfo): unknown {
-    const obj: any = {};
-    if (message.retryDelay !== undefined) {
-      obj.retryDelay = Duration.toJSON(message.retryDelay);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RetryInfo>, I>>(base?: I): RetryInfo {
-    return RetryInfo.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RetryInfo>, I>>(object: I): RetryInfo {
-    const message = createBaseRetryInfo();
-    message.retryDelay = (object.retryDelay !== undefined && object.retryDelay !== null)
-      ? Duration.fromPartial(object.retryDelay)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseBadRequest(): BadRequest {
@@ -375,33 +258,6 @@ export const BadRequest: MessageFns<BadRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): BadRequest {
-    return {
-      fieldViolations: globalThis.Array.isArray(object?.fieldViolations)
-        ? object.fieldViolations.map((e: any) => BadRequest_FieldViolation.fromJSON(e))
-        : globalThis.Array.isArray(object?.field_violations)
-        ? object.field_violations.map((e: any) => BadRequest_FieldViolation.fromJSON(e))
-        : [],
-    };
-  },
-
-  toJSON(message: BadRequest): unknown {
-    const obj: any = {};
-    if (message.fieldViolations?.length) {
-      obj.fieldViolations = message.fieldViolations.map((e) => BadRequest_FieldViolation.toJSON(e));
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<BadRequest>, I>>(base?: I): BadRequest {
-    return BadRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<BadRequest>, I>>(object: I): BadRequest {
-    const message = createBaseBadRequest();
-    message.fieldViolations = object.fieldViolations?.map((e) => BadRequest_FieldViolation.fromPartial(e)) || [];
-    return message;
   },
 };
 
@@ -459,34 +315,6 @@ export const BadRequest_FieldViolation: MessageFns<BadRequest_FieldViolation> = 
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): BadRequest_FieldViolation {
-    return {
-      field: isSet(object.field) ? globalThis.String(object.field) : "",
-      description: isSet(object.description) ? globalThis.String(object.description) : "",
-    };
-  },
-
-  toJSON(message: BadRequest_FieldViolation): unknown {
-    const obj: any = {};
-    if (message.field !== "") {
-      obj.field = message.field;
-    }
-    if (message.description !== "") {
-      obj.description = message.description;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<BadRequest_FieldViolation>, I>>(base?: I): BadRequest_FieldViolation {
-    return BadRequest_FieldViolation.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<BadRequest_FieldViolation>, I>>(object: I): BadRequest_FieldViolation {
-    const message = createBaseBadRequest_FieldViolation();
-    message.field = object.field ?? "";
-    message.description = object.description ?? "";
-    return message;
   },
 };
 
@@ -567,79 +395,9 @@ export const ResourceInfo: MessageFns<ResourceInfo> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ResourceInfo {
-    return {
-      resourceType: isSet(object.resourceType)
-        ? globalThis.String(object.resourceType)
-        : isSet(object.resource_type)
-        ? globalThis.String(object.resource_type)
-        : "",
-      resourceName: isSet(object.resourceName)
-        ? globalThis.String(object.resourceName)
-        : isSet(object.resource_name)
-        ? globalThis.String(object.resource_name)
-        : "",
-      owner: isSet(object.owner) ? globalThis.String(object.owner) : "",
-      description: isSet(object.description) ? globalThis.String(object.description) : "",
-    };
-  },
-
-  toJSON(message: ResourceInfo): unknown {
-    const obj: any = {};
-    if (message.resourceType !== "") {
-      obj.resourceType = message.resourceType;
-    }
-    if (message.resourceName !== "") {
-      obj.resourceName = message.resourceName;
-    }
-    if (message.owner !== "") {
-      obj.owner = message.owner;
-    }
-    if (message.description !== "") {
-      obj.description = message.description;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ResourceInfo>, I>>(base?: I): ResourceInfo {
-    return ResourceInfo.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ResourceInfo>, I>>(object: I): ResourceInfo {
-    const message = createBaseResourceInfo();
-    message.resourceType = object.resourceType ?? "";
-    message.resourceName = object.resourceName ?? "";
-    message.owner = object.owner ?? "";
-    message.description = object.description ?? "";
-    return message;
-  },
 };
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
-
-type DeepPartial<T> = T extends bigint ? string | number | bigint
-  : T extends Builtin ? T : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
 
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }
