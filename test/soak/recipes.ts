@@ -17,7 +17,7 @@ export type Step =
     };
 
 function stepOf(language: string, text: string): Step {
-  if (language === 'sh') return { type: 'commands', text };
+  if (language === 'bash') return { type: 'commands', text };
   const [first = '', ...rest] = text.split('\n');
   const place = /^\/\/ (\S+?)(?:, (?:behind: (.+)|at the end))?$/.exec(first);
   const path = place?.[1];
@@ -33,7 +33,7 @@ export function readRecipe(heading: string): readonly Step[] {
   const guide = readFileSync(join(root, 'docs/guides/kinds.md'), 'utf8');
   const section = guide.split(/^## /m).find((part) => part.startsWith(`${heading}\n`));
   if (section === undefined) throw new Error(`the guide has no heading "${heading}"`);
-  const blocks = section.matchAll(/^```(sh|ts|proto)\n([\s\S]*?)^```$/gm);
+  const blocks = section.matchAll(/^```(bash|typescript|proto)\n([\s\S]*?)^```$/gm);
   return [...blocks].map(([, language = '', text = '']) => stepOf(language, text));
 }
 
