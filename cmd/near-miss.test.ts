@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { kindNamed } from './kedge/api.js';
+import { kindNamed } from './kedge/connection/api.js';
 import { didYouMean, nearest } from './near-miss.js';
 
 describe('a misspelt word', () => {

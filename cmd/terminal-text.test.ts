@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { table } from './kedge/output.js';
+import { table } from './kedge/output/output.js';
 import { printable, printableLine } from './terminal-text.js';
 
 describe('a text of somebody else on a terminal', () => {

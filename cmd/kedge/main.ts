@@ -1,59 +1,13 @@
-import { Command, CommanderError } from 'commander';
+import { CommanderError } from 'commander';
 import pc from 'picocolors';
 import { messageOf, StatusError } from 'kedge';
-import { printable } from '../terminal-text.js';
 import { installation } from '../installation.js';
-import { version } from '../version.js';
-import { addAccess } from './commands/access.js';
-import { addAuth, addToken, addUser } from './commands/accounts.js';
-import { addCast } from './commands/cast.js';
-import { addDelete } from './commands/delete.js';
-import { addDescribe } from './commands/describe.js';
-import { addDriver } from './commands/driver.js';
-import { addEvents } from './commands/events.js';
-import { addExec } from './commands/exec.js';
-import { addGet } from './commands/get.js';
-import { addLogs } from './commands/logs.js';
-import { addOperate } from './commands/operate.js';
-import { addSnapshot, addStorageClass } from './commands/snapshot.js';
-import { addVolume } from './commands/volume.js';
-import { currentContext } from './context.js';
-import { exitCodeOf, exitCodes } from './exit-codes.js';
-import { nearNames } from './near-names.js';
-import { note, print } from './output.js';
-
-function program(): Command {
-  const { kedge, examples } = installation();
-  const root = new Command('kedge')
-    .description('Kedge: services with durable volumes')
-    .exitOverride()
-    .version(version, '-V, --version', 'tell the version of this program')
-    .showSuggestionAfterError()
-    .configureHelp({ sortSubcommands: true })
-    .addHelpText('after', `\nExample: ${kedge} cast ${examples}/journal.yaml`);
-  addCast(root);
-  addGet(root);
-  addDescribe(root);
-  addDelete(root);
-  addLogs(root);
-  addVolume(root);
-  addSnapshot(root);
-  addStorageClass(root);
-  addDriver(root);
-  addAccess(root);
-  addAuth(root);
-  addToken(root);
-  addUser(root);
-  addExec(root);
-  addEvents(root);
-  addOperate(root);
-  root
-    .command('version')
-    .description('tell the version of this program')
-    .action(() => print(version));
-  for (const command of root.commands) command.exitOverride();
-  return root;
-}
+import { printable } from '../terminal-text.js';
+import { currentContext } from './connection/context.js';
+import { nearNames } from './connection/near-names.js';
+import { note } from './output/output.js';
+import { exitCodeOf, exitCodes } from './program/exit-codes.js';
+import { kedgeProgram } from './program/program.js';
 
 async function explain(error: unknown): Promise<void> {
   if (error instanceof StatusError && error.violations.length > 0) {
@@ -83,7 +37,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 try {
-  await program().parseAsync();
+  await kedgeProgram().parseAsync();
 } catch (error) {
   if (error instanceof CommanderError)
     process.exitCode = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;

@@ -101,7 +101,7 @@ export async function ensureLocalContext(
   restServer: string,
 ): Promise<LocalAccess> {
   // With it comes a parser of YAML, which no other daemon needs.
-  const { readContexts, writeContext } = await import('../kedge/context.js');
+  const { readContexts, writeContext } = await import('../kedge/connection/context.js');
   if (token !== undefined) {
     await writeContext('local', { server, restServer, token });
     return 'created';

@@ -3,8 +3,8 @@ import { invalid } from 'kedge';
 import type { AnyKind, Column } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import { stringify } from 'yaml';
-import { didYouMean } from '../near-miss.js';
-import { printableLine } from '../terminal-text.js';
+import { didYouMean } from '../../near-miss.js';
+import { printableLine } from '../../terminal-text.js';
 
 /** How results are printed. */
 export type Format = 'table' | 'wide' | 'json' | 'yaml' | 'name';

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { StatusError } from 'kedge';
 import { parse, stringify } from 'yaml';
-import { installation } from '../installation.js';
+import { installation } from '../../installation.js';
 
 /** Where and as whom the CLI calls. */
 export interface Context {

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import pc from 'picocolors';
-import { connect } from '../api.js';
-import { wholeNumber } from '../number-option.js';
-import { note } from '../output.js';
-import { resumed } from '../resumed-stream.js';
+import { connect } from '../../connection/api.js';
+import { wholeNumber } from '../../program/number-option.js';
+import { note } from '../../output/output.js';
+import { resumed } from '../../connection/resumed-stream.js';
 
 interface LogsOptions {
   readonly namespace: string;

@@ -11,8 +11,8 @@ import {
 import type { Instance, Service, Volume } from '@kedge/api/kinds';
 import { kindNamed } from './api.js';
 import { follow, labelOf, type Told } from './follow.js';
-import { printable, printableLine } from '../terminal-text.js';
-import { coloured, note, print } from './output.js';
+import { printable, printableLine } from '../../terminal-text.js';
+import { coloured, note, print } from '../output/output.js';
 
 /** What became of one object of a cast. */
 export interface CastResult {

@@ -4,9 +4,9 @@ import { type ApiClient, type ClientTls, wholeList } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { apiSchemas, kedgeClient } from '@kedge/api/client';
 import { allKinds } from '@kedge/controllers/kinds';
-import { nearest } from '../near-miss.js';
+import { nearest } from '../../near-miss.js';
 import { type Context, currentContext } from './context.js';
-import { print } from './output.js';
+import { print } from '../output/output.js';
 
 const methodIds = apiSchemas()
   .services('api')

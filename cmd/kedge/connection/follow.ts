@@ -1,8 +1,8 @@
 import { type AnyKind, type ApiObject, keyString, messageOf } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
-import { printable } from '../terminal-text.js';
-import { note } from './output.js';
+import { printable } from '../../terminal-text.js';
+import { note } from '../output/output.js';
 
 /** An object as it was last told of. */
 export interface Told {

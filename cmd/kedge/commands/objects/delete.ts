@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { hasCode, StatusError } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
-import { connect, kindNamed, methodFor } from '../api.js';
-import { follow } from '../follow.js';
-import { waitSecondsMax, wholeNumber } from '../number-option.js';
-import { note, print } from '../output.js';
+import { connect, kindNamed, methodFor } from '../../connection/api.js';
+import { follow } from '../../connection/follow.js';
+import { waitSecondsMax, wholeNumber } from '../../program/number-option.js';
+import { note, print } from '../../output/output.js';
 
 interface DeleteOptions {
   readonly namespace: string;

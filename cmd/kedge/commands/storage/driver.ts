@@ -6,8 +6,8 @@ import type { Command } from 'commander';
 import pc from 'picocolors';
 import { invalid, messageOf, parseQuantity } from 'kedge';
 import type { Driver, DriverFactory, StorageSettings } from '@kedge/driver-sdk';
-import { table, print } from '../output.js';
-import { exitCodes } from '../exit-codes.js';
+import { table, print } from '../../output/output.js';
+import { exitCodes } from '../../program/exit-codes.js';
 
 interface TestOptions {
   readonly parameters: Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@ import { type AnyKind, type StatusError } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import { isJsonObject, textOf } from 'kedge/rpc';
 import { allKinds } from '@kedge/controllers/kinds';
-import { nearest } from '../near-miss.js';
+import { nearest } from '../../near-miss.js';
 import { connect, methodFor } from './api.js';
 
 /** Whoever waits for a hint has the error already on the way to the screen. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { kindNamed } from './api.js';
+import { kindNamed } from '../connection/api.js';
 import { descriptionOf } from './description.js';
 
 describe('the description of an object that the server describes no further', () => {

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { backupToFile, type BackupReport, StatusError } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
-import { connect } from '../api.js';
-import { print } from '../output.js';
+import { connect } from '../../connection/api.js';
+import { print } from '../../output/output.js';
 
 function incomplete(detail: string): StatusError {
   return new StatusError({

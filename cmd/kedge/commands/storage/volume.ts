@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { JsonObject } from 'kedge/rpc';
-import { callAndSay } from '../api.js';
-import { describe } from './describe.js';
+import { callAndSay } from '../../connection/api.js';
+import { describe } from '../objects/describe.js';
 
 interface VolumeOptions {
   readonly namespace: string;

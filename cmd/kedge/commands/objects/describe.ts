@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import pc from 'picocolors';
 import type { JsonObject } from 'kedge/rpc';
-import { printable } from '../../terminal-text.js';
-import { connect, isDescribed, kindNamed, methodFor } from '../api.js';
+import { printable } from '../../../terminal-text.js';
+import { connect, isDescribed, kindNamed, methodFor } from '../../connection/api.js';
 import { stringify } from 'yaml';
-import { type Description, descriptionOf } from '../description.js';
-import { age, coloured, parseFormat, print, render, table } from '../output.js';
+import { type Description, descriptionOf } from '../../output/description.js';
+import { age, coloured, parseFormat, print, render, table } from '../../output/output.js';
 
 interface DescribeOptions {
   readonly namespace: string;

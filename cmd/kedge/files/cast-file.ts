@@ -13,8 +13,8 @@ import {
   type Node,
   parseAllDocuments,
 } from 'yaml';
-import { didYouMean, nearest } from '../near-miss.js';
-import { kindSpelled } from './api.js';
+import { didYouMean, nearest } from '../../near-miss.js';
+import { kindSpelled } from '../connection/api.js';
 import { tooDeep } from './yaml-depth.js';
 
 /** An object of a cast file, with the means to point at its fields. */

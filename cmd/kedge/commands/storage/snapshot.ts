@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { callAndSay } from '../api.js';
+import { callAndSay } from '../../connection/api.js';
 
 interface SnapshotOptions {
   readonly namespace: string;
@@ -64,22 +64,5 @@ export function addSnapshot(program: Command): void {
     .option('-n, --namespace <name>', 'namespace', 'default')
     .action((name: string, { namespace }: SnapshotOptions) =>
       callAndSay('SnapshotService.Retry', { namespace, name }, `snapshots/${name} is tried again`),
-    );
-}
-
-/** `kedge storageclass set-default` */
-export function addStorageClass(program: Command): void {
-  program
-    .command('storageclass')
-    .description('act on storage classes')
-    .command('set-default')
-    .argument('<name>')
-    .description('make a class the one that volumes get when they name none')
-    .action((name: string) =>
-      callAndSay(
-        'StorageClassService.SetDefault',
-        { name },
-        `storageclasses/${name} is the default`,
-      ),
     );
 }

@@ -3,7 +3,7 @@ import { hasCode, StatusError } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import { instances } from '@kedge/controllers/kinds';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
-import { connect } from '../api.js';
+import { connect } from '../../connection/api.js';
 
 interface ExecOptions {
   readonly namespace: string;

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import { invalid } from 'kedge';
-import { connect } from '../api.js';
-import { contextFile, currentContext, writeContext } from '../context.js';
-import { parseFormat, print, table } from '../output.js';
-import { stringify } from 'yaml';
+import { connect } from '../../connection/api.js';
+import { contextFile, writeContext } from '../../connection/context.js';
+import { print } from '../../output/output.js';
 
 interface LoginOptions {
   readonly server: string;
@@ -56,33 +55,8 @@ async function login({ server, name, ...certificates }: LoginOptions): Promise<v
   }
 }
 
-async function whoami(output: string): Promise<void> {
-  const format = parseFormat(output);
-  const context = await currentContext();
-  const client = await connect(context);
-  try {
-    const me = await client.call('AuthService.WhoAmI', {});
-    if (format === 'json') print(JSON.stringify(me, undefined, 2));
-    else if (format === 'yaml') print(stringify(me).trimEnd());
-    else
-      print(
-        table([
-          ['SUBJECT', 'KIND', 'POLICIES', 'SERVER'],
-          [
-            String(me.subject),
-            String(me.kind),
-            ((me.policies ?? []) as readonly string[]).join(',') || '<none>',
-            context.server,
-          ],
-        ]),
-      );
-  } finally {
-    client.close();
-  }
-}
-
-/** `kedge login` and `kedge whoami` */
-export function addAccess(program: Command): void {
+/** `kedge login` */
+export function addLogin(program: Command): void {
   program
     .command('login')
     .description('store a token, read from standard input, for a server')
@@ -93,9 +67,4 @@ export function addAccess(program: Command): void {
     .option('--cert-file <file>', 'certificate of yours, for mutual TLS (PEM)')
     .option('--key-file <file>', 'its key (PEM)')
     .action((options: LoginOptions) => login(options));
-  program
-    .command('whoami')
-    .description('tell whose token is in use')
-    .option('-o, --output <format>', 'table, json or yaml', 'table')
-    .action(({ output }: { output: string }) => whoami(output));
 }

@@ -3,9 +3,9 @@ import { type AnyKind, hasCode } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { namespaces as namespaceKind } from '@kedge/controllers/kinds';
-import { connect, kindNamed, listAll, methodFor } from '../api.js';
-import { follow } from '../follow.js';
-import { note, objectRows, parseFormat, print, render, table } from '../output.js';
+import { connect, kindNamed, listAll, methodFor } from '../../connection/api.js';
+import { follow } from '../../connection/follow.js';
+import { note, objectRows, parseFormat, print, render, table } from '../../output/output.js';
 
 interface GetOptions {
   readonly namespace: string;

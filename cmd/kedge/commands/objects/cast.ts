@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import pc from 'picocolors';
 import { StatusError } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
-import { connect, kindSpelled } from '../api.js';
-import { type CastItem, located, readCastFiles } from '../cast-file.js';
-import { waitSecondsMax, wholeNumber } from '../number-option.js';
-import { note, print } from '../output.js';
-import { type CastResult, waitForCast } from '../wait.js';
+import { connect, kindSpelled } from '../../connection/api.js';
+import { type CastItem, located, readCastFiles } from '../../files/cast-file.js';
+import { waitSecondsMax, wholeNumber } from '../../program/number-option.js';
+import { note, print } from '../../output/output.js';
+import { type CastResult, waitForCast } from '../../connection/wait.js';
 
 interface CastOptions {
   readonly namespace?: string;

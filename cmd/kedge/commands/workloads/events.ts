@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { events } from '@kedge/controllers/kinds';
 import { invalid } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
-import { connect, kindNamed, listAll } from '../api.js';
-import { age, note, parseFormat, print, render, table } from '../output.js';
+import { connect, kindNamed, listAll } from '../../connection/api.js';
+import { age, note, parseFormat, print, render, table } from '../../output/output.js';
 
 interface EventsOptions {
   readonly namespace: string;

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { Command } from 'commander';
 import { StatusError } from 'kedge';
-import { addCast } from './commands/cast.js';
-import { addDelete } from './commands/delete.js';
-import { addLogs } from './commands/logs.js';
+import { addCast } from '../commands/objects/cast.js';
+import { addDelete } from '../commands/objects/delete.js';
+import { addLogs } from '../commands/workloads/logs.js';
 import { exitCodeOf, exitCodes } from './exit-codes.js';
 import { wholeNumber } from './number-option.js';
 

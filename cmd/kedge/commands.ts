@@ -1,0 +1,47 @@
+import type { Command } from 'commander';
+import { addAuth } from './commands/access/auth.js';
+import { addLogin } from './commands/access/login.js';
+import { addSecret } from './commands/access/secret.js';
+import { addToken } from './commands/access/token.js';
+import { addUser } from './commands/access/user.js';
+import { addWhoami } from './commands/access/whoami.js';
+import { addAdmin } from './commands/installation/admin.js';
+import { addVersion } from './commands/installation/version.js';
+import { addCast } from './commands/objects/cast.js';
+import { addDelete } from './commands/objects/delete.js';
+import { addDescribe } from './commands/objects/describe.js';
+import { addGet } from './commands/objects/get.js';
+import { addDriver } from './commands/storage/driver.js';
+import { addSnapshot } from './commands/storage/snapshot.js';
+import { addStorageClass } from './commands/storage/storage-class.js';
+import { addVolume } from './commands/storage/volume.js';
+import { addEvents } from './commands/workloads/events.js';
+import { addExec } from './commands/workloads/exec.js';
+import { addHealth } from './commands/workloads/health.js';
+import { addLogs } from './commands/workloads/logs.js';
+import { addRestart } from './commands/workloads/restart.js';
+
+/** Every command of the program. A new one is its own file and one line here. */
+export const commands: readonly ((program: Command) => void)[] = [
+  addAdmin,
+  addAuth,
+  addCast,
+  addDelete,
+  addDescribe,
+  addDriver,
+  addEvents,
+  addExec,
+  addGet,
+  addHealth,
+  addLogin,
+  addLogs,
+  addRestart,
+  addSecret,
+  addSnapshot,
+  addStorageClass,
+  addToken,
+  addUser,
+  addVersion,
+  addVolume,
+  addWhoami,
+];

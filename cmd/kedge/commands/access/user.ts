@@ -1,0 +1,51 @@
+import type { Command } from 'commander';
+import { callAndSay } from '../../connection/api.js';
+
+interface UserOptions {
+  readonly serviceAccount?: boolean;
+  readonly policy?: readonly string[];
+  readonly node?: string;
+}
+
+/** `kedge user create|attach|detach` */
+export function addUser(program: Command): void {
+  const user = program.command('user').description('people and programs that have access');
+  user
+    .command('create')
+    .argument('<name>')
+    .description('make a user')
+    .option('--service-account', 'for a program')
+    .option('--node <name>', 'for the agent of a node: it reaches only what belongs to that')
+    .option('--policy <name...>', 'policies it has')
+    .action((name: string, { serviceAccount, policy, node }: UserOptions) =>
+      callAndSay(
+        'AdminService.CreateUser',
+        {
+          user: {
+            name,
+            kind: serviceAccount || node ? 'serviceAccount' : 'user',
+            policies: policy ?? [],
+            node: node ?? '',
+          },
+        },
+        `users/${name} created`,
+      ),
+    );
+  const verbs = [
+    ['attach', 'AttachPolicy', 'give a policy to a user', 'has'],
+    ['detach', 'DetachPolicy', 'take a policy from a user', 'no longer has'],
+  ] as const;
+  for (const [verb, method, description, done] of verbs)
+    user
+      .command(verb)
+      .argument('<name>')
+      .argument('<policy>')
+      .description(description)
+      .action((name: string, policy: string) =>
+        callAndSay(
+          `AdminService.${method}`,
+          { name, policy },
+          `users/${name} ${done} policy ${policy}`,
+        ),
+      );
+}

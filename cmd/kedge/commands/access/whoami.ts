@@ -1,0 +1,39 @@
+import type { Command } from 'commander';
+import { stringify } from 'yaml';
+import { connect } from '../../connection/api.js';
+import { currentContext } from '../../connection/context.js';
+import { parseFormat, print, table } from '../../output/output.js';
+
+async function whoami(output: string): Promise<void> {
+  const format = parseFormat(output);
+  const context = await currentContext();
+  const client = await connect(context);
+  try {
+    const me = await client.call('AuthService.WhoAmI', {});
+    if (format === 'json') print(JSON.stringify(me, undefined, 2));
+    else if (format === 'yaml') print(stringify(me).trimEnd());
+    else
+      print(
+        table([
+          ['SUBJECT', 'KIND', 'POLICIES', 'SERVER'],
+          [
+            String(me.subject),
+            String(me.kind),
+            ((me.policies ?? []) as readonly string[]).join(',') || '<none>',
+            context.server,
+          ],
+        ]),
+      );
+  } finally {
+    client.close();
+  }
+}
+
+/** `kedge whoami` */
+export function addWhoami(program: Command): void {
+  program
+    .command('whoami')
+    .description('tell whose token is in use')
+    .option('-o, --output <format>', 'table, json or yaml', 'table')
+    .action(({ output }: { output: string }) => whoami(output));
+}

@@ -1,0 +1,25 @@
+import type { Command } from 'commander';
+import { textOf } from 'kedge/rpc';
+import { connect } from '../../connection/api.js';
+import { print } from '../../output/output.js';
+import { addBackup } from './backup.js';
+
+async function rotateKeys(): Promise<void> {
+  const client = await connect();
+  try {
+    const done = await client.call('AdminService.RotateKeys', {}, { timeoutMs: 3_600_000 });
+    print(`${Number(done.resealed)} objects were sealed anew, with key ${textOf(done, 'keyId')}`);
+  } finally {
+    client.close();
+  }
+}
+
+/** `kedge admin backup|rotate-keys` */
+export function addAdmin(program: Command): void {
+  const admin = program.command('admin').description('act on the installation');
+  addBackup(admin);
+  admin
+    .command('rotate-keys')
+    .description('seal every secret value anew under another key-encryption key')
+    .action(() => rotateKeys());
+}

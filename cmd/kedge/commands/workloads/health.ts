@@ -1,0 +1,38 @@
+import type { Command } from 'commander';
+import { isJsonObject, textOf } from 'kedge/rpc';
+import { connect } from '../../connection/api.js';
+import { print, table } from '../../output/output.js';
+
+interface Where {
+  readonly namespace: string;
+}
+
+async function health(name: string | undefined, { namespace }: Where): Promise<void> {
+  const client = await connect();
+  try {
+    const answer =
+      name === undefined
+        ? await client.call('HealthService.List', { namespace })
+        : { items: [await client.call('HealthService.Get', { namespace, name })] };
+    const items = (Array.isArray(answer.items) ? answer.items : []).filter(isJsonObject);
+    const rows = items.map((item) => [
+      textOf(item, 'name'),
+      textOf(item, 'state'),
+      `${Number(item.ready)}/${Number(item.wanted)}`,
+      textOf(item, 'message'),
+    ]);
+    print(table([['NAME', 'HEALTH', 'READY', 'MESSAGE'], ...rows]));
+  } finally {
+    client.close();
+  }
+}
+
+/** `kedge health [NAME]` */
+export function addHealth(program: Command): void {
+  program
+    .command('health')
+    .argument('[name]', 'a service or an instance')
+    .description('tell how workloads are')
+    .option('-n, --namespace <name>', 'namespace', 'default')
+    .action((name: string | undefined, options: Where) => health(name, options));
+}

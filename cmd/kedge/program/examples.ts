@@ -1,0 +1,32 @@
+import type { Command } from 'commander';
+import { installation } from '../../installation.js';
+
+/** A command line and what it does. */
+export interface Example {
+  /** Begins with `kedge`. */
+  readonly line: string;
+  readonly about: string;
+}
+
+const examplesByCommand = new WeakMap<Command, readonly Example[]>();
+
+/** Gives a command its examples: its help shows them, and so does the reference page. */
+export function withExamples(
+  command: Command,
+  ...pairs: readonly (readonly [line: string, about: string])[]
+): Command {
+  const examples = pairs.map(([line, about]) => ({ line, about }));
+  examplesByCommand.set(command, examples);
+  return command.addHelpText('after', () => {
+    const { kedge } = installation();
+    const lines = examples.map(
+      ({ line, about }) => `  # ${about}\n  ${line.replaceAll(/\bkedge /g, `${kedge} `)}`,
+    );
+    return `\nExamples:\n${lines.join('\n')}`;
+  });
+}
+
+/** The examples of a command. */
+export function examplesOf(command: Command): readonly Example[] {
+  return examplesByCommand.get(command) ?? [];
+}

@@ -1,0 +1,18 @@
+import { Command } from 'commander';
+import { installation } from '../../installation.js';
+import { version } from '../../version.js';
+import { commands } from '../commands.js';
+
+/** The whole command line; parsing it runs a command. */
+export function kedgeProgram(): Command {
+  const { kedge, examples } = installation();
+  const root = new Command('kedge')
+    .description('Kedge: services with durable volumes')
+    .exitOverride()
+    .version(version, '-V, --version', 'tell the version of this program')
+    .showSuggestionAfterError()
+    .configureHelp({ sortSubcommands: true })
+    .addHelpText('after', `\nExample: ${kedge} cast ${examples}/journal.yaml`);
+  for (const add of commands) add(root);
+  return root;
+}
