@@ -10,6 +10,11 @@ import { addVersion } from './commands/installation/version.js';
 import { addCast } from './commands/objects/cast.js';
 import { addDelete } from './commands/objects/delete.js';
 import { addDescribe } from './commands/objects/describe.js';
+import { addEdit } from './commands/objects/edit.js';
+import { addAnnotate, addLabel } from './commands/objects/label.js';
+import { addPatch } from './commands/objects/patch.js';
+import { addWait } from './commands/objects/wait.js';
+import { addScale } from './commands/workloads/scale.js';
 import { addGet } from './commands/objects/get.js';
 import { addDriver } from './commands/storage/driver.js';
 import { addSnapshot } from './commands/storage/snapshot.js';
@@ -24,18 +29,23 @@ import { addRestart } from './commands/workloads/restart.js';
 /** Every command of the program. A new one is its own file and one line here. */
 export const commands: readonly ((program: Command) => void)[] = [
   addAdmin,
+  addAnnotate,
   addAuth,
   addCast,
   addDelete,
   addDescribe,
   addDriver,
+  addEdit,
   addEvents,
   addExec,
   addGet,
   addHealth,
+  addLabel,
   addLogin,
   addLogs,
+  addPatch,
   addRestart,
+  addScale,
   addSecret,
   addSnapshot,
   addStorageClass,
@@ -43,5 +53,6 @@ export const commands: readonly ((program: Command) => void)[] = [
   addUser,
   addVersion,
   addVolume,
+  addWait,
   addWhoami,
 ];

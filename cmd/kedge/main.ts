@@ -10,6 +10,10 @@ import { exitCodeOf, exitCodes } from './program/exit-codes.js';
 import { kedgeProgram } from './program/program.js';
 
 async function explain(error: unknown): Promise<void> {
+  if (error instanceof AggregateError) {
+    for (const each of error.errors) await explain(each);
+    return;
+  }
   if (error instanceof StatusError && error.violations.length > 0) {
     for (const { field, description } of error.violations)
       note(`${pc.red('error:')} ${printable(`${field}: ${description}`)}`);

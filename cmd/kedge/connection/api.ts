@@ -58,8 +58,7 @@ export function kindSpelled(word: string): AnyKind | undefined {
   return allKinds.find((k) => k.kind === word);
 }
 
-/** The RPC that does `verb` for a kind. @throws StatusError NotFound when the API has none. */
-export function methodFor(kind: AnyKind, verb: string): string {
+function methodIdFor(kind: AnyKind, verb: string): string | undefined {
   const plural = `${verb}${kind.kind}s`.toLowerCase();
   const candidates = [
     `${kind.kind}Service.${verb}`.toLowerCase(),
@@ -67,11 +66,21 @@ export function methodFor(kind: AnyKind, verb: string): string {
     `.${plural}`,
     `.${verb}${kind.plural}`.toLowerCase(),
   ];
-  const found = methodIds.find((id) => {
+  return methodIds.find((id) => {
     const lower = id.toLowerCase();
     return candidates.some((c) => lower === c || (c.startsWith('.') && lower.endsWith(c)));
   });
-  if (found) return found;
+}
+
+/** Whether the API has a method that does `verb` for a kind. */
+export function canDo(kind: AnyKind, verb: string): boolean {
+  return methodIdFor(kind, verb) !== undefined;
+}
+
+/** The RPC that does `verb` for a kind. @throws StatusError NotFound when the API has none. */
+export function methodFor(kind: AnyKind, verb: string): string {
+  const found = methodIdFor(kind, verb);
+  if (found !== undefined) return found;
   throw notFound({ kind: 'Method', name: `${verb} of ${kind.plural}` });
 }
 

@@ -1,26 +1,7 @@
 import pc from 'picocolors';
-import { invalid } from 'kedge';
 import type { AnyKind, Column } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
-import { stringify } from 'yaml';
-import { didYouMean } from '../../near-miss.js';
 import { printableLine } from '../../terminal-text.js';
-
-/** How results are printed. */
-export type Format = 'table' | 'wide' | 'json' | 'yaml' | 'name';
-const formats = ['table', 'wide', 'json', 'yaml', 'name'] as const;
-
-/** @throws StatusError InvalidArgument. */
-export function parseFormat(word: string): Format {
-  const format = formats.find((f) => f === word);
-  if (format) return format;
-  throw invalid([
-    {
-      field: '--output',
-      description: `${JSON.stringify(word)} is none of ${formats.join(', ')}${didYouMean(word, formats)}`,
-    },
-  ]);
-}
 
 /** Results go here; everything else goes to standard error. */
 export function print(text: string): void {
@@ -110,30 +91,7 @@ export function objectRows(
  * An object as `kedge cast` takes it: with its kind, or under the name of its kind where it has a field `kind` of
  * its own.
  */
-function castable({ kind }: AnyKind, object: JsonObject | undefined): JsonObject {
+export function castable({ kind }: AnyKind, object: JsonObject | undefined): JsonObject {
   if (object?.kind === undefined) return { kind, ...object };
   return { [kind.charAt(0).toLowerCase() + kind.slice(1)]: object };
-}
-
-/** Objects in a format; a single one is not wrapped into a list. What is JSON or YAML can be cast again. */
-export function render(
-  kind: AnyKind,
-  objects: readonly JsonObject[],
-  format: Format,
-  options: Omit<TableOptions, 'wide'> & { readonly single: boolean },
-): string {
-  const data = options.single
-    ? castable(kind, objects[0])
-    : { kind: `${kind.kind}List`, items: objects };
-  switch (format) {
-    case 'json':
-      return JSON.stringify(data, undefined, 2);
-    case 'yaml':
-      return stringify(data).trimEnd();
-    case 'name':
-      return objects.map((o) => `${kind.plural}/${printableLine(cell(o.name))}`).join('\n');
-    case 'table':
-    case 'wide':
-      return table(objectRows(kind, objects, { ...options, wide: format === 'wide' }));
-  }
 }

@@ -2,18 +2,22 @@ import type { Command } from 'commander';
 import { invalid } from 'kedge';
 import { isJsonObject } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
-import { print } from '../../output/output.js';
+import { nameOf } from '../../connection/targets.js';
+import { withExamples } from '../../program/examples.js';
+import { note, print } from '../../output/output.js';
 
 interface Where {
   readonly namespace: string;
 }
 
-async function reveal(name: string, key: string | undefined, { namespace }: Where): Promise<void> {
+async function reveal(word: string, key: string | undefined, { namespace }: Where): Promise<void> {
+  const name = nameOf(['Secret'], word);
   const client = await connect();
   try {
     const secret = await client.call('SecretService.Get', { namespace, name, reveal: true });
     const data = (isJsonObject(secret.data) ? secret.data : {}) as Readonly<Record<string, string>>;
     if (key === undefined) {
+      if (Object.keys(data).length === 0) note(`secrets/${name} has no values.`);
       for (const [each, value] of Object.entries(data)) print(`${each}: ${value}`);
       return;
     }
@@ -30,13 +34,18 @@ async function reveal(name: string, key: string | undefined, { namespace }: Wher
 
 /** `kedge secret reveal NAME [KEY]` */
 export function addSecret(program: Command): void {
-  program
+  const command = program
     .command('secret')
     .description('act on secrets')
     .command('reveal')
-    .argument('<name>')
+    .argument('<name>', 'NAME or secret/NAME')
     .argument('[key]')
     .description('show the values of a secret in plaintext')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .action((name: string, key: string | undefined, options: Where) => reveal(name, key, options));
+  withExamples(
+    command,
+    ['kedge secret reveal login', 'All its values'],
+    ['kedge secret reveal secret/login password', 'One of them'],
+  );
 }

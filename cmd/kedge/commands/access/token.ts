@@ -1,7 +1,11 @@
 import type { Command } from 'commander';
+import { withExamples } from '../../program/examples.js';
 import { invalid } from 'kedge';
+import { tokens } from 'kedge/auth';
 import { textOf } from 'kedge/rpc';
-import { callAndSay, connect } from '../../connection/api.js';
+import { callAndSay, connect, listAll } from '../../connection/api.js';
+import { nameOf } from '../../connection/targets.js';
+import { objectFormats, parseFormat, render } from '../../output/formats.js';
 import { note, print } from '../../output/output.js';
 
 const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
@@ -37,24 +41,54 @@ async function createToken(subject: string, options: TokenOptions): Promise<void
   }
 }
 
-/** `kedge token create|revoke` */
+async function listTokens(output: string): Promise<void> {
+  const format = parseFormat(output);
+  const client = await connect();
+  try {
+    const objects = await listAll(client, tokens, {});
+    print(render(tokens, objects, format, { single: false, namespaces: false, now: Date.now() }));
+  } finally {
+    client.close();
+  }
+}
+
+async function revokeToken(word: string): Promise<void> {
+  const name = nameOf(['Token'], word);
+  await callAndSay('AuthService.DeleteToken', { name }, `tokens/${name} revoked`);
+}
+
+/** `kedge token create|list|revoke` */
 export function addToken(program: Command): void {
   const token = program.command('token').description('give and take access');
-  token
-    .command('create')
-    .argument('<user>')
-    .description('make a token for a user or service account')
-    .option(
-      '--ttl <time>',
-      'how long it is good: 30m, 12h, 90d; default and limit: as long as your own token',
-    )
-    .option('--description <text>', 'what it is for')
-    .action((user: string, options: TokenOptions) => createToken(user, options));
-  token
-    .command('revoke')
-    .argument('<id>', 'as "kedge get tokens" shows it')
-    .description('end a token, and every stream that is open with it')
-    .action((id: string) =>
-      callAndSay('AuthService.DeleteToken', { name: id }, `tokens/${id} revoked`),
-    );
+  withExamples(
+    token
+      .command('create')
+      .argument('<user>', 'NAME or user/NAME')
+      .description('make a token for a user or service account')
+      .option(
+        '--ttl <time>',
+        'how long it is good: 30m, 12h, 90d; default and limit: as long as your own token',
+      )
+      .option('--description <text>', 'what it is for')
+      .action((user: string, options: TokenOptions) =>
+        createToken(nameOf(['User'], user), options),
+      ),
+    ['kedge token create ada --ttl 90d', 'For three months'],
+  );
+  withExamples(
+    token
+      .command('list')
+      .description('tell whose tokens there are, and how long they are good')
+      .option('-o, --output <format>', objectFormats, 'table')
+      .action((options: { readonly output: string }) => listTokens(options.output)),
+    ['kedge token list', 'All tokens'],
+  );
+  withExamples(
+    token
+      .command('revoke')
+      .argument('<id>', 'as "kedge token list" shows it: ID or token/ID')
+      .description('end a token, and every stream that is open with it')
+      .action((id: string) => revokeToken(id)),
+    ['kedge token revoke 0123456789abcdef', 'End one, and what is open with it'],
+  );
 }

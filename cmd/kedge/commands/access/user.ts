@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import { withExamples } from '../../program/examples.js';
 import { callAndSay } from '../../connection/api.js';
+import { nameOf } from '../../connection/targets.js';
 
 interface UserOptions {
   readonly serviceAccount?: boolean;
@@ -10,42 +12,51 @@ interface UserOptions {
 /** `kedge user create|attach|detach` */
 export function addUser(program: Command): void {
   const user = program.command('user').description('people and programs that have access');
-  user
-    .command('create')
-    .argument('<name>')
-    .description('make a user')
-    .option('--service-account', 'for a program')
-    .option('--node <name>', 'for the agent of a node: it reaches only what belongs to that')
-    .option('--policy <name...>', 'policies it has')
-    .action((name: string, { serviceAccount, policy, node }: UserOptions) =>
-      callAndSay(
-        'AdminService.CreateUser',
-        {
-          user: {
-            name,
-            kind: serviceAccount || node ? 'serviceAccount' : 'user',
-            policies: policy ?? [],
-            node: node ?? '',
+  withExamples(
+    user
+      .command('create')
+      .argument('<name>')
+      .description('make a user')
+      .option('--service-account', 'for a program')
+      .option('--node <name>', 'for the agent of a node: it reaches only what belongs to that')
+      .option('--policy <name...>', 'policies it has')
+      .action((name: string, { serviceAccount, policy, node }: UserOptions) =>
+        callAndSay(
+          'AdminService.CreateUser',
+          {
+            user: {
+              name,
+              kind: serviceAccount || node ? 'serviceAccount' : 'user',
+              policies: policy ?? [],
+              node: node ?? '',
+            },
           },
-        },
-        `users/${name} created`,
+          `users/${name} created`,
+        ),
       ),
-    );
+    ['kedge user create ada --policy readonly', 'Somebody who may read'],
+    ['kedge user create backup --service-account --policy admin', 'A program'],
+  );
   const verbs = [
     ['attach', 'AttachPolicy', 'give a policy to a user', 'has'],
     ['detach', 'DetachPolicy', 'take a policy from a user', 'no longer has'],
   ] as const;
   for (const [verb, method, description, done] of verbs)
-    user
-      .command(verb)
-      .argument('<name>')
-      .argument('<policy>')
-      .description(description)
-      .action((name: string, policy: string) =>
-        callAndSay(
-          `AdminService.${method}`,
-          { name, policy },
-          `users/${name} ${done} policy ${policy}`,
-        ),
-      );
+    withExamples(
+      user
+        .command(verb)
+        .argument('<name>', 'NAME or user/NAME')
+        .argument('<policy>', 'NAME or policy/NAME')
+        .description(description)
+        .action((word: string, policyWord: string) => {
+          const name = nameOf(['User'], word);
+          const policy = nameOf(['Policy'], policyWord);
+          return callAndSay(
+            `AdminService.${method}`,
+            { name, policy },
+            `users/${name} ${done} policy ${policy}`,
+          );
+        }),
+      [`kedge user ${verb} ada readonly`, `Now ada ${done} policy readonly`],
+    );
 }

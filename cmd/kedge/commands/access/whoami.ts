@@ -1,17 +1,16 @@
 import type { Command } from 'commander';
-import { stringify } from 'yaml';
 import { connect } from '../../connection/api.js';
 import { currentContext } from '../../connection/context.js';
-import { parseFormat, print, table } from '../../output/output.js';
+import { dataText, parseDataFormat } from '../../output/formats.js';
+import { print, table } from '../../output/output.js';
 
 async function whoami(output: string): Promise<void> {
-  const format = parseFormat(output);
+  const format = parseDataFormat(output);
   const context = await currentContext();
   const client = await connect(context);
   try {
     const me = await client.call('AuthService.WhoAmI', {});
-    if (format === 'json') print(JSON.stringify(me, undefined, 2));
-    else if (format === 'yaml') print(stringify(me).trimEnd());
+    if (format !== 'table') print(dataText(me, format));
     else
       print(
         table([

@@ -4,6 +4,7 @@ import { StatusError } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import { connect, kindSpelled } from '../../connection/api.js';
 import { type CastItem, located, readCastFiles } from '../../files/cast-file.js';
+import { withExamples } from '../../program/examples.js';
 import { waitSecondsMax, wholeNumber } from '../../program/number-option.js';
 import { note, print } from '../../output/output.js';
 import { type CastResult, waitForCast } from '../../connection/wait.js';
@@ -67,8 +68,9 @@ function resultsOf(answer: JsonObject): readonly CastResult[] {
 
 /** `kedge cast FILES...` */
 export function addCast(program: Command): void {
-  program
+  const command = program
     .command('cast')
+    .alias('apply')
     .argument('<files...>', 'YAML files, directories of them, or - for standard input')
     .description('create objects from files, or replace those that exist, and wait until they run')
     .addHelpText(
@@ -81,4 +83,10 @@ export function addCast(program: Command): void {
     .option('--no-wait', 'return once everything is stored')
     .option('--timeout <seconds>', 'longest wait', wholeNumber('--timeout', waitSecondsMax), 300)
     .action((paths: string[], options: CastOptions) => cast(paths, options));
+  withExamples(
+    command,
+    ['kedge cast docs/examples/journal.yaml', 'Create or change what a file says, and wait'],
+    ['kedge cast docs/examples --dry-run', 'Tell what the files of a folder would change'],
+    ['kedge apply -n dev --no-wait - < docs/examples/settings.yaml', 'From standard input'],
+  );
 }

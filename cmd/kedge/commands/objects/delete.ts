@@ -1,12 +1,25 @@
 import type { Command } from 'commander';
-import { hasCode, StatusError } from 'kedge';
+import { hasCode, invalid, StatusError } from 'kedge';
+import type { ApiClient } from 'kedge/client';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import { connect, kindNamed, methodFor } from '../../connection/api.js';
 import { follow } from '../../connection/follow.js';
+import {
+  forEachTarget,
+  objectsNamedBy,
+  scopeOf,
+  slashed,
+  type Target,
+} from '../../connection/targets.js';
+import { readCastFiles } from '../../files/cast-file.js';
 import { waitSecondsMax, wholeNumber } from '../../program/number-option.js';
 import { note, print } from '../../output/output.js';
+import { withExamples } from '../../program/examples.js';
+import { usageError } from '../../program/usage.js';
 
 interface DeleteOptions {
+  readonly filename?: readonly string[];
+  readonly ignoreNotFound?: boolean;
   readonly namespace: string;
   readonly cascade?: boolean;
   readonly force?: boolean;
@@ -15,41 +28,73 @@ interface DeleteOptions {
   readonly timeout: number;
 }
 
-async function remove(
-  type: string,
-  names: readonly string[],
-  options: DeleteOptions,
-): Promise<void> {
-  const kind = kindNamed(type);
-  const scope: JsonObject = kind.scope === 'Cluster' ? {} : { namespace: options.namespace };
+/** An object and where it is. */
+interface Placed extends Target {
+  readonly namespace: string;
+}
+
+/** The objects of files, the last ones first: what is named first may be needed by what follows. */
+async function objectsInFiles(
+  files: readonly string[],
+  namespace: string,
+): Promise<readonly Placed[]> {
+  const items = await readCastFiles(files);
+  return items
+    .map(({ kind: word, object, locate }): Placed => {
+      const kind = kindNamed(word);
+      const name = textOf(object, 'name');
+      if (name === '') throw invalid([{ field: locate('name'), description: 'is required' }]);
+      return { kind, name, namespace: textOf(object, 'namespace') || namespace };
+    })
+    .reverse();
+}
+
+async function remove(words: readonly string[], options: DeleteOptions): Promise<void> {
+  const { namespace, filename = [] } = options;
+  if ((words.length === 0) === (filename.length === 0))
+    throw usageError('give TYPE NAME..., TYPE/NAME..., or --filename FILE');
+  const targets =
+    filename.length > 0
+      ? await objectsInFiles(filename, namespace)
+      : objectsNamedBy(words).map((target): Placed => ({ ...target, namespace }));
   const client = await connect();
   try {
-    for (const name of names) {
-      const extra = { cascade: options.cascade === true, force: options.force === true };
-      const request = { ...scope, ...extra, name, dryRun: options.dryRun === true };
-      const answer = await client.call(methodFor(kind, 'Delete'), request);
-      const metadata = answer.metadata as JsonObject | undefined;
-      const finalizing = ((metadata?.finalizers ?? []) as readonly string[]).length > 0;
-      if (finalizing && options.wait && !options.dryRun) {
-        note(`${kind.plural}/${name} is being deleted ...`);
-        await gone(client, type, { name, uid: textOf(metadata ?? {}, 'uid') }, scope, options);
-      }
-      const pending = finalizing && !options.wait ? 'is being deleted' : 'deleted';
-      print(`${kind.plural}/${name} ${pending}${options.dryRun ? ' (dry run)' : ''}`);
-    }
+    await forEachTarget(targets, (target) => removeOne(client, target, options));
   } finally {
     client.close();
   }
 }
 
+async function removeOne(client: ApiClient, target: Placed, options: DeleteOptions): Promise<void> {
+  const { kind, name, namespace } = target;
+  const scope = scopeOf(kind, namespace);
+  const extra = { cascade: options.cascade === true, force: options.force === true };
+  const request = { ...scope, ...extra, name, dryRun: options.dryRun === true };
+  let answer: JsonObject;
+  try {
+    answer = await client.call(methodFor(kind, 'Delete'), request);
+  } catch (error) {
+    if (!options.ignoreNotFound || !hasCode(error, 'NotFound')) throw error;
+    print(`${slashed(target)} is not there`);
+    return;
+  }
+  const metadata = answer.metadata as JsonObject | undefined;
+  const finalizing = ((metadata?.finalizers ?? []) as readonly string[]).length > 0;
+  if (finalizing && options.wait && !options.dryRun) {
+    note(`${slashed(target)} is being deleted ...`);
+    await gone(client, target, textOf(metadata ?? {}, 'uid'), options);
+  }
+  const pending = finalizing && !options.wait ? 'is being deleted' : 'deleted';
+  print(`${slashed(target)} ${pending}${options.dryRun ? ' (dry run)' : ''}`);
+}
+
 async function gone(
-  client: Awaited<ReturnType<typeof connect>>,
-  type: string,
-  { name, uid }: { readonly name: string; readonly uid: string },
-  scope: JsonObject,
+  client: ApiClient,
+  { kind, name, namespace }: Placed,
+  uid: string,
   options: DeleteOptions,
 ): Promise<void> {
-  const kind = kindNamed(type);
+  const scope = scopeOf(kind, namespace);
   const limit = AbortSignal.timeout(options.timeout * 1_000);
   const exists = async (): Promise<boolean> => {
     try {
@@ -64,7 +109,7 @@ async function gone(
   const stop = new AbortController();
   const watching = follow(
     client,
-    [{ kind, namespace: options.namespace }],
+    [{ kind, namespace }],
     ({ object, deleted }) => deleted && object.name === name,
     AbortSignal.any([limit, stop.signal]),
   );
@@ -81,18 +126,24 @@ async function gone(
 
 /** `kedge delete TYPE NAME...` */
 export function addDelete(program: Command): void {
-  program
+  const command = program
     .command('delete')
-    .argument('<type>')
-    .argument('<names...>')
+    .argument('[words...]', 'TYPE NAME... or TYPE/NAME...')
     .description('delete objects and wait until they are gone')
     .option('-n, --namespace <name>', 'namespace', 'default')
+    .option('-f, --filename <files...>', 'the objects in these files instead, the last ones first')
+    .option('--ignore-not-found', 'objects that are not there are no failure')
     .option('--cascade', 'of a namespace: delete its content first')
     .option('--force', 'of a storage class: although volumes use it')
     .option('--dry-run', 'judge it, delete nothing')
     .option('--no-wait', 'return once the deletion is stored')
     .option('--timeout <seconds>', 'longest wait', wholeNumber('--timeout', waitSecondsMax), 120)
-    .action((type: string, names: string[], options: DeleteOptions) =>
-      remove(type, names, options),
-    );
+    .action((words: string[], options: DeleteOptions) => remove(words, options));
+  withExamples(
+    command,
+    ['kedge delete volume data archive', 'Two volumes'],
+    ['kedge delete service/web volume/data', 'A service, then a volume'],
+    ['kedge delete -f docs/examples/journal.yaml', 'What a file holds'],
+    ['kedge delete namespace dev --cascade', 'A namespace with its content'],
+  );
 }

@@ -1,11 +1,14 @@
 import type { Command } from 'commander';
 import pc from 'picocolors';
+import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { printable } from '../../../terminal-text.js';
-import { connect, isDescribed, kindNamed, methodFor } from '../../connection/api.js';
-import { stringify } from 'yaml';
+import { connect, isDescribed, methodFor } from '../../connection/api.js';
+import { forEachTarget, objectsNamedBy, type Target } from '../../connection/targets.js';
 import { type Description, descriptionOf } from '../../output/description.js';
-import { age, coloured, parseFormat, print, render, table } from '../../output/output.js';
+import { dataText, parseDataFormat } from '../../output/formats.js';
+import { age, coloured, print, table } from '../../output/output.js';
+import { withExamples } from '../../program/examples.js';
 
 interface DescribeOptions {
   readonly namespace: string;
@@ -57,42 +60,54 @@ function show(description: Description): void {
   section('Next', printable((description.hints ?? []).join('\n')));
 }
 
-/** Asks the server to describe one object and shows what it says. */
+/** What the server says of an object; of a kind that it does not describe, its fields. */
+async function descriptionFrom(
+  client: ApiClient,
+  { kind, name }: Target,
+  namespace: string,
+): Promise<Description> {
+  const request: JsonObject = { namespace, name };
+  if (isDescribed(kind)) return client.call(methodFor(kind, 'Describe'), request);
+  return descriptionOf(kind, await client.call(methodFor(kind, 'Get'), request));
+}
+
+/** Describes objects, one after the other. */
 export async function describe(
-  type: string,
-  name: string,
-  options: DescribeOptions,
+  targets: readonly Target[],
+  { namespace, output }: DescribeOptions,
 ): Promise<void> {
-  const kind = kindNamed(type);
-  const format = parseFormat(options.output);
+  const format = parseDataFormat(output);
   const client = await connect();
+  let shown = 0;
+  const several = targets.length > 1;
   try {
-    const request: JsonObject = { namespace: options.namespace, name };
-    if (!isDescribed(kind)) {
-      const object = await client.call(methodFor(kind, 'Get'), request);
-      if (format === 'table' || format === 'wide') show(descriptionOf(kind, object));
-      else print(render(kind, [object], format, { single: true, namespaces: false, now: 0 }));
-      return;
-    }
-    const description = await client.call(methodFor(kind, 'Describe'), request);
-    if (format === 'table' || format === 'wide') show(description);
-    else if (format === 'json') print(JSON.stringify(description, undefined, 2));
-    else print(format === 'yaml' ? stringify(description).trimEnd() : `${kind.plural}/${name}`);
+    await forEachTarget(targets, async (target) => {
+      const description = await descriptionFrom(client, target, namespace);
+      if (several && format === 'yaml') print('---');
+      else if (shown > 0 && format === 'table') print('');
+      shown += 1;
+      if (format === 'table') show(description);
+      else print(dataText(description, format));
+    });
   } finally {
     client.close();
   }
 }
 
-/** `kedge describe TYPE NAME` */
+/** `kedge describe TYPE NAME...` */
 export function addDescribe(program: Command): void {
-  program
+  const command = program
     .command('describe')
-    .argument('<type>')
-    .argument('<name>')
-    .description('tell all there is to know about one object, and what to do next')
+    .argument('<words...>', 'TYPE NAME... or TYPE/NAME...')
+    .description('tell all there is to know about objects, and what to do next')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-o, --output <format>', 'table, json or yaml', 'table')
-    .action((type: string, name: string, options: DescribeOptions) =>
-      describe(type, name, options),
+    .action((words: string[], options: DescribeOptions) =>
+      describe(objectsNamedBy(words), options),
     );
+  withExamples(
+    command,
+    ['kedge describe volume data', 'Why it is as it is, and what to do next'],
+    ['kedge describe instance/web-0 volume/data -n prod', 'Two objects'],
+  );
 }

@@ -2,10 +2,23 @@ import type { Command } from 'commander';
 import { type AnyKind, hasCode } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
-import { namespaces as namespaceKind } from '@kedge/controllers/kinds';
-import { connect, kindNamed, listAll, methodFor } from '../../connection/api.js';
+import { allKinds, namespaces as namespaceKind } from '@kedge/controllers/kinds';
+import { connect, listAll, methodFor } from '../../connection/api.js';
 import { follow } from '../../connection/follow.js';
-import { note, objectRows, parseFormat, print, render, table } from '../../output/output.js';
+import { forEachTarget, namedBy, scopeOf, type Target } from '../../connection/targets.js';
+import {
+  type Format,
+  type Group,
+  objectFormats,
+  parseFormat,
+  render,
+  renderGroups,
+} from '../../output/formats.js';
+import { GrowingTable } from '../../output/growing-table.js';
+import { note, objectRows, print } from '../../output/output.js';
+import { withExamples } from '../../program/examples.js';
+import { exitCodes } from '../../program/exit-codes.js';
+import { usageError } from '../../program/usage.js';
 
 interface GetOptions {
   readonly namespace: string;
@@ -15,34 +28,38 @@ interface GetOptions {
   readonly watch?: boolean;
 }
 
-function scopeOf(kind: AnyKind, options: GetOptions): JsonObject {
-  if (kind.scope === 'Cluster') return {};
-  return { namespace: options.allNamespaces ? '-' : options.namespace };
+/** Where to look, `-` for everywhere. */
+function placeOf({ allNamespaces, namespace }: GetOptions): string {
+  return allNamespaces ? '-' : namespace;
+}
+
+function isTable(format: Format): format is 'table' | 'wide' {
+  return format === 'table' || format === 'wide';
 }
 
 async function watchObjects(
   client: ApiClient,
   kind: AnyKind,
-  name: string | undefined,
+  names: ReadonlySet<string>,
   options: GetOptions,
 ): Promise<void> {
   const format = parseFormat(options.output);
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
   const namespaces = options.allNamespaces === true;
-  let widths: readonly (readonly string[])[] = [];
+  let shown: GrowingTable | undefined;
   const target = {
     kind,
-    namespace: namespaces ? '-' : options.namespace,
+    namespace: placeOf(options),
     ...(options.selector === undefined ? {} : { labelSelector: options.selector }),
   };
   await follow(
     client,
     [target],
     ({ object, deleted }) => {
-      if (name !== undefined && object.name !== name) return false;
+      if (names.size > 0 && !names.has(String(object.name))) return false;
       const now = Date.now();
-      if (format !== 'table' && format !== 'wide') {
+      if (!isTable(format)) {
         // Documents of one stream.
         if (format === 'yaml') print('---');
         print(render(kind, [object], format, { single: true, namespaces, now }));
@@ -50,12 +67,8 @@ async function watchObjects(
       }
       const rows = objectRows(kind, [object], { wide: format === 'wide', namespaces, now });
       const [header = [], row = []] = rows;
-      const shown = deleted ? [...row.slice(0, -1), 'deleted'] : row;
-      const first = widths.length === 0;
-      widths = [...widths.slice(-50), shown];
-      const lines = table([header, ...widths]).split('\n');
-      if (first) print(lines[0] ?? '');
-      print(lines.at(-1) ?? '');
+      shown ??= new GrowingTable(header);
+      shown.add(deleted ? [...row.slice(0, -1), 'deleted'] : row);
       return false;
     },
     interrupted.signal,
@@ -72,52 +85,140 @@ async function demandNamespace(client: ApiClient, name: string): Promise<void> {
   }
 }
 
-async function get(type: string, name: string | undefined, options: GetOptions): Promise<void> {
-  const kind = kindNamed(type);
+/** What there is of some kinds. Those that the caller may not list are told when `all` are asked for. */
+async function listed(
+  client: ApiClient,
+  kinds: readonly AnyKind[],
+  options: GetOptions,
+  all: boolean,
+): Promise<readonly Group[]> {
+  const groups: Group[] = [];
+  for (const kind of kinds)
+    try {
+      const request = scopeOf(kind, placeOf(options));
+      const labelSelector = options.selector ?? '';
+      const objects = await listAll(client, kind, { ...request, labelSelector });
+      groups.push({ kind, objects });
+    } catch (error) {
+      if (!all || !hasCode(error, 'PermissionDenied')) throw error;
+      note(`Without ${kind.plural}: you may not list them.`);
+      process.exitCode = exitCodes.auth;
+    }
+  return groups;
+}
+
+async function demandSomewhere(
+  client: ApiClient,
+  groups: readonly Group[],
+  options: GetOptions,
+): Promise<void> {
+  const empty = groups.every(({ objects }) => objects.length === 0);
+  const namespaced = groups.some(({ kind }) => kind.scope === 'Namespaced');
+  if (empty && namespaced && !options.allNamespaces)
+    await demandNamespace(client, options.namespace);
+}
+
+async function show(
+  client: ApiClient,
+  groups: readonly Group[],
+  what: string,
+  options: GetOptions,
+): Promise<void> {
   const format = parseFormat(options.output);
+  await demandSomewhere(client, groups, options);
+  const some = groups.filter(({ objects }) => objects.length > 0);
+  const [only, ...others] = groups;
+  const namespaces = options.allNamespaces === true;
+  const shown = { single: false, namespaces, now: Date.now() };
+  if (some.length === 0 && (isTable(format) || format === 'name')) {
+    const cluster = groups.every(({ kind }) => kind.scope === 'Cluster');
+    const where = cluster || options.allNamespaces ? '' : ` in namespace ${options.namespace}`;
+    note(`No ${what} found${where}.`);
+    return;
+  }
+  // One kind that was asked for is told as a list of that kind, also when it is empty.
+  const list = only && others.length === 0 ? groups : some;
+  print(renderGroups(list, format, shown));
+}
+
+async function getNamed(
+  client: ApiClient,
+  targets: readonly Target[],
+  options: GetOptions,
+): Promise<void> {
+  const format = parseFormat(options.output);
+  const found: { readonly kind: AnyKind; readonly objects: JsonObject[] }[] = [];
+  const all = forEachTarget(targets, async ({ kind, name }) => {
+    const request = { ...scopeOf(kind, placeOf(options)), name };
+    const object = await client.call(methodFor(kind, 'Get'), request);
+    const group = found.find((each) => each.kind === kind);
+    if (group) group.objects.push(object);
+    else found.push({ kind, objects: [object] });
+  });
+  const failed = await all.then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  );
+  const single = targets.length === 1;
+  const namespaces = options.allNamespaces === true;
+  if (found.length > 0) print(renderGroups(found, format, { single, namespaces, now: Date.now() }));
+  if (failed) throw failed.error;
+}
+
+async function get(words: readonly string[], options: GetOptions): Promise<void> {
+  parseFormat(options.output);
+  const all = words.length === 1 && words[0] === 'all';
+  const { kinds, objects } = all
+    ? { kinds: allKinds.filter(isContent), objects: [] }
+    : namedBy(words);
+  if (objects.length > 0 && options.selector !== undefined)
+    throw usageError('give names or a selector, and not both');
   const client = await connect();
   try {
     if (options.watch) {
-      await watchObjects(client, kind, name, options);
-      return;
+      const watched = [...new Set([...kinds, ...objects.map(({ kind }) => kind)])];
+      const [kind] = watched;
+      if (!kind || watched.length > 1) throw usageError('watch one type at a time');
+      await watchObjects(client, kind, new Set(objects.map(({ name }) => name)), options);
+    } else if (objects.length > 0) await getNamed(client, objects, options);
+    else {
+      const what = all ? 'objects' : kinds.map(({ plural }) => plural).join(' or ');
+      await show(client, await listed(client, kinds, options, all), what, options);
     }
-    const scope = scopeOf(kind, options);
-    const objects =
-      name === undefined
-        ? await listAll(client, kind, { ...scope, labelSelector: options.selector ?? '' })
-        : [await client.call(methodFor(kind, 'Get'), { ...scope, name })];
-    if (objects.length === 0 && kind.scope === 'Namespaced' && !options.allNamespaces)
-      await demandNamespace(client, options.namespace);
-    if (objects.length === 0 && (format === 'table' || format === 'wide')) {
-      const where =
-        kind.scope === 'Cluster' || options.allNamespaces
-          ? ''
-          : ` in namespace ${options.namespace}`;
-      note(`No ${kind.plural} found${where}.`);
-      return;
-    }
-    const namespaces = options.allNamespaces === true;
-    print(
-      render(kind, objects, format, { single: name !== undefined, namespaces, now: Date.now() }),
-    );
   } finally {
     client.close();
   }
 }
 
-/** `kedge get TYPE [NAME]` */
+/** What `all` stands for: the content of a namespace, without what happened in it. */
+function isContent({ kind, scope }: AnyKind): boolean {
+  return scope === 'Namespaced' && kind !== 'Event';
+}
+
+/** `kedge get TYPE [NAME...]` */
 export function addGet(program: Command): void {
-  program
+  const command = program
     .command('get')
-    .argument('<type>', 'volumes, services, instances, ...')
-    .argument('[name]')
+    .argument(
+      '<words...>',
+      'TYPE, TYPE,TYPE, TYPE NAME..., TYPE/NAME..., or all: everything in a namespace but events',
+    )
     .description('show objects')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-A, --all-namespaces', 'objects of all namespaces')
-    .option('-o, --output <format>', 'table, wide, json, yaml or name', 'table')
+    .option('-o, --output <format>', objectFormats, 'table')
     .option('-l, --selector <labels>', 'only objects with these labels: a=b,c!=d')
     .option('-w, --watch', 'go on showing changes')
-    .action((type: string, name: string | undefined, options: GetOptions) =>
-      get(type, name, options),
-    );
+    .action((words: string[], options: GetOptions) => get(words, options));
+  withExamples(
+    command,
+    ['kedge get volumes', 'All volumes of namespace default'],
+    ['kedge get volume/data service/web -o yaml', 'Two objects, as they can be cast again'],
+    ['kedge get all -A', 'Everything in all namespaces'],
+    [
+      `kedge get volumes -o jsonpath='{range .items[*]}{.name} {.status}{"\\n"}{end}'`,
+      'Chosen fields, a line each',
+    ],
+    ['kedge get instances -l app=web --watch', 'What changes, until Ctrl-C'],
+  );
 }

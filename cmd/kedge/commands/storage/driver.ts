@@ -3,6 +3,7 @@ import { hostname, tmpdir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
+import { withExamples } from '../../program/examples.js';
 import pc from 'picocolors';
 import { invalid, messageOf, parseQuantity } from 'kedge';
 import type { Driver, DriverFactory, StorageSettings } from '@kedge/driver-sdk';
@@ -113,30 +114,40 @@ async function list(): Promise<void> {
 /** `kedge driver list|test` */
 export function addDriver(program: Command): void {
   const driver = program.command('driver').description('look at storage drivers and try them');
-  driver
-    .command('list')
-    .description('the drivers that come with this release, and what they can do')
-    .action(list);
-  driver
-    .command('test')
-    .argument(
-      '<name>',
-      'a driver of this release, or the path of a module that exports createDriver',
-    )
-    .description('run the conformance suite; it makes and deletes volumes with these parameters')
-    .option('-p, --parameters <key=value>', 'a parameter; may be repeated', pair, {})
-    .option('--size <quantity>', 'size of its volumes', '16Mi')
-    .option('--node <name>', 'name of this node at the provider', hostname().toLowerCase())
-    .option('--no-mounts', 'leave out what mounts volumes here (needs root for block devices)')
-    .option(
-      '--root <directory>',
-      '[storage].localVolumeRoot; default: a folder that is removed again',
-    )
-    .option(
-      '--host-path-allowlist <paths>',
-      '[storage].hostPathAllowlist, comma-separated',
-      (text: string) => text.split(','),
-      [],
-    )
-    .action(test);
+  withExamples(
+    driver
+      .command('list')
+      .description('the drivers that come with this release, and what they can do')
+      .action(list),
+    ['kedge driver list', 'What each driver can do'],
+  );
+  withExamples(
+    driver
+      .command('test')
+      .argument(
+        '<name>',
+        'a driver of this release, or the path of a module that exports createDriver',
+      )
+      .description('run the conformance suite; it makes and deletes volumes with these parameters')
+      .option('-p, --parameters <key=value>', 'a parameter; may be repeated', pair, {})
+      .option('--size <quantity>', 'size of its volumes', '16Mi')
+      .option('--node <name>', 'name of this node at the provider', hostname().toLowerCase())
+      .option('--no-mounts', 'leave out what mounts volumes here (needs root for block devices)')
+      .option(
+        '--root <directory>',
+        '[storage].localVolumeRoot; default: a folder that is removed again',
+      )
+      .option(
+        '--host-path-allowlist <paths>',
+        '[storage].hostPathAllowlist, comma-separated',
+        (text: string) => text.split(','),
+        [],
+      )
+      .action(test),
+    ['kedge driver test local --size 16Mi', 'Run the conformance suite on this machine'],
+    [
+      'kedge driver test ./my-driver.js -p url=http://127.0.0.1:9000 --no-mounts',
+      'A driver of yours',
+    ],
+  );
 }

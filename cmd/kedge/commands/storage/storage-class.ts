@@ -1,19 +1,26 @@
 import type { Command } from 'commander';
 import { callAndSay } from '../../connection/api.js';
+import { nameOf } from '../../connection/targets.js';
+import { withExamples } from '../../program/examples.js';
 
 /** `kedge storageclass set-default` */
 export function addStorageClass(program: Command): void {
-  program
+  const command = program
     .command('storageclass')
     .description('act on storage classes')
     .command('set-default')
-    .argument('<name>')
+    .argument('<name>', 'NAME or storageclass/NAME')
     .description('make a class the one that volumes get when they name none')
-    .action((name: string) =>
-      callAndSay(
+    .action((word: string) => {
+      const name = nameOf(['StorageClass'], word);
+      return callAndSay(
         'StorageClassService.SetDefault',
         { name },
         `storageclasses/${name} is the default`,
-      ),
-    );
+      );
+    });
+  withExamples(command, [
+    'kedge storageclass set-default local',
+    'Volumes that name no class get this one',
+  ]);
 }

@@ -1,69 +1,122 @@
 import type { Command } from 'commander';
 import { events } from '@kedge/controllers/kinds';
-import { invalid } from 'kedge';
+import { messageOf } from 'kedge';
+import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
-import { connect, kindNamed, listAll } from '../../connection/api.js';
-import { age, note, parseFormat, print, render, table } from '../../output/output.js';
+import { printable } from '../../../terminal-text.js';
+import { connect } from '../../connection/api.js';
+import { namedBy } from '../../connection/targets.js';
+import { type Format, parseFormat, render } from '../../output/formats.js';
+import { GrowingTable } from '../../output/growing-table.js';
+import { age, note, print, table } from '../../output/output.js';
+import { withExamples } from '../../program/examples.js';
+import { usageError } from '../../program/usage.js';
 
 interface EventsOptions {
   readonly namespace: string;
   readonly allNamespaces?: boolean;
   readonly for?: string;
   readonly output: string;
+  readonly watch?: boolean;
 }
+
+const header = ['LAST SEEN', 'TYPE', 'REASON', 'OBJECT', 'MESSAGE'];
 
 function selectorFor(target: string | undefined): string {
   if (target === undefined) return '';
-  const [type = '', name = ''] = target.split('/');
-  if (name === '')
-    throw invalid([{ field: '--for', description: `"${target}" must be TYPE/NAME` }]);
-  return `regarding.kind=${kindNamed(type).kind},regarding.name=${name}`;
+  const [object] = target.includes('/') ? namedBy([target]).objects : [];
+  if (!object) throw usageError(`${JSON.stringify(target)} must be TYPE/NAME, such as volume/data`);
+  return `regarding.kind=${object.kind.kind},regarding.name=${object.name}`;
 }
 
-function rows(found: readonly JsonObject[], now: number): readonly (readonly string[])[] {
-  return found.map((event) => {
-    const { kind = '', name = '' } = (event.regarding ?? {}) as Record<string, string>;
-    const count = Number(event.count ?? 1);
-    const times = count > 1 ? ` (${count} times)` : '';
-    return [
-      age(event.lastSeenAt, now),
-      String(event.type),
-      String(event.reason),
-      `${kind}/${name}`,
-      `${String(event.message)}${times}`,
-    ];
-  });
+function rowOf(event: JsonObject, now: number): readonly string[] {
+  const { kind = '', name = '' } = (event.regarding ?? {}) as Record<string, string>;
+  const count = Number(event.count ?? 1);
+  const times = count > 1 ? ` (${count} times)` : '';
+  return [
+    age(event.lastSeenAt, now),
+    String(event.type),
+    String(event.reason),
+    `${kind}/${name}`,
+    `${String(event.message)}${times}`,
+  ];
 }
 
-async function show(options: EventsOptions): Promise<void> {
+function sorted(found: readonly JsonObject[]): readonly JsonObject[] {
+  return [...found].sort((a, b) => String(a.lastSeenAt).localeCompare(String(b.lastSeenAt)));
+}
+
+/** What there is, then every event as it comes, until the signal aborts. */
+async function watchEvents(
+  client: ApiClient,
+  selection: { readonly namespace: string; readonly fieldSelector: string },
+  format: Format,
+  signal: AbortSignal,
+): Promise<void> {
+  const remote = client.resource(events);
+  const shown = new GrowingTable(header);
+  const tell = (event: JsonObject): void => {
+    const now = Date.now();
+    if (format === 'table' || format === 'wide') shown.add(rowOf(event, now));
+    else {
+      if (format === 'yaml') print('---');
+      print(render(events, [event], format, { single: true, namespaces: false, now }));
+    }
+  };
+  const { items, cursor } = await remote.list(selection);
+  for (const event of sorted(items as readonly unknown[] as readonly JsonObject[])) tell(event);
+  if (items.length === 0) note('No events yet; waiting for some, Ctrl-C ends this.');
+  const onAway = (error: unknown): void =>
+    note(`The server does not answer (${printable(messageOf(error))}); trying again until it does`);
+  const changes = remote.follow({ ...selection, cursor, known: items, signal, onAway });
+  // They go after a day: nothing happens then.
+  for await (const { type, object } of changes)
+    if (type !== 'DELETED') tell(object as unknown as JsonObject);
+}
+
+async function show(target: string | undefined, options: EventsOptions): Promise<void> {
   const format = parseFormat(options.output);
+  if (target !== undefined && options.for !== undefined)
+    throw usageError('name the object once: TYPE/NAME, or --for TYPE/NAME');
+  const selection = {
+    namespace: options.allNamespaces ? '-' : options.namespace,
+    fieldSelector: selectorFor(target ?? options.for),
+  };
   const client = await connect();
+  const interrupted = new AbortController();
+  process.once('SIGINT', () => interrupted.abort());
   try {
-    const found = await listAll(client, events, {
-      namespace: options.allNamespaces ? '-' : options.namespace,
-      fieldSelector: selectorFor(options.for),
-    });
-    const sorted = [...found].sort((a, b) =>
-      String(a.lastSeenAt).localeCompare(String(b.lastSeenAt)),
-    );
+    if (options.watch) {
+      await watchEvents(client, selection, format, interrupted.signal);
+      return;
+    }
+    const { items } = await client.resource(events).list(selection);
+    const found = sorted(items as readonly unknown[] as readonly JsonObject[]);
     const now = Date.now();
     if (format !== 'table' && format !== 'wide')
-      print(render(events, sorted, format, { single: false, namespaces: false, now }));
-    else if (sorted.length === 0) note('No events found.');
-    else print(table([['LAST SEEN', 'TYPE', 'REASON', 'OBJECT', 'MESSAGE'], ...rows(sorted, now)]));
+      print(render(events, found, format, { single: false, namespaces: false, now }));
+    else if (found.length === 0) note('No events found.');
+    else print(table([header, ...found.map((event) => rowOf(event, now))]));
   } finally {
     client.close();
   }
 }
 
-/** `kedge events` */
+/** `kedge events [TYPE/NAME]` */
 export function addEvents(program: Command): void {
-  program
+  const command = program
     .command('events')
+    .argument('[object]', 'TYPE/NAME: about one object only')
     .description('tell what happened lately, the newest last')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-A, --all-namespaces', 'of all namespaces')
     .option('--for <type/name>', 'about one object only')
-    .option('-o, --output <format>', 'table, json or yaml', 'table')
-    .action((options: EventsOptions) => show(options));
+    .option('-o, --output <format>', 'table, json, yaml or jsonpath=TEMPLATE', 'table')
+    .option('-w, --watch', 'go on with what happens, until Ctrl-C')
+    .action((target: string | undefined, options: EventsOptions) => show(target, options));
+  withExamples(
+    command,
+    ['kedge events -A', 'What happened lately, everywhere'],
+    ['kedge events volume/data --watch', 'What happens to one object from now on'],
+  );
 }

@@ -4,6 +4,8 @@ import type { ApiClient } from 'kedge/client';
 import { instances } from '@kedge/controllers/kinds';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
+import { nameOf } from '../../connection/targets.js';
+import { withExamples } from '../../program/examples.js';
 
 interface ExecOptions {
   readonly namespace: string;
@@ -84,11 +86,8 @@ async function withInstances(
   return new StatusError({ code, reason, message: told, ...(resource ? { resource } : {}) });
 }
 
-async function exec(
-  instance: string,
-  command: readonly string[],
-  options: ExecOptions,
-): Promise<void> {
+async function exec(word: string, command: readonly string[], options: ExecOptions): Promise<void> {
+  const instance = nameOf(['Instance'], word);
   const client = await connect();
   const outgoing = new Outgoing();
   const { namespace } = options;
@@ -117,9 +116,9 @@ async function exec(
 
 /** `kedge exec INSTANCE -- COMMAND` */
 export function addExec(program: Command): void {
-  program
+  const added = program
     .command('exec')
-    .argument('<instance>')
+    .argument('<instance>', 'NAME or instance/NAME')
     .argument('<command...>', 'after --')
     .description('run a command in a running instance; ends with its exit code')
     .option('-n, --namespace <name>', 'namespace', 'default')
@@ -128,4 +127,9 @@ export function addExec(program: Command): void {
     .action((instance: string, command: string[], options: ExecOptions) =>
       exec(instance, command, options),
     );
+  withExamples(
+    added,
+    ['kedge exec web-0 -- ls /data', 'What a mounted volume holds'],
+    ['kedge exec -it instance/web-0 -- sh', 'A shell inside'],
+  );
 }

@@ -1,17 +1,20 @@
 import type { Command } from 'commander';
 import { isJsonObject, textOf } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
+import { nameOf } from '../../connection/targets.js';
 import { print, table } from '../../output/output.js';
+import { withExamples } from '../../program/examples.js';
 
 interface Where {
   readonly namespace: string;
 }
 
-async function health(name: string | undefined, { namespace }: Where): Promise<void> {
+async function health(word: string | undefined, { namespace }: Where): Promise<void> {
+  const name = word === undefined ? '' : nameOf(['Service', 'Instance'], word);
   const client = await connect();
   try {
     const answer =
-      name === undefined
+      word === undefined
         ? await client.call('HealthService.List', { namespace })
         : { items: [await client.call('HealthService.Get', { namespace, name })] };
     const items = (Array.isArray(answer.items) ? answer.items : []).filter(isJsonObject);
@@ -29,10 +32,15 @@ async function health(name: string | undefined, { namespace }: Where): Promise<v
 
 /** `kedge health [NAME]` */
 export function addHealth(program: Command): void {
-  program
+  const command = program
     .command('health')
-    .argument('[name]', 'a service or an instance')
+    .argument('[name]', 'a service or an instance: NAME or TYPE/NAME')
     .description('tell how workloads are')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .action((name: string | undefined, options: Where) => health(name, options));
+  withExamples(
+    command,
+    ['kedge health', 'All services of a namespace'],
+    ['kedge health service/web', 'One of them'],
+  );
 }

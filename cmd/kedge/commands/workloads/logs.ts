@@ -2,7 +2,9 @@ import type { Command } from 'commander';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import pc from 'picocolors';
 import { connect } from '../../connection/api.js';
+import { withExamples } from '../../program/examples.js';
 import { wholeNumber } from '../../program/number-option.js';
+import { nameOf } from '../../connection/targets.js';
 import { note } from '../../output/output.js';
 import { resumed } from '../../connection/resumed-stream.js';
 
@@ -13,7 +15,8 @@ interface LogsOptions {
   readonly since?: string;
 }
 
-async function logs(name: string, options: LogsOptions): Promise<void> {
+async function logs(word: string, options: LogsOptions): Promise<void> {
+  const name = nameOf(['Instance', 'Service'], word);
   const client = await connect();
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
@@ -48,9 +51,9 @@ async function logs(name: string, options: LogsOptions): Promise<void> {
 
 /** `kedge logs NAME` */
 export function addLogs(program: Command): void {
-  program
+  const command = program
     .command('logs')
-    .argument('<name>', 'an instance, or a service for all its instances')
+    .argument('<name>', 'an instance, or a service for all its instances: NAME or TYPE/NAME')
     .description('show the output of workloads')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-f, --follow', 'go on with new lines')
@@ -62,4 +65,9 @@ export function addLogs(program: Command): void {
     )
     .option('--since <time>', 'only what was written in this time: 30s, 5m, 2h, 1d')
     .action((name: string, options: LogsOptions) => logs(name, options));
+  withExamples(
+    command,
+    ['kedge logs web-0 --tail 20', 'The last lines of an instance'],
+    ['kedge logs service/web --follow --since 5m', 'All instances of a service, as they write'],
+  );
 }

@@ -1,27 +1,43 @@
 import type { Command } from 'commander';
 import { invalid } from 'kedge';
-import { callAndSay, kindNamed } from '../../connection/api.js';
+import { callAndSay } from '../../connection/api.js';
+import { forEachTarget, objectsNamedBy, slashed } from '../../connection/targets.js';
+import { withExamples } from '../../program/examples.js';
 
 interface Where {
   readonly namespace: string;
 }
 
-async function restart(type: string, name: string, { namespace }: Where): Promise<void> {
-  const { kind, plural } = kindNamed(type);
-  if (kind !== 'Service' && kind !== 'Instance')
-    throw invalid([
-      { field: 'TYPE', description: `"${type}" can't be restarted; use service or instance` },
-    ]);
-  await callAndSay(`${kind}Service.Restart`, { namespace, name }, `${plural}/${name} restarts`);
+async function restart(words: readonly string[], { namespace }: Where): Promise<void> {
+  const targets = objectsNamedBy(words);
+  for (const { kind } of targets)
+    if (kind.kind !== 'Service' && kind.kind !== 'Instance')
+      throw invalid([
+        {
+          field: 'TYPE',
+          description: `"${kind.plural}" can't be restarted; use service or instance`,
+        },
+      ]);
+  await forEachTarget(targets, (target) =>
+    callAndSay(
+      `${target.kind.kind}Service.Restart`,
+      { namespace, name: target.name },
+      `${slashed(target)} restarts`,
+    ),
+  );
 }
 
 /** `kedge restart TYPE NAME` */
 export function addRestart(program: Command): void {
-  program
+  const command = program
     .command('restart')
-    .argument('<type>', 'service or instance')
-    .argument('<name>')
+    .argument('<words...>', 'service or instance, and NAME..., or TYPE/NAME...')
     .description('stop and start workloads; those of a service one after the other')
     .option('-n, --namespace <name>', 'namespace', 'default')
-    .action((type: string, name: string, options: Where) => restart(type, name, options));
+    .action((words: string[], options: Where) => restart(words, options));
+  withExamples(
+    command,
+    ['kedge restart service web', 'One instance after the other'],
+    ['kedge restart instance/web-0', 'A single instance'],
+  );
 }

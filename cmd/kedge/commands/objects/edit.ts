@@ -1,0 +1,137 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import type { Command } from 'commander';
+import { hasCode, invalid, StatusError } from 'kedge';
+import type { ApiClient } from 'kedge/client';
+import { isJsonObject, type JsonObject } from 'kedge/rpc';
+import { stringify } from 'yaml';
+import { connect } from '../../connection/api.js';
+import { demandWritable } from '../../connection/fields.js';
+import { objectsNamedBy, slashed, type Target } from '../../connection/targets.js';
+import { putObject, readObject } from '../../connection/update.js';
+import { readCastFiles } from '../../files/cast-file.js';
+import { castable, print } from '../../output/output.js';
+import { withExamples } from '../../program/examples.js';
+import { usageError } from '../../program/usage.js';
+
+interface EditOptions {
+  readonly namespace: string;
+}
+
+/** Runs the editor on a file. @throws StatusError when it can't be run, or says that it failed */
+async function openEditor(file: string): Promise<void> {
+  const { KEDGE_EDITOR, VISUAL, EDITOR } = process.env;
+  const editor = KEDGE_EDITOR || VISUAL || EDITOR || 'vi';
+  const code = await new Promise<number | null>((resolve, reject) => {
+    // As other programs do: the variable may hold arguments.
+    const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit' });
+    child.on('error', reject);
+    child.on('close', resolve);
+  });
+  if (code === 0) return;
+  throw new StatusError({
+    code: 'Unknown',
+    reason: 'EditorFailed',
+    message: `the editor (${editor}) ended with exit code ${code ?? 'none'}, and nothing was changed; EDITOR names another one`,
+  });
+}
+
+function header(target: Target): string {
+  return `# ${slashed(target)}: change it, store this file, and end the editor. Nothing happens when it is as it was.\n# Values that are shown as ******** stay as they are.\n`;
+}
+
+async function edited(file: string, { kind, name }: Target): Promise<JsonObject> {
+  const items = await readCastFiles([file]);
+  const [item] = items;
+  if (!item || items.length > 1)
+    throw invalid([{ field: file, description: 'must hold the one object that is edited' }]);
+  if (item.kind !== kind.kind || item.object.name !== name)
+    throw invalid([{ field: item.locate('name'), description: "kind and name can't be changed" }]);
+  return item.object;
+}
+
+/** With the version that was read, whatever the text says of it. */
+function withMetadataOf(read: JsonObject, object: JsonObject): JsonObject {
+  const own = isJsonObject(object.metadata) ? object.metadata : {};
+  const { resourceVersion } = isJsonObject(read.metadata) ? read.metadata : {};
+  return { ...object, metadata: { ...own, resourceVersion } };
+}
+
+/** The same error, with the place of the text that would be lost otherwise. */
+function keptIn(file: string, error: unknown): unknown {
+  const next = hasCode(error, 'Aborted')
+    ? 'somebody else has changed the object; edit it again, and take over what you wrote'
+    : 'mend it, or edit the object again';
+  if (error instanceof StatusError && error.violations.length > 0)
+    return new AggregateError([error, new Error(`what you wrote is kept in ${file}: ${next}`)]);
+  if (!(error instanceof StatusError)) return error;
+  const { code, reason, message, resource } = error;
+  return new StatusError({
+    code,
+    reason,
+    message: `${message}; what you wrote is kept in ${file}: ${next}`,
+    ...(resource ? { resource } : {}),
+  });
+}
+
+async function editOne(client: ApiClient, target: Target, namespace: string): Promise<void> {
+  const read = await readObject(client, target, namespace);
+  const folder = await mkdtemp(join(tmpdir(), 'kedge-edit-'));
+  const file = join(folder, `${target.kind.kind.toLowerCase()}-${target.name}.yaml`);
+  await writeFile(file, `${header(target)}${stringify(castable(target.kind, read))}`, {
+    mode: 0o600,
+  });
+  const before = await readFile(file, 'utf8');
+  let keep = false;
+  try {
+    await openEditor(file);
+    if ((await readFile(file, 'utf8')) === before) {
+      print(`${slashed(target)} unchanged`);
+      return;
+    }
+    keep = true;
+    const object = withMetadataOf(read, await edited(file, target));
+    demandWritable(target.kind, object);
+    const same = isDeepStrictEqual(object, read);
+    const changed = !same && (await putObject(client, target, object, { namespace }));
+    keep = false;
+    print(`${slashed(target)} ${changed ? 'changed' : 'unchanged'}`);
+  } catch (error) {
+    throw keep ? keptIn(file, error) : error;
+  } finally {
+    if (!keep) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function edit(words: readonly string[], { namespace }: EditOptions): Promise<void> {
+  const [target, ...others] = objectsNamedBy(words);
+  if (!target || others.length > 0) throw usageError('edit one object at a time');
+  const client = await connect();
+  try {
+    await editOne(client, target, namespace);
+  } finally {
+    client.close();
+  }
+}
+
+/** `kedge edit TYPE NAME` */
+export function addEdit(program: Command): void {
+  const command = program
+    .command('edit')
+    .argument('<words...>', 'TYPE NAME or TYPE/NAME')
+    .description('change an object as YAML in your editor (KEDGE_EDITOR, VISUAL, EDITOR, else vi)')
+    .addHelpText(
+      'after',
+      '\nWhen somebody else has changed it meanwhile, nothing is written: that is told (exit code 5), and what you\nwrote is kept in a file.',
+    )
+    .option('-n, --namespace <name>', 'namespace', 'default')
+    .action((words: string[], options: EditOptions) => edit(words, options));
+  withExamples(
+    command,
+    ['kedge edit service web', 'Change a service'],
+    ['EDITOR=nano kedge edit volume/data -n prod', 'With another editor'],
+  );
+}

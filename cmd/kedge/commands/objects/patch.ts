@@ -1,0 +1,65 @@
+import type { Command } from 'commander';
+import { invalid } from 'kedge';
+import type { JsonObject } from 'kedge/rpc';
+import { connect } from '../../connection/api.js';
+import { demandWritable } from '../../connection/fields.js';
+import { forEachTarget, objectsNamedBy, slashed } from '../../connection/targets.js';
+import { changeObject } from '../../connection/update.js';
+import { mergePatched, readPatch, setBy } from '../../files/patch.js';
+import { print } from '../../output/output.js';
+import { withExamples } from '../../program/examples.js';
+
+interface PatchOptions {
+  readonly namespace: string;
+  readonly patch: string;
+  readonly dryRun?: boolean;
+}
+
+/** A patch that names another object would be refused, or do something else than it says. */
+function demandSameName(patch: JsonObject): void {
+  for (const field of ['name', 'namespace'])
+    if (field in patch) throw invalid([{ field, description: "can't be changed" }]);
+}
+
+async function patchObjects(words: readonly string[], options: PatchOptions): Promise<void> {
+  const { namespace, dryRun = false } = options;
+  const targets = objectsNamedBy(words);
+  const patch = await readPatch(options.patch);
+  demandSameName(patch);
+  for (const { kind } of targets) demandWritable(kind, setBy(patch));
+  const client = await connect();
+  try {
+    await forEachTarget(targets, async (target) => {
+      const change = (object: JsonObject): JsonObject => mergePatched(object, patch) as JsonObject;
+      const changed = await changeObject(client, target, { namespace, dryRun, change });
+      print(`${slashed(target)} ${changed ? 'patched' : 'unchanged'}${dryRun ? ' (dry run)' : ''}`);
+    });
+  } finally {
+    client.close();
+  }
+}
+
+/** `kedge patch TYPE NAME... --patch PATCH` */
+export function addPatch(program: Command): void {
+  const patch = program
+    .command('patch')
+    .argument('<words...>', 'TYPE NAME... or TYPE/NAME...')
+    .requiredOption(
+      '-p, --patch <patch>',
+      'JSON merge patch, as JSON or YAML: null removes a field; @FILE reads a file, - standard input',
+    )
+    .description('change some fields of objects')
+    .addHelpText(
+      'after',
+      '\nThe object is read, changed, and written in the version that was read; when somebody else is faster, again.\nA list is replaced as a whole. With metadata.resourceVersion in the patch only that version is changed.',
+    )
+    .option('-n, --namespace <name>', 'namespace', 'default')
+    .option('--dry-run', 'judge it, change nothing')
+    .action((words: string[], options: PatchOptions) => patchObjects(words, options));
+  withExamples(
+    patch,
+    [`kedge patch volume data --patch '{"size": "2Gi"}'`, 'Change one field'],
+    [`kedge patch service/web --patch 'env: {LEVEL: null}'`, 'Remove one key of a map'],
+    ['kedge patch service web --patch @change.yaml --dry-run', 'Try what a file says'],
+  );
+}

@@ -1,0 +1,217 @@
+import type { Command } from 'commander';
+import { type AnyKind, type ApiObject, messageOf, notFound, StatusError } from 'kedge';
+import type { ApiClient } from 'kedge/client';
+import type { JsonObject } from 'kedge/rpc';
+import { printable } from '../../../terminal-text.js';
+import { connect } from '../../connection/api.js';
+import {
+  demandReachable,
+  type Goal,
+  goalOf,
+  goalText,
+  presentState,
+  reached,
+} from '../../connection/goals.js';
+import { namedBy, slashed } from '../../connection/targets.js';
+import { note, print } from '../../output/output.js';
+import { withExamples } from '../../program/examples.js';
+import { waitSecondsMax, wholeNumber } from '../../program/number-option.js';
+import { usageError } from '../../program/usage.js';
+
+interface WaitOptions {
+  readonly namespace: string;
+  readonly for: string;
+  readonly timeout: number;
+  readonly selector?: string;
+  readonly all?: boolean;
+}
+
+/** What is waited for of one kind. */
+interface Wanted {
+  readonly kind: AnyKind;
+  /** Undefined: every object that is there at the beginning. */
+  readonly names: readonly string[] | undefined;
+}
+
+/** Objects of one kind on their way to the goal. */
+class Waiting {
+  readonly #kind: AnyKind;
+  readonly #goal: Goal;
+  readonly #open = new Map<string, JsonObject>();
+
+  constructor(kind: AnyKind, goal: Goal) {
+    this.#kind = kind;
+    this.#goal = goal;
+  }
+
+  get done(): boolean {
+    return this.#open.size === 0;
+  }
+
+  /** Takes what is there at the beginning. @throws StatusError NotFound */
+  begin(
+    names: readonly string[] | undefined,
+    items: readonly ApiObject[],
+    namespace: string,
+  ): void {
+    const there = new Map(items.map((item) => [item.name, item as unknown as JsonObject]));
+    for (const name of names ?? there.keys()) {
+      const object = there.get(name);
+      if (object) this.#open.set(name, object);
+      else if (this.#goal.type === 'delete') this.#tell(name, 'is not there');
+      else throw this.#missing(name, namespace);
+      if (object) this.#look(name, object);
+    }
+  }
+
+  take(object: JsonObject, deleted: boolean): void {
+    const name = String(object.name);
+    const before = this.#open.get(name);
+    if (!before) return;
+    const same = uidOf(before) === uidOf(object);
+    if (this.#goal.type === 'delete' && (deleted || !same)) {
+      this.#open.delete(name);
+      this.#tell(name, goalText(this.#goal));
+    } else if (deleted)
+      throw new StatusError({
+        code: 'NotFound',
+        reason: 'Deleted',
+        message: `${this.#slashed(name)} was deleted before it ${goalText(this.#goal)}`,
+      });
+    else this.#look(name, object);
+  }
+
+  /** What is still open, with how far it is. */
+  get report(): readonly string[] {
+    return [...this.#open].map(
+      ([name, object]) => `${this.#slashed(name)} ${presentState(this.#goal, object)}`,
+    );
+  }
+
+  #look(name: string, object: JsonObject): void {
+    this.#open.set(name, object);
+    if (!reached(this.#goal, object)) return;
+    this.#open.delete(name);
+    this.#tell(name, goalText(this.#goal));
+  }
+
+  #slashed(name: string): string {
+    return slashed({ kind: this.#kind, name });
+  }
+
+  #tell(name: string, text: string): void {
+    print(`${this.#slashed(name)} ${text}`);
+  }
+
+  #missing(name: string, namespace: string): StatusError {
+    const where = this.#kind.scope === 'Cluster' ? {} : { namespace };
+    return notFound({ kind: this.#kind.kind, ...where, name });
+  }
+}
+
+function uidOf(object: JsonObject): unknown {
+  return (object.metadata as JsonObject | undefined)?.uid;
+}
+
+async function waitForKind(
+  client: ApiClient,
+  { kind, names }: Wanted,
+  goal: Goal,
+  options: WaitOptions,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const { namespace, selector } = options;
+  const selection = { namespace, ...(selector === undefined ? {} : { labelSelector: selector }) };
+  const remote = client.resource(kind);
+  const { items, cursor } = await remote.list(names === undefined ? selection : { namespace });
+  const waiting = new Waiting(kind, goal);
+  waiting.begin(names, items, namespace);
+  if (names === undefined && items.length === 0)
+    throw new StatusError({
+      code: 'NotFound',
+      reason: 'NothingSelected',
+      message: `there are no such ${kind.plural} to wait for`,
+    });
+  const onAway = (error: unknown): void =>
+    note(`The server does not answer (${printable(messageOf(error))}); waiting until it does`);
+  // Without the selector: an object that loses its labels is waited for all the same.
+  const changes = { namespace, cursor, known: items, signal, onAway };
+  if (!waiting.done && options.timeout > 0)
+    for await (const { type, object } of remote.follow(changes)) {
+      waiting.take(object as unknown as JsonObject, type === 'DELETED');
+      if (waiting.done) break;
+    }
+  return waiting.report;
+}
+
+function wantedOf(words: readonly string[], { all, selector }: WaitOptions): readonly Wanted[] {
+  const { kinds, objects } = namedBy(words);
+  if (kinds.length > 0 && all !== true && selector === undefined)
+    throw usageError('name the objects to wait for, or give --all or --selector');
+  if (objects.length > 0 && (all === true || selector !== undefined))
+    throw usageError('give names, or --all or --selector, and not both');
+  const named = new Set(objects.map(({ kind }) => kind));
+  return [
+    ...kinds.map((kind): Wanted => ({ kind, names: undefined })),
+    ...[...named].map((kind): Wanted => {
+      const own = objects.filter((object) => object.kind === kind);
+      return { kind, names: [...new Set(own.map(({ name }) => name))] };
+    }),
+  ];
+}
+
+async function wait(words: readonly string[], options: WaitOptions): Promise<void> {
+  const goal = goalOf(options.for);
+  const wanted = wantedOf(words, options);
+  for (const { kind } of wanted) demandReachable(kind, goal);
+  const client = await connect();
+  const failed = new AbortController();
+  const limit = AbortSignal.timeout(options.timeout * 1_000);
+  const signal = AbortSignal.any([limit, failed.signal]);
+  try {
+    const waits = wanted.map((each) => waitForKind(client, each, goal, options, signal));
+    const open = (await Promise.all(waits)).flat();
+    if (open.length > 0)
+      throw new StatusError({
+        code: 'DeadlineExceeded',
+        reason: 'WaitTimeout',
+        message: `not so within ${options.timeout} s:\n  ${open.join('\n  ')}`,
+      });
+  } finally {
+    failed.abort();
+    client.close();
+  }
+}
+
+/** `kedge wait TYPE NAME... --for GOAL` */
+export function addWait(program: Command): void {
+  const command = program
+    .command('wait')
+    .argument('<words...>', 'TYPE NAME... or TYPE/NAME..., or TYPE with --all or --selector')
+    .requiredOption(
+      '--for <goal>',
+      'condition=TYPE, condition=TYPE=False, status=STATUS, or delete',
+    )
+    .description('wait until objects are in a state, or gone')
+    .addHelpText(
+      'after',
+      '\nEnds with exit code 7 when the time is over, and with 4 when an object is not there or goes away.\nA status of before the last change of an object does not count.',
+    )
+    .option('-n, --namespace <name>', 'namespace', 'default')
+    .option('-l, --selector <labels>', 'all objects with these labels: a=b,c!=d')
+    .option('--all', 'all objects of the type')
+    .option(
+      '--timeout <seconds>',
+      'longest wait; 0 looks once',
+      wholeNumber('--timeout', waitSecondsMax),
+      300,
+    )
+    .action((words: string[], options: WaitOptions) => wait(words, options));
+  withExamples(
+    command,
+    ['kedge wait volume data --for status=Available', 'Until a volume is made'],
+    ['kedge wait instance/web-0 --for condition=Ready --timeout 60', 'A minute at most'],
+    ['kedge wait service -l app=web --for status=Running', 'For all services with a label'],
+    ['kedge wait volume/data --for delete', 'Until it is gone'],
+  );
+}

@@ -1,0 +1,64 @@
+import { type AnyKind, type FieldViolation, invalid } from 'kedge';
+import {
+  type DescMessage,
+  fieldRules,
+  isJsonMessage,
+  isJsonObject,
+  type JsonObject,
+} from 'kedge/rpc';
+import { apiSchemas } from '@kedge/api/client';
+import { didYouMean } from '../../near-miss.js';
+
+/** What people write of the metadata; the rest is the store's. */
+const written = ['annotations', 'resourceVersion'];
+
+function messageOf(kind: AnyKind): DescMessage {
+  return apiSchemas().message(`api.${kind.kind}`);
+}
+
+function problems(
+  message: DescMessage,
+  object: JsonObject,
+  path: string,
+): readonly FieldViolation[] {
+  if (isJsonMessage(message)) return [];
+  return Object.entries(object).flatMap(([name, value]): readonly FieldViolation[] => {
+    const at = path === '' ? name : `${path}.${name}`;
+    const field = message.fields.find(({ jsonName }) => jsonName === name);
+    if (!field) {
+      const known = message.fields.map(({ jsonName }) => jsonName);
+      return [{ field: at, description: `is no field${didYouMean(name, known)}` }];
+    }
+    if (fieldRules(apiSchemas().registry, field).outputOnly)
+      return [{ field: at, description: 'is set by the server; leave it out' }];
+    if (!field.message) return [];
+    const { message: inner } = field;
+    if (field.fieldKind === 'list' && Array.isArray(value))
+      return value.flatMap((item: unknown, index) =>
+        isJsonObject(item) ? problems(inner, item, `${at}[${index}]`) : [],
+      );
+    return field.fieldKind === 'message' && isJsonObject(value) ? problems(inner, value, at) : [];
+  });
+}
+
+/**
+ * Refuses fields that an update would leave out without a word: unknown ones and those that the server sets.
+ * @throws StatusError InvalidArgument naming each
+ */
+export function demandWritable(kind: AnyKind, object: JsonObject): void {
+  const found = problems(messageOf(kind), object, '');
+  if (found.length > 0) throw invalid(found);
+}
+
+/** An object without the fields that the server sets. */
+export function writableOf(kind: AnyKind, object: JsonObject): JsonObject {
+  const { registry } = apiSchemas();
+  const fields = messageOf(kind).fields.filter((field) => !fieldRules(registry, field).outputOnly);
+  const names = new Set(fields.map(({ jsonName }) => jsonName));
+  const metadata = isJsonObject(object.metadata) ? object.metadata : {};
+  const own = Object.entries(metadata).filter(([name]) => written.includes(name));
+  const kept = Object.entries(object)
+    .filter(([name]) => names.has(name))
+    .map(([name, value]) => [name, name === 'metadata' ? Object.fromEntries(own) : value] as const);
+  return Object.fromEntries(kept);
+}

@@ -1,0 +1,97 @@
+import type { AnyKind } from 'kedge';
+import { usageError } from '../program/usage.js';
+import { kindNamed } from './api.js';
+
+/** An object as it is named on the command line. */
+export interface Target {
+  readonly kind: AnyKind;
+  readonly name: string;
+}
+
+/** What the words of a command line name: kinds as a whole, or single objects. */
+export interface Named {
+  readonly kinds: readonly AnyKind[];
+  readonly objects: readonly Target[];
+}
+
+function pairOf(word: string): Target {
+  const slash = word.indexOf('/');
+  const [type, name] = [word.slice(0, slash), word.slice(slash + 1)];
+  if (type === '' || name === '' || name.includes('/'))
+    throw usageError(`${JSON.stringify(word)} must be TYPE/NAME, such as volume/data`);
+  return { kind: kindNamed(type), name };
+}
+
+/**
+ * Reads `TYPE`, `TYPE,TYPE`, `TYPE NAME...` or `TYPE/NAME...`.
+ * @throws StatusError InvalidArgument for a kind that is not known
+ * @throws CommanderError for a mixture of the forms
+ */
+export function namedBy(words: readonly string[]): Named {
+  const [first = '', ...names] = words;
+  const slashed = words.filter((word) => word.includes('/'));
+  if (slashed.length === words.length) return { kinds: [], objects: words.map(pairOf) };
+  if (slashed.length > 0)
+    throw usageError('give TYPE NAME... or TYPE/NAME..., and not both forms in one command');
+  const kinds = first.split(',').filter((word) => word !== '');
+  if (names.length === 0) return { kinds: [...new Set(kinds.map(kindNamed))], objects: [] };
+  if (kinds.length > 1)
+    throw usageError('give the names of several types as TYPE/NAME, such as volume/data');
+  const kind = kindNamed(first);
+  return { kinds: [], objects: names.map((name) => ({ kind, name })) };
+}
+
+/**
+ * The objects that are named, at least one.
+ * @throws CommanderError when only a kind is named
+ */
+export function objectsNamedBy(words: readonly string[]): readonly Target[] {
+  const { kinds, objects } = namedBy(words);
+  const [kind] = kinds;
+  if (kind) {
+    const word = words[0] ?? '';
+    throw usageError(`a name is missing: give ${word} NAME, or ${kind.kind.toLowerCase()}/NAME`);
+  }
+  return objects;
+}
+
+/**
+ * The name in `NAME` or `TYPE/NAME`, where the command is about certain kinds.
+ * @throws CommanderError for another kind
+ */
+export function nameOf(kinds: readonly string[], word: string): string {
+  if (!word.includes('/')) return word;
+  const { kind, name } = pairOf(word);
+  if (kinds.includes(kind.kind)) return name;
+  const wanted = kinds.map((each) => each.toLowerCase()).join(' or ');
+  throw usageError(`${JSON.stringify(word)} is a ${kind.kind.toLowerCase()}; name a ${wanted}`);
+}
+
+/** The namespace of a request about a kind; nothing where the kind has none. */
+export function scopeOf(kind: AnyKind, namespace: string): { readonly namespace?: string } {
+  return kind.scope === 'Cluster' ? {} : { namespace };
+}
+
+/** `volumes/data`. */
+export function slashed({ kind, name }: Target): string {
+  return `${kind.plural}/${name}`;
+}
+
+/**
+ * Does something to each of several objects. One that fails does not keep the others from it.
+ * @throws the error, or an AggregateError with all of them
+ */
+export async function forEachTarget<T extends Target>(
+  targets: readonly T[],
+  act: (target: T) => Promise<void>,
+): Promise<void> {
+  const errors: unknown[] = [];
+  for (const target of targets)
+    try {
+      await act(target);
+    } catch (error) {
+      errors.push(error);
+    }
+  if (errors.length === 1) throw errors[0];
+  if (errors.length > 1) throw new AggregateError(errors);
+}

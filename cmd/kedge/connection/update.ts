@@ -1,0 +1,82 @@
+import { isDeepStrictEqual } from 'node:util';
+import { hasCode, invalid } from 'kedge';
+import type { ApiClient } from 'kedge/client';
+import { bodyField, isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
+import { canDo, methodFor } from './api.js';
+import { writableOf } from './fields.js';
+import { scopeOf, type Target } from './targets.js';
+
+/** Another writer was faster this often in a row: something writes all the time. */
+const triesMax = 5;
+
+/** Reads one object as it can be written again, with the version that it has. */
+export async function readObject(
+  client: ApiClient,
+  target: Target,
+  namespace: string,
+): Promise<JsonObject> {
+  const { kind, name } = target;
+  if (!canDo(kind, 'Update'))
+    throw invalid([{ field: 'TYPE', description: `${kind.plural} can't be changed once made` }]);
+  const request = { ...scopeOf(kind, namespace), name };
+  return writableOf(kind, await client.call(methodFor(kind, 'Get'), request));
+}
+
+/** The version that an object was read in. */
+export function versionOf(object: JsonObject): string {
+  return isJsonObject(object.metadata) ? textOf(object.metadata, 'resourceVersion') : '';
+}
+
+/**
+ * Replaces an object if it still has the version that it carries.
+ * @returns whether that changed anything
+ * @throws StatusError Aborted when somebody else has changed it
+ */
+export async function putObject(
+  client: ApiClient,
+  { kind, name }: Target,
+  object: JsonObject,
+  { namespace, dryRun = false }: { readonly namespace: string; readonly dryRun?: boolean },
+): Promise<boolean> {
+  const request = {
+    ...scopeOf(kind, namespace),
+    name,
+    [bodyField(kind)]: object,
+    ...(dryRun ? { dryRun } : {}),
+  };
+  // A try whose answer was lost may have been done: repeated it would be refused for its own version.
+  const stored = await client.call(methodFor(kind, 'Update'), request, { attempts: 1 });
+  return versionOf(stored) !== versionOf(object);
+}
+
+/** How an object is changed. */
+export interface Change {
+  readonly namespace: string;
+  readonly dryRun?: boolean;
+  readonly change: (object: JsonObject) => JsonObject;
+}
+
+/**
+ * Reads an object, changes it, and writes it with the version that was read; again from the start when somebody
+ * else was faster.
+ * @returns whether that changed anything
+ * @throws StatusError Aborted when others were faster several times, or the change names a version of its own
+ */
+export async function changeObject(
+  client: ApiClient,
+  target: Target,
+  { change, namespace, dryRun = false }: Change,
+): Promise<boolean> {
+  for (let tries = 1; ; tries += 1) {
+    const before = await readObject(client, target, namespace);
+    const after = change(before);
+    if (isDeepStrictEqual(before, after)) return false;
+    try {
+      const changed = await putObject(client, target, after, { namespace, dryRun });
+      return changed || dryRun;
+    } catch (error) {
+      const own = versionOf(before) !== versionOf(after);
+      if (own || tries === triesMax || !hasCode(error, 'Aborted')) throw error;
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import { invalid } from 'kedge';
+import type { AnyKind } from 'kedge';
+import type { JsonObject } from 'kedge/rpc';
+import { stringify } from 'yaml';
+import { didYouMean } from '../../near-miss.js';
+import { printableLine } from '../../terminal-text.js';
+import { evaluateJsonPath, parseJsonPath, type Template } from './jsonpath.js';
+import { demandKnownPaths } from './jsonpath-fields.js';
+import { castable, objectRows, table, type TableOptions } from './output.js';
+
+/** How results are printed. */
+export type Format = 'table' | 'wide' | 'json' | 'yaml' | 'name' | { readonly jsonpath: Template };
+
+const words = ['table', 'wide', 'json', 'yaml', 'name'] as const;
+const jsonPathPrefix = 'jsonpath=';
+
+/** What a command prints that prints objects. */
+export const objectFormats = 'table, wide, json, yaml, name or jsonpath=TEMPLATE';
+
+/** @throws StatusError InvalidArgument. */
+export function parseFormat(word: string): Format {
+  if (word.startsWith(jsonPathPrefix))
+    return { jsonpath: parseJsonPath(word.slice(jsonPathPrefix.length)) };
+  const format = words.find((f) => f === word);
+  if (format) return format;
+  throw invalid([
+    {
+      field: '--output',
+      description: `${JSON.stringify(word)} is none of ${objectFormats}${didYouMean(word, [...words, 'jsonpath'])}`,
+    },
+  ]);
+}
+
+/** Objects of one kind. */
+export interface Group {
+  readonly kind: AnyKind;
+  readonly objects: readonly JsonObject[];
+}
+
+/** How objects are rendered. */
+export interface RenderOptions extends Omit<TableOptions, 'wide'> {
+  /** One object was asked for: it is not wrapped into a list. */
+  readonly single: boolean;
+}
+
+/** What JSON and YAML show: it can be cast again. */
+function dataOf(groups: readonly Group[], single: boolean): unknown {
+  const [first, ...others] = groups;
+  const kind = first && others.length === 0 ? first.kind : undefined;
+  if (first && kind && single) return castable(kind, first.objects[0]);
+  if (first && kind) return { kind: `${kind.kind}List`, items: first.objects };
+  const items = groups.flatMap((group) => group.objects.map((o) => castable(group.kind, o)));
+  return { kind: 'List', items };
+}
+
+/** A table a kind; with several kinds the names are told with them. */
+function tables(groups: readonly Group[], options: TableOptions): string {
+  const several = groups.length > 1;
+  return groups
+    .map(({ kind, objects }) => {
+      const [header = [], ...rows] = objectRows(kind, objects, options);
+      const name = header.indexOf('NAME');
+      const named = (row: readonly string[]): readonly string[] =>
+        row.map((text, at) => (several && at === name ? `${kind.plural}/${text}` : text));
+      return table([header, ...rows.map(named)]);
+    })
+    .join('\n\n');
+}
+
+/** Objects in a format. */
+export function renderGroups(
+  groups: readonly Group[],
+  format: Format,
+  options: RenderOptions,
+): string {
+  if (typeof format === 'object') {
+    const [first, ...others] = groups;
+    if (first && others.length === 0) demandKnownPaths(format.jsonpath, first.kind, options.single);
+    const raw = first && others.length === 0 && options.single ? first : undefined;
+    const document = raw ? { kind: raw.kind.kind, ...raw.objects[0] } : dataOf(groups, false);
+    return evaluateJsonPath(format.jsonpath, document).replace(/\n$/, '');
+  }
+  switch (format) {
+    case 'json':
+      return JSON.stringify(dataOf(groups, options.single), undefined, 2);
+    case 'yaml':
+      return stringify(dataOf(groups, options.single)).trimEnd();
+    case 'name':
+      return groups
+        .flatMap(({ kind, objects }) =>
+          objects.map((o) => `${kind.plural}/${printableLine(String(o.name))}`),
+        )
+        .join('\n');
+    case 'table':
+    case 'wide':
+      return tables(groups, { ...options, wide: format === 'wide' });
+  }
+}
+
+/** Objects of one kind in a format. */
+export function render(
+  kind: AnyKind,
+  objects: readonly JsonObject[],
+  format: Format,
+  options: RenderOptions,
+): string {
+  return renderGroups([{ kind, objects }], format, options);
+}
+
+/** Data that is no object of a kind, where only these formats make sense. @throws StatusError InvalidArgument */
+export function parseDataFormat(word: string): 'table' | 'json' | 'yaml' {
+  const known = ['table', 'json', 'yaml'] as const;
+  const format = known.find((f) => f === word);
+  if (format) return format;
+  throw invalid([
+    {
+      field: '--output',
+      description: `${JSON.stringify(word)} is none of ${known.join(', ')}${didYouMean(word, known)}`,
+    },
+  ]);
+}
+
+/** Data as JSON or YAML. */
+export function dataText(data: unknown, format: 'json' | 'yaml'): string {
+  return format === 'json' ? JSON.stringify(data, undefined, 2) : stringify(data).trimEnd();
+}

@@ -1,0 +1,23 @@
+import { print, table } from './output.js';
+
+/** Rows that widths are taken of: what was shown long ago no longer counts. */
+const rememberedMax = 50;
+
+/** A table whose rows come one at a time: the header once, then each row in columns as wide as those before it. */
+export class GrowingTable {
+  readonly #header: readonly string[];
+  #rows: readonly (readonly string[])[] = [];
+
+  constructor(header: readonly string[]) {
+    this.#header = header;
+  }
+
+  /** Prints a row. */
+  add(row: readonly string[]): void {
+    const first = this.#rows.length === 0;
+    this.#rows = [...this.#rows.slice(-rememberedMax), row];
+    const lines = table([this.#header, ...this.#rows]).split('\n');
+    if (first) print(lines[0] ?? '');
+    print(lines.at(-1) ?? '');
+  }
+}

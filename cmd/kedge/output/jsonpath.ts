@@ -1,0 +1,114 @@
+import { invalid } from 'kedge';
+import { isJsonObject } from 'kedge/rpc';
+import {
+  type FilterTest,
+  JsonPathParser,
+  type Path,
+  type Segment,
+  type Template,
+} from './jsonpath-parser.js';
+
+export type { Path, Segment, Template };
+
+/** Ranges inside ranges multiply what is printed. */
+const outputMax = 16 * 1024 * 1024;
+
+/**
+ * Reads a JSONPath template: text, and in braces paths, literals in quotes, `range PATH` and `end`. A path has fields
+ * (`.name`, `['name']`), items (`[0]`, `[-1]`, `[1:3]`), `[*]`, `.*` and filters (`[?(@.status=="Bound")]`). Recursive
+ * descent and expressions are not part of it.
+ * @throws StatusError InvalidArgument with the place
+ */
+export function parseJsonPath(text: string): Template {
+  return new JsonPathParser(text).template();
+}
+
+/** What a template prints for a document. @throws StatusError InvalidArgument for more than it may print */
+export function evaluateJsonPath(template: Template, document: unknown): string {
+  const out: string[] = [];
+  let length = 0;
+  const write = (text: string): void => {
+    length += text.length;
+    if (length > outputMax)
+      throw invalid([
+        { field: '--output', description: `prints more than ${outputMax} characters; print less` },
+      ]);
+    out.push(text);
+  };
+  const run = (parts: Template, current: unknown): void => {
+    for (const part of parts)
+      switch (part.type) {
+        case 'text':
+          write(part.text);
+          break;
+        case 'path':
+          write(valuesAt(part.path, document, current).map(textOf).join(' '));
+          break;
+        case 'range':
+          for (const item of valuesAt(part.path, document, current)) run(part.body, item);
+          break;
+      }
+  };
+  run(template, document);
+  return out.join('');
+}
+
+/** The values that a path leads to, in order. */
+export function valuesAt(
+  { from, segments }: Path,
+  root: unknown,
+  current: unknown,
+): readonly unknown[] {
+  let values: readonly unknown[] = [from === 'root' ? root : current];
+  for (const segment of segments) values = values.flatMap((value) => step(segment, value, root));
+  return values;
+}
+
+function step(segment: Segment, value: unknown, root: unknown): readonly unknown[] {
+  switch (segment.type) {
+    case 'field':
+      return isJsonObject(value) && Object.hasOwn(value, segment.name) ? [value[segment.name]] : [];
+    case 'index': {
+      const item: unknown = Array.isArray(value) ? value.at(segment.index) : undefined;
+      return item === undefined ? [] : [item];
+    }
+    case 'slice':
+      return Array.isArray(value) ? value.slice(segment.from, segment.to) : [];
+    case 'all':
+      if (Array.isArray(value)) return value;
+      return isJsonObject(value) ? Object.values(value) : [];
+    case 'filter':
+      return itemsOf(value).filter((item) => passes(segment, item, root));
+  }
+}
+
+function itemsOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function passes(
+  { path, test }: Extract<Segment, { type: 'filter' }>,
+  item: unknown,
+  root: unknown,
+): boolean {
+  const values = valuesAt(path, root, item);
+  if (!test) return values.length > 0;
+  return values.some((value) => compares(value, test));
+}
+
+function compares(value: unknown, { operator, value: other }: FilterTest): boolean {
+  if (operator === '==') return value === other;
+  if (operator === '!=') return value !== other;
+  const ordered =
+    (typeof value === 'number' && typeof other === 'number') ||
+    (typeof value === 'string' && typeof other === 'string');
+  if (!ordered) return false;
+  const [a, b] = [value as string, other as string];
+  if (operator === '<') return a < b;
+  if (operator === '<=') return a <= b;
+  return operator === '>' ? a > b : a >= b;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

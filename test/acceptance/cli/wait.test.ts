@@ -1,0 +1,97 @@
+import { spawn } from 'node:child_process';
+import { expect } from 'chai';
+import { root, TestDaemon, workload } from '../daemon.js';
+import { runner } from './run.js';
+
+const base = '/v1/namespaces/default';
+
+describe('kedge wait', function () {
+  this.timeout(180_000);
+  let daemon: TestDaemon;
+  const run = runner(() => daemon);
+  before(async () => {
+    daemon = await TestDaemon.start();
+    const { volume, service } = workload(daemon, 'web', 'sleep 600');
+    await daemon.ok('POST', `${base}/volumes`, { ...volume, labels: { app: 'web' } });
+    await daemon.ok('POST', `${base}/services`, service);
+  });
+  after(() => daemon.dispose());
+
+  /** A wait that goes on; resolves with what it said. */
+  function waiting(args: string): Promise<{ readonly code: number | null; readonly said: string }> {
+    const child = spawn(process.execPath, ['cmd/bin/kedge.mjs', ...args.split(' ')], {
+      cwd: root,
+      env: { ...process.env, ...daemon.cliEnvironment },
+    });
+    let said = '';
+    child.stdout.on('data', (data) => (said += String(data)));
+    child.stderr.on('data', (data) => (said += String(data)));
+    return new Promise((resolve) => {
+      child.on('close', (code) => resolve({ code, said }));
+    });
+  }
+
+  it('for a status, a condition, and several objects of several kinds', async () => {
+    expect(await run('wait service web --for status=Running --timeout 60')).to.equal(
+      'services/web is Running\n',
+    );
+    expect(await run('wait instance/web-0 --for condition=Ready')).to.equal(
+      'instances/web-0 has condition Ready=True\n',
+    );
+    const said = await run('wait service/web volume/web --for status=Running', 6);
+    expect(said).to.contain('volumes never have the status "Running"');
+    expect(await run('wait volume -l app=web --for status=Bound')).to.contain('is Bound');
+    expect(await run('wait instances --all --for condition=VolumesReady')).to.contain('web-0');
+  });
+
+  it('whose time is over ends with exit code 7 and tells how far it is', async () => {
+    expect(await run('wait volume/web --for status=Released --timeout 0', 7)).to.match(
+      /not so within 0 s:\n {2}volumes\/web is Bound/,
+    );
+    expect(await run('wait instance/web-0 --for condition=Redy --timeout 0', 7)).to.contain(
+      'did you mean Ready?',
+    );
+    expect(await run('wait volume/web --for delete --timeout 0', 7)).to.contain('is still there');
+  });
+
+  it('for what is not there, or nothing, is no success', async () => {
+    expect(await run('wait volume/absent --for status=Bound', 4)).to.contain('absent');
+    expect(await run('wait snapshots --all --for status=Ready', 4)).to.contain('there are no such');
+    expect(await run('wait volumes --for status=Bound', 2)).to.contain('--all');
+    expect(await run('wait volume/web --for status=Bund', 6)).to.contain('did you mean Bound?');
+    expect(await run('wait volume/web --for gone', 6)).to.contain('status=STATUS or delete');
+    await run('wait volume/web', 2);
+  });
+
+  it('a status of before the last change of an object does not count', async () => {
+    // The condition says True of the template before this one.
+    const { service } = workload(daemon, 'web', 'sleep 700');
+    await daemon.ok('PUT', `${base}/services/web`, service);
+    const changed = await daemon.ok('GET', `${base}/services/web`);
+    await run('wait service/web --for status=Running');
+    const after = await daemon.ok('GET', `${base}/services/web`);
+    const { generation } = changed['metadata'] as { readonly generation: number };
+    expect(after['observedGeneration']).to.be.at.least(generation);
+  });
+
+  it('for a deletion ends when the object is gone, and fails when one that it waits for goes', async () => {
+    await daemon.ok('POST', `${base}/volumes`, {
+      name: 'short',
+      size: '16Mi',
+      accessMode: 'ReadWriteOnce',
+    });
+    await run('wait volume/short --for status=Available');
+    const gone = waiting('wait volume/short --for delete');
+    const never = waiting('wait volume/short --for status=Released');
+    expect(await run('wait volume/nothing --for delete')).to.equal(
+      'volumes/nothing is not there\n',
+    );
+    await daemon.ok('DELETE', `${base}/volumes/short`);
+    const first = await gone;
+    expect(first.code, first.said).to.equal(0);
+    expect(first.said).to.match(/is gone|is not there/);
+    const second = await never;
+    expect(second.code, second.said).to.equal(4);
+    expect(second.said).to.match(/was deleted before|does not exist/);
+  });
+});
