@@ -196,7 +196,7 @@ export class ApiServer {
         clock,
       }),
       reflectionMethod([
-        { schemas, packages: [packageName] },
+        { schemas, packages: [packageName], comments: options.comments },
         { schemas: base, packages: protocolPackages },
       ]),
       ...(options.custom?.(parts) ?? []),

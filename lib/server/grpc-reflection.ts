@@ -2,11 +2,15 @@ import type { DescFile } from '@bufbuild/protobuf';
 import { statusCodes } from '../base/index.js';
 import { isJsonObject, type JsonObject, type SchemaRegistry, textOf } from '../rpc/index.js';
 import type { CustomMethod } from './call.js';
+import { describedFile } from './described-file.js';
+import type { Comments } from './openapi.js';
 
 /** What reflection tells of: the served schemas, each with the packages that are served of it. */
 export interface ReflectedSchemas {
   readonly schemas: SchemaRegistry;
   readonly packages: readonly string[];
+  /** What people wrote about it; absent: nothing. */
+  readonly comments?: (() => Promise<Comments>) | undefined;
 }
 
 function failure(message: string): JsonObject {
@@ -28,8 +32,11 @@ class Reflection {
   }
 
   /** A file and everything it imports, without what was sent on this stream before. */
-  file(find: (schemas: SchemaRegistry) => DescFile | undefined, sent: Set<string>): JsonObject {
-    for (const { schemas } of this.#reflected) {
+  async file(
+    find: (schemas: SchemaRegistry) => DescFile | undefined,
+    sent: Set<string>,
+  ): Promise<JsonObject> {
+    for (const { schemas, comments } of this.#reflected) {
       const found = find(schemas);
       if (!found) continue;
       const files: DescFile[] = [];
@@ -40,13 +47,16 @@ class Reflection {
         for (const dependency of file.dependencies) add(dependency, false);
       };
       add(found, true);
-      const fileDescriptorProto = files.map((file) => schemas.fileBytes(file).toString('base64'));
+      const written = (await comments?.()) ?? {};
+      const fileDescriptorProto = files.map((file) =>
+        describedFile(file, written).toString('base64'),
+      );
       return { fileDescriptorResponse: { fileDescriptorProto } };
     }
     return failure('no such symbol or file is served');
   }
 
-  answer(request: JsonObject, sent: Set<string>): JsonObject {
+  async answer(request: JsonObject, sent: Set<string>): Promise<JsonObject> {
     if ('listServices' in request) return this.services();
     const symbol = textOf(request, 'fileContainingSymbol');
     if (symbol !== '') return this.file((schemas) => schemas.fileOf(symbol), sent);
@@ -70,13 +80,13 @@ export function reflectionMethod(reflected: readonly ReflectedSchemas[]): Custom
     further: AsyncIterable<JsonObject>,
   ): AsyncIterable<JsonObject> {
     const sent = new Set<string>();
-    const whole = (request: JsonObject): JsonObject => ({
+    const whole = async (request: JsonObject): Promise<JsonObject> => ({
       validHost: textOf(request, 'host'),
       originalRequest: request,
-      ...reflection.answer(request, sent),
+      ...(await reflection.answer(request, sent)),
     });
-    yield whole(first);
-    for await (const request of further) yield whole(request);
+    yield await whole(first);
+    for await (const request of further) yield await whole(request);
   }
   return {
     id: 'ServerReflection.ServerReflectionInfo',

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { type AnyKind, invalid, notFound } from 'kedge';
-import { type ApiClient, type ClientTls, wholeList } from 'kedge/client';
-import type { JsonObject } from 'kedge/rpc';
-import { apiSchemas, kedgeClient } from '@kedge/api/client';
+import { ApiClient, type ClientTls, wholeList } from 'kedge/client';
+import { baseDescriptors, type JsonObject, SchemaRegistry } from 'kedge/rpc';
+import { apiSchemas, kedgeClient, type KedgeClientOptions } from '@kedge/api/client';
 import { allKinds } from '@kedge/controllers/kinds';
 import { nearest } from '../../near-miss.js';
 import { type Context, currentContext } from './context.js';
@@ -28,15 +28,25 @@ async function tlsOf({
 
 /** A client for a context; the stored one by default. */
 export async function connect(context?: Context): Promise<ApiClient> {
+  return kedgeClient(await connectionOf(context)).api;
+}
+
+/** A client for another package that the server serves, such as reflection. */
+export async function connectTo(packageName: string): Promise<ApiClient> {
+  const schemas = new SchemaRegistry(baseDescriptors);
+  return new ApiClient({ ...(await connectionOf()), schemas, packageName });
+}
+
+async function connectionOf(context?: Context): Promise<KedgeClientOptions> {
   const { server, token, ...certificates } = context ?? (await currentContext());
   const tls = await tlsOf(certificates);
-  return kedgeClient({
+  return {
     server,
     token,
     // A daemon that restarts is back within seconds.
     retry: { attempts: 4 },
     ...(tls ? { tls } : {}),
-  }).api;
+  };
 }
 
 /** The kind that a word on the command line means. @throws StatusError InvalidArgument listing them. */

@@ -47,16 +47,36 @@ export async function readContexts(): Promise<Contexts> {
   return { current: parsed?.current ?? '', contexts: parsed?.contexts ?? {} };
 }
 
-/** Stores a context and makes it the current one. The file holds tokens: mode 0600, replaced as a whole. */
-export async function writeContext(name: string, context: Context): Promise<void> {
+/** The file holds tokens: mode 0600, replaced as a whole. */
+async function writeContexts(next: Contexts): Promise<void> {
   const file = contextFile();
-  const before = await readContexts();
-  const next = { current: name, contexts: { ...before.contexts, [name]: context } };
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const fresh = `${file}.${process.pid}.new`;
   await writeFile(fresh, stringify(next), { mode: 0o600 });
   await chmod(fresh, 0o600);
   await rename(fresh, file);
+}
+
+/** Stores a context and makes it the current one. */
+export async function writeContext(name: string, context: Context): Promise<void> {
+  const { contexts } = await readContexts();
+  await writeContexts({ current: name, contexts: { ...contexts, [name]: context } });
+}
+
+/** Makes a stored context the current one. */
+export async function useContext(name: string): Promise<void> {
+  const { contexts } = await readContexts();
+  await writeContexts({ current: name, contexts });
+}
+
+/** Forgets a context. */
+export async function deleteContext(name: string): Promise<void> {
+  const { current, contexts } = await readContexts();
+  const others = Object.entries(contexts).filter(([other]) => other !== name);
+  await writeContexts({
+    current: current === name ? '' : current,
+    contexts: Object.fromEntries(others),
+  });
 }
 
 /** The context to use: the current one, overridden by KEDGE_SERVER and KEDGE_TOKEN. */

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type FieldViolation, invalid, limits, StatusError } from 'kedge';
-import type { JsonObject } from 'kedge/rpc';
+import { isJsonObject, type JsonObject } from 'kedge/rpc';
 import { allKinds } from '@kedge/controllers/kinds';
 import {
   type Document,
@@ -74,6 +74,23 @@ function listItems(given: {
   });
 }
 
+/** A list of several kinds, as `kedge get` prints it: each item tells its kind, or is under the name of it. */
+function mixedItems(at: (field: string) => string, list: unknown): CastItem[] {
+  if (!Array.isArray(list)) throw refuse(at('items'), 'items must be a list of objects');
+  return list.map((item: unknown, index): CastItem => {
+    const path = `items[${index}]`;
+    if (!isJsonObject(item)) throw refuse(at(path), 'must be an object');
+    const { kind, ...object } = item;
+    if (typeof kind === 'string' && kindSpelled(kind))
+      return { kind, object, locate: (field) => at(`${path}.${field}`) };
+    const [[key = '', inner] = []] = Object.entries(item);
+    const own = keyed[key];
+    if (own === undefined || !isJsonObject(inner))
+      throw refuse(at(path), 'must tell its kind, such as kind: Volume');
+    return { kind: own, object: inner, locate: (field) => at(`${path}.${key}.${field}`) };
+  });
+}
+
 function items(file: string, lines: LineCounter, document: Document): CastItem[] {
   const root = document.contents;
   if (root === null || (isScalar(root) && root.value === null)) return [];
@@ -81,6 +98,7 @@ function items(file: string, lines: LineCounter, document: Document): CastItem[]
   if (!isMap(root)) throw refuse(at(''), 'a document must be an object');
   const content = document.toJS() as Record<string, unknown>;
   if (typeof content.kind === 'string') {
+    if (content.kind === 'List') return mixedItems(at, content.items);
     const listed = /^(.+)List$/.exec(content.kind)?.[1];
     if (listed !== undefined && kindSpelled(listed))
       return listItems({ file, lines, root, kind: listed, list: content.items });
@@ -200,4 +218,12 @@ export function located(error: StatusError, cast: readonly CastItem[]): StatusEr
   });
   const { code, reason, message } = error;
   return new StatusError({ code, reason, message, violations });
+}
+
+/** An object that names no namespace, in the one that the command line names. */
+export function placed(item: CastItem, namespace: string | undefined): CastItem {
+  // A file may hold cluster-scoped objects, such as their namespace, beside those that go into it.
+  const clusterScoped = kindSpelled(item.kind)?.scope === 'Cluster';
+  if (namespace === undefined || clusterScoped || item.object.namespace !== undefined) return item;
+  return { ...item, object: { ...item.object, namespace } };
 }

@@ -12,6 +12,7 @@ export type { Path, Segment, Template };
 
 /** Ranges inside ranges multiply what is printed. */
 const outputMax = 16 * 1024 * 1024;
+const itemsMax = 1_000_000;
 
 /**
  * Reads a JSONPath template: text, and in braces paths, literals in quotes, `range PATH` and `end`. A path has fields
@@ -27,12 +28,12 @@ export function parseJsonPath(text: string): Template {
 export function evaluateJsonPath(template: Template, document: unknown): string {
   const out: string[] = [];
   let length = 0;
+  let items = 0;
+  const tooMuch = (what: string): Error =>
+    invalid([{ field: '--output', description: `the JSONPath template ${what}; print less` }]);
   const write = (text: string): void => {
     length += text.length;
-    if (length > outputMax)
-      throw invalid([
-        { field: '--output', description: `prints more than ${outputMax} characters; print less` },
-      ]);
+    if (length > outputMax) throw tooMuch(`prints more than ${outputMax} characters`);
     out.push(text);
   };
   const run = (parts: Template, current: unknown): void => {
@@ -45,7 +46,11 @@ export function evaluateJsonPath(template: Template, document: unknown): string 
           write(valuesAt(part.path, document, current).map(textOf).join(' '));
           break;
         case 'range':
-          for (const item of valuesAt(part.path, document, current)) run(part.body, item);
+          for (const item of valuesAt(part.path, document, current)) {
+            items += 1;
+            if (items > itemsMax) throw tooMuch(`goes over more than ${itemsMax} items`);
+            run(part.body, item);
+          }
           break;
       }
   };

@@ -1,35 +1,137 @@
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
+import { invalid } from 'kedge';
+import type { ApiClient } from 'kedge/client';
+import { allKinds } from '@kedge/controllers/kinds';
+import { nearest } from '../../../near-miss.js';
 import { connect } from '../../connection/api.js';
-import { print } from '../../output/output.js';
+import { note, print, table } from '../../output/output.js';
+import { withExamples } from '../../program/examples.js';
 import { exitCodes } from '../../program/exit-codes.js';
+import { usageError } from '../../program/usage.js';
+
+interface CanIOptions {
+  readonly namespace: string;
+  readonly allNamespaces?: boolean;
+  readonly list?: boolean;
+}
+
+const verbs = [
+  ...['get', 'list', 'watch', 'create', 'update', 'delete'],
+  ...['scale', 'exec', 'reveal'],
+] as const;
+
+/** Rights that are about no kind. */
+const furtherResources = ['exec', 'logs', 'health', 'backups', 'keys'];
+const resources = [...allKinds.map(({ plural }) => plural), ...furtherResources].sort();
+
+/** Questions under way at a time. */
+const atOnce = 16;
+
+/** A misspelt word would be answered with "no". @throws StatusError InvalidArgument */
+function demandKnown(verb: string, resource: string): void {
+  if (verb !== '*' && !verbs.some((known) => known === verb)) {
+    const meant = nearest(verb, verbs);
+    const hint = meant === undefined ? `use one of ${verbs.join(', ')}` : `did you mean ${meant}?`;
+    throw invalid([{ field: 'VERB', description: `${JSON.stringify(verb)} is no verb; ${hint}` }]);
+  }
+  const [plural = ''] = resource.split('/');
+  if (plural === '*' || resources.includes(plural)) return;
+  const meant = nearest(plural, resources);
+  const hint =
+    meant === undefined ? `use one of ${resources.join(', ')}` : `did you mean ${meant}?`;
+  throw invalid([
+    { field: 'RESOURCE', description: `${JSON.stringify(plural)} is no resource; ${hint}` },
+  ]);
+}
+
+async function may(
+  client: ApiClient,
+  verb: string,
+  resource: string,
+  namespace: string,
+): Promise<boolean> {
+  const answer = await client.call('AuthService.CanI', { verb, resource, namespace });
+  return answer.allowed === true;
+}
 
 async function canI(verb: string, resource: string, namespace: string): Promise<void> {
+  demandKnown(verb, resource);
   const client = await connect();
   try {
-    const answer = await client.call('AuthService.CanI', { verb, resource, namespace });
-    print(answer.allowed === true ? 'yes' : 'no');
-    if (answer.allowed !== true) process.exitCode = exitCodes.error;
+    const allowed = await may(client, verb, resource, namespace);
+    print(allowed ? 'yes' : 'no');
+    if (!allowed) process.exitCode = exitCodes.error;
   } finally {
     client.close();
   }
 }
 
+async function listRights(namespace: string): Promise<void> {
+  const client = await connect();
+  try {
+    const questions = resources.flatMap((resource) => verbs.map((verb) => ({ resource, verb })));
+    const allowed = new Map<string, string[]>();
+    for (let at = 0; at < questions.length; at += atOnce) {
+      const asked = questions.slice(at, at + atOnce);
+      const answers = await Promise.all(
+        asked.map(({ resource, verb }) => may(client, verb, resource, namespace)),
+      );
+      for (const [index, { resource, verb }] of asked.entries())
+        if (answers[index]) allowed.set(resource, [...(allowed.get(resource) ?? []), verb]);
+    }
+    const where = namespace === '-' ? 'in all namespaces' : `in namespace ${namespace}`;
+    if (allowed.size === 0) note(`You may do nothing ${where}.`);
+    else
+      print(
+        table([
+          ['RESOURCE', 'VERBS'],
+          ...[...allowed].map(([resource, may]) => [resource, may.join(' ')]),
+        ]),
+      );
+  } finally {
+    client.close();
+  }
+}
+
+async function ask(
+  verb: string | undefined,
+  resource: string | undefined,
+  options: CanIOptions,
+): Promise<void> {
+  const namespace = options.allNamespaces ? '-' : options.namespace;
+  if (options.list) {
+    if (verb !== undefined) throw usageError('give VERB RESOURCE, or --list, and not both');
+    await listRights(namespace);
+  } else if (verb === undefined || resource === undefined)
+    throw usageError('give VERB RESOURCE, such as get volumes, or --list');
+  else await canI(verb, resource, namespace);
+}
+
+/** An argument whose words completion offers; they are checked later, with what may be meant. */
+function known(name: string, about: string, words: readonly string[]): Argument {
+  const argument = new Argument(name, about);
+  argument.argChoices = [...words];
+  return argument;
+}
+
 /** `kedge auth can-i VERB RESOURCE` */
 export function addAuth(program: Command): void {
-  program
+  const command = program
     .command('auth')
     .description('ask about access')
     .command('can-i')
-    .argument('<verb>', 'get, list, watch, create, update, delete, scale, exec, reveal')
-    .argument('<resource>', 'volumes, services, ...')
+    .addArgument(known('[verb]', 'what to do', verbs))
+    .addArgument(known('[resource]', 'with what', resources))
     .description('tell whether you may do something; exit code 1 when not')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-A, --all-namespaces', 'in all namespaces')
-    .action(
-      (
-        verb: string,
-        resource: string,
-        options: { readonly namespace: string; readonly allNamespaces?: boolean },
-      ) => canI(verb, resource, options.allNamespaces ? '-' : options.namespace),
+    .option('--list', 'tell everything that you may do')
+    .action((verb: string | undefined, resource: string | undefined, options: CanIOptions) =>
+      ask(verb, resource, options),
     );
+  withExamples(
+    command,
+    ['kedge auth can-i delete volumes -n prod', 'One thing'],
+    ['kedge auth can-i --list', 'Everything in a namespace'],
+  );
 }

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import pc from 'picocolors';
 import { StatusError } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
-import { connect, kindSpelled } from '../../connection/api.js';
-import { type CastItem, located, readCastFiles } from '../../files/cast-file.js';
+import { connect } from '../../connection/api.js';
+import { located, placed, readCastFiles } from '../../files/cast-file.js';
 import { withExamples } from '../../program/examples.js';
 import { waitSecondsMax, wholeNumber } from '../../program/number-option.js';
 import { note, print } from '../../output/output.js';
@@ -46,13 +46,6 @@ async function cast(paths: readonly string[], options: CastOptions): Promise<voi
   } finally {
     client.close();
   }
-}
-
-function placed(item: CastItem, namespace: string | undefined): CastItem {
-  // A file may hold cluster-scoped objects, such as their namespace, beside those that go into it.
-  const clusterScoped = kindSpelled(item.kind)?.scope === 'Cluster';
-  if (namespace === undefined || clusterScoped || item.object.namespace !== undefined) return item;
-  return { ...item, object: { ...item.object, namespace } };
 }
 
 function resultsOf(answer: JsonObject): readonly CastResult[] {

@@ -34,7 +34,7 @@ async function health(word: string | undefined, { namespace }: Where): Promise<v
 export function addHealth(program: Command): void {
   const command = program
     .command('health')
-    .argument('[name]', 'a service or an instance: NAME or TYPE/NAME')
+    .argument('[name]', 'NAME, service/NAME or instance/NAME')
     .description('tell how workloads are')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .action((name: string | undefined, options: Where) => health(name, options));

@@ -53,7 +53,7 @@ async function logs(word: string, options: LogsOptions): Promise<void> {
 export function addLogs(program: Command): void {
   const command = program
     .command('logs')
-    .argument('<name>', 'an instance, or a service for all its instances: NAME or TYPE/NAME')
+    .argument('<name>', 'NAME, instance/NAME, or service/NAME for all its instances')
     .description('show the output of workloads')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-f, --follow', 'go on with new lines')

@@ -31,7 +31,10 @@ async function restart(words: readonly string[], { namespace }: Where): Promise<
 export function addRestart(program: Command): void {
   const command = program
     .command('restart')
-    .argument('<words...>', 'service or instance, and NAME..., or TYPE/NAME...')
+    .argument(
+      '<words...>',
+      'service NAME..., instance NAME..., service/NAME... or instance/NAME...',
+    )
     .description('stop and start workloads; those of a service one after the other')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .action((words: string[], options: Where) => restart(words, options));

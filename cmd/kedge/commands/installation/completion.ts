@@ -1,0 +1,39 @@
+import { Argument, type Command } from 'commander';
+import { printableLine } from '../../../terminal-text.js';
+import { print } from '../../output/output.js';
+import { candidates } from '../../program/candidates.js';
+import { withExamples } from '../../program/examples.js';
+import { completionScript, type Shell } from '../../program/shells.js';
+
+async function complete(root: Command, words: readonly string[]): Promise<void> {
+  // A name with a character that steers a terminal is not put into a line.
+  for (const { word, about } of await candidates(root, words))
+    if (printableLine(word) === word) print(`${word}\t${printableLine(about)}`.trimEnd());
+}
+
+/** `kedge completion bash|zsh|fish` */
+export function addCompletion(program: Command): void {
+  const command = program
+    .command('completion')
+    .addArgument(new Argument('<shell>', 'whose').choices(['bash', 'zsh', 'fish']))
+    .description('print what completes commands, options, types and names in a shell')
+    .addHelpText(
+      'after',
+      '\nNames are asked of the server as you type; without an answer in a moment there are none.',
+    )
+    .action((shell: Shell) => print(completionScript(shell).trimEnd()));
+  withExamples(
+    command,
+    [
+      'source <(kedge completion bash)',
+      'In bash, for this shell; put it into ~/.bashrc to keep it',
+    ],
+    ['source <(kedge completion zsh)', 'In zsh, behind compinit; ~/.zshrc keeps it'],
+    ['kedge completion fish > ~/.config/fish/completions/kedge.fish', 'In fish, for all shells'],
+  );
+  // What the scripts call: the words behind "kedge", the last one under the cursor.
+  program
+    .command('__complete', { hidden: true })
+    .argument('[words...]')
+    .action((words: string[]) => complete(program, words));
+}

@@ -1,0 +1,48 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isJsonObject, type JsonObject } from 'kedge/rpc';
+
+/** What the server shows instead of a value that may not be seen. */
+export const mask = '********';
+
+/** A value that differs; absent on one side where it is added or removed. */
+export interface Difference {
+  readonly path: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
+
+/** The leaves in which two values differ. */
+export function differences(before: unknown, after: unknown, path = ''): readonly Difference[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  if (isJsonObject(before) && isJsonObject(after)) {
+    const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+    return [...keys].flatMap((key) =>
+      differences(before[key], after[key], path === '' ? key : `${path}.${key}`),
+    );
+  }
+  if (Array.isArray(before) && Array.isArray(after) && before.length === after.length)
+    return before.flatMap((item, at) => differences(item, after[at], `${path}[${at}]`));
+  return [
+    {
+      path,
+      ...(before === undefined ? {} : { before }),
+      ...(after === undefined ? {} : { after }),
+    },
+  ];
+}
+
+/** The value at a dotted path. */
+export function valueAt(object: JsonObject, path: string): unknown {
+  let at: unknown = object;
+  for (const part of path.split(/[.[\]]+/).filter((word) => word !== ''))
+    at = Array.isArray(at) ? at[Number(part)] : isJsonObject(at) ? at[part] : undefined;
+  return at;
+}
+
+/** A value with every text in it masked. */
+export function masked(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(masked);
+  if (isJsonObject(value))
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, masked(inner)]));
+  return value === undefined || value === null ? value : mask;
+}
