@@ -1,3 +1,4 @@
+import type { RunStart } from '../log/runs.js';
 import type { ExecProcess, ExecSpec } from './exec.js';
 
 /** A directory that appears in the workload. */
@@ -88,6 +89,8 @@ export interface Runtime {
   remove(id: string): Promise<void>;
   /** File its output goes to. */
   logFile(id: string): string;
+  /** Where the output of its last two runs begins, the earlier one first; fewer where it ran less often. */
+  runStarts(id: string): Promise<readonly RunStart[]>;
   /** Keeps the log within its bounds. */
   rotateLog(id: string): Promise<void>;
   /**

@@ -85,18 +85,23 @@ export interface ReadLine {
 /** Bytes before a position that tell whether a file still is the one that it was taken in. */
 const checkBytes = 64;
 /** Older logs that rotation keeps: `<file>.1` is the youngest. */
-const rotatedMax = 3;
+export const rotatedMax = 3;
 
 function checkOf(bytes: Buffer): number {
   return crc32(bytes.subarray(Math.max(0, bytes.length - checkBytes)));
 }
 
-/** Whether a position was taken in this file. */
-async function holds(file: FileHandle, { offset, check }: LogPosition): Promise<boolean> {
-  if ((await file.stat()).size < offset) return false;
+/** The position of an offset in a file. */
+export async function positionAt(file: FileHandle, offset: number): Promise<LogPosition> {
   const bytes = Buffer.alloc(Math.min(checkBytes, offset));
   await file.read(bytes, 0, bytes.length, offset - bytes.length);
-  return checkOf(bytes) === check;
+  return { offset, check: checkOf(bytes) };
+}
+
+/** Whether a position was taken in this file. */
+export async function holds(file: FileHandle, { offset, check }: LogPosition): Promise<boolean> {
+  if ((await file.stat()).size < offset) return false;
+  return (await positionAt(file, offset)).check === check;
 }
 
 /**
@@ -155,12 +160,18 @@ async function cutterAt(file: FileHandle, offset: number): Promise<LineCutter> {
   return new LineCutter(offset, tail);
 }
 
-/** The rest of a file that no longer grows. */
-async function* restOf(file: FileHandle, from: number): AsyncIterable<ReadLine> {
+/** The rest of a file that no longer grows, or what is before an offset in one that does. */
+export async function* restOf(
+  file: FileHandle,
+  from: number,
+  to = Infinity,
+): AsyncIterable<ReadLine> {
   const cutter = await cutterAt(file, from);
   for (let offset = from; ; ) {
     const buffer = Buffer.alloc(chunkBytes);
-    const { bytesRead } = await file.read(buffer, 0, chunkBytes, offset);
+    const length = Math.min(chunkBytes, to - offset);
+    if (length <= 0) break;
+    const { bytesRead } = await file.read(buffer, 0, length, offset);
     if (bytesRead === 0) break;
     offset += bytesRead;
     yield* cutter.cut(buffer.subarray(0, bytesRead));

@@ -7,6 +7,7 @@ import { services } from '../service/kind.js';
 import { type ControllerPolicy, defaultPolicy } from '../policy/policy.js';
 import { type LogPosition, readLines } from './log-reader.js';
 import { merge } from './merge.js';
+import { linesBetween } from './runs.js';
 
 /** What the log service reads from. */
 export interface LogVerbOptions {
@@ -104,6 +105,41 @@ async function* linesOf(
   }
 }
 
+/** Lines of the run before the last one of each instance. */
+async function* previousLines(
+  { options, request }: Pick<Reading, 'options' | 'request'>,
+  found: readonly Instance[],
+): AsyncIterable<JsonObject> {
+  const refused = ['follow', 'after', 'since'].filter((field) => request[field]);
+  if (refused.length > 0)
+    throw invalid(
+      refused.map((field) => ({ field, description: 'is not for the run before: leave it out' })),
+    );
+  const tail = typeof request.tail === 'number' ? request.tail : 0;
+  let earlier = false;
+  for (const { name, metadata, template } of found) {
+    const wanted = template.runtime ?? 'container';
+    const runtime = options.runtimes.find((each) => each.name === wanted);
+    const starts = (await runtime?.runStarts(metadata.uid)) ?? [];
+    const [from, to] = starts;
+    if (!runtime || !to) continue;
+    earlier = true;
+    const lines: JsonObject[] = [];
+    for await (const { content } of linesBetween(runtime.logFile(metadata.uid), from, to)) {
+      if (tail === 0) yield { instance: name, content, position: '' };
+      else lines.push({ instance: name, content, position: '' });
+      if (lines.length > tail) lines.shift();
+    }
+    yield* lines;
+  }
+  if (!earlier)
+    throw new StatusError({
+      code: 'NotFound',
+      reason: 'NoPreviousRun',
+      message: `${String(request.name)} has no run before the present one, or none whose output is told apart: leave out previous`,
+    });
+}
+
 async function* logs(
   parts: ApiParts,
   options: LogVerbOptions,
@@ -113,6 +149,10 @@ async function* logs(
   const after = textOf(request, 'after');
   const positions = after === '' ? new Map<string, LogPosition>() : decodePositions(after);
   const found = await targets(parts, request);
+  if (request.previous === true) {
+    yield* previousLines({ options, request }, found);
+    return;
+  }
   const since = sinceOf(textOf(request, 'since'), parts.clock.now());
   const reading = { options, request, positions, since, signal };
   const sources = found.map((instance) => linesOf(reading, instance));

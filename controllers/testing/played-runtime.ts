@@ -100,6 +100,10 @@ export class PlayedRuntime implements Runtime {
     return `/logs/${id}`;
   }
 
+  runStarts(): Promise<readonly []> {
+    return Promise.resolve([]);
+  }
+
   rotateLog(): Promise<void> {
     return Promise.resolve();
   }

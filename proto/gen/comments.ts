@@ -147,6 +147,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.GetHealthRequest.name": "An instance, else a service.",
   "api.GetLogsRequest.after": "Go on behind this position of a line; tail is not looked at then. Over REST also: Last-Event-ID.",
   "api.GetLogsRequest.follow": "Go on with new lines until the caller ends the stream.",
+  "api.GetLogsRequest.previous": "The output of the run before the last one instead, as far as it is kept; not with follow, after or since.",
   "api.GetLogsRequest.since": "Only what was written in this time, such as 30s, 5m, 2h or 1d, to half a minute.",
   "api.GetLogsRequest.tail": "Start with this many last lines of each instance; 0 means all.",
   "api.GetSecretRequest.reveal": "Answer with the values in plaintext; needs the verb reveal.",

@@ -52,6 +52,7 @@ export class Machine {
       stop: (id) => Promise.resolve(void this.#workloads.delete(id)),
       remove: (id) => Promise.resolve(void this.#workloads.delete(id)),
       logFile: (id) => `/logs/${id}`,
+      runStarts: () => Promise.resolve([]),
       rotateLog: () => Promise.resolve(),
       onChange: () => undefined,
       close: () => undefined,

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
 import { openLog } from '../../log/log-file.js';
+import type { RunStart } from '../../log/runs.js';
 import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
 import type {
   Availability,
@@ -28,6 +29,7 @@ import {
 } from './process-table.js';
 import { privilegesOf } from './privileges.js';
 import { RunEnds } from './run-ends.js';
+import { noteRunStart, readRunStart } from './run-log.js';
 import { abandonedBecause, settleStart, type SpawnedRun } from './run-start.js';
 import { StopRequests } from './stop-requests.js';
 import { carriedEnvironment } from './workload-environment.js';
@@ -154,6 +156,13 @@ export class ProcessRuntime implements Runtime {
     return join(this.#workload(id), 'output.log');
   }
 
+  async runStarts(id: string): Promise<readonly RunStart[]> {
+    const last = await this.#lastRun(id);
+    const runs = [last - 1, last].filter((n) => n > 0);
+    const starts = await Promise.all(runs.map((n) => readRunStart(this.#runDirectory(id, n))));
+    return starts.filter((start) => start !== undefined);
+  }
+
   async rotateLog(id: string): Promise<void> {
     const file = this.logFile(id);
     await rotate(file);
@@ -236,6 +245,7 @@ export class ProcessRuntime implements Runtime {
     const log = await openLog(logFile, O_WRONLY | O_CREAT | O_APPEND);
     const logOffset = (await log.stat()).size;
     try {
+      await noteRunStart(directory, logFile, logOffset);
       const args = [directory, mode, spec.workingDir, ...spec.command];
       const child = spawn('/bin/sh', [this.#options.supervisor ?? supervisor, ...args], {
         detached: true,

@@ -29,6 +29,8 @@ export interface GetLogsRequest {
   after: string;
   /** Only what was written in this time, such as 30s, 5m, 2h or 1d, to half a minute. */
   since: string;
+  /** The output of the run before the last one instead, as far as it is kept; not with follow, after or since. */
+  previous: boolean;
 }
 
 export interface LogLine {
@@ -39,7 +41,7 @@ export interface LogLine {
 }
 
 function createBaseGetLogsRequest(): GetLogsRequest {
-  return { namespace: "", name: "", follow: false, tail: 0, after: "", since: "" };
+  return { namespace: "", name: "", follow: false, tail: 0, after: "", since: "", previous: false };
 }
 
 export const GetLogsRequest: MessageFns<GetLogsRequest> = {
@@ -61,6 +63,9 @@ export const GetLogsRequest: MessageFns<GetLogsRequest> = {
     }
     if (message.since !== "") {
       writer.uint32(50).string(message.since);
+    }
+    if (message.previous !== false) {
+      writer.uint32(56).bool(message.previous);
     }
     return writer;
   },
@@ -124,6 +129,14 @@ export const GetLogsRequest: MessageFns<GetLogsRequest> = {
             }
 
             message.since = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.previous = reader.bool();
             continue;
           }
         }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { invalid } from 'kedge';
 import { connect } from '../../connection/api.js';
 import { contextFile, writeContext } from '../../connection/context.js';
+import { withExamples } from '../../program/examples.js';
 import { print } from '../../output/output.js';
 
 interface LoginOptions {
@@ -57,7 +58,7 @@ async function login({ server, name, ...certificates }: LoginOptions): Promise<v
 
 /** `kedge login` */
 export function addLogin(program: Command): void {
-  program
+  const command = program
     .command('login')
     .description('store a token, read from standard input, for a server')
     .option('--server <host:port>', 'gRPC address', '127.0.0.1:7863')
@@ -67,4 +68,9 @@ export function addLogin(program: Command): void {
     .option('--cert-file <file>', 'certificate of yours, for mutual TLS (PEM)')
     .option('--key-file <file>', 'its key (PEM)')
     .action((options: LoginOptions) => login(options));
+  withExamples(
+    command,
+    ['kedge login --server kedge.example.com:7863 --name prod --tls < token-file', 'Over TLS'],
+    ['kedge login', 'The local daemon; the token is typed'],
+  );
 }

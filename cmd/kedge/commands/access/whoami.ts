@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { connect } from '../../connection/api.js';
 import { currentContext } from '../../connection/context.js';
 import { dataText, parseDataFormat } from '../../output/formats.js';
+import { withExamples } from '../../program/examples.js';
 import { print, table } from '../../output/output.js';
 
 async function whoami(output: string): Promise<void> {
@@ -30,9 +31,10 @@ async function whoami(output: string): Promise<void> {
 
 /** `kedge whoami` */
 export function addWhoami(program: Command): void {
-  program
+  const command = program
     .command('whoami')
     .description('tell whose token is in use')
     .option('-o, --output <format>', 'table, json or yaml', 'table')
     .action(({ output }: { output: string }) => whoami(output));
+  withExamples(command, ['kedge whoami', 'Who the server takes you for, and which server that is']);
 }

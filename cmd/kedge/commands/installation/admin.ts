@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { textOf } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
+import { withExamples } from '../../program/examples.js';
 import { print } from '../../output/output.js';
 import { addBackup } from './backup.js';
 
@@ -18,8 +19,9 @@ async function rotateKeys(): Promise<void> {
 export function addAdmin(program: Command): void {
   const admin = program.command('admin').description('act on the installation');
   addBackup(admin);
-  admin
+  const command = admin
     .command('rotate-keys')
     .description('seal every secret value anew under another key-encryption key')
     .action(() => rotateKeys());
+  withExamples(command, ['kedge admin rotate-keys', 'Without an interruption']);
 }

@@ -3,6 +3,7 @@ import { backupToFile, type BackupReport, StatusError } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
+import { withExamples } from '../../program/examples.js';
 import { print } from '../../output/output.js';
 
 function incomplete(detail: string): StatusError {
@@ -67,9 +68,10 @@ async function backup(file: string): Promise<void> {
 
 /** `kedge admin backup` */
 export function addBackup(admin: Command): void {
-  admin
+  const command = admin
     .command('backup')
     .argument('<file>', 'the backup, on this machine; it appears whole or not at all')
     .description('back up the running daemon: all objects at one revision, while writes go on')
     .action((file: string) => backup(file));
+  withExamples(command, ['kedge admin backup /srv/backups/kedge.backup', 'While writes go on']);
 }

@@ -63,7 +63,7 @@ export function addCreate(program: Command): void {
       .description('create a namespace')
       .option('--dry-run', 'judge it, store nothing')
       .action((name: string, options: { readonly dryRun?: boolean }) =>
-        create(namespaces as unknown as AnyKind, name, {}, { namespace: '', ...options }),
+        create(namespaces, name, {}, { namespace: '', ...options }),
       ),
     ['kedge create namespace dev', 'A namespace'],
   );

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { withExamples } from '../../program/examples.js';
 import pc from 'picocolors';
 import { invalid, messageOf, parseQuantity } from 'kedge';
@@ -131,7 +131,12 @@ export function addDriver(program: Command): void {
       .description('run the conformance suite; it makes and deletes volumes with these parameters')
       .option('-p, --parameters <key=value>', 'a parameter; may be repeated', pair, {})
       .option('--size <quantity>', 'size of its volumes', '16Mi')
-      .option('--node <name>', 'name of this node at the provider', hostname().toLowerCase())
+      .addOption(
+        new Option('--node <name>', 'name of this node at the provider').default(
+          hostname().toLowerCase(),
+          'that of this machine',
+        ),
+      )
       .option('--no-mounts', 'leave out what mounts volumes here (needs root for block devices)')
       .option(
         '--root <directory>',

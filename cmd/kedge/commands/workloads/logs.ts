@@ -13,6 +13,7 @@ interface LogsOptions {
   readonly follow?: boolean;
   readonly tail: number;
   readonly since?: string;
+  readonly previous?: boolean;
 }
 
 async function logs(word: string, options: LogsOptions): Promise<void> {
@@ -29,6 +30,7 @@ async function logs(word: string, options: LogsOptions): Promise<void> {
       follow: options.follow === true,
       tail: options.tail,
       since: options.since ?? '',
+      previous: options.previous === true,
     };
     const { signal } = interrupted;
     // A server that is away now is an error; one that goes away later comes back.
@@ -64,10 +66,12 @@ export function addLogs(program: Command): void {
       0,
     )
     .option('--since <time>', 'only what was written in this time: 30s, 5m, 2h, 1d')
+    .option('-p, --previous', 'the output of the run before the present one')
     .action((name: string, options: LogsOptions) => logs(name, options));
   withExamples(
     command,
     ['kedge logs web-0 --tail 20', 'The last lines of an instance'],
+    ['kedge logs web-0 --previous', 'What it said before it was restarted'],
     ['kedge logs service/web --follow --since 5m', 'All instances of a service, as they write'],
   );
 }

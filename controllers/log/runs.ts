@@ -1,0 +1,55 @@
+import type { FileHandle } from 'node:fs/promises';
+import { openLogToRead } from './log-file.js';
+import { holds, type LogPosition, type ReadLine, restOf, rotatedMax } from './log-reader.js';
+
+/** Where the output of a run begins. */
+export interface RunStart {
+  /** In the log as it was then: rotation may have moved it aside since. */
+  readonly position: LogPosition;
+  /** Milliseconds since the epoch, by the clock of the file system. */
+  readonly at: number;
+}
+
+/** The place of a start among the files of a log, the oldest first; -1 when it is no longer kept. */
+async function placeOf({ position, at }: RunStart, files: readonly FileHandle[]): Promise<number> {
+  if (position.offset > 0) {
+    for (let place = files.length - 1; place >= 0; place -= 1) {
+      const file = files[place];
+      if (file && (await holds(file, position))) return place;
+    }
+    return -1;
+  }
+  // Every file has a beginning: the run wrote into the first one that was moved aside after it began.
+  for (const [place, file] of files.slice(0, -1).entries())
+    if ((await file.stat()).mtimeMs >= at) return place;
+  return files.length - 1;
+}
+
+/**
+ * The output of a run that has ended, as far as it is kept.
+ * @param from where it begins; undefined when nobody knows: then all that is kept before its end
+ * @param to where the next run begins
+ */
+export async function* linesBetween(
+  path: string,
+  from: RunStart | undefined,
+  to: RunStart,
+): AsyncIterable<ReadLine> {
+  const files: FileHandle[] = [];
+  try {
+    for (let n = rotatedMax; n >= 0; n -= 1) {
+      const file = await openLogToRead(n === 0 ? path : `${path}.${n}`);
+      if (file) files.push(file);
+    }
+    const last = await placeOf(to, files);
+    const begin = from ? await placeOf(from, files) : -1;
+    for (let place = Math.max(0, begin); place <= last; place += 1) {
+      const file = files[place];
+      if (!file) continue;
+      const offset = place === begin ? (from?.position.offset ?? 0) : 0;
+      yield* restOf(file, offset, place === last ? to.position.offset : Infinity);
+    }
+  } finally {
+    await Promise.all(files.map((file) => file.close()));
+  }
+}
