@@ -29,7 +29,7 @@ import {
 } from './process-table.js';
 import { privilegesOf } from './privileges.js';
 import { RunEnds } from './run-ends.js';
-import { noteRunStart, readRunStart } from './run-log.js';
+import { noteRunStart, runStarts } from './run-log.js';
 import { abandonedBecause, settleStart, type SpawnedRun } from './run-start.js';
 import { StopRequests } from './stop-requests.js';
 import { carriedEnvironment } from './workload-environment.js';
@@ -156,11 +156,8 @@ export class ProcessRuntime implements Runtime {
     return join(this.#workload(id), 'output.log');
   }
 
-  async runStarts(id: string): Promise<readonly RunStart[]> {
-    const last = await this.#lastRun(id);
-    const runs = [last - 1, last].filter((n) => n > 0);
-    const starts = await Promise.all(runs.map((n) => readRunStart(this.#runDirectory(id, n))));
-    return starts.filter((start) => start !== undefined);
+  runStarts(id: string): Promise<readonly RunStart[]> {
+    return runStarts(this.logFile(id));
   }
 
   async rotateLog(id: string): Promise<void> {
@@ -214,7 +211,7 @@ export class ProcessRuntime implements Runtime {
     this.#spawning.add(directory);
     let run: SpawnedRun;
     try {
-      run = await this.#spawn(spec, directory, mode.type);
+      run = await this.#spawn(spec, n, mode.type);
     } catch (error) {
       this.#spawning.delete(directory);
       throw error;
@@ -239,13 +236,15 @@ export class ProcessRuntime implements Runtime {
   }
 
   /** @throws Error when no process can be made of the command, such as one with a NUL character. */
-  async #spawn(spec: WorkloadSpec, directory: string, mode: 'root' | 'user'): Promise<SpawnedRun> {
+  async #spawn(spec: WorkloadSpec, run: number, mode: 'root' | 'user'): Promise<SpawnedRun> {
+    const directory = this.#runDirectory(spec.id, run);
     const logFile = this.logFile(spec.id);
     const { O_WRONLY, O_CREAT, O_APPEND } = constants;
     const log = await openLog(logFile, O_WRONLY | O_CREAT | O_APPEND);
     const logOffset = (await log.stat()).size;
     try {
-      await noteRunStart(directory, logFile, logOffset);
+      const now = this.#options.clock.now();
+      await noteRunStart(logFile, { run, offset: logOffset, now });
       const args = [directory, mode, spec.workingDir, ...spec.command];
       const child = spawn('/bin/sh', [this.#options.supervisor ?? supervisor, ...args], {
         detached: true,

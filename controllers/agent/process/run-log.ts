@@ -1,34 +1,52 @@
-import { stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { rename, writeFile } from 'node:fs/promises';
 import { openLogToRead } from '../../log/log-file.js';
 import { positionAt } from '../../log/log-reader.js';
 import type { RunStart } from '../../log/runs.js';
 import { readIfExists } from './process-table.js';
 
-function noteIn(directory: string): string {
-  return join(directory, 'log-start');
+/** Where it is noted, beside the log that all runs of a workload share: the folder of a run goes with the next run. */
+function notesOf(logFile: string): string {
+  return `${logFile}.runs`;
 }
 
-/** Notes where the output of a run begins in the log of its workload, which all its runs share. */
+interface Note extends RunStart {
+  readonly run: number;
+}
+
+async function notes(logFile: string): Promise<readonly Note[]> {
+  const text = (await readIfExists(notesOf(logFile))) ?? '';
+  return text.split('\n').flatMap((line): readonly Note[] => {
+    const numbers = /^(\d+) (\d+) (\d+) (\d+)$/.exec(line)?.slice(1).map(Number);
+    if (!numbers) return [];
+    const [run = 0, offset = 0, check = 0, at = 0] = numbers;
+    return [{ run, position: { offset, check }, at }];
+  });
+}
+
+/**
+ * Notes where the output of a run begins in the log of its workload.
+ * @param offset the size of the log before it
+ * @param now milliseconds since the epoch
+ */
 export async function noteRunStart(
-  directory: string,
   logFile: string,
-  offset: number,
+  { run, offset, now }: { readonly run: number; readonly offset: number; readonly now: number },
 ): Promise<void> {
   const log = await openLogToRead(logFile);
   try {
     const check = log && offset > 0 ? (await positionAt(log, offset)).check : 0;
-    await writeFile(noteIn(directory), `${offset} ${check}\n`);
+    const before = (await notes(logFile)).filter((note) => note.run === run - 1);
+    const kept = [...before, { run, position: { offset, check }, at: now }];
+    const lines = kept.map((n) => `${n.run} ${n.position.offset} ${n.position.check} ${n.at}\n`);
+    const fresh = `${notesOf(logFile)}.new`;
+    await writeFile(fresh, lines.join(''), { mode: 0o600 });
+    await rename(fresh, notesOf(logFile));
   } finally {
     await log?.close();
   }
 }
 
-/** Where the output of a run begins; undefined for one that an earlier release started. */
-export async function readRunStart(directory: string): Promise<RunStart | undefined> {
-  const text = await readIfExists(noteIn(directory));
-  const [, offset, check] = /^(\d+) (\d+)\n$/.exec(text ?? '') ?? [];
-  if (offset === undefined) return undefined;
-  const { mtimeMs } = await stat(noteIn(directory));
-  return { position: { offset: Number(offset), check: Number(check) }, at: mtimeMs };
+/** Where the last two runs begin, the earlier one first; fewer when there are fewer, or an earlier release ran them. */
+export async function runStarts(logFile: string): Promise<readonly RunStart[]> {
+  return notes(logFile);
 }

@@ -15,23 +15,25 @@ describe('kedge logs --previous', function () {
   after(() => daemon.dispose());
 
   it('shows the run before the present one alone, also after a kill -9 of the daemon', async () => {
-    const script = 'echo "run $$ begins"; echo "run $$ goes on"; exec sleep 600';
-    const { service } = workload(daemon, 'web', script);
-    await daemon.ok('POST', `${base}/services`, { ...service, volumes: [] });
-    const output = async (): Promise<string[]> =>
-      (await daemon.cli('logs', 'web-0')).stdout.split('\n').filter((line) => line !== '');
-    const first = await eventually('the first run', async () => {
-      const lines = await output();
-      return lines.length === 2 ? lines : undefined;
-    });
-    const none = await run('logs web-0 --previous', 4);
-    expect(none).to.contain('has no run before the present one');
-    await run('restart instance/web-0');
-    await eventually('the second run', async () => (await output()).length === 4);
-    const previous = `${first.join('\n')}\n`;
+    const script = [
+      'n=$(($(cat /data/runs 2>/dev/null || echo 0) + 1)); echo $n >/data/runs',
+      'echo "run $n begins"; echo "run $n goes on"',
+      '[ $n = 1 ] && exit 3; exec sleep 600',
+    ].join('; ');
+    const { volume, service } = workload(daemon, 'web', script);
+    await daemon.ok('POST', `${base}/volumes`, volume);
+    await daemon.ok('POST', `${base}/services`, service);
+    const steady = workload(daemon, 'steady', 'echo up; exec sleep 600').service;
+    await daemon.ok('POST', `${base}/services`, { ...steady, volumes: [] });
+    await run('wait service/web service/steady --for status=Running');
+    await eventually('the second run', async () =>
+      (await daemon.cli('logs', 'web-0')).stdout.includes('run 2 goes on'),
+    );
+    const previous = 'run 1 begins\nrun 1 goes on\n';
     expect(await run('logs web-0 --previous')).to.equal(previous);
-    expect(await run('logs instance/web-0 -p --tail 1')).to.equal(`${first[1] ?? ''}\n`);
-    expect(await run('logs service/web --previous')).to.contain(`[web-0] ${first[0] ?? ''}`);
+    expect(await run('logs instance/web-0 -p --tail 1')).to.equal('run 1 goes on\n');
+    expect(await run('logs service/web --previous')).to.contain('[web-0] run 1 begins');
+    expect(await run('logs steady-0 --previous', 4)).to.contain('has no run before');
     await daemon.crash();
     await daemon.answering();
     expect(await run('logs web-0 --previous')).to.equal(previous);

@@ -66,12 +66,12 @@ export function addLogs(program: Command): void {
       0,
     )
     .option('--since <time>', 'only what was written in this time: 30s, 5m, 2h, 1d')
-    .option('-p, --previous', 'the output of the run before the present one')
+    .option('-p, --previous', 'the output of the run before the present one, which ended by itself')
     .action((name: string, options: LogsOptions) => logs(name, options));
   withExamples(
     command,
     ['kedge logs web-0 --tail 20', 'The last lines of an instance'],
-    ['kedge logs web-0 --previous', 'What it said before it was restarted'],
+    ['kedge logs web-0 --previous', 'What it said before it ended last'],
     ['kedge logs service/web --follow --since 5m', 'All instances of a service, as they write'],
   );
 }
