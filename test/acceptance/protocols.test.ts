@@ -119,6 +119,8 @@ describe('gRPC health and reflection', () => {
     const texts = files(symbol).map((file) => Buffer.from(file, 'base64').toString('latin1'));
     expect(texts.some((text) => text.includes('api/volume.proto'))).to.equal(true);
     expect(texts.some((text) => text.includes('google/api/http.proto'))).to.equal(true);
+    // Comments are where tools such as grpcurl look for them.
+    expect(texts.some((text) => text.includes('A unit of durable storage'))).to.equal(true);
     // What this stream has been sent already is not sent again.
     expect(files(again).length).to.equal(1);
     expect(isJsonObject(missing?.errorResponse)).to.equal(true);

@@ -17,7 +17,7 @@ interface CanIOptions {
 
 const verbs = [
   ...['get', 'list', 'watch', 'create', 'update', 'delete'],
-  ...['scale', 'exec', 'reveal'],
+  ...['scale', 'exec', 'reveal', 'elevate'],
 ] as const;
 
 /** Rights that are about no kind. */
