@@ -71,6 +71,7 @@ describe('objects on the command line', function () {
     expect(both)
       .to.match(/Kind: +Volume/)
       .and.match(/Kind: +Service/);
+    expect(await run('logs service/web')).to.equal('web has written nothing.\n');
     expect(await run('restart service/web')).to.equal('services/web restarts\n');
     expect(await run('health service/web')).to.contain('web');
     expect(await run('health volume/one', 2)).to.contain('is a volume; name a service or instance');

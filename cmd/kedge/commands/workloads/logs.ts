@@ -41,11 +41,15 @@ async function logs(word: string, options: LogsOptions): Promise<void> {
     const lines = options.follow
       ? resumed({ open, signal, onLost: (why) => note(`${why}; going on when it is back ...`) })
       : open('');
+    let silent = true;
     for await (const line of lines) {
+      silent = false;
       const instance = textOf(line, 'instance');
       const prefix = instance === name ? '' : pc.dim(`[${instance}] `);
       process.stdout.write(`${prefix}${textOf(line, 'content')}\n`);
     }
+    if (silent && !signal.aborted)
+      note(`${name} has written nothing${options.since ? ' in that time' : ''}.`);
   } finally {
     client.close();
   }
