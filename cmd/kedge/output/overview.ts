@@ -7,7 +7,7 @@ import {
   causeOfStorage,
   type VolumeLookup,
 } from '@kedge/controllers/cause';
-import type { Instance, Service, Volume } from '@kedge/controllers/kinds';
+import type { Instance, Service, Volume } from '@kedge/api/kinds';
 import { labelOf } from '../connection/follow.js';
 import type { Group } from './formats.js';
 
