@@ -34,6 +34,7 @@ export function mountViolations(service: Service): FieldViolation[] {
 /** Rule 2: absolute, not blocked, each its own, and none in the way of files that are mounted. */
 function pathViolations(mounts: readonly MountedAt[]): FieldViolation[] {
   const violations: FieldViolation[] = [];
+  const normals = mounts.map(({ path }) => normalMountPath(path));
   for (const [index, { field, path, alone }] of mounts.entries()) {
     const problem = mountPathProblem(path);
     const violation = (description: string): FieldViolation => ({
@@ -41,9 +42,9 @@ function pathViolations(mounts: readonly MountedAt[]): FieldViolation[] {
       description: `${JSON.stringify(path)} ${description}`,
     });
     if (problem !== undefined) violations.push(violation(problem));
-    const normal = normalMountPath(path);
-    for (const other of mounts.slice(0, index)) {
-      const taken = normalMountPath(other.path);
+    const normal = normals[index] ?? path;
+    for (const [earlier, other] of mounts.slice(0, index).entries()) {
+      const taken = normals[earlier] ?? other.path;
       if (taken === normal) {
         violations.push(violation(`is the path of ${other.field} too; each needs its own`));
         break;
@@ -87,10 +88,9 @@ function volumeViolations(mounts: readonly VolumeMount[]): FieldViolation[] {
 /** What `items` of a secret or configmap say: files that can all be there. */
 function dataViolations(list: string, mounts: readonly DataMount[]): FieldViolation[] {
   return mounts.flatMap((mount, index) => {
-    const paths: string[] = [];
+    const files = new Files();
     return (mount.items ?? []).flatMap(({ path }, n): FieldViolation[] => {
-      const problem = filePathProblem(path) ?? clash(path, paths);
-      paths.push(path);
+      const problem = filePathProblem(path) ?? clash(path, files);
       if (problem === undefined) return [];
       const field = `${list}[${index}].items[${n}].path`;
       return [{ field, description: `${JSON.stringify(path)} ${problem}` }];
@@ -109,10 +109,36 @@ export function filePathProblem(path: string): string | undefined {
   return parts[0]?.startsWith('..') ? 'must not begin with ".."' : undefined;
 }
 
-function clash(path: string, earlier: readonly string[]): string | undefined {
-  const other = earlier.find((e) => isAtOrBelow(path, e) || isAtOrBelow(e, path));
+function clash(path: string, files: Files): string | undefined {
+  const other = files.add(path);
   if (other === undefined) return undefined;
   return other === path
     ? 'is used twice'
     : `can't be there beside the file ${JSON.stringify(other)}`;
+}
+
+interface Folder {
+  /** A file that is here or below. */
+  readonly file: string;
+  readonly children: Map<string, Folder>;
+}
+
+/** Paths of files, by their segments: each is compared with all others by a look at its own folders. */
+class Files {
+  readonly #root: Folder = { file: '', children: new Map() };
+
+  /** Adds one; a file that can't be there beside it is returned. */
+  add(path: string): string | undefined {
+    let at = this.#root;
+    let isNew = false;
+    for (const part of path.split('/')) {
+      const child: Folder = at.children.get(part) ?? { file: path, children: new Map() };
+      isNew = !at.children.has(part);
+      at.children.set(part, child);
+      at = child;
+      // A folder without anything in it is a file.
+      if (!isNew && child.children.size === 0) return child.file;
+    }
+    return isNew ? undefined : at.file;
+  }
 }

@@ -3,6 +3,8 @@
  * Codes are gRPC's; what callers branch on is `code` and `reason`, never the message.
  */
 
+import { limits } from './limits.js';
+
 /** gRPC status codes by name, with their numbers in the gRPC protocol. */
 export const statusCodes = {
   OK: 0,
@@ -156,11 +158,17 @@ export function recreated(resource: ResourceInfo, given: string, stored: string)
   });
 }
 
-/** All broken rules of one write at once. */
-export function invalid(
-  violations: readonly FieldViolation[],
-  resource?: ResourceInfo,
-): StatusError {
+/** The broken rules that a refusal tells: it gets no longer with each one more. */
+function bounded(violations: readonly FieldViolation[]): readonly FieldViolation[] {
+  const more = violations.length - limits.violationsMax;
+  if (more <= 0) return violations;
+  const rest = { field: '(object)', description: `and ${more} more that are not listed` };
+  return [...violations.slice(0, limits.violationsMax), rest];
+}
+
+/** All broken rules of one write at once; of very many the first ones. */
+export function invalid(found: readonly FieldViolation[], resource?: ResourceInfo): StatusError {
+  const violations = bounded(found);
   const list = violations.map((v) => `${v.field}: ${v.description}`).join('; ');
   return new StatusError({
     code: 'InvalidArgument',

@@ -54,6 +54,8 @@ export const limits = {
   pagedListsBytesMax: 134_217_728,
   /** How long one may pause between pages. */
   pagedListIdleMs: 300_000,
+  /** Broken rules that one refusal tells; how many more there are is told as one. */
+  violationsMax: 1_000,
   /** Bytes of a REST body or a gRPC message from a client. */
   requestBytesMax: 4_194_304,
   /** Nested messages, list items and map entries of a gRPC message from a client; values of a JSON body. */

@@ -38,6 +38,19 @@ describe('what is wrong with the shape of an object', () => {
     expect(looks).to.be.below(10);
   });
 
+  it('is told without a look at all fields for each one that is told', () => {
+    const fields = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`f${n}`, '']));
+    let enumerations = 0;
+    const json = new Proxy<JsonObject>(fields, {
+      ownKeys: (target) => {
+        enumerations += 1;
+        return Reflect.ownKeys(target);
+      },
+    });
+    expect(judged(json)).to.have.length(101);
+    expect(enumerations).to.be.below(10);
+  });
+
   it('shows the beginning of a value only', () => {
     const room = 'x'.repeat(1_000_000);
     const [violation] = judged({ room });

@@ -55,7 +55,8 @@ function violationOf(error: ErrorObject): FieldViolation {
   const params = error.params as Readonly<Record<string, unknown>>;
   const field = dotted(error.instancePath);
   const quoted = error.parentSchema?.[sensitiveKeyword] !== true;
-  const value = quoted ? shown(error.data) : 'the value';
+  // Only where it is told: that of an unknown field is the whole object around it, which may have a hundred thousand.
+  const value = (): string => (quoted ? shown(error.data) : 'the value');
   switch (error.keyword) {
     case 'additionalProperties':
       return {
@@ -70,23 +71,29 @@ function violationOf(error: ErrorObject): FieldViolation {
     case 'enum':
       return {
         field,
-        description: `${value} is not allowed; use one of ${(params.allowedValues as string[]).join(', ')}`,
+        description: `${value()} is not allowed; use one of ${(params.allowedValues as string[]).join(', ')}`,
       };
     case 'format':
       return {
         field,
-        description: `${value} ${formats[String(params.format)]?.rule ?? 'is malformed'}`,
+        description: `${value()} ${formats[String(params.format)]?.rule ?? 'is malformed'}`,
       };
     case 'minLength':
     case 'minItems':
       return { field, description: 'must not be empty' };
+    case 'maxItems':
+    case 'maxProperties': {
+      const has = Object.keys(error.data as object).length;
+      const description = `has ${has} entries, at most ${String(params.limit)} are allowed`;
+      return { field, description };
+    }
     case 'type': {
       const wanted = String(params.type);
       const quote = wanted === 'string' ? '; put it in quotes' : '';
-      return { field, description: `${value} must be of type ${wanted}${quote}` };
+      return { field, description: `${value()} must be of type ${wanted}${quote}` };
     }
     default:
-      return { field, description: `${value} ${error.message ?? 'is not valid'}` };
+      return { field, description: `${value()} ${error.message ?? 'is not valid'}` };
   }
 }
 

@@ -1,0 +1,52 @@
+import { expect } from 'chai';
+import type { Service } from '../kinds/index.js';
+import { mountViolations } from './mount-rules.js';
+
+const withFiles = (...paths: string[]): Service =>
+  ({
+    name: 's',
+    namespace: 'default',
+    configmapMounts: [
+      { name: 'c', mountPath: '/c', items: paths.map((path) => ({ key: 'k', path })) },
+    ],
+  }) as unknown as Service;
+const told = (...paths: string[]): readonly string[] =>
+  mountViolations(withFiles(...paths)).map(({ field, description }) => `${field}: ${description}`);
+
+describe('files of a mounted configmap', () => {
+  const at = (n: number): string => `configmapMounts[0].items[${n}].path`;
+
+  it('each have a path of their own', () => {
+    expect(told('a', 'b', 'a')).to.deep.equal([`${at(2)}: "a" is used twice`]);
+    expect(told('a/b', 'a/c', 'a/b')).to.deep.equal([`${at(2)}: "a/b" is used twice`]);
+    expect(told('a/b', 'a/c', 'ab', 'a/bc', 'b/a')).to.deep.equal([]);
+  });
+
+  it('are not in the place of a folder of another, in either order', () => {
+    expect(told('a', 'a/b/c')).to.deep.equal([
+      `${at(1)}: "a/b/c" can't be there beside the file "a"`,
+    ]);
+    expect(told('a/b/c', 'x', 'a/b')).to.deep.equal([
+      `${at(2)}: "a/b" can't be there beside the file "a/b/c"`,
+    ]);
+  });
+
+  it('are judged without comparing each with each', () => {
+    let compared = 0;
+    const startsWith = Object.getOwnPropertyDescriptor(String.prototype, 'startsWith')!;
+    const original = startsWith.value as typeof String.prototype.startsWith;
+    Object.defineProperty(String.prototype, 'startsWith', {
+      ...startsWith,
+      value(this: string, ...args: [string]) {
+        compared += 1;
+        return original.apply(this, args);
+      },
+    });
+    try {
+      expect(told(...Array.from({ length: 1_000 }, (_, n) => `f${n}`))).to.deep.equal([]);
+    } finally {
+      Object.defineProperty(String.prototype, 'startsWith', startsWith);
+    }
+    expect(compared).to.be.below(10_000);
+  });
+});
