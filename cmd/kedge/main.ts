@@ -3,7 +3,8 @@ import pc from 'picocolors';
 import { messageOf, StatusError } from 'kedge';
 import { installation } from '../installation.js';
 import { printable } from '../terminal-text.js';
-import { currentContext } from './connection/context.js';
+import { adviceOn, causeIn } from './connection/advice.js';
+import { calledServer } from './connection/api.js';
 import { nearNames } from './connection/near-names.js';
 import { note } from './output/output.js';
 import { exitCodeOf, exitCodes } from './program/exit-codes.js';
@@ -19,20 +20,12 @@ async function explain(error: unknown): Promise<void> {
       note(`${pc.red('error:')} ${printable(`${field}: ${description}`)}`);
     return;
   }
-  note(`${pc.red('error:')} ${printable(messageOf(error))}`);
+  note(`${pc.red('error:')} ${printable(causeIn(messageOf(error)))}`);
   const near = error instanceof StatusError ? await nearNames(error) : '';
   if (near !== '') note(printable(near.charAt(0).toUpperCase() + near.slice(1)));
-  if (
-    error instanceof StatusError &&
-    error.code === 'Unavailable' &&
-    error.reason === 'Unavailable'
-  ) {
-    const server = await currentContext().then(
-      (context) => context.server,
-      () => 'the server',
-    );
-    note(`Is kedged running at ${server}? Start it with: ${installation().start}`);
-  }
+  if (!(error instanceof StatusError)) return;
+  const advice = adviceOn(error, { server: calledServer(), installation: installation() });
+  if (advice !== undefined) note(printable(advice));
 }
 
 // Whoever reads may stop reading (head, less): that is no failure.

@@ -101,6 +101,14 @@ async function start(
   }
 }
 
+function stopping(): StatusError {
+  return new StatusError({
+    code: 'Unavailable',
+    reason: 'Stopping',
+    message: 'the daemon stops, and the command was ended',
+  });
+}
+
 /** Output as it comes, then the exit. The command ends with its caller. */
 async function* answers(command: ExecProcess, signal: AbortSignal): AsyncIterable<JsonObject> {
   const stop = (): void => command.kill();
@@ -110,6 +118,8 @@ async function* answers(command: ExecProcess, signal: AbortSignal): AsyncIterabl
     for await (const { stream, data } of command.output)
       yield { [stream]: data.toString('base64') };
     const { code, signal: ended } = await command.exited;
+    // It was ended for the caller, which is still there when it is the daemon that stops, and takes no exit any more.
+    if (signal.aborted) throw stopping();
     yield { exit: { code, signal: ended } };
   } finally {
     signal.removeEventListener('abort', stop);

@@ -99,6 +99,22 @@ describe('commands that go on while the daemon is killed and started again', fun
     expect(await logs.ended).to.equal(0);
   });
 
+  it('exec does not end as if all were well when the daemon stops or dies', async () => {
+    await daemon.ok('POST', '/v1/namespaces/default/services', service('held', 'exec sleep 600'));
+    const command = ['exec', 'held-0', '--', 'sh', '-c', 'echo begun; exec sleep 600'];
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      await eventually('a workload', async () => {
+        const { stdout } = await daemon.cli('get', 'instances', 'held-0');
+        return stdout.includes('Running');
+      });
+      const exec = new Going(daemon, ...command);
+      await eventually('the command', () => exec.output.includes('begun'), 90_000);
+      await restart(signal);
+      expect(await exec.ended, exec.output).to.be.above(0);
+      expect(exec.output.replace('begun', '')).to.match(/exit code \d+ \(SIG|daemon stops|dropped/);
+    }
+  });
+
   it('a cast that waits ends when it runs, and get events -w goes on', async () => {
     const file = join(daemon.home, 'slow.yaml');
     await writeFile(

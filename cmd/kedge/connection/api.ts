@@ -26,7 +26,15 @@ async function tlsOf({
   };
 }
 
-/** A client for a context; the stored one by default. */
+/** The server of the last client. */
+let called: string | undefined;
+
+/** Where the last call of this process went to, for what is said when it did not arrive. */
+export function calledServer(): string | undefined {
+  return called;
+}
+
+/** A client for a context; the stored one by default. @throws StatusError InvalidArgument for what is no token */
 export async function connect(context?: Context): Promise<ApiClient> {
   return kedgeClient(await connectionOf(context)).api;
 }
@@ -39,6 +47,16 @@ export async function connectTo(packageName: string): Promise<ApiClient> {
 
 async function connectionOf(context?: Context): Promise<KedgeClientOptions> {
   const { server, token, ...certificates } = context ?? (await currentContext());
+  called = server;
+  // Refused later, it would be shown.
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
+    throw invalid([
+      {
+        field: 'token',
+        description:
+          'has spaces, line breaks or letters that no token has; copy it again, or give the file that holds it alone',
+      },
+    ]);
   const tls = await tlsOf(certificates);
   return {
     server,

@@ -79,12 +79,12 @@ export async function deleteContext(name: string): Promise<void> {
   });
 }
 
-/** The context to use: the current one, overridden by KEDGE_SERVER and KEDGE_TOKEN. */
+/** The context to use: the current one, overridden by KEDGE_SERVER and KEDGE_TOKEN where they are not empty. */
 export async function currentContext(): Promise<Context> {
   const { current, contexts } = await readContexts();
   const stored = contexts[current];
-  const server = process.env.KEDGE_SERVER ?? stored?.server ?? defaultServer;
-  const token = process.env.KEDGE_TOKEN ?? stored?.token;
+  const server = (process.env.KEDGE_SERVER || stored?.server) ?? defaultServer;
+  const token = process.env.KEDGE_TOKEN || stored?.token;
   if (token === undefined)
     throw new StatusError({
       code: 'Unauthenticated',

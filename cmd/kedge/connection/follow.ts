@@ -3,6 +3,7 @@ import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { printable } from '../../terminal-text.js';
 import { note } from '../output/output.js';
+import { causeIn } from './advice.js';
 
 /** An object as it was last told of. */
 export interface Told {
@@ -34,7 +35,7 @@ export async function follow(
   const until = AbortSignal.any([signal, stop.signal]);
   const onAway = (error: unknown): void =>
     note(
-      `The server does not answer (${printable(messageOf(error))}); trying again until it does, Ctrl-C ends this`,
+      `The server does not answer (${printable(causeIn(messageOf(error)))}); trying again until it does, Ctrl-C ends this`,
     );
   const one = async ({ kind, ...selection }: FollowTarget): Promise<void> => {
     const tell = (object: ApiObject, deleted: boolean): void => {

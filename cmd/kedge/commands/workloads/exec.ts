@@ -1,10 +1,14 @@
+import { constants } from 'node:os';
 import type { Command } from 'commander';
 import { hasCode, StatusError } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import { instances } from '@kedge/controllers/kinds';
-import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
+import { type JsonObject } from 'kedge/rpc';
+import { printableLine } from '../../../terminal-text.js';
 import { connect } from '../../connection/api.js';
+import { shownExit } from '../../connection/exec-exit.js';
 import { nameOf } from '../../connection/targets.js';
+import { note } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
 
 interface ExecOptions {
@@ -72,6 +76,11 @@ function forward(outgoing: Outgoing, options: ExecOptions): () => void {
   };
 }
 
+/** The signal that an exit code of a shell stands for, or the empty text. */
+function signalOf(code: number): string {
+  return Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0] ?? '';
+}
+
 /** Who names a service means one of its instances. */
 async function withInstances(
   client: ApiClient,
@@ -99,11 +108,11 @@ async function exec(word: string, command: readonly string[], options: ExecOptio
   const never = new AbortController();
   try {
     const answers = client.duplex('ExecService.Exec', outgoing.messages(), never.signal);
-    for await (const answer of answers) {
-      process.stdout.write(Buffer.from(textOf(answer, 'stdout'), 'base64'));
-      process.stderr.write(Buffer.from(textOf(answer, 'stderr'), 'base64'));
-      if (isJsonObject(answer.exit)) process.exitCode = Number(answer.exit.code ?? 0);
-    }
+    const { code, signal } = await shownExit(answers, process);
+    const ender = signal || signalOf(code);
+    // What ended it a command can't say itself.
+    if (ender !== '') note(`The command ended with exit code ${code} (${printableLine(ender)})`);
+    process.exitCode = code;
   } catch (error) {
     throw hasCode(error, 'NotFound')
       ? await withInstances(client, { namespace, instance }, error)

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import pc from 'picocolors';
+import { causeIn } from '../../connection/advice.js';
 import { connect } from '../../connection/api.js';
 import { withExamples } from '../../program/examples.js';
 import { wholeNumber } from '../../program/number-option.js';
@@ -39,7 +40,11 @@ async function logs(word: string, options: LogsOptions): Promise<void> {
       client.stream('LogService.Get', { ...request, after }, signal);
     // What does not follow is over before it can be resumed: it may be asked for again.
     const lines = options.follow
-      ? resumed({ open, signal, onLost: (why) => note(`${why}; going on when it is back ...`) })
+      ? resumed({
+          open,
+          signal,
+          onLost: (why) => note(`${causeIn(why)}; going on when it is back ...`),
+        })
       : open('');
     let silent = true;
     for await (const line of lines) {

@@ -1,0 +1,37 @@
+import { StatusError } from 'kedge';
+import type { Installation } from '../../installation.js';
+
+/** Where a call went to, and how the programs are called here. */
+export interface Called {
+  /** As it was given; undefined when it was not found out. */
+  readonly server: string | undefined;
+  readonly installation: Pick<Installation, 'kedge' | 'start'>;
+}
+
+/** The text of grpc-js around the cause. */
+const wrapping =
+  /^No connection established\. Last error: (?:Error: )?(.*?)\.? *Resolution note: *$/s;
+
+/** What went wrong, without the words that grpc-js puts around it. */
+export function causeIn(message: string): string {
+  const [, cause] = wrapping.exec(message) ?? [];
+  return cause === undefined ? message : `no connection: ${cause}`;
+}
+
+/** The way out of a failure that no server explained, or of a token that is refused. */
+export function adviceOn(
+  { code, reason, message }: Pick<StatusError, 'code' | 'reason' | 'message'>,
+  { server = 'the server', installation }: Called,
+): string | undefined {
+  const { kedge, start } = installation;
+  if (code === 'Unauthenticated' && reason !== 'NoContext')
+    return `Store a token that is good: ${kedge} login < token-file. Who has the policy admin makes one: ${kedge} token create USER; that of root: kedged recover-root`;
+  if (/HTTP status code/.test(message))
+    return `Something else than kedged answers for ${server}: name its gRPC address, and look at http_proxy and no_proxy`;
+  if (code !== 'Unavailable' || reason !== 'Unavailable') return undefined;
+  if (/Protocol error|Parse Error/.test(message))
+    return `What listens at ${server} is not the gRPC port of kedged, which is 7863 where nothing else is configured (7861 is REST)`;
+  if (/Name resolution failed|ERR_SOCKET_BAD_PORT|ENOTFOUND/.test(message))
+    return `${server} can't be found: give HOST:PORT, such as 127.0.0.1:7863`;
+  return `Is kedged running at ${server}? Start it with: ${start}`;
+}

@@ -1,0 +1,38 @@
+import { StatusError } from 'kedge';
+import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
+
+/** How a command ended. */
+export interface CommandExit {
+  readonly code: number;
+  /** The signal that ended it, or the empty text. */
+  readonly signal: string;
+}
+
+/** Where output goes. */
+export interface OutputStreams {
+  readonly stdout: { write(data: Buffer): unknown };
+  readonly stderr: { write(data: Buffer): unknown };
+}
+
+/**
+ * Shows the output of a command as it comes, and tells how it ended.
+ * @throws StatusError when the answers end before that: success would be a guess.
+ */
+export async function shownExit(
+  answers: AsyncIterable<JsonObject>,
+  { stdout, stderr }: OutputStreams,
+): Promise<CommandExit> {
+  let exit: CommandExit | undefined;
+  for await (const answer of answers) {
+    stdout.write(Buffer.from(textOf(answer, 'stdout'), 'base64'));
+    stderr.write(Buffer.from(textOf(answer, 'stderr'), 'base64'));
+    if (isJsonObject(answer.exit))
+      exit = { code: Number(answer.exit.code ?? 0), signal: textOf(answer.exit, 'signal') };
+  }
+  if (exit) return exit;
+  throw new StatusError({
+    code: 'Unavailable',
+    reason: 'ExitUnknown',
+    message: 'the daemon ended the connection before the command ended: how it ended is not known',
+  });
+}
