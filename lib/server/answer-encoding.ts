@@ -4,8 +4,8 @@ import { RecentCache } from './recent-cache.js';
 
 /** Answers whose encoded form is kept: what many watchers are told is encoded once. */
 const keptMax = 1_024;
-/** Larger forms are made anew: the cache stays within tens of megabytes. */
-const keptBytesMax = 32 * 1024;
+/** Bytes of them together: that of the largest object is kept, too. */
+const keptBytesMax = 33_554_432;
 
 interface WatchEvent {
   readonly type: string;
@@ -58,7 +58,10 @@ function framed(field: number, bytes: Uint8Array): Uint8Array[] {
 /** Encodes answers; objects that are told to many are encoded once. */
 export class AnswerEncoder {
   readonly #schemas: SchemaRegistry;
-  readonly #kept = new RecentCache<JsonObject, Uint8Array>(keptMax);
+  readonly #kept = new RecentCache<JsonObject, Uint8Array>(keptMax, {
+    of: ({ length }) => length,
+    max: keptBytesMax,
+  });
   readonly #shapes = new Map<DescMessage, WatchShape>();
 
   constructor(schemas: SchemaRegistry) {
@@ -77,15 +80,7 @@ export class AnswerEncoder {
   }
 
   #object(message: DescMessage, object: JsonObject): Uint8Array {
-    let large: Uint8Array | undefined;
-    const kept = this.#kept.of(object, () => {
-      const bytes = this.#schemas.encode(message, object);
-      if (bytes.length <= keptBytesMax) return bytes;
-      large = bytes;
-      return tooLarge;
-    });
-    if (kept !== tooLarge) return kept;
-    return large ?? this.#schemas.encode(message, object);
+    return this.#kept.of(object, () => this.#schemas.encode(message, object));
   }
 
   /** As the schema says, put together from the encoded objects. */
@@ -110,5 +105,3 @@ export class AnswerEncoder {
     return Buffer.concat(parts);
   }
 }
-
-const tooLarge = new Uint8Array(0);

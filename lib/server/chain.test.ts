@@ -203,6 +203,27 @@ describe('encodings', () => {
     let made = 0;
     const of = (n: number) => cache.of(keys[n]!, () => (made += 1));
     expect([of(0), of(1), of(0), of(2), of(0)]).to.deep.equal([1, 2, 1, 3, 4]);
+    // Of two results that weigh too much together the older one goes.
+    made = 0;
+    const heavy = new RecentCache<object, number>(9, { of: () => 6, max: 10 });
+    const kept = (n: number) => heavy.of(keys[n]!, () => (made += 1));
+    expect([kept(0), kept(0), kept(1), kept(1), kept(0)]).to.deep.equal([1, 1, 2, 2, 3]);
+  });
+
+  it('a large object that many watch is encoded once', () => {
+    let encoded = 0;
+    const counting = new Proxy(schemas, {
+      get: (target, key) => {
+        if (key === 'encode') encoded += 1;
+        const value: unknown = Reflect.get(target, key, target);
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    });
+    const encoder = new AnswerEncoder(counting);
+    const object = { ...note(2), text: 'x'.repeat(200_000) };
+    const answer = { events: [{ type: 'MODIFIED', object }], resourceVersion: '9' };
+    for (let watcher = 0; watcher < 5; watcher += 1) encoder.encode(method('Watch'), answer);
+    expect(encoded).to.equal(1);
   });
 });
 

@@ -35,6 +35,8 @@ export interface GateOptions {
 export interface ProvenCall {
   readonly caller: RequestCaller;
   readonly identity: Identity;
+  /** Ends the call and frees what waits in its stream. */
+  readonly cut: (why: StatusError) => void;
 }
 
 /**
@@ -73,10 +75,10 @@ export class GrpcGate {
               .then((identity) => {
                 if (over) return;
                 if (identity === anonymous) leave = this.#enter();
-                this.#proven.set(metadata, { caller: present, identity });
-                arrived = this.#unfinished.begin(identity.uid ?? identity.subject, (why) => {
+                const cut = (why: StatusError): void =>
                   refuse(call, this.#options.statusOf({ id: path }, why));
-                });
+                this.#proven.set(metadata, { caller: present, identity, cut });
+                arrived = this.#unfinished.begin(identity.uid ?? identity.subject, cut);
                 proceed(metadata);
               })
               .catch((thrown: unknown) => {

@@ -35,6 +35,7 @@ import { encodeList, longItems } from './list-encoding.js';
 import { indirection } from './indirect-call.js';
 import { GrpcGate, type SentStatus } from './grpc-gate.js';
 import { Listener } from './listener.js';
+import { PacedWrites, WaitingBytes } from './paced-writes.js';
 import { peerOf } from './peer.js';
 import { RequestCaller } from './request-context.js';
 import type { TlsSource } from './tls.js';
@@ -67,6 +68,7 @@ export class GrpcServer {
   readonly #listener: Listener;
   readonly #closing = new AbortController();
   readonly #encoder: AnswerEncoder;
+  readonly #waiting = new WaitingBytes();
   #host = '';
   /** By address with port: a connection's calls share one. */
   readonly #peers = new Map<string, Peer>();
@@ -289,10 +291,13 @@ export class GrpcServer {
     answers: AsyncIterable<JsonObject>,
     signal: AbortSignal,
   ): Promise<void> {
+    // A reader that does not read stops the source, instead of filling memory.
+    const { cut } = this.#gate.of(call.metadata);
+    const write = call.write.bind(call);
+    using writes = new PacedWrites({ write, cut }, signal, this.#waiting);
     for await (const answer of answers) {
       if (signal.aborted) break;
-      // A reader that does not read stops the source, instead of filling memory.
-      if (!call.write(this.#encoder.encode(method, answer))) await drained(call, signal);
+      await writes.write(this.#encoder.encode(method, answer));
     }
     call.end();
   }
@@ -320,17 +325,4 @@ export class GrpcServer {
     metadata.set(statusDetailsKey, Buffer.from(encodeStatus(error)));
     return { code: statusCodes[error.code], details: error.message, metadata };
   }
-}
-
-function drained(call: AnsweringCall, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const finish = (): void => {
-      call.off('drain', finish);
-      signal.removeEventListener('abort', finish);
-      resolve();
-    };
-    call.once('drain', finish);
-    signal.addEventListener('abort', finish, { once: true });
-    if (signal.aborted) finish();
-  });
 }

@@ -1,10 +1,19 @@
+/** What results weigh, and how much is kept of that. */
+export interface Weight<V> {
+  readonly of: (value: V) => number;
+  readonly max: number;
+}
+
 /** Results that were needed lately, by the object they were made of; bounded, the oldest goes first. */
 export class RecentCache<K extends object, V> {
   readonly #max: number;
+  readonly #weight: Weight<V>;
   readonly #entries = new Map<K, V>();
+  #heavy = 0;
 
-  constructor(max: number) {
+  constructor(max: number, weight: Weight<V> = { of: () => 0, max: 0 }) {
     this.#max = max;
+    this.#weight = weight;
   }
 
   /** The result for `key`, made now unless it is known. */
@@ -13,8 +22,12 @@ export class RecentCache<K extends object, V> {
     if (known !== undefined) return known;
     const made = make();
     this.#entries.set(key, made);
-    const oldest = this.#entries.keys().next();
-    if (this.#entries.size > this.#max && !oldest.done) this.#entries.delete(oldest.value);
+    this.#heavy += this.#weight.of(made);
+    for (const [oldest, value] of this.#entries) {
+      if (this.#entries.size <= this.#max && this.#heavy <= this.#weight.max) break;
+      this.#heavy -= this.#weight.of(value);
+      this.#entries.delete(oldest);
+    }
     return made;
   }
 }

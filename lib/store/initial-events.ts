@@ -15,14 +15,10 @@ export async function* initialBatches(
   let events: WatchEvent<ApiObject>[] = [];
   for (const chunk of chunks) {
     for (const entry of chunk) {
-      const size = entry.textSize;
-      if (selection.has(entry))
-        events.push({
-          type: 'ADDED',
-          object: entry.object,
-          revision: entry.revision,
-          ...(size === undefined ? {} : { size }),
-        });
+      if (selection.has(entry)) {
+        const { object, revision: since, size } = entry;
+        events.push({ type: 'ADDED', object, revision: since, size });
+      }
       if (events.length >= limits.watchBatchEvents) {
         yield { revision, events, initial: 'more' };
         events = [];

@@ -1,4 +1,4 @@
-import { StatusError } from 'kedge';
+import type { StatusError } from 'kedge';
 import type { Installation } from '../../installation.js';
 
 /** Where a call went to, and how the programs are called here. */
