@@ -30,6 +30,35 @@ describe('kedge cast tells whether it runs', function () {
     return stderr;
   };
 
+  it('a volume is not told as grown before it is', async () => {
+    const spec = { storageClassName: 'local', accessMode: 'ReadWriteOnce' };
+    const parameters = { backing: 'image' };
+    const path = '/v1/namespaces/default/volumes';
+    await daemon.ok('POST', path, { name: 'grows', ...spec, size: '16Mi', parameters });
+    await eventually('the volume', async () => {
+      const { stdout } = await daemon.cli('get', 'volume', 'grows');
+      return stdout.includes('Available');
+    });
+    // No file system takes a file of this size.
+    const { code, stdout } = await daemon.cli('volume', 'resize', 'grows', '999Ti');
+    expect(code).to.equal(0);
+    expect(stdout).to.equal(
+      'volumes/grows is to grow to 999Ti; kedge describe volume grows -n default tells when it has\n',
+    );
+    await eventually('the refusal', async () => {
+      const told = await daemon.cli('describe', 'volume', 'grows', '-n', 'default');
+      return told.stdout.includes("can't grow the volume");
+    });
+  });
+
+  it('what holds nothing is told so', async () => {
+    await daemon.ok('POST', '/v1/namespaces/default/secrets', { name: 'hollow' });
+    expect((await daemon.cli('secret', 'reveal', 'hollow')).stderr).to.contain('holds no values');
+    const none = await daemon.cli('get', 'configmaps', '-o', 'name', '-l', 'a=b');
+    expect(none.stdout).to.equal('');
+    expect(none.stderr).to.contain('No configmaps found');
+  });
+
   it('a command that is not found is no success, and is named', async () => {
     expect(refused(await cast('missing', '[nosuch-program]'))).to.contain(
       "Instance default/missing-0: can't be started: command nosuch-program is not found in its PATH",

@@ -17,7 +17,7 @@ async function reveal(word: string, key: string | undefined, { namespace }: Wher
     const secret = await client.call('SecretService.Get', { namespace, name, reveal: true });
     const data = (isJsonObject(secret.data) ? secret.data : {}) as Readonly<Record<string, string>>;
     if (key === undefined) {
-      if (Object.keys(data).length === 0) note(`secrets/${name} has no values.`);
+      if (Object.keys(data).length === 0) note(`secrets/${name} holds no values`);
       for (const [each, value] of Object.entries(data)) print(`${each}: ${value}`);
       return;
     }

@@ -130,7 +130,7 @@ async function show(
   const [only, ...others] = groups;
   const namespaces = options.allNamespaces === true;
   const shown = { single: false, namespaces, now: Date.now() };
-  if (some.length === 0 && (isTable(format) || format === 'name')) {
+  if (some.length === 0 && format !== 'json' && format !== 'yaml') {
     const cluster = groups.every(({ kind }) => kind.scope === 'Cluster');
     const where = cluster || options.allNamespaces ? '' : ` in namespace ${options.namespace}`;
     note(`No ${what} found${where}.`);

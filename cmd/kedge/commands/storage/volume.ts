@@ -26,7 +26,12 @@ export function addVolume(program: Command): void {
       .description('grow a volume')
       .option('-n, --namespace <name>', 'namespace', 'default')
       .action((name: string, size: string, { namespace }: VolumeOptions) =>
-        call('VolumeService.Resize', name, { namespace, size }, `resized to ${size}`),
+        call(
+          'VolumeService.Resize',
+          name,
+          { namespace, size },
+          `is to grow to ${size}; kedge describe volume ${nameOf(['Volume'], name)} -n ${namespace} tells when it has`,
+        ),
       ),
     ['kedge volume resize data 20Gi', 'Grow a volume; its data stays'],
   );
