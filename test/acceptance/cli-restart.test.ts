@@ -123,6 +123,8 @@ describe('commands that go on while the daemon is killed and started again', fun
     );
     const events = new Going(daemon, 'get', 'events', '-w');
     const cast = new Going(daemon, 'cast', file);
+    // One that has not connected yet ends with an error.
+    await eventually('the first events', () => events.output !== '', 90_000);
     await eventually('the process', () => cast.output.includes('ready in'));
     await restart('SIGKILL');
     expect(await cast.ended, cast.output).to.equal(0);
