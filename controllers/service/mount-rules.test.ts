@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Service } from '../kinds/index.js';
+import type { Service } from './kind.js';
 import { mountViolations } from './mount-rules.js';
 
 const withFiles = (...paths: string[]): Service =>
