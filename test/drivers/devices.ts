@@ -35,13 +35,15 @@ export async function cleanUp(folder: string): Promise<void> {
       errors.push(error);
     }
   };
+  // Before anything is unmounted: the kernel tells where a file is from the mount that it is on.
+  const loops = execFileSync('losetup', ['-n', '-O', 'NAME,BACK-FILE'], { encoding: 'utf8' });
+  const devices = loops.split('\n').flatMap((line) => {
+    const [name = '', ...file] = line.trim().split(/\s+/);
+    return isBelow(file.join(' ')) ? [name] : [];
+  });
   const mine = (await readMountTable()).map((e) => e.target).filter(isBelow);
   for (const target of mine.reverse()) tryTo('umount', ['-l', target]);
-  const loops = execFileSync('losetup', ['-n', '-O', 'NAME,BACK-FILE'], { encoding: 'utf8' });
-  for (const line of loops.split('\n')) {
-    const [name = '', ...file] = line.trim().split(/\s+/);
-    if (isBelow(file.join(' '))) tryTo('losetup', ['-d', name]);
-  }
+  for (const device of devices) tryTo('losetup', ['-d', device]);
   // What is still mounted would be emptied.
   if (errors.length > 0) throw new AggregateError(errors, `${folder} is not cleaned up`);
   await rm(folder, { recursive: true, force: true });

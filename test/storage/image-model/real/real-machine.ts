@@ -13,7 +13,8 @@ import {
   type Volume,
   type VolumeMount,
 } from '@kedge/controllers';
-import { directoryJournal, readMountTable } from '@kedge/driver-sdk';
+import { directoryJournal, readMountTable, thisNode } from '@kedge/driver-sdk';
+import { eventually } from 'kedge/testing';
 import { cleanUp } from '../../../drivers/devices.js';
 import type { Shown } from '../../model-api.js';
 import type { Brought, Facts, Killed, Machine, MadeKind, Records, RootState } from '../machine.js';
@@ -290,14 +291,23 @@ export class RealMachine implements Machine {
     return [Math.min(first, second + 1), second];
   }
 
+  /** Read as it lies on the disk, and so only when no kernel has it: what is newer is in its memory until then. */
   async #inImage(image: string): Promise<readonly number[]> {
     const path = this.#at('backing', image);
+    // A process of somebody else that starts at the wrong moment has every mount of this machine for a while.
+    await eventually(`nobody to have ${image} mounted`, async () => !(await this.#isAlive(image)));
     return Promise.all(
       places.map(async (place) => {
         const { stdout } = await run('debugfs', ['-R', `cat /${place}`, path]);
         return Number(stdout);
       }),
     );
+  }
+
+  async #isAlive(image: string): Promise<boolean> {
+    const devices = (await this.#loops()).filter(([, backing]) => backing === image);
+    const alive = await Promise.all(devices.map(([device]) => thisNode.hasFileSystem(device)));
+    return alive.includes(true);
   }
 
   pass(ms: number): Promise<void> {
