@@ -21,7 +21,7 @@ import { modelSealer } from '../process.js';
 import { FakeHost, type JournalTexts } from './fake-host.js';
 import { FakeKernel, rootPath } from './fake-kernel.js';
 import type { Brought, Facts, Killed, Machine, MadeKind, Records, RootState } from './machine.js';
-import { localDriver, NodeLife } from './node-life.js';
+import { NodeLife, type NodeParts, registryOf, soundNode } from './node-life.js';
 import { prepareStore } from './prepare-store.js';
 import { Workloads } from './workloads.js';
 
@@ -38,13 +38,16 @@ export class FakeMachine implements Machine {
   readonly #texts: JournalTexts = new Map();
   readonly #used = new UsedParameters();
   readonly #seed: number;
+  readonly #parts: NodeParts;
   #store!: ObjectStore;
   #api!: ModelApi;
   #life!: NodeLife;
   #lives = 0;
 
-  constructor(seed: number) {
+  /** @param parts of its daemons */
+  constructor(seed: number, parts = soundNode) {
     this.#seed = seed;
+    this.#parts = parts;
     this.workloads = new Workloads(this.#kernel, this.#clock);
   }
 
@@ -62,7 +65,8 @@ export class FakeMachine implements Machine {
     const store = this.#store;
     // The API asks drivers what they can do, and nothing else.
     const random = seededRandom(this.#seed + 1_000_000);
-    const drivers = await localDriver(new FakeHost(this.#kernel, this.#texts, clock, random));
+    const host = new FakeHost(this.#kernel, this.#texts, clock, random);
+    const drivers = registryOf(await this.#parts.driver(host));
     this.#api = new ModelApi({ store, drivers, sealer: modelSealer, clock, random });
     await prepareStore(store);
     await this.boot();
@@ -77,6 +81,7 @@ export class FakeMachine implements Machine {
       used: this.#used,
       clock: this.#clock,
       random,
+      parts: this.#parts,
     });
     await this.#during(this.#life.start());
   }

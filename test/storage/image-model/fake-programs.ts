@@ -1,10 +1,12 @@
 import type { CommandResult } from '@kedge/driver-sdk';
-import type { FakeKernel } from './fake-kernel.js';
+import type { FakeFile, FakeKernel } from './fake-kernel.js';
 
 /** How the effects of a program are made: one after another, by a process that may die before or after any. */
 export type Step = <T>(name: string, effect: () => T) => Promise<T>;
 
 const blockBytes = 4096;
+/** A copy takes as long as a volume needs to be attached, mounted and written to. */
+const copyPieces = 40;
 /** What a child process that copies stops with when nobody can write meanwhile. */
 const thawFailed = 97;
 
@@ -68,12 +70,13 @@ export class FakePrograms {
       case 'blockdev':
         return done(`${kernel.loops.get(last)?.file.bytes ?? 0}\n`);
       case 'blkid':
-        return kernel.loops.get(last)?.file.system ? done('TYPE=ext4\n') : failed('', 2);
+        if (!this.#systemAt(last)) return failed('', 2);
+        return done(args.includes('value') ? 'ext4\n' : 'TYPE=ext4\n');
       case 'e2fsck':
         if (kernel.isAlive(last)) kernel.wrongs.push(`${last} was checked while it was mounted`);
         return kernel.loops.get(last)?.file.whole === true ? done() : failed('it is damaged', 8);
       case 'dumpe2fs': {
-        const bytes = kernel.loops.get(last)?.file.system?.bytes ?? 0;
+        const bytes = this.#systemAt(last)?.bytes ?? 0;
         const blocks = Math.floor(bytes / blockBytes);
         return done(
           `Block count:              ${blocks}\nBlock size:               ${blockBytes}\n`,
@@ -96,6 +99,13 @@ export class FakePrograms {
       default:
         throw new Error(`the fake node has no program ${command} ${args.join(' ')}`);
     }
+  }
+
+  /** The file system on a device, or in an image. */
+  #systemAt(path: string): FakeFile['system'] {
+    const kernel = this.#kernel;
+    if (kernel.kindAt(path) === 'file') return kernel.file(path).system;
+    return kernel.loops.get(path)?.file.system;
   }
 
   #isBusy(target: string): boolean {
@@ -147,6 +157,7 @@ export class FakePrograms {
       file.system = source.system && { ...source.system, second: -1 };
       return file;
     });
+    for (let piece = 0; piece < copyPieces; piece += 1) await step('cp', () => undefined);
     await step('cp ends', () => {
       if (copy.system && source.system) copy.system.second = source.system.second;
       copy.whole = source.whole;

@@ -8,7 +8,7 @@ const isLeaving = ({ metadata }: Volume | Snapshot): boolean =>
 async function checkNode(machine: Machine): Promise<void> {
   const running = [...machine.workloads.running];
   const { wrongs, frozen, loops, mounts, journal } = await machine.facts();
-  expect(wrongs).to.deep.equal([]);
+  expect(wrongs, wrongs.join('; ')).to.deep.equal([]);
   // What outlives a kill has to be known to the next start.
   for (const device of frozen) expect(journal).to.include(`freeze ${device}`);
   for (const image of loops) expect(journal).to.include(`loop ${image}`);

@@ -1,6 +1,6 @@
 import { type Clock, type ObjectStore, type Random, silentLogger } from 'kedge';
 import { thawLeftovers, type UsedParameters } from '@kedge/controllers';
-import type { DriverRegistry } from '@kedge/driver-sdk';
+import type { Driver, DriverRegistry } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { ModelProcess } from '../process.js';
 import { FakeHost, type JournalTexts } from './fake-host.js';
@@ -15,15 +15,36 @@ export interface LifePorts {
   readonly used: UsedParameters;
   readonly clock: Clock;
   readonly random: Random;
+  readonly parts: NodeParts;
 }
 
 const mountRoot = '/mounts';
 
-/** Driver `local` on a fake node. Loaded before the clock goes on: loading takes real time. */
-export async function localDriver({ root, journal, host }: FakeHost): Promise<DriverRegistry> {
-  const settings = { localVolumeRoot: rootPath, storageRoot: root, journal, host };
-  const others = { hostPathAllowlist: [], allowCreateMissing: false };
-  const driver = await builtinDrivers({ ...settings, ...others }).get('local');
+/** What drivers and the start of a daemon see of the fake node. */
+export type NodePorts = Pick<FakeHost, 'root' | 'journal' | 'host'>;
+
+/** What a daemon of the fake node is made of; a variant has a safeguard less. */
+export interface NodeParts {
+  /** Loaded before the clock goes on: loading takes real time. */
+  driver(host: NodePorts): Promise<Driver>;
+  /** Undoes what a killed daemon left frozen. */
+  thaw(host: NodePorts, clock: Clock): Promise<void>;
+}
+
+/** Driver `local` and the start of a daemon as they are. */
+export const soundNode: NodeParts = {
+  driver: async ({ root, journal, host }) => {
+    const settings = { localVolumeRoot: rootPath, storageRoot: root, journal, host };
+    const others = { hostPathAllowlist: [], allowCreateMissing: false };
+    const driver = await builtinDrivers({ ...settings, ...others }).get('local');
+    if (!driver) throw new Error('there is no driver local');
+    return driver;
+  },
+  thaw: ({ journal, host }, clock) => thawLeftovers({ journal, host, logger: silentLogger, clock }),
+};
+
+/** A driver that is found as `local`. */
+export function registryOf(driver: Driver): DriverRegistry {
   return { names: ['local'], get: () => Promise.resolve(driver) };
 }
 
@@ -42,7 +63,7 @@ export class NodeLife {
   static async of(ports: LifePorts): Promise<NodeLife> {
     const { kernel, texts, store, used, clock, random } = ports;
     const host = new FakeHost(kernel, texts, clock, random);
-    const drivers = await localDriver(host);
+    const drivers = registryOf(await ports.parts.driver(host));
     const node = { host: host.host, journal: host.journal, mountRoot };
     const parts = { store, used, clock, random, drivers: () => drivers, node };
     return new NodeLife(ports, host, new ModelProcess(parts));
@@ -55,9 +76,8 @@ export class NodeLife {
   }
 
   async #start(): Promise<void> {
-    const { kernel, clock } = this.#ports;
-    const { journal, host } = this.host;
-    await thawLeftovers({ journal, host, logger: silentLogger, clock });
+    const { kernel, clock, parts } = this.#ports;
+    await parts.thaw(this.host, clock);
     // Writers hang from the kill to the next start, and no longer; a program that was killed is told.
     if (!this.host.childrenKilled)
       for (const device of kernel.frozen) kernel.wrongs.push(`${device} is frozen after a start`);

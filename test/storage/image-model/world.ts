@@ -35,12 +35,18 @@ export class ImageWorld {
   readonly #claims: Claims;
   /** What was acknowledged to the workload when a snapshot was asked for, by the snapshot's name. */
   readonly #promised = new Map<string, number>();
+  readonly #copied = new Set<string>();
   #names = 0;
 
   constructor(seed: number, machine: Machine) {
     this.#random = seededRandom(seed);
     this.#machine = machine;
     this.#claims = new Claims(machine, (line) => this.log.push(line));
+  }
+
+  /** Snapshots that were Ready, and volumes that were made of one: `snapshot <uid>`, `volume <uid>`. */
+  get copied(): ReadonlySet<string> {
+    return this.#copied;
   }
 
   async begin(): Promise<void> {
@@ -224,6 +230,10 @@ export class ImageWorld {
   async check(): Promise<void> {
     const machine = this.#machine;
     await machine.judge(() => checkImages(machine, this.#promised));
+    for (const { status, metadata } of await machine.snapshots())
+      if (status === 'Ready') this.#copied.add(`snapshot ${metadata.uid}`);
+    for (const { status, source, metadata } of await machine.volumes())
+      if (source && status === 'Available') this.#copied.add(`volume ${metadata.uid}`);
   }
 
   /** The disk is there, nothing is killed any more, everybody lets go: everything settles. */
