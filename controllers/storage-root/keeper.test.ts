@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -112,6 +112,18 @@ describe('the keeper of a storage root', () => {
     await refusal(keeper.use(() => Promise.resolve((called = true))));
     expect(called).to.equal(false);
     expect(await keeper.look()).to.include({ reason: 'StorageRootOfOtherCluster' });
+  });
+
+  it('refuses every one of many uses at once when the mark goes meanwhile', async () => {
+    await names();
+    await rm(join(path, '.kedge/cluster-id'));
+    const uses: Promise<DriverError>[] = [];
+    for (let begun = 0; begun < 100; begun += 1) {
+      uses.push(refusal(keeper.use(() => Promise.resolve())));
+      // One begins while another one finds out.
+      await stat(base);
+    }
+    for (const { message } of await Promise.all(uses)) expect(message).to.contain('cluster-id');
   });
 
   it('of two on one root the second is refused by the name of the first, until that is gone', async () => {

@@ -106,13 +106,15 @@ export class StorageRootKeeper implements StorageRoot {
 
   /** What every use takes: the root is as it was when it was established. */
   async #openKnown(): Promise<FileHandle | undefined> {
-    if (!this.#held) return undefined;
+    // Another use may find the root gone while this one looks at it, and let go of the lock.
+    const held = this.#held;
+    if (!held) return undefined;
     // What goes wrong here is found again, and told, by the establishment that follows.
     const opened = await openRoot(this.path).catch(() => undefined);
     if (opened?.type !== 'present') return undefined;
     const { clusterId } = this.#options.store;
-    const same = opened.identity === this.#held.identity && opened.clusterId === clusterId;
-    if (same) return opened.handle;
+    const same = opened.identity === held.identity && opened.clusterId === clusterId;
+    if (same && this.#held === held) return opened.handle;
     await opened.handle.close();
     return undefined;
   }

@@ -52,7 +52,11 @@ async function openMounted(
   { target, device }: MountedImage,
 ): Promise<OpenedDirectory> {
   const opened = await host.openDirectory(target);
-  if (opened.device === (await host.deviceNumber(device))) return opened;
-  await opened.close();
-  throw new DriverError('Unavailable', `${device} is not what is mounted at ${target} any more`);
+  try {
+    if (opened.device === (await host.deviceNumber(device))) return opened;
+    throw new DriverError('Unavailable', `${device} is not what is mounted at ${target} any more`);
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
 }
