@@ -1,29 +1,47 @@
-import { DriverError, type NodeHost } from '@kedge/driver-sdk';
+import { DriverError, type FsType, type NodeHost } from '@kedge/driver-sdk';
 
 const blankCode = 2;
 
-function numberAfter(text: string, label: string): bigint | undefined {
-  const [, digits] = new RegExp(`^${label}:\\s+(\\d+)$`, 'm').exec(text) ?? [];
+function numberAfter(text: string, pattern: RegExp): bigint | undefined {
+  const [, digits] = pattern.exec(text) ?? [];
   return digits === undefined ? undefined : BigInt(digits);
 }
 
-/** What dumpe2fs says of a file system of which a part is missing. */
-const partMissing = /short read|magic number|corrupt|checksum/i;
+/** What tells the size of a file system, and how it says that a part of it is missing. */
+const sizeTellers = {
+  ext4: {
+    command: 'dumpe2fs',
+    options: ['-h'],
+    blocks: /^Block count:\s+(\d+)$/m,
+    blockBytes: /^Block size:\s+(\d+)$/m,
+    partMissing: /short read|magic number|corrupt|checksum/i,
+  },
+  xfs: {
+    command: 'xfs_db',
+    options: ['-r', '-c', 'sb 0', '-c', 'print dblocks blocksize'],
+    blocks: /^dblocks = (\d+)$/m,
+    blockBytes: /^blocksize = (\d+)$/m,
+    partMissing: /not a valid XFS|read only \d+ of|size check failed/i,
+  },
+} as const;
 
-/** Whether the image is as long as the ext4 file system in it. @throws DriverError Unavailable */
+/** Whether the image is as long as the file system in it. @throws DriverError Unavailable */
 async function isWhole(
   { run, files }: NodeHost,
   image: string,
+  fsType: FsType,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { exitCode, stdout, stderr } = await run('dumpe2fs', ['-h', image], signal);
-  if (exitCode !== 0 && partMissing.test(stderr)) return false;
-  const count = numberAfter(stdout, 'Block count');
-  const size = numberAfter(stdout, 'Block size');
+  const { command, options, blocks, blockBytes, partMissing } = sizeTellers[fsType];
+  const { exitCode, stdout, stderr } = await run(command, [...options, image], signal);
+  const count = numberAfter(stdout, blocks);
+  const size = numberAfter(stdout, blockBytes);
+  // xfs_db succeeds whatever it could not read.
+  if ((exitCode !== 0 || count === undefined) && partMissing.test(stderr)) return false;
   if (exitCode !== 0 || count === undefined || size === undefined)
     throw new DriverError(
       'Unavailable',
-      `dumpe2fs ended with exit code ${exitCode} for ${image}: ${stderr.trim()}`,
+      `${command} ended with exit code ${exitCode} for ${image}: ${stderr.trim()}`,
     );
   return count * size <= BigInt(await files.size(image));
 }
@@ -54,7 +72,7 @@ export async function demandFileSystem(
       'NotFound',
       `${source} holds no file system: it was emptied or overwritten, so there is nothing to copy; ${wayOut}`,
     );
-  if (fsType === 'ext4' && !(await isWhole(host, image, signal)))
+  if (!(await isWhole(host, image, fsType, signal)))
     throw new DriverError(
       'NotFound',
       `${source} was cut: a part of its file system is missing, so it is not copied; ${wayOut}`,

@@ -60,7 +60,7 @@ export async function sizeOfImage(files: HostFiles, path: string): Promise<bigin
 const programs = {
   all: ['losetup', 'mount', 'umount', 'blkid', 'blockdev', 'fsfreeze', 'setpriv'],
   ext4: ['mkfs.ext4', 'e2fsck', 'resize2fs', 'dumpe2fs'],
-  xfs: ['mkfs.xfs', 'xfs_growfs'],
+  xfs: ['mkfs.xfs', 'xfs_growfs', 'xfs_db'],
 } as const;
 
 function loopState({ uid, image }: Place): NodeState {

@@ -128,6 +128,11 @@ async function mountInTurn(
         'InUse',
         `${device} is mounted writable at ${target}; unmount it before mounting it read-only`,
       );
+    if (!readOnly && there.readOnly)
+      throw new DriverError(
+        'InUse',
+        `${device} is mounted read-only at ${target}; unmount it before mounting it writable`,
+      );
     const fsType: FsType = there.fsType === 'xfs' ? 'xfs' : 'ext4';
     const grown = there.readOnly || (await growMounted(run, device, target, fsType, signal));
     return { path: request.target, formatted: true, fileSystemPending: !grown };
@@ -142,7 +147,10 @@ async function mountInTurn(
   const flags = [...(readOnly ? ['ro'] : []), ...(fsType === 'xfs' ? ['nouuid'] : [])];
   const withFlags = flags.length > 0 ? ['-o', flags.join(',')] : [];
   try {
-    await demandCommand(run, 'mount', ['-t', fsType, ...withFlags, device, target], signal);
+    // Else mount(8) mounts a write-protected device read-only, and says nothing.
+    const access = readOnly ? [] : ['-w'];
+    const args = ['-t', fsType, ...access, ...withFlags, device, target];
+    await demandCommand(run, 'mount', args, signal);
   } catch (error) {
     await files.removeFolder(target).catch(() => undefined);
     throw error;

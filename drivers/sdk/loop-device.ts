@@ -1,3 +1,4 @@
+import { demandUnused } from './block-mount.js';
 import { DriverError } from './errors.js';
 import type { MountEntry } from './mount-table.js';
 import type { NodeHost } from './node-host.js';
@@ -41,15 +42,48 @@ function unescapeRaw(text: string): string {
   return Buffer.from(bytes, 'latin1').toString();
 }
 
-/** Gives an image file a loop device; the one it has already, if any. @throws DriverError */
+/**
+ * Gives an image file a loop device that can be written to; the one it has already, if any.
+ * @throws DriverError Unavailable while the disk of the image is read-only
+ */
 export function attachLoop(host: NodeHost, image: string, signal: AbortSignal): Promise<string> {
   // Two at once would find no device each, and make two.
-  return host.turns.run(`loop ${image}`, () => attachInTurn(host.run, image, signal));
+  return host.turns.run(`loop ${image}`, () => attachInTurn(host, image, signal));
 }
 
-async function attachInTurn(run: RunCommand, image: string, signal: AbortSignal): Promise<string> {
+async function attachInTurn(host: NodeHost, image: string, signal: AbortSignal): Promise<string> {
+  const { run } = host;
   const known = await loopOf(run, image, signal);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    if (!(await isReadOnly(run, known, signal))) return known;
+    // Made when the disk was read-only, and it stays so when the disk is well again.
+    await detachUnused(host, known, signal);
+  }
+  const device = await attachAnew(run, image, signal);
+  // losetup makes a read-only device where it can't write, and says nothing.
+  if (!(await isReadOnly(run, device, signal))) return device;
+  await detachUnused(host, device, signal);
+  throw new DriverError(
+    'Unavailable',
+    `${image} can't be written to: its disk is read-only; look for its errors (dmesg), and make it writable (mount -o remount,rw)`,
+  );
+}
+
+async function isReadOnly(run: RunCommand, device: string, signal: AbortSignal): Promise<boolean> {
+  return (await demandCommand(run, 'blockdev', ['--getro', device], signal)).trim() === '1';
+}
+
+/** Detaches a loop device. @throws DriverError InUse while it is mounted in any mount namespace */
+export async function detachUnused(
+  host: NodeHost,
+  device: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await demandUnused(device, host);
+  await demandCommand(host.run, 'losetup', ['--detach', device], signal);
+}
+
+async function attachAnew(run: RunCommand, image: string, signal: AbortSignal): Promise<string> {
   try {
     const device = await demandCommand(run, 'losetup', ['--find', '--show', image], signal);
     return device.trim();

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
-import { demandUnused, unmountTarget } from './block-mount.js';
+import { unmountTarget } from './block-mount.js';
 import { DriverError } from './errors.js';
-import { loopsOf } from './loop-device.js';
+import { detachUnused, loopsOf } from './loop-device.js';
 import type { NodeHost } from './node-host.js';
 import type { NodeUndo } from './node-recovery.js';
 import { demandCommand } from './run-command.js';
@@ -27,10 +27,7 @@ export async function detachLoops(
   file: string,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const device of await loopsOf(host, file, signal)) {
-    await demandUnused(device, host);
-    await demandCommand(host.run, 'losetup', ['--detach', device], signal);
-  }
+  for (const device of await loopsOf(host, file, signal)) await detachUnused(host, device, signal);
 }
 
 /**

@@ -84,6 +84,7 @@ const packages: Readonly<Record<string, string>> = {
   resize2fs: 'e2fsprogs',
   dumpe2fs: 'e2fsprogs',
   'mkfs.xfs': 'xfsprogs',
+  xfs_db: 'xfsprogs',
   xfs_growfs: 'xfsprogs',
   losetup: 'mount',
   mount: 'mount',

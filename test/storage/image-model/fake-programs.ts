@@ -68,6 +68,7 @@ export class FakePrograms {
       case 'losetup':
         return this.#losetup(args);
       case 'blockdev':
+        if (args.includes('--getro')) return done('0\n');
         return done(`${kernel.loops.get(last)?.file.bytes ?? 0}\n`);
       case 'blkid':
         if (!this.#systemAt(last)) return failed('', 2);
