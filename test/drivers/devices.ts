@@ -24,6 +24,22 @@ export function demandDevices(context: Mocha.Context): void {
   context.skip();
 }
 
+interface Loop {
+  /** Of this device over this file; the name alone is another device's soon. */
+  readonly id: string;
+  readonly name: string;
+  readonly file: string;
+}
+
+function loopTable(): readonly Loop[] {
+  const columns = ['-n', '-O', 'NAME,BACK-MAJ:MIN,BACK-INO,BACK-FILE'];
+  const table = execFileSync('losetup', columns, { encoding: 'utf8' });
+  return table.split('\n').flatMap((line) => {
+    const [name = '', disk = '', inode = '', ...file] = line.trim().split(/\s+/);
+    return name === '' ? [] : [{ id: `${name} ${disk} ${inode}`, name, file: file.join(' ') }];
+  });
+}
+
 /** Takes away all that a test left mounted or attached below a folder. What fails is told at the end of the rest. */
 export async function cleanUp(folder: string): Promise<void> {
   const isBelow = (path: string): boolean => path === folder || path.startsWith(`${folder}/`);
@@ -36,14 +52,13 @@ export async function cleanUp(folder: string): Promise<void> {
     }
   };
   // Before anything is unmounted: the kernel tells where a file is from the mount that it is on.
-  const loops = execFileSync('losetup', ['-n', '-O', 'NAME,BACK-FILE'], { encoding: 'utf8' });
-  const devices = loops.split('\n').flatMap((line) => {
-    const [name = '', ...file] = line.trim().split(/\s+/);
-    return isBelow(file.join(' ')) ? [name] : [];
-  });
+  const loops = loopTable();
   const mine = (await readMountTable()).map((e) => e.target).filter(isBelow);
   for (const target of mine.reverse()) tryTo('umount', ['-l', target]);
-  for (const device of devices) tryTo('losetup', ['-d', device]);
+  // Some went with their mounts.
+  const left = new Set(loopTable().map(({ id }) => id));
+  for (const { id, name, file } of loops)
+    if (isBelow(file) && left.has(id)) tryTo('losetup', ['-d', name]);
   // What is still mounted would be emptied.
   if (errors.length > 0) throw new AggregateError(errors, `${folder} is not cleaned up`);
   await rm(folder, { recursive: true, force: true });
