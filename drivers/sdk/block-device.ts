@@ -150,14 +150,12 @@ export function checkFileSystem(
   });
 }
 
-/** Grows an unmounted ext4 file system to its device; xfs grows while mounted ({@link growMounted}). */
+/** Grows an unmounted ext4 file system to its device. Killed, it leaves one that e2fsck does not correct by itself. */
 export async function growUnmounted(
   host: NodeHost,
   device: string,
-  fsType: FsType,
   signal: AbortSignal,
 ): Promise<void> {
-  if (fsType !== 'ext4' || !(await isSmaller(host.run, device, signal))) return;
   await oneAtATime(host, async () => {
     // resize2fs demands a full check first.
     const { exitCode, stdout } = await host.run('e2fsck', ['-f', '-p', device], signal);
@@ -168,7 +166,11 @@ export async function growUnmounted(
 }
 
 /** Whether an ext4 file system is smaller than the device it is on. */
-async function isSmaller(run: RunCommand, device: string, signal: AbortSignal): Promise<boolean> {
+export async function isSmaller(
+  run: RunCommand,
+  device: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   const header = await demandCommand(run, 'dumpe2fs', ['-h', device], signal);
   const count = /^Block count:\s+(\d+)$/m.exec(header)?.[1];
   const size = /^Block size:\s+(\d+)$/m.exec(header)?.[1];

@@ -6,6 +6,7 @@ import {
   growMounted,
   growUnmounted,
   inspectDevice,
+  isSmaller,
   makeFileSystem,
   waitForDevice,
 } from './block-device.js';
@@ -138,25 +139,51 @@ async function mountInTurn(
     return { path: request.target, formatted: true, fileSystemPending: !grown };
   }
   const fsType = await demandFileSystem(host, device, request);
-  if (!readOnly) {
-    await checkFileSystem(host, device, fsType, signal);
-    await growUnmounted(host, device, fsType, signal);
-  }
+  if (!readOnly) await checkFileSystem(host, device, fsType, signal);
   await files.makeFolder(target, { parents: true, mode: 0o750 });
-  // A restored xfs has its source's UUID; regenerating it has damaged data elsewhere.
-  const flags = [...(readOnly ? ['ro'] : []), ...(fsType === 'xfs' ? ['nouuid'] : [])];
-  const withFlags = flags.length > 0 ? ['-o', flags.join(',')] : [];
   try {
-    // Else mount(8) mounts a write-protected device read-only, and says nothing.
-    const access = readOnly ? [] : ['-w'];
-    const args = ['-t', fsType, ...access, ...withFlags, device, target];
-    await demandCommand(run, 'mount', args, signal);
+    await mountChecked(host, device, target, fsType, request);
+    if (!readOnly) await growNew(host, device, target, fsType, request);
   } catch (error) {
     await files.removeFolder(target).catch(() => undefined);
     throw error;
   }
-  if (!readOnly && fsType === 'xfs') await growMounted(run, device, target, fsType, signal);
   return { path: request.target, formatted: true };
+}
+
+async function mountChecked(
+  { run }: NodeHost,
+  device: string,
+  target: string,
+  fsType: FsType,
+  { readOnly, signal }: MountRequest,
+): Promise<void> {
+  // A restored xfs has its source's UUID; regenerating it has damaged data elsewhere.
+  const flags = [...(readOnly ? ['ro'] : []), ...(fsType === 'xfs' ? ['nouuid'] : [])];
+  const withFlags = flags.length > 0 ? ['-o', flags.join(',')] : [];
+  // Else mount(8) mounts a write-protected device read-only, and says nothing.
+  const access = readOnly ? [] : ['-w'];
+  const args = ['-t', fsType, ...access, ...withFlags, device, target];
+  await demandCommand(run, 'mount', args, signal);
+}
+
+/**
+ * Grows what was just mounted. Mounted, ext4 grows by its journal; a resize2fs that is killed on an unmounted one
+ * leaves errors that only a person corrects, so that is done where the kernel refuses the other way alone.
+ */
+async function growNew(
+  host: NodeHost,
+  device: string,
+  target: string,
+  fsType: FsType,
+  request: MountRequest,
+): Promise<void> {
+  const { signal } = request;
+  if (fsType === 'ext4' && !(await isSmaller(host.run, device, signal))) return;
+  if (await growMounted(host.run, device, target, fsType, signal)) return;
+  await demandCommand(host.run, 'umount', [target], signal);
+  await growUnmounted(host, device, signal);
+  await mountChecked(host, device, target, fsType, request);
 }
 
 /**
