@@ -84,6 +84,18 @@ for (const who of everybody)
       expect(await daemon.log()).to.contain('a volume at /usr/bin would hide programs');
     });
 
+    it('refuses a volume where its own programs are looked for first', async () => {
+      const source = join(daemon.base, 'volume');
+      await writeFile(join(source, 'setpriv'), '#!/bin/sh\necho reached\n', { mode: 0o755 });
+      for (const target of ['/usr/local/sbin', '/usr/local/bin', '/usr/local', '/usr/local/lib']) {
+        await daemon.run(['/bin/true'], { mounts: [{ source, target, readOnly: false }] });
+        expect(await daemon.ended(), target).to.include({ exitCode: 125 });
+      }
+      expect(await daemon.log())
+        .to.contain('a volume at /usr/local/sbin would hide programs')
+        .and.not.contain('reached');
+    });
+
     it('shows of a directory that holds volumes its own alone, wherever they are mounted', async () => {
       const shared = join(daemon.base, 'shared');
       await writeFile(join(shared, 'other/secret'), '');

@@ -446,6 +446,24 @@ enter_source() {
   done
 }
 
+# Sets $programs to the directories that programs of the machine and their libraries come from, one a line: where
+# they are once links are followed. Those that are missing count as well, since a volume would make them.
+find_programs() {
+  programs=
+  searched=$PATH:/usr/local/lib:/usr/local/lib32:/usr/local/lib64
+  IFS=:
+  for entry in $searched; do
+    if cd -P "$entry" 2>/dev/null; then
+      programs=$programs$PWD$newline
+    else
+      resolve "$entry"
+      programs=$programs$resolved$newline
+    fi
+  done
+  IFS=$newline
+  cd /
+}
+
 # Opens directory $1 as descriptor 5, unless programs that run on the way to the command come from there.
 open_target() {
   (cd -P "$1" 2>/dev/null) || fail "$1"
@@ -456,9 +474,19 @@ open_target() {
   / | /.host/* | /proc/* | /sys/* | /dev/ | /dev/pts/* | /etc/ | /usr/ | /nix/ | /nix/store/* | /gnu/ | /gnu/store/* | \
     /bin/* | /sbin/* | /lib/* | /lib32/* | /lib64/* | /libx32/* | /usr/bin/* | /usr/sbin/* | /usr/lib/* | \
     /usr/lib32/* | /usr/lib64/* | /usr/libx32/* | /usr/libexec/*)
-    fail "a volume at $place would hide programs of the machine; choose another mountPath"
+    hides_programs
     ;;
   esac
+  # The search path begins with directories that a machine may have nothing in, or elsewhere.
+  for entry in $programs; do
+    case $place/ in "$entry"/*) hides_programs ;; esac
+    case $entry/ in "$place"/*) hides_programs ;; esac
+  done
+}
+
+# Ends the start: a volume would be at $place.
+hides_programs() {
+  fail "a volume at $place would hide programs of the machine; choose another mountPath"
 }
 
 # Shows directory $2, or $4 inside it, at $3; $1 is rw or ro. A source may come from a secret: it is
@@ -522,6 +550,7 @@ exec 3>"/.host$directory/shares"
 cover_shared
 make_planned "/.host$directory/shares"
 
+find_programs
 while IFS=$tab read -r mode source target inside; do
   mount_volume "$mode" "$source" "$target" "$inside"
 done <"/.host$directory/binds"
