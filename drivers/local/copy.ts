@@ -15,14 +15,50 @@ async function copying(promise: Promise<unknown>): Promise<void> {
   }
 }
 
-/** Copies a directory with everything in it: shared blocks where the file system can, else bytes; durable. */
+/*
+ * A workload may change the directory while it is copied. `cp` goes by paths, so a directory that is swapped for a
+ * link at the right moment would lead it to whatever the daemon may read. Here it has a root of its own, in which there are
+ * programs, the directory and the copy, and nothing that a link could lead to.
+ */
+const confinedCopy = `
+set -e
+exec 8<"$1"
+mkdir -m 0700 -- "$2"
+exec 9<"$2"
+mount -t tmpfs -o mode=0755 kedge /tmp
+cd /tmp
+for entry in /bin /sbin /lib /lib32 /lib64 /libx32 /usr /nix /gnu; do
+  if [ -L "$entry" ]; then
+    cp -P -- "$entry" ".$entry"
+  elif [ -d "$entry" ]; then
+    mkdir ".$entry"
+    mount --rbind "$entry" ".$entry"
+  fi
+done
+mkdir from to
+mount --no-canonicalize --bind /proc/self/fd/8 from
+mount --no-canonicalize --bind /proc/self/fd/9 to
+exec 8<&- 9<&-
+exec chroot . setpriv --pdeathsig KILL -- cp -a --reflink=auto --sparse=auto -- /from/. /to/
+`;
+
+/** A mount namespace of its own; an ordinary user has one in a user namespace. */
+function withOwnMounts(): readonly string[] {
+  const user = process.getuid?.() === 0 ? [] : ['--user', '--map-current-user', '--keep-caps'];
+  return ['unshare', ...user, '--mount', '--propagation', 'private', '--'];
+}
+
+/**
+ * Copies a directory with everything in it, and nothing from elsewhere whatever is done in it meanwhile: shared
+ * blocks where the file system can, else bytes; durable.
+ */
 export async function copyDirectory(
   run: RunCommand,
   from: string,
   to: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const copy = ['cp', '-a', '--reflink=auto', '--sparse=auto', '--', from, to];
+  const copy = [...withOwnMounts(), 'sh', '-c', confinedCopy, 'copy', from, to];
   await copying(demandCommand(run, 'setpriv', [...withParent, ...copy], signal));
   await demandCommand(run, 'sync', ['-f', to], signal);
 }

@@ -1,4 +1,16 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  link,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -92,5 +104,50 @@ describe('local driver', () => {
     await rm(handle, { recursive: true });
     const error = await driver.attach({ ...context(), handle }).catch((e: unknown) => e);
     expect((error as DriverError).kind).to.equal('NotFound');
+  });
+
+  it('copies nothing from elsewhere into a snapshot, whatever is swapped for links meanwhile', async function () {
+    this.timeout(60_000);
+    const { handle } = await driver.provision({ ...context(), ...wanted });
+    const outside = join(base, 'outside');
+    await mkdir(outside);
+    await writeFile(join(outside, 'kek'), 'key');
+    await writeFile(join(handle, 'kept'), 'kept', { mode: 0o640 });
+    await link(join(handle, 'kept'), join(handle, 'same'));
+    const count = 200;
+    for (let n = 0; n < count; n++) {
+      await mkdir(join(handle, `a${n}`));
+      await symlink(outside, join(handle, `b${n}`));
+    }
+    // renameat2(2) with RENAME_EXCHANGE: both names are always there.
+    const swap = `while (1) { for my $n (0..${count - 1}) { syscall(316, -100, "a$n", -100, "b$n", 2) == 0 or exit 1 } }`;
+    const swapper = spawn('perl', ['-e', swap], { cwd: handle, stdio: 'ignore' });
+    const snapshot = (n: number) => ({
+      ...context(),
+      handle,
+      snapshot: {
+        uid: `0f6cbd92-1c31-4a3a-9c0e-${String(n).padStart(12, '0')}`,
+        name: 's',
+        namespace: 'default',
+      },
+    });
+    try {
+      for (let n = 0; n < 8; n++) {
+        // What changes so fast may not be copied at all.
+        const made = await driver.createSnapshot(snapshot(n)).catch(() => undefined);
+        if (!made) continue;
+        const found = await readdir(made.handle, { recursive: true, withFileTypes: true });
+        const files = found.filter((entry) => entry.isFile()).map(({ name }) => name);
+        expect(files).to.have.members(['kept', 'same']);
+      }
+    } finally {
+      swapper.kill('SIGKILL');
+      await once(swapper, 'exit');
+    }
+    const { handle: copy } = await driver.createSnapshot(snapshot(99));
+    const [kept, same] = await Promise.all(['kept', 'same'].map((name) => stat(join(copy, name))));
+    expect(kept).to.include({ ino: same?.ino, mode: 0o100640 });
+    expect((await stat(copy)).mode).to.equal((await stat(handle)).mode);
+    expect((await readdir(copy)).sort()).to.deep.equal((await readdir(handle)).sort());
   });
 });
