@@ -47,6 +47,7 @@ import { builtinDrivers } from '@kedge/drivers';
 import { version } from '../version.js';
 import { AuditLog } from './audit-log.js';
 import { type DaemonKeys, keyFileName, keyPlace, loadKeys } from './key-file.js';
+import { privatePaths } from './private-paths.js';
 import { PrometheusMetrics } from './prometheus-metrics.js';
 import { OpsServer } from './ops-server.js';
 import { type DaemonConfig, parseAddress } from './settings.js';
@@ -162,7 +163,12 @@ async function assemble(
   const { policy } = config;
   const processes = new ProcessRuntime({
     directory: join(dataDirectory, 'instances'),
-    hiddenDirectories: [dataDirectory, dataFiles.directory, resolve(config.localVolumeRoot)],
+    hiddenDirectories: [
+      dataDirectory,
+      dataFiles.directory,
+      resolve(config.localVolumeRoot),
+      ...(await privatePaths(config)),
+    ],
     volumeDirectories: config.hostPathAllowlist,
     clock,
     policy,

@@ -1,9 +1,9 @@
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { StatusError } from 'kedge';
 import { parse, stringify } from 'yaml';
 import { installation } from '../../installation.js';
+import { contextFile } from './context-file.js';
 
 /** Where and as whom the CLI calls. */
 export interface Context {
@@ -27,12 +27,6 @@ export interface Contexts {
 }
 
 const defaultServer = '127.0.0.1:7863';
-
-/** `$XDG_CONFIG_HOME/kedge/config.yaml` */
-export function contextFile(): string {
-  const base = process.env.XDG_CONFIG_HOME || join(homedir(), '.config');
-  return join(base, 'kedge', 'config.yaml');
-}
 
 /** The stored contexts; none when there is no file yet. */
 export async function readContexts(): Promise<Contexts> {

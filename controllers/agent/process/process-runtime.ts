@@ -49,7 +49,7 @@ const idPattern = /^[0-9a-f-]{36}$/;
 export interface ProcessRuntimeOptions {
   /** One folder a workload, below this one. */
   readonly directory: string;
-  /** The daemon's own, which workloads do not see. */
+  /** Directories and files of the daemon's own, which workloads do not see. */
   readonly hiddenDirectories: readonly string[];
   /**
    * Hold volumes of several workloads: each sees its own volumes alone. Missing ones below /tmp and

@@ -86,7 +86,7 @@ system_mount() {
   esac
 }
 
-# Sets $hidden to the directories of the daemon, one a line.
+# Sets $hidden to the directories and files of the daemon, one a line.
 find_hidden() {
   hidden=
   while IFS= read -r line; do
@@ -560,13 +560,17 @@ done <"/.host$directory/binds"
 exec 3>"/.host$directory/covers"
 covered=
 while IFS= read -r line; do
-  [ -d "$line" ] || continue
+  [ -e "$line" ] || continue
   # What is below a cover is covered.
   for cover in $covered; do
     case $line/ in "${cover%/}"/*) continue 2 ;; esac
   done
   covered=$covered$line$newline
-  plan kedge "$line" tmpfs ro,mode=0555,size=4k
+  if [ -d "$line" ]; then
+    plan kedge "$line" tmpfs ro,mode=0555,size=4k
+  else
+    plan /dev/null "$line" none bind
+  fi
 done <"/.host$directory/hidden"
 make_planned "/.host$directory/covers"
 privileges=

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
+import { contextFile } from '../../connection/context-file.js';
 import { StatusError } from 'kedge';
 import { nearest } from '../../../near-miss.js';
 import {
-  contextFile,
   type Contexts,
   deleteContext,
   readContexts,

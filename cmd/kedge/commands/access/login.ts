@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { invalid } from 'kedge';
 import { connect } from '../../connection/api.js';
-import { contextFile, writeContext } from '../../connection/context.js';
+import { contextFile } from '../../connection/context-file.js';
+import { writeContext } from '../../connection/context.js';
 import { withExamples } from '../../program/examples.js';
 import { print } from '../../output/output.js';
 
