@@ -16,6 +16,21 @@ const lib = (folder, ...to) =>
   );
 const low = ['base', 'object'];
 
+/** The rooms of one folder of lib, from the lowest: each may import those named, and no file beside the rooms. */
+const rooms = (folder, table) =>
+  Object.entries(table).map(([room, to]) => ({
+    name: `${folder}/${room} stays in its room`,
+    comment: `lib/${folder}/${room} may import of lib/${folder} only: ${to.join(', ') || 'itself'}`,
+    severity: 'error',
+    from: { path: `^lib/${folder}/${room}/`, pathNot: '\\.test\\.ts$' },
+    to: {
+      path: `^lib/${folder}/`,
+      pathNot: [room, ...to].map((name) => `^lib/${folder}/${name}/`),
+    },
+  }));
+/** Rooms that both transports of the server stand on. */
+const underTransports = ['auth', 'schema', 'api', 'objects', 'chain', 'transport'];
+
 module.exports = {
   forbidden: [
     { name: 'no cycles', severity: 'error', from: {}, to: { circular: true } },
@@ -37,6 +52,18 @@ module.exports = {
     lib('rpc', ...low),
     lib('client', ...low, 'rpc', 'store'),
     lib('server', ...low, 'store', 'rpc', 'election', 'controller'),
+    ...rooms('server', {
+      auth: [],
+      schema: [],
+      api: ['auth', 'schema'],
+      admission: ['auth', 'schema', 'api'],
+      objects: ['auth', 'schema', 'api', 'admission'],
+      methods: ['auth', 'schema', 'api', 'admission', 'objects'],
+      chain: ['auth', 'schema', 'api', 'objects'],
+      transport: ['auth', 'schema', 'api', 'chain'],
+      grpc: underTransports,
+      rest: underTransports,
+    }),
     below('lib', []),
     below('proto', ['lib']),
     below('drivers/sdk', []),

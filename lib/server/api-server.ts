@@ -18,9 +18,9 @@ import {
 import type { AnyKind } from '../object/index.js';
 import { baseDescriptors, SchemaRegistry } from '../rpc/index.js';
 import type { ObjectStore } from '../store/index.js';
-import type { ServedKind } from './admission.js';
-import type { ApiParts } from './api-parts.js';
-import type { AuditSink } from './audit.js';
+import type { ServedKind } from './api/served-kind.js';
+import type { ApiParts } from './methods/api-parts.js';
+import type { AuditSink } from './api/audit.js';
 import {
   type AccessControl,
   type Authentication,
@@ -29,30 +29,30 @@ import {
   type Identity,
   rightsChanges,
 } from './auth/index.js';
-import { authMethods } from './auth-methods.js';
-import type { CustomMethod } from './call.js';
-import { type ConnectionBounds, connectionDefaults } from './connections.js';
-import { castMethod } from './cast.js';
-import { Dispatcher } from './dispatcher.js';
-import { FailureDelay } from './failure-delay.js';
-import { healthMethods } from './grpc-health.js';
-import { reflectionMethod } from './grpc-reflection.js';
-import { GrpcServer } from './grpc-server.js';
-import { InputSchemas } from './input.js';
+import { authMethods } from './methods/auth-methods.js';
+import type { CustomMethod } from './api/call.js';
+import { type ConnectionBounds, connectionDefaults } from './transport/connections.js';
+import { castMethod } from './methods/cast-method.js';
+import { Dispatcher } from './chain/dispatcher.js';
+import { FailureDelay } from './chain/failure-delay.js';
+import { healthMethods } from './methods/health-methods.js';
+import { reflectionMethod } from './methods/reflection-method.js';
+import { GrpcServer } from './grpc/server.js';
+import { InputSchemas } from './schema/input-schemas.js';
 import { methodTable } from '../rpc/index.js';
-import type { Comments } from './openapi.js';
-import { JudgedWrites, type PendingCommit } from './judged-writes.js';
-import { type ObjectAccess, throughMakers } from './object-access.js';
-import { ExposedKinds } from './exposed-kinds.js';
-import { objectMethods } from './object-service.js';
-import { recordKinds } from './record-kinds.js';
-import { Resources } from './resources.js';
-import { RestServer } from './rest-server.js';
-import { Sessions } from './sessions.js';
-import type { TlsSource } from './tls.js';
-import { withGrants } from './user-grants.js';
-import { WritePlanner } from './write-planner.js';
-import { Admission } from './writes.js';
+import type { Comments } from './schema/openapi.js';
+import { JudgedWrites, type PendingCommit } from './admission/judged-writes.js';
+import { type ObjectAccess, throughMakers } from './api/object-access.js';
+import { ExposedKinds } from './objects/exposed-kinds.js';
+import { objectMethods } from './objects/object-service.js';
+import { recordKinds } from './objects/record-kinds.js';
+import { Resources } from './objects/resources.js';
+import { RestServer } from './rest/server.js';
+import { Sessions } from './chain/sessions.js';
+import type { TlsSource } from './transport/tls.js';
+import { withGrants } from './admission/user-grants.js';
+import { WritePlanner } from './admission/write-planner.js';
+import { Admission } from './admission/admission.js';
 
 const rules = {
   store: storeRule,

@@ -7,21 +7,16 @@
  *
  * Not promised: that a client that does not read gets anything but backpressure.
  */
-export {
-  type AdmissionContext,
-  type AdmissionRules,
-  type LookupOptions,
-  serve,
-  type ServedKind,
-} from './admission.js';
-export type { ApiParts } from './api-parts.js';
+export type { AdmissionContext, AdmissionRules, LookupOptions } from './api/admission-rules.js';
+export { serve, type ServedKind } from './api/served-kind.js';
+export type { ApiParts } from './methods/api-parts.js';
 export {
   ApiServer,
   type ApiServerOptions,
   type ListenAddresses,
   type ServerRunnableOptions,
 } from './api-server.js';
-export type { ConnectionBounds } from './connections.js';
+export type { ConnectionBounds } from './transport/connections.js';
 export {
   type Access,
   type AccessControl,
@@ -58,16 +53,16 @@ export {
   type User,
   users,
 } from './auth/index.js';
-export { type DescribedKinds, describeKinds } from './describe-kinds.js';
-export { type FieldsOf, type FieldSpec, mount, type MountedKind } from './mounted-kinds.js';
-export type { JudgedWrites, PendingCommit, Verdict } from './judged-writes.js';
-export type { Judgement } from './judgement.js';
-export type { Seen, SeenMeta } from './seen-object.js';
-export type { PreparedWrite, WriteRequest } from './writes.js';
-export type { CallContext, CustomMethod, MethodAccess, Peer } from './call.js';
-export type { AuditEntry, AuditSink } from './audit.js';
-export type { ObjectAccess, ObjectChange, ObjectFilter } from './object-access.js';
-export { type Comments, openApiDocument } from './openapi.js';
-export { type TlsFiles, type TlsMaterial, TlsSource } from './tls.js';
-export { httpStatuses } from './http-status.js';
+export { type DescribedKinds, describeKinds } from './api/describe-kinds.js';
+export { type FieldsOf, type FieldSpec, mount, type MountedKind } from './api/mounted-kinds.js';
+export type { JudgedWrites, PendingCommit, Verdict } from './admission/judged-writes.js';
+export type { Judgement } from './admission/judgement.js';
+export type { Seen, SeenMeta } from './api/seen-object.js';
+export type { PreparedWrite, WriteRequest } from './admission/admission.js';
+export type { CallContext, CustomMethod, MethodAccess, Peer } from './api/call.js';
+export type { AuditEntry, AuditSink } from './api/audit.js';
+export type { ObjectAccess, ObjectChange, ObjectFilter } from './api/object-access.js';
+export { type Comments, openApiDocument } from './schema/openapi.js';
+export { type TlsFiles, type TlsMaterial, TlsSource } from './transport/tls.js';
+export { httpStatuses } from './schema/http-status.js';
 export { methodTable, type MethodInfo } from '../rpc/index.js';

@@ -94,7 +94,7 @@ describe('every kind', () => {
     // Not exported: the library compiles them without this check, which takes its time.
     const built = (name: string): Promise<object> =>
       import(
-        new URL(`../../../lib/dist/server/${name}.js`, import.meta.url).href
+        new URL(`../../../lib/dist/server/schema/${name}.js`, import.meta.url).href
       ) as Promise<object>;
     const { inputSchema } = (await built('json-schema')) as {
       inputSchema: (registry: SchemaRegistry, message: unknown) => object;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { StatusError, timestamp } from '../../base/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../../store/index.js';
 import { FakeClock } from '../../testing/index.js';
-import { throughMakers } from '../object-access.js';
+import { throughMakers } from '../api/object-access.js';
 import { makersMax } from './makers.js';
 import {
   accessControl,

@@ -1,0 +1,389 @@
+import {
+  alreadyExists,
+  type Clock,
+  type FieldViolation,
+  invalid,
+  notFound,
+  StatusError,
+  TimeSlice,
+} from '../../base/index.js';
+import {
+  asObject,
+  fieldsOf,
+  type AnyKind,
+  type ApiObject,
+  demandObjectVersion,
+  jsonEqual,
+  keyFor,
+  keyString,
+  type NewObject,
+  type ObjectKey,
+  type ObjectMeta,
+} from '../../object/index.js';
+import {
+  type DescMessage,
+  isJsonObject,
+  type JsonObject,
+  type SchemaRegistry,
+  textOf,
+} from '../../rpc/index.js';
+import type { ObjectStore, Operation } from '../../store/index.js';
+import type { AdmissionContext } from '../api/admission-rules.js';
+import type { ServedKind } from '../api/served-kind.js';
+import type { AccessControl, Identity } from '../auth/index.js';
+import { changedImmutables, type ImmutableWrite } from './immutable-fields.js';
+import type { InputSchemas } from '../schema/input-schemas.js';
+import { Judgement } from './judgement.js';
+import type { ObjectAccess } from '../api/object-access.js';
+
+/** A write that a client asks for. */
+export interface WriteRequest {
+  readonly served: ServedKind;
+  readonly namespace: string | undefined;
+  /** From the path; undefined where only the body names the object. */
+  readonly name: string | undefined;
+  readonly object: JsonObject;
+  readonly mode: 'create' | 'update' | 'createOrUpdate';
+}
+
+/** A write that passed admission. */
+export interface PreparedWrite {
+  readonly kind: AnyKind;
+  readonly key: ObjectKey;
+  readonly object: ApiObject;
+  readonly before: ApiObject | undefined;
+  readonly operation: Operation;
+  /** False when an update would change nothing. */
+  readonly changes: boolean;
+}
+
+/** What admission needs to know about the installation. */
+export interface AdmissionOptions {
+  readonly store: ObjectStore;
+  readonly authorizer: AccessControl;
+  readonly objectAccess: ObjectAccess | undefined;
+  readonly schemas: SchemaRegistry;
+  readonly inputs: InputSchemas;
+  readonly served: ReadonlyMap<string, ServedKind>;
+  /** Where the messages of kinds are that the API itself does not declare. */
+  readonly base: SchemaRegistry;
+  /** The kind that namespaced objects must find their namespace in. */
+  readonly namespaceKind: string;
+  readonly clock: Clock;
+}
+
+/** The one admission chain: shape, defaults, rules; for one object or a set judged together. */
+export class Admission {
+  readonly #options: AdmissionOptions;
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+  }
+
+  message(served: ServedKind): DescMessage {
+    const { schemas, base } = this.#options;
+    return schemas.registry.getMessage(served.message) ?? base.message(served.message);
+  }
+
+  /**
+   * The status fields of an object that a controller sends, those its message has. A declared kind's
+   * field that `mask` names and the object lacks is emptied: protobuf does not carry empty values.
+   * @throws StatusError InvalidArgument when they do not fit the message.
+   */
+  statusOf(served: ServedKind, object: JsonObject, mask: readonly string[] = []): JsonObject {
+    const message = this.message(served);
+    const { statusFields, declaration } = served.kind;
+    const named = message.fields.map((field) => field.jsonName);
+    const names = statusFields.filter((name) => named.includes(name));
+    const description = 'is kept by controllers and no field of the API; leave it out';
+    const hidden = statusFields
+      .filter((name) => !named.includes(name) && Object.hasOwn(object, name))
+      .map((field) => ({ field, description }));
+    if (hidden.length > 0) throw invalid(hidden);
+    const { schemas, inputs } = this.#options;
+    const given = declaration ? inputs.cleanStatus(message, object) : object;
+    const status = Object.fromEntries(
+      names.filter((name) => name in given).map((name) => [name, given[name]]),
+    );
+    if (declaration) {
+      const found = [
+        ...mask
+          .filter((name) => !names.includes(name))
+          .map((name) => ({ field: 'updateMask', description: `${name} is no status field` })),
+        ...inputs.statusViolations(message, names, status),
+      ];
+      if (found.length > 0) throw invalid(found);
+      const emptied: readonly (readonly [string, unknown])[] = mask
+        .filter((name) => !(name in status))
+        .map((name) => [name, undefined]);
+      return declaration.completeGiven({ ...Object.fromEntries(emptied), ...status });
+    }
+    const problem = schemas.problem(message, status);
+    if (problem !== undefined) throw invalid([{ field: 'status', description: problem }]);
+    return status;
+  }
+
+  /** A new judgement, for one attempt to store something. */
+  judgement(identity: Identity): Judgement {
+    return new Judgement(this.#options, identity);
+  }
+
+  /**
+   * Judges one write as it is when those that `judgement` has staged are stored, and stages it.
+   * @throws StatusError InvalidArgument with every violation
+   */
+  async prepareNext(judgement: Judgement, request: WriteRequest): Promise<PreparedWrite> {
+    const { object, found: misshapen } = this.#shape(request);
+    if (misshapen.length > 0) throw invalid(misshapen);
+    const { kind } = request.served;
+    const key = this.#key(request, object);
+    const { staging } = judgement;
+    const staged = staging.has(kind, key);
+    const current = staged ? staging.get(kind, key) : await judgement.stored(kind, key);
+    staging.set(kind, key, asStored(kind, object, current));
+    const { write, found } = await this.#admit(judgement, request, object, current);
+    if (found.length > 0) throw invalid(found);
+    staging.set(kind, key, asStored(kind, write.object, current));
+    return write;
+  }
+
+  /**
+   * Judges all writes as one set: each sees the others as stored. In slices: a set may be large.
+   * @throws StatusError InvalidArgument with every violation of every object.
+   */
+  async prepare(
+    judgement: Judgement,
+    requests: readonly WriteRequest[],
+  ): Promise<readonly PreparedWrite[]> {
+    const many = requests.length > 1;
+    const slice = new TimeSlice(this.#options.clock, { everyStep: true });
+    const violations: FieldViolation[] = [];
+    const shaped: { readonly request: WriteRequest; readonly object: ApiObject }[] = [];
+    for (const [index, request] of requests.entries()) {
+      const { object, found } = this.#shape(request);
+      violations.push(...(many ? found.map((v) => prefixed(v, index, object)) : found));
+      shaped.push({ request, object });
+      if (slice.due()) await slice.pause();
+    }
+    if (violations.length > 0) throw invalid(violations);
+    const { staging } = judgement;
+    const currents: (ApiObject | undefined)[] = [];
+    for (const { request, object } of shaped) {
+      const { kind } = request.served;
+      const key = this.#key(request, object);
+      if (staging.has(kind, key)) {
+        const id = `${kind.kind} ${keyString(key)}`;
+        throw invalid([{ field: 'objects', description: `${id} is given twice; keep one` }]);
+      }
+      const current = await judgement.stored(kind, key);
+      staging.set(kind, key, asStored(kind, object, current));
+      currents.push(current);
+      if (slice.due()) await slice.pause();
+    }
+    const writes: PreparedWrite[] = [];
+    for (const [index, { request, object }] of shaped.entries()) {
+      const { write, found } = await this.#admit(judgement, request, object, currents[index]);
+      staging.set(write.kind, write.key, asStored(write.kind, write.object, currents[index]));
+      violations.push(...(many ? found.map((v) => prefixed(v, index, object)) : found));
+      writes.push(write);
+      if (slice.due()) await slice.pause();
+    }
+    if (violations.length > 0) throw invalid(violations);
+    return writes;
+  }
+
+  #shape(request: WriteRequest): { object: ApiObject; found: readonly FieldViolation[] } {
+    const { served, name } = request;
+    const { inputs } = this.#options;
+    const message = this.message(served);
+    const cleaned: JsonObject = inputs.clean(message, request.object);
+    const found: FieldViolation[] = [];
+    const differs = (field: string, path: string): void => {
+      const value = cleaned[field];
+      if (value === undefined || value === '' || value === path) return;
+      const description = `${JSON.stringify(value)} differs from ${JSON.stringify(path)} in the request's path; make them equal or leave it out`;
+      found.push({ field, description });
+    };
+    const identity: Record<string, unknown> = {};
+    if (name !== undefined) {
+      differs('name', name);
+      identity.name = name;
+    }
+    if (served.kind.scope === 'Namespaced') {
+      const namespace = request.namespace ?? 'default';
+      differs('namespace', namespace);
+      identity.namespace = namespace;
+    }
+    const given = { ...cleaned, ...identity };
+    found.push(...inputs.violations(message, given));
+    const { declaration } = served.kind;
+    const object = asObject(declaration ? declaration.completeSpec(given) : given);
+    return { object, found };
+  }
+
+  #key(request: WriteRequest, object: ApiObject): ObjectKey {
+    return keyFor(request.served.kind, object.namespace, object.name);
+  }
+
+  /** @param current the object of this name, as the writes before leave it */
+  async #admit(
+    context: AdmissionContext,
+    request: WriteRequest,
+    given: ApiObject,
+    current: ApiObject | undefined,
+  ): Promise<{ write: PreparedWrite; found: readonly FieldViolation[] }> {
+    const { served, mode } = request;
+    const { kind, rules } = served;
+    const key = this.#key(request, given);
+    const before = mode === 'create' ? undefined : current;
+    if (mode === 'update' && !before) throw notFound({ kind: kind.kind, ...key });
+    await this.#demandNamespace(context, served, given);
+    const whole = withStatus(kind, given, before);
+    const object = rules.prepare ? await rules.prepare(context, whole, before) : whole;
+    const found = [
+      ...(before ? await this.#immutable(context, served, { given: whole, object, before }) : []),
+      ...((await rules.validate?.(context, object, before)) ?? []),
+    ];
+    if (mode === 'create' && current && found.length === 0)
+      throw alreadyExists({ kind: kind.kind, ...key });
+    const operation = this.#operation(request, object, before);
+    const changes = !before || changedFields(kind, object, before).length > 0;
+    return { write: { kind, key, object, before, operation, changes }, found };
+  }
+
+  async #demandNamespace(
+    context: AdmissionContext,
+    { kind, rules }: ServedKind,
+    object: ApiObject,
+  ): Promise<void> {
+    const { namespace } = object;
+    if (kind.scope === 'Cluster' || namespace === undefined) return;
+    const spaces = this.#options.served.get(this.#options.namespaceKind);
+    if (!spaces) return;
+    const space = await context.lookup(spaces.kind, { name: namespace });
+    if (!space)
+      throw new StatusError({
+        code: 'NotFound',
+        reason: 'NamespaceNotFound',
+        message: `namespace "${namespace}" does not exist; create it, or set ensureNamespace`,
+        resource: { kind: 'Namespace', name: namespace },
+      });
+    if (space.metadata?.deletionRequestedAt === undefined) return;
+    if (await rules.neededWhileTerminating?.(context, object)) return;
+    throw new StatusError({
+      code: 'FailedPrecondition',
+      reason: 'NamespaceTerminating',
+      message: `namespace "${namespace}" is being deleted: only what its content waits for can be written into it`,
+    });
+  }
+
+  async #immutable(
+    context: AdmissionContext,
+    served: ServedKind,
+    write: ImmutableWrite,
+  ): Promise<readonly FieldViolation[]> {
+    const { kind, rules } = served;
+    const { inputs } = this.#options;
+    const message = this.message(served);
+    const paths = [...new Set([...inputs.immutableFields(message), ...kind.immutableFields])];
+    const isSensitive = (path: string): boolean => inputs.isSensitive(message, path);
+    const reveals = (): Promise<boolean> => context.reveals(kind, write.before);
+    return changedImmutables(write, { paths, rules, isSensitive, reveals });
+  }
+
+  #operation(
+    { served, object: asGiven }: WriteRequest,
+    object: ApiObject,
+    before: ApiObject | undefined,
+  ): Operation {
+    const given = object.metadata as Partial<ObjectMeta> | undefined;
+    const annotations = {
+      ...(given?.annotations ? { annotations: given.annotations } : {}),
+      // Never a client's: it is an output-only field, so only rules set it.
+      ...(given?.expiresAt === undefined ? {} : { expiresAt: given.expiresAt }),
+    };
+    const { kind, rules } = served;
+    if (!before) {
+      const finalizers = rules.finalizers ? { finalizers: rules.finalizers } : {};
+      const metadata = { ...annotations, ...finalizers };
+      return { op: 'create', kind, object: { ...object, metadata } };
+    }
+    // Judged against `before`, so it must still be what is stored when the write happens.
+    const asked = demandObjectVersion(given?.resourceVersion ?? '');
+    const resourceVersion = asked !== '' ? asked : before.metadata.resourceVersion;
+    const next = { ...object, metadata: annotations } as NewObject<ApiObject>;
+    // Rules never see the uid that was sent, since it identifies nothing that is stored.
+    const sent = isJsonObject(asGiven.metadata) ? textOf(asGiven.metadata, 'uid') : '';
+    const uid = sent === '' ? before.metadata.uid : sent;
+    return { op: 'update', kind, object: next, precondition: { resourceVersion, uid } };
+  }
+}
+
+/** A written object in the form in which the store would hold it, for the rules of other writes. */
+function asStored(kind: AnyKind, object: ApiObject, current: ApiObject | undefined): ApiObject {
+  const stored = Object.entries(current ?? {}).filter(([name]) => kind.statusFields.includes(name));
+  const status = current ? Object.fromEntries(stored) : kind.initialStatus;
+  return asObject({ ...status, ...object, metadata: current?.metadata ?? unstored });
+}
+
+const unstored: ObjectMeta = {
+  uid: '',
+  resourceVersion: '',
+  generation: 0,
+  createdAt: '',
+  updatedAt: '',
+};
+
+/** The object of a declared kind with its status, so that rules see it as its type says. */
+function withStatus(
+  { declaration, initialStatus, statusFields }: AnyKind,
+  object: ApiObject,
+  before: ApiObject | undefined,
+): ApiObject {
+  if (!declaration) return object;
+  const stored = Object.entries(before ?? {}).filter(([name]) => statusFields.includes(name));
+  const status = before ? Object.fromEntries(stored) : { ...initialStatus };
+  return asObject({ ...declaration.completeStatus(status), ...object });
+}
+
+function prefixed(violation: FieldViolation, index: number, object: ApiObject): FieldViolation {
+  const name = (object as { readonly name?: unknown }).name;
+  const label =
+    typeof name === 'string' && name !== '' ? `objects[${index}] (${name})` : `objects[${index}]`;
+  return { ...violation, field: `${label}.${violation.field}` };
+}
+
+/** Fields of metadata that an update replaces where they are given. */
+const metadataFields = ['annotations', 'expiresAt'] as const;
+
+/**
+ * What an update changes: names of top-level fields, status apart, and `metadata.annotations` and
+ * `metadata.expiresAt`.
+ */
+export function changedFields(
+  kind: AnyKind,
+  object: ApiObject,
+  before: ApiObject | undefined,
+): readonly string[] {
+  const now = fieldsOf(object);
+  const then = fieldsOf(before ?? {});
+  const names = new Set([...Object.keys(now), ...Object.keys(then)]);
+  const fields = [...names].filter(
+    (name) =>
+      name !== 'metadata' &&
+      !kind.statusFields.includes(name) &&
+      !jsonEqual(now[name] ?? emptyOf(name), then[name] ?? emptyOf(name)),
+  );
+  const given = object.metadata as Partial<ObjectMeta> | undefined;
+  const metadata = metadataFields.filter(
+    (name) =>
+      given?.[name] !== undefined &&
+      !jsonEqual(given[name], before?.metadata[name] ?? emptyOf(name)),
+  );
+  return [...fields, ...metadata.map((name) => `metadata.${name}`)];
+}
+
+/** No labels and an empty map of them are the same, as are annotations. */
+function emptyOf(name: string): object | undefined {
+  return name === 'annotations' || name === 'labels' ? {} : undefined;
+}

@@ -1,0 +1,34 @@
+import { conflict, recreated } from '../../base/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  demandObjectVersion,
+  keyOf,
+  type ObjectVersion,
+} from '../../object/index.js';
+import { isJsonObject, type JsonObject, textOf } from '../../rpc/index.js';
+import type { PreparedWrite } from './admission.js';
+
+/** The object and version that a given object names. @throws StatusError InvalidArgument for a watch cursor */
+export function expectedBy({ metadata }: JsonObject): ObjectVersion {
+  if (!isJsonObject(metadata)) return { uid: '', resourceVersion: '' };
+  const resourceVersion = demandObjectVersion(textOf(metadata, 'resourceVersion'));
+  return { uid: textOf(metadata, 'uid'), resourceVersion };
+}
+
+/**
+ * Where the caller named the object and the version, empty for any.
+ * @throws StatusError Aborted (Conflict) when another one is stored, InvalidArgument for a watch cursor.
+ */
+export function demandStored(kind: AnyKind, object: ApiObject, expected: ObjectVersion): void {
+  const { uid, resourceVersion } = object.metadata;
+  const resource = { kind: kind.kind, ...keyOf(object) };
+  if (expected.uid !== '' && expected.uid !== uid) throw recreated(resource, expected.uid, uid);
+  if (expected.resourceVersion !== '' && expected.resourceVersion !== resourceVersion)
+    throw conflict(resource, demandObjectVersion(expected.resourceVersion), resourceVersion);
+}
+
+/** What the commit of a write would demand, for a dry run. @throws StatusError Aborted (Conflict) */
+export function demandExpected({ kind, before, operation }: PreparedWrite): void {
+  if (before && operation.op === 'update') demandStored(kind, before, operation.precondition);
+}

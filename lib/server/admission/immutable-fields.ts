@@ -1,0 +1,49 @@
+import type { FieldViolation } from '../../base/index.js';
+import { type ApiObject, jsonEqual, valueAt } from '../../object/index.js';
+import type { AdmissionRules } from '../api/admission-rules.js';
+
+/** An update, as it came and as rules have prepared it. */
+export interface ImmutableWrite {
+  readonly given: ApiObject;
+  readonly object: ApiObject;
+  readonly before: ApiObject;
+}
+
+/** What immutable fields of a kind are judged by. */
+export interface ImmutableRules {
+  readonly paths: readonly string[];
+  readonly rules: AdmissionRules;
+  readonly isSensitive: (path: string) => boolean;
+  /** Whether the writer may read what `present` hides. */
+  readonly reveals: () => Promise<boolean>;
+}
+
+/**
+ * A violation for each immutable field that an update changes. Values that are hidden are not quoted, and given by
+ * a writer who may not read them they are a change whatever they are, so that nobody can guess.
+ */
+export async function changedImmutables(
+  { given, object, before }: ImmutableWrite,
+  { paths, rules, isSensitive, reveals }: ImmutableRules,
+): Promise<readonly FieldViolation[]> {
+  const shown = rules.present?.(before, false) ?? before;
+  const violations: FieldViolation[] = [];
+  for (const field of paths) {
+    const stored = valueAt(before, field);
+    const isHidden = !jsonEqual(valueAt(shown, field), stored);
+    if (jsonEqual(valueAt(object, field), stored)) {
+      const isGuess = isHidden && jsonEqual(valueAt(given, field), stored);
+      if (!isGuess || (await reveals())) continue;
+    }
+    const now = JSON.stringify(valueAt(object, field));
+    const change =
+      isHidden || isSensitive(field)
+        ? 'it has another value'
+        : `it is ${JSON.stringify(stored)} and can't become ${now}`;
+    violations.push({
+      field,
+      description: `is immutable: ${change}; delete the object and create it anew`,
+    });
+  }
+  return violations;
+}

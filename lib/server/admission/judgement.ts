@@ -1,0 +1,189 @@
+import {
+  type AnyKind,
+  type ApiObject,
+  fieldsOf,
+  isDeleting,
+  keyString,
+  type Kind,
+  namespaceIndex,
+  type ObjectKey,
+} from '../../object/index.js';
+import type { ListResult, Operation, StoreReader } from '../../store/index.js';
+import type { AdmissionContext, LookupOptions } from '../api/admission-rules.js';
+import type { AccessControl, Identity } from '../auth/index.js';
+import type { ObjectAccess } from '../api/object-access.js';
+import { type Seen, seenObject } from '../api/seen-object.js';
+import { Staging } from './staging.js';
+
+/** What judgements read, and whose rights they are asked about. */
+export interface JudgementOptions {
+  readonly store: Pick<StoreReader, 'get' | 'list'>;
+  readonly authorizer: AccessControl;
+  readonly objectAccess?: ObjectAccess | undefined;
+}
+
+interface ObjectRead {
+  readonly kind: AnyKind;
+  readonly key: ObjectKey;
+  readonly object: ApiObject | undefined;
+}
+
+interface KindRead {
+  readonly kind: AnyKind;
+  readonly by: { readonly index: string; readonly value: string } | undefined;
+  readonly list: ListResult<ApiObject>;
+}
+
+/**
+ * One attempt to judge a write, or a set of writes: reads each object and each list once, and knows
+ * afterwards what of it must still hold when the writes are stored. Rules read through it alone.
+ */
+export class Judgement implements AdmissionContext {
+  readonly identity: Identity;
+  /** What the writes judged so far leave. */
+  readonly staging = new Staging();
+  readonly #options: JudgementOptions;
+  readonly #objects = new Map<string, Promise<ObjectRead>>();
+  readonly #kinds = new Map<string, Promise<KindRead>>();
+  /** Of the objects that a rule looked at, the status fields that it named, by the object's id. */
+  readonly #looked = new Map<string, Set<string>>();
+  /** The same as operations, in the order of the reads. */
+  readonly #reads = new Map<string, ObjectRead | KindRead>();
+
+  constructor(options: JudgementOptions, identity: Identity) {
+    this.#options = options;
+    this.identity = identity;
+  }
+
+  /**
+   * An object as it is stored, read once. It is not checked: for the object that is written itself,
+   * which its own operation guards.
+   */
+  async stored<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
+    return (await this.#object(kind, key)).object as T | undefined;
+  }
+
+  async lookup<T extends ApiObject, S extends string, P extends S = never>(
+    kind: Kind<T, S>,
+    key: ObjectKey,
+    { status = [] }: LookupOptions<P> = {},
+  ): Promise<Seen<T, S, P> | undefined> {
+    const read = await this.#object(kind, key);
+    this.#look(read, status);
+    const { staging } = this;
+    const object = staging.has(kind, key) ? staging.get(kind, key) : read.object;
+    return object && (seenObject(kind, object, status) as Seen<T, S, P>);
+  }
+
+  async lookupAll<T extends ApiObject, S extends string>(
+    kind: Kind<T, S>,
+  ): Promise<readonly Seen<T, S>[]> {
+    const { list } = await this.#list(kind, undefined);
+    const objects = this.staging.over(kind, list.items, () => true);
+    return objects.map((object) => seenObject(kind, object, []) as Seen<T, S>);
+  }
+
+  async lookupBy<T extends ApiObject, S extends string, I extends string, P extends S = never>(
+    kind: Kind<T, S, I>,
+    index: NoInfer<I> | 'namespace',
+    value: string,
+    { status = [] }: LookupOptions<P> = {},
+  ): Promise<readonly Seen<T, S, P>[]> {
+    const { list } = await this.#list(kind, { index, value });
+    if (status.length > 0)
+      for (const object of list.items)
+        this.#look({ kind, key: keyIn(kind, object), object }, status);
+    const objects = this.staging.over(kind, list.items, (object) =>
+      valuesOf(kind, index, object).includes(value),
+    );
+    return objects.map((object) => seenObject(kind, object, status) as Seen<T, S, P>);
+  }
+
+  can(resource: string, verb: string, namespace: string | undefined): Promise<boolean> {
+    return this.#options.authorizer.can(this.identity, { resource, verb, namespace });
+  }
+
+  async reveals<T extends ApiObject>({ plural: resource }: Kind<T>, object: T): Promise<boolean> {
+    const { authorizer, objectAccess } = this.#options;
+    const access = { resource, verb: 'reveal', namespace: object.namespace };
+    if (!(await authorizer.can(this.identity, access))) return false;
+    const filter = objectAccess?.filterFor(this.identity);
+    return (await filter?.allows(resource, 'reveal', object)) ?? true;
+  }
+
+  /**
+   * What the transaction that stores the writes has to check. Its first operations: a check of an object
+   * that the transaction writes too is meant for the state before.
+   */
+  checks(): readonly Operation[] {
+    return [...this.#reads].map(([id, read]) =>
+      'list' in read ? kindCheck(read) : objectCheck(read, this.#looked.get(id) ?? new Set()),
+    );
+  }
+
+  #object(kind: AnyKind, key: ObjectKey): Promise<ObjectRead> {
+    const id = `${kind.kind} ${keyString(key)}`;
+    const known = this.#objects.get(id);
+    if (known) return known;
+    const read = this.#options.store.get(kind, key).then((object) => ({ kind, key, object }));
+    this.#objects.set(id, read);
+    return read;
+  }
+
+  #list(kind: AnyKind, by: KindRead['by']): Promise<KindRead> {
+    const id = listId(kind, by);
+    const known = this.#kinds.get(id);
+    if (known) return known;
+    const reading = this.#options.store.list(kind, by ?? {}).then((list) => {
+      const read = { kind, by, list };
+      this.#reads.set(id, read);
+      return read;
+    });
+    this.#kinds.set(id, reading);
+    return reading;
+  }
+
+  #look(read: ObjectRead, status: readonly string[]): void {
+    const id = `${read.kind.kind} ${keyString(read.key)}`;
+    if (!this.#reads.has(id)) this.#reads.set(id, read);
+    const named = this.#looked.get(id);
+    if (!named) this.#looked.set(id, new Set(status));
+    else for (const field of status) named.add(field);
+  }
+}
+
+/** Of no object, and of no other list: neither keys nor names of indexes hold a NUL. */
+function listId({ kind }: AnyKind, by: KindRead['by']): string {
+  return [kind, ...(by ? [by.index, by.value] : [''])].join('\0');
+}
+
+function keyIn(kind: AnyKind, { namespace, name }: ApiObject): ObjectKey {
+  return kind.scope === 'Cluster' || namespace === undefined ? { name } : { namespace, name };
+}
+
+function valuesOf(kind: AnyKind, index: string, object: ApiObject): readonly string[] {
+  if (index === namespaceIndex) return object.namespace === undefined ? [] : [object.namespace];
+  return kind.indexes[index]?.(object) ?? [];
+}
+
+function kindCheck({ kind, by, list }: KindRead): Operation {
+  return { op: 'checkKind', kind, revision: list.revision, ...by };
+}
+
+function objectCheck({ kind, key, object }: ObjectRead, status: ReadonlySet<string>): Operation {
+  if (!object) return { op: 'check', kind, key, precondition: { exists: false } };
+  const { uid, generation } = object.metadata;
+  const given = fieldsOf(object);
+  const fields = Object.fromEntries([...status].map((name) => [name, given[name]]));
+  return {
+    op: 'check',
+    kind,
+    key,
+    precondition: {
+      uid,
+      generation,
+      ...(isDeleting(object) ? {} : { deleting: false as const }),
+      ...(status.size === 0 ? {} : { fields }),
+    },
+  };
+}

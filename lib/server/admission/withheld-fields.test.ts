@@ -1,0 +1,87 @@
+import { expect } from 'chai';
+import type { JsonObject } from '../../rpc/index.js';
+import {
+  type House,
+  lamps,
+  nextName,
+  openHouse,
+  there,
+} from '../objects/object-service-house.test.js';
+import { StatusError } from '../../base/index.js';
+
+describe('fields that are withheld from a caller who may touch the object', () => {
+  let house: House;
+  before(async () => {
+    house = await openHouse();
+  });
+  after(() => house[Symbol.asyncDispose]());
+
+  const locked = { ...there, labels: { owner: 'narrowed', locked: 'yes' } };
+  const refusal = (call: Promise<unknown>): Promise<string> =>
+    call.then(
+      () => 'OK',
+      (error: unknown) => {
+        const { code, violations, message } = StatusError.from(error);
+        return `${code} ${violations.map(({ field }) => field).join()} ${message}`;
+      },
+    );
+  const single = (method: string, request: JsonObject): Promise<string> =>
+    refusal(house.client('narrowed', false).call(`LampService.${method}`, request));
+  const transact = (operation: JsonObject): Promise<string> =>
+    refusal(
+      house.transact('narrowed', [{ kind: 'Lamp', namespace: 'home', ...operation }] as const),
+    );
+  const refused = /PermissionDenied .*labels\.locked.*labels\.locked: locks lamps/;
+
+  it('are refused by name in each write there is, and nothing is written', async () => {
+    const name = nextName();
+    const made = await house.store.create(lamps, { ...locked, namespace: 'home', name });
+    const where = { namespace: 'home', name };
+    const lamp = { ...locked, watts: 41 };
+    const text = JSON.stringify({ ...lamp, name });
+    expect(await single('Update', { ...where, lamp })).to.match(refused);
+    expect(await single('Update', { ...where, lamp, dryRun: true })).to.match(refused);
+    expect(await single('UpdateStatus', { ...where, lamp: { on: true } })).to.match(
+      /locks lamps\/status/,
+    );
+    const other = nextName();
+    const created = { namespace: 'home', lamp: { ...locked, name: other } };
+    expect(await single('Create', created)).to.match(refused);
+    expect(await transact({ type: 'OVERWRITE', name, object: text })).to.match(refused);
+    expect(await transact({ type: 'UPDATE_STATUS', name, object: '{"on":true}' })).to.match(
+      /locks lamps\/status/,
+    );
+    const finalizers = JSON.stringify({ ...locked, name, metadata: { finalizers: ['x'] } });
+    expect(await transact({ type: 'OVERWRITE', name, object: finalizers })).to.match(refused);
+    const object = JSON.stringify({ ...lamp, name: other });
+    expect(await transact({ type: 'CREATE', name: other, object })).to.match(refused);
+    expect(await house.store.get(lamps, where)).to.deep.equal(made);
+    expect(await house.store.get(lamps, { ...where, name: other })).to.equal(undefined);
+  });
+
+  it('are judged by the object that is stored when the write is: what changed meanwhile is judged again', async () => {
+    const name = nextName();
+    const where = { namespace: 'home', name };
+    await house.store.create(lamps, { ...there, namespace: 'home', name });
+    const writes = Array.from({ length: 20 }, (_, at) =>
+      single('UpdateStatus', { ...where, lamp: { on: at % 2 === 0 } }),
+    );
+    const current = await house.store.get(lamps, where);
+    await house.store.overwrite(lamps, { ...current!, labels: locked.labels });
+    for (const verdict of await Promise.all(writes)) expect(verdict).to.match(/^OK|locks lamps/);
+    expect(await single('UpdateStatus', { ...where, lamp: { on: false } })).to.match(/locks/);
+  });
+
+  it('leave the rest of the object to be written', async () => {
+    const name = nextName();
+    const where = { namespace: 'home', name };
+    const made = await house.store.create(lamps, { ...there, namespace: 'home', name });
+    expect(await single('UpdateStatus', { ...where, lamp: { on: true } })).to.equal('OK');
+    const { uid, resourceVersion } = made.metadata;
+    const stale = { on: false, metadata: { resourceVersion } };
+    expect(await single('UpdateStatus', { ...where, lamp: stale })).to.match(/^Aborted/);
+    const other = { on: false, metadata: { uid: `${uid}x` } };
+    expect(await single('UpdateStatus', { ...where, lamp: other })).to.match(/^Aborted/);
+    expect((await house.store.get(lamps, where))?.on).to.equal(true);
+  });
+});

@@ -1,0 +1,144 @@
+import { hasCode, notFound, StatusError } from '../../base/index.js';
+import { type ApiObject, asObject, keyFor, type ObjectKey } from '../../object/index.js';
+import type { JsonObject } from '../../rpc/index.js';
+import type { AdmissionRules } from '../api/admission-rules.js';
+import type { ServedKind } from '../api/served-kind.js';
+import type { CallContext } from '../api/call.js';
+import {
+  demandChange,
+  demandObject,
+  type ObjectAccess,
+  type ObjectChange,
+} from '../api/object-access.js';
+import type { Judgement } from './judgement.js';
+import type { Admission, PreparedWrite, WriteRequest } from './admission.js';
+
+/** What plans are made with. */
+export interface WritePlannerOptions {
+  readonly admission: Admission;
+  readonly objectAccess: ObjectAccess | undefined;
+}
+
+/**
+ * Judges writes by everything beyond the right to the method: which objects the caller may touch,
+ * shape, admission. The standard methods and transactions both write what it planned, so what one
+ * refuses the other refuses.
+ */
+export class WritePlanner {
+  readonly #options: WritePlannerOptions;
+
+  constructor(options: WritePlannerOptions) {
+    this.#options = options;
+  }
+
+  /** The object as the operations planned so far leave it; undefined when there is none. */
+  async find(
+    { kind }: ServedKind,
+    key: ObjectKey,
+    judgement: Judgement,
+  ): Promise<ApiObject | undefined> {
+    const { staging } = judgement;
+    return staging.has(kind, key) ? staging.get(kind, key) : judgement.stored(kind, key);
+  }
+
+  /** @throws StatusError NotFound */
+  async require(served: ServedKind, key: ObjectKey, judgement: Judgement): Promise<ApiObject> {
+    const object = await this.find(served, key, judgement);
+    if (!object) throw notFound({ kind: served.kind.kind, ...key });
+    return object;
+  }
+
+  /** Whether the caller may touch some objects only: that is judged by all that is stored of an object. */
+  narrows({ identity }: CallContext): boolean {
+    return this.#options.objectAccess?.filterFor(identity) !== undefined;
+  }
+
+  /** @throws StatusError PermissionDenied for an object that the caller may not touch */
+  demand(
+    { identity }: CallContext,
+    resource: string,
+    verb: string,
+    object: ApiObject,
+  ): Promise<void> {
+    const filter = this.#options.objectAccess?.filterFor(identity);
+    return demandObject(filter, identity, resource, verb, object);
+  }
+
+  /** @throws StatusError PermissionDenied naming the fields that are not the caller's to change so */
+  demandChange({ identity }: CallContext, resource: string, change: ObjectChange): Promise<void> {
+    const filter = this.#options.objectAccess?.filterFor(identity);
+    return demandChange(filter, identity, resource, change);
+  }
+
+  /** A creation or replacement. */
+  async write(
+    context: CallContext,
+    request: WriteRequest & { readonly mode: 'create' | 'update' },
+    judgement: Judgement,
+  ): Promise<PreparedWrite> {
+    const { served, mode } = request;
+    const write = await this.#prepared(context, request, judgement);
+    const { before, object } = write;
+    await this.demand(context, served.kind.plural, mode, before ?? object);
+    await this.demandChange(context, served.kind.plural, { before, after: object });
+    return write;
+  }
+
+  /** An object that is there already is told of only to callers who may touch it. */
+  async #prepared(
+    context: CallContext,
+    request: WriteRequest & { readonly mode: 'create' | 'update' },
+    judgement: Judgement,
+  ): Promise<PreparedWrite> {
+    try {
+      return await this.#options.admission.prepareNext(judgement, request);
+    } catch (error) {
+      const there = hasCode(error, 'AlreadyExists') && StatusError.from(error).resource;
+      if (!there || !this.narrows(context)) throw error;
+      const { kind } = request.served;
+      const key = keyFor(kind, there.namespace, there.name);
+      const object = await judgement.stored(kind, key);
+      if (object) await this.demand(context, kind.plural, request.mode, object);
+      throw error;
+    }
+  }
+
+  /** The status fields to set of those `given` or named by `mask`, and the object that they are of. */
+  async status(
+    context: CallContext,
+    served: ServedKind,
+    key: ObjectKey,
+    given: JsonObject,
+    mask: readonly string[],
+    judgement: Judgement,
+  ): Promise<{ readonly current: ApiObject; readonly status: JsonObject }> {
+    const current = await this.require(served, key, judgement);
+    const resource = `${served.kind.plural}/status`;
+    await this.demand(context, resource, 'update', current);
+    const status = this.#options.admission.statusOf(served, given, mask);
+    const after = asObject({ ...current, ...status });
+    await this.demandChange(context, resource, { before: current, after });
+    return { current, status };
+  }
+
+  /**
+   * The object to delete.
+   * @param guard judges it before the rules of its kind do
+   * @param options further fields of the request, for those rules
+   */
+  async deletion(
+    context: CallContext,
+    served: ServedKind,
+    key: ObjectKey,
+    guard: (object: ApiObject) => void | Promise<void>,
+    options: JsonObject,
+    judgement: Judgement,
+  ): Promise<ApiObject> {
+    const object = await this.require(served, key, judgement);
+    await this.demand(context, served.kind.plural, 'delete', object);
+    await guard(object);
+    const rules: AdmissionRules = served.rules;
+    await rules.validateDelete?.(judgement, object, options);
+    return object;
+  }
+}

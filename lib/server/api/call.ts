@@ -1,0 +1,97 @@
+import type { StatusCode } from '../../base/index.js';
+import type { JsonObject } from '../../rpc/index.js';
+import type { Access, Identity } from '../auth/index.js';
+
+/** Where a call comes from. */
+export interface Peer {
+  readonly address: string;
+  readonly loopback: boolean;
+}
+
+/** What a handler knows about the call beside its request. */
+export interface CallContext {
+  readonly identity: Identity;
+  readonly peer: Peer;
+  readonly requestId: string;
+  readonly transport: 'grpc' | 'rest';
+  /** Why the call may come from elsewhere than its connection does; undefined: for no reason. */
+  readonly indirection?: () => string | undefined;
+  /** Aborts when the caller goes away, the deadline passes, or the server stops. */
+  readonly signal: AbortSignal;
+}
+
+/** What was done or asked for, for the record. */
+export interface RecordedAccess {
+  readonly resource: string;
+  readonly verb: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Of a part of a set: how many operations were asked for together. */
+  readonly operations?: number;
+}
+
+/** Who may call a custom method. */
+export type MethodAccess =
+  /** RBAC with the request's namespace. */
+  | {
+      readonly type: 'policy';
+      readonly resource: string;
+      readonly verb: string;
+      readonly scope: 'Namespaced' | 'Cluster';
+    }
+  /** Anyone with a valid token; the handler checks further. */
+  | {
+      readonly type: 'authenticated';
+      /** True: it changes nothing, and is recorded like other reads. */
+      readonly reads?: boolean;
+    }
+  /** RBAC with what the request names; the handler narrows it to the objects that the caller may touch. */
+  | {
+      readonly type: 'request';
+      /** Undefined: the handler judges each part of the request by itself. */
+      demanded(request: JsonObject): Access | undefined;
+      /**
+       * Entries for what the request asked for, by how it ended. Of a refused request a bounded number,
+       * however large it is. Must not throw.
+       */
+      recorded(request: JsonObject, code: StatusCode): readonly RecordedAccess[];
+    }
+  /** No token needed. */
+  | { readonly type: 'anonymous' };
+
+/** A method that does not follow the CRUD pattern. Its answer is shown through its message. */
+export interface CustomMethod {
+  /** `VolumeService.Resize` */
+  readonly id: string;
+  readonly access: MethodAccess;
+  readonly handler:
+    | {
+        readonly type: 'unary';
+        call(context: CallContext, request: JsonObject): Promise<JsonObject>;
+      }
+    | {
+        readonly type: 'stream';
+        call(context: CallContext, request: JsonObject): AsyncIterable<JsonObject>;
+      }
+    /** Over gRPC only. */
+    | {
+        readonly type: 'bidi';
+        /** The part of the first message that says what is asked for, and in which namespace. */
+        opening(first: JsonObject): JsonObject;
+        call(
+          context: CallContext,
+          request: JsonObject,
+          further: AsyncIterable<JsonObject>,
+        ): AsyncIterable<JsonObject>;
+      };
+}
+
+/** The identity behind calls that need none. */
+export const anonymous: Identity = {
+  subject: 'anonymous',
+  kind: 'user',
+  policies: [],
+  tokenId: '',
+  expiresAt: undefined,
+  node: undefined,
+};

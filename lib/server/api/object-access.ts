@@ -1,0 +1,99 @@
+import { type FieldViolation, StatusError } from '../../base/index.js';
+import type { ApiObject } from '../../object/index.js';
+import { holders, type Identity } from '../auth/index.js';
+
+/** A write, as whoever judges its fields sees it. */
+export interface ObjectChange {
+  /** Absent for a creation. */
+  readonly before: ApiObject | undefined;
+  readonly after: ApiObject;
+}
+
+/** Whether an identity may touch one object of a resource that policies allow it. */
+export interface ObjectFilter {
+  allows(resource: string, verb: string, object: ApiObject): boolean | Promise<boolean>;
+  /**
+   * Of a write to an object that the identity may touch, the fields that are not its to change as it
+   * asks, each with the reason and the way out. Absent: none. The commit makes sure that `before` is
+   * still what is stored.
+   * @param resource as for `allows`: such as `volumes/status` for a write of the status
+   */
+  withheld?(
+    resource: string,
+    change: ObjectChange,
+  ): readonly FieldViolation[] | Promise<readonly FieldViolation[]>;
+}
+
+/**
+ * Narrows what policies allow, object by object: such as an agent to what belongs to its node. It never
+ * widens.
+ */
+export interface ObjectAccess {
+  /** Undefined: this identity is not narrowed. */
+  filterFor(identity: Identity): ObjectFilter | undefined;
+}
+
+/** The same for callers whose token somebody else made: they are narrowed by what narrows their maker, too. */
+export function throughMakers(access: ObjectAccess): ObjectAccess {
+  return {
+    filterFor(identity) {
+      if (!identity.maker) return access.filterFor(identity);
+      const filters = holders(identity).flatMap((holder) => access.filterFor(holder) ?? []);
+      return filters.length === 0 ? undefined : everyFilter(filters);
+    },
+  };
+}
+
+function everyFilter(filters: readonly ObjectFilter[]): ObjectFilter {
+  return {
+    async allows(resource, verb, object) {
+      for (const filter of filters)
+        if (!(await filter.allows(resource, verb, object))) return false;
+      return true;
+    },
+    async withheld(resource, change) {
+      const found: FieldViolation[] = [];
+      for (const filter of filters)
+        found.push(...((await filter.withheld?.(resource, change)) ?? []));
+      return found;
+    },
+  };
+}
+
+function labelOf({ namespace, name }: ApiObject): string {
+  return namespace ? `${namespace}/${name}` : name;
+}
+
+/** @throws StatusError PermissionDenied */
+export async function demandObject(
+  filter: ObjectFilter | undefined,
+  identity: Identity,
+  resource: string,
+  verb: string,
+  object: ApiObject,
+): Promise<void> {
+  if (!filter || (await filter.allows(resource, verb, object))) return;
+  throw new StatusError({
+    code: 'PermissionDenied',
+    reason: 'PermissionDenied',
+    message: `${identity.subject} may not ${verb} ${resource} "${labelOf(object)}": it does not belong to it`,
+  });
+}
+
+/** @throws StatusError PermissionDenied with every field that is not the identity's to change so */
+export async function demandChange(
+  filter: ObjectFilter | undefined,
+  identity: Identity,
+  resource: string,
+  change: ObjectChange,
+): Promise<void> {
+  const violations = (await filter?.withheld?.(resource, change)) ?? [];
+  if (violations.length === 0) return;
+  const told = violations.map(({ field, description }) => `${field}: ${description}`).join('; ');
+  throw new StatusError({
+    code: 'PermissionDenied',
+    reason: 'PermissionDenied',
+    message: `${identity.subject} may not write this into ${resource} "${labelOf(change.after)}": ${told}`,
+    violations,
+  });
+}

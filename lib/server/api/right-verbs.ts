@@ -1,0 +1,12 @@
+import type { StandardVerb } from '../../rpc/index.js';
+
+/** The verb of the right that each standard method needs. */
+export const rightVerbs: Readonly<Record<StandardVerb, string>> = {
+  Get: 'get',
+  List: 'list',
+  Create: 'create',
+  Update: 'update',
+  UpdateStatus: 'update',
+  Delete: 'delete',
+  Watch: 'watch',
+};

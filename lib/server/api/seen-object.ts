@@ -1,0 +1,56 @@
+import { type AnyKind, type ApiObject, fieldsOf, type ObjectMeta } from '../../object/index.js';
+
+/** What of an object's metadata a commit can check: it changes with the generation or never. */
+export type SeenMeta = Pick<ObjectMeta, 'uid' | 'generation' | 'createdAt' | 'deletionRequestedAt'>;
+
+/** Status fields that a rule did not name; none where the kind's type does not say which are status. */
+type Hidden<T, S extends string, P extends string> = 'name' extends S
+  ? never
+  : Exclude<S & keyof T, P>;
+
+/**
+ * An object as a rule sees it: what clients write, and the status fields that the rule named. All of it
+ * is checked by the commit.
+ *
+ * @typeParam S names of the kind's status fields
+ * @typeParam P those that were named
+ */
+export type Seen<T extends ApiObject, S extends string = string, P extends string = never> = Omit<
+  T,
+  Hidden<T, S, P> | 'metadata'
+> & { readonly metadata: SeenMeta };
+
+/**
+ * The view of `object` with the status fields `named`.
+ * Reading another status field throws a TypeError that says how to name it.
+ */
+export function seenObject(
+  kind: AnyKind,
+  object: ApiObject,
+  named: Iterable<string>,
+): Seen<ApiObject> {
+  const shown = new Set(named);
+  const view: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(fieldsOf(object)))
+    if (!kind.statusFields.includes(field) || shown.has(field)) view[field] = value;
+  for (const field of kind.statusFields) {
+    if (shown.has(field)) continue;
+    Object.defineProperty(view, field, {
+      enumerable: false,
+      get: () => {
+        throw new TypeError(
+          `${kind.kind}.${field} is a status field that the rule did not name: look it up with {status: ['${field}']}, so that the commit checks it`,
+        );
+      },
+    });
+  }
+  const { uid, generation, createdAt, deletionRequestedAt } = object.metadata;
+  const metadata: SeenMeta = {
+    uid,
+    generation,
+    createdAt,
+    ...(deletionRequestedAt === undefined ? {} : { deletionRequestedAt }),
+  };
+  view.metadata = metadata;
+  return Object.freeze(view) as unknown as Seen<ApiObject>;
+}

@@ -1,0 +1,279 @@
+import {
+  type Clock,
+  type Counter,
+  type Histogram,
+  type Metrics,
+  type StatusCode,
+  StatusError,
+  timestamp,
+} from '../../base/index.js';
+import { type JsonObject, type MethodInfo, present } from '../../rpc/index.js';
+import type { ServedKind } from '../api/served-kind.js';
+import type { AuditEntry, AuditSink } from '../api/audit.js';
+import type { Access, AccessControl, Authentication, Identity } from '../auth/index.js';
+import { anonymous, type CallContext, type CustomMethod, type Peer } from '../api/call.js';
+import { publicError } from '../schema/error-body.js';
+import type { FailureDelay } from './failure-delay.js';
+import { MethodRights } from './method-rights.js';
+import { demandName } from './normalized-request.js';
+import type { ObjectAccess } from '../api/object-access.js';
+import type { Resources } from '../objects/resources.js';
+import type { Sessions } from './sessions.js';
+
+/** What the chain is made of. */
+export interface DispatcherOptions {
+  readonly methods: readonly MethodInfo[];
+  readonly served: ReadonlyMap<string, ServedKind>;
+  readonly custom: readonly CustomMethod[];
+  readonly authenticator: Authentication;
+  readonly authorizer: AccessControl;
+  readonly objectAccess: ObjectAccess | undefined;
+  readonly resources: Resources;
+  readonly sessions: Sessions;
+  readonly failureDelay: FailureDelay;
+  readonly audit: AuditSink | undefined;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+}
+
+/** Characters of a name or namespace in the record. */
+const recordedCharactersMax = 512;
+
+/** A call before anybody is proven. */
+export interface Caller {
+  readonly peer: Peer;
+  readonly requestId: string;
+  readonly transport: 'grpc' | 'rest';
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The chain that both transports share: authentication, authorization, the handler, with the record
+ * and the metrics of it. It knows no transport, so what holds for one holds for the other.
+ */
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+  readonly #custom: ReadonlyMap<string, CustomMethod>;
+  readonly #rights: MethodRights;
+  readonly #requests: Counter;
+  readonly #seconds: Histogram;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    this.#custom = new Map(options.custom.map((method) => [method.id, method]));
+    this.#rights = new MethodRights(options.served, this.#custom);
+    for (const method of options.methods) {
+      if (!method.standard && !this.#custom.has(method.id))
+        throw new TypeError(`method ${method.id} has no handler`);
+    }
+    this.#requests = options.metrics.counter({
+      name: 'api_requests_total',
+      help: 'Calls that were answered, streams when they ended',
+      labels: ['method', 'transport', 'code'],
+    });
+    this.#seconds = options.metrics.histogram({
+      name: 'api_request_duration_seconds',
+      help: 'How long unary calls took',
+      labels: ['method', 'transport'],
+    });
+  }
+
+  get methods(): readonly MethodInfo[] {
+    return this.#options.methods;
+  }
+
+  /** Proves who calls, before anything of the request is read. Failures are answered slower and slower. */
+  async authenticate(
+    method: MethodInfo,
+    header: string | undefined,
+    caller: Caller,
+  ): Promise<Identity> {
+    if (this.#custom.get(method.id)?.access.type === 'anonymous') return anonymous;
+    try {
+      return await this.#options.authenticator.authenticate(header);
+    } catch (error) {
+      const { peer, requestId, transport } = caller;
+      const context = { peer, requestId, transport, identity: { ...anonymous, subject: '' } };
+      this.#over(method, context, {}, this.#options.clock.monotonic(), error);
+      // Who sent none at all does not guess.
+      if (header) await this.#options.failureDelay.failed(caller.peer.address, caller.signal);
+      throw error;
+    }
+  }
+
+  /** Proves a caller for what is no method, such as a path that does not exist. */
+  async demandCaller(header: string | undefined, caller: Caller): Promise<Identity> {
+    try {
+      return await this.#options.authenticator.authenticate(header);
+    } catch (error) {
+      if (header) await this.#options.failureDelay.failed(caller.peer.address, caller.signal);
+      throw error;
+    }
+  }
+
+  /** Records a request that could not be read, which no handler saw. */
+  unreadable(method: MethodInfo, context: CallContext, error: unknown): void {
+    this.#over(method, context, {}, this.#options.clock.monotonic(), error);
+  }
+
+  /** One request, one answer. */
+  async unary(method: MethodInfo, context: CallContext, given: JsonObject): Promise<JsonObject> {
+    const request = this.#rights.normalized(method, given);
+    const begun = this.#options.clock.monotonic();
+    try {
+      const answer = await this.#unary(method, context, request);
+      this.#over(method, context, request, begun);
+      return answer;
+    } catch (error) {
+      this.#over(method, context, request, begun, error);
+      throw error;
+    }
+  }
+
+  async #unary(method: MethodInfo, context: CallContext, request: JsonObject): Promise<JsonObject> {
+    await this.#authorize(method, context, request);
+    const custom = this.#custom.get(method.id);
+    if (custom?.handler.type === 'unary')
+      return present(method.output, await custom.handler.call(context, request));
+    const { served, verb } = this.#rights.standard(method);
+    if (verb === 'Watch') throw this.#rights.unimplemented(method);
+    return this.#options.resources.unary(verb, served, context, request);
+  }
+
+  /**
+   * One request, a stream of answers. Authorization is checked before the first answer, and again
+   * whenever it may have been taken away.
+   */
+  stream(method: MethodInfo, context: CallContext, given: JsonObject): AsyncIterable<JsonObject> {
+    const request = this.#rights.normalized(method, given);
+    return this.#session(method, context, request, (inner) => {
+      const custom = this.#custom.get(method.id);
+      if (custom?.handler.type === 'stream') return custom.handler.call(inner, request);
+      const { served } = this.#rights.standard(method);
+      return this.#options.resources.watch(served, inner, request);
+    });
+  }
+
+  /** A stream of requests, a stream of answers: the first request says what is asked for. */
+  async *bidi(
+    method: MethodInfo,
+    context: CallContext,
+    requests: AsyncIterable<JsonObject>,
+  ): AsyncIterable<JsonObject> {
+    const { handler } = this.#custom.get(method.id) ?? {};
+    if (handler?.type !== 'bidi') throw this.#rights.unimplemented(method);
+    const iterator = requests[Symbol.asyncIterator]();
+    const first = await iterator.next().catch((error: unknown) => {
+      this.unreadable(method, context, error);
+      throw error;
+    });
+    const opening = handler.opening(first.done ? {} : first.value);
+    const request = this.#rights.normalized(method, opening);
+    const further = { [Symbol.asyncIterator]: () => iterator };
+    yield* this.#session(method, context, request, (inner) =>
+      handler.call(inner, request, further),
+    );
+  }
+
+  async *#session(
+    method: MethodInfo,
+    context: CallContext,
+    request: JsonObject,
+    source: (context: CallContext) => AsyncIterable<JsonObject>,
+  ): AsyncIterable<JsonObject> {
+    const begun = this.#options.clock.monotonic();
+    let failure: unknown;
+    try {
+      const access = await this.#authorize(method, context, request);
+      this.#record('begin', method, context, request, 'OK', '', 0);
+      const { sessions } = this.#options;
+      const { identity, peer, requestId, transport } = context;
+      yield* sessions.run(identity, access, context.signal, (signal) =>
+        source({ identity, peer, requestId, transport, signal }),
+      );
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      this.#over(method, context, request, begun, failure);
+    }
+  }
+
+  async #authorize(
+    method: MethodInfo,
+    context: CallContext,
+    request: JsonObject,
+  ): Promise<Access | undefined> {
+    const access = this.#rights.accessOf(method, request);
+    const { authorizer, objectAccess } = this.#options;
+    if (!access) return undefined;
+    await authorizer.demand(context.identity, access);
+    demandName(method, request);
+    const narrows =
+      method.standard !== undefined || this.#custom.get(method.id)?.access.type === 'request';
+    if (!narrows && objectAccess?.filterFor(context.identity))
+      throw new StatusError({
+        code: 'PermissionDenied',
+        reason: 'PermissionDenied',
+        message: `${context.identity.subject} may touch only what belongs to it, and ${method.id} is not limited to that`,
+      });
+    return access;
+  }
+
+  #over(
+    method: MethodInfo,
+    context: Omit<CallContext, 'signal'>,
+    request: JsonObject,
+    begun: number,
+    thrown?: unknown,
+  ): void {
+    const error = thrown === undefined ? undefined : publicError(thrown);
+    const code = error?.code ?? 'OK';
+    const { transport } = context;
+    const tookMs = this.#options.clock.monotonic() - begun;
+    this.#requests.inc({ method: method.id, transport, code });
+    if (!method.streaming) this.#seconds.observe({ method: method.id, transport }, tookMs / 1_000);
+    this.#record('end', method, context, request, code, error?.reason ?? '', tookMs);
+  }
+
+  #record(
+    stage: AuditEntry['stage'],
+    method: MethodInfo,
+    { identity, requestId, peer, transport }: Omit<CallContext, 'signal'>,
+    request: JsonObject,
+    code: StatusCode,
+    reason: string,
+    tookMs: number,
+  ): void {
+    const { audit, clock } = this.#options;
+    if (!audit) return;
+    const time = timestamp(clock);
+    for (const access of this.#rights.recorded(method, request, code)) {
+      const { verb, resource, namespace, name, operations } = access;
+      if (!audit.wants(verb, code)) continue;
+      audit.record({
+        time,
+        requestId,
+        subject: identity.subject,
+        tokenId: identity.tokenId,
+        peer: peer.address,
+        transport,
+        method: method.id,
+        verb,
+        resource,
+        namespace: clipped(namespace),
+        name: clipped(name),
+        ...(operations === undefined ? {} : { operations }),
+        stage,
+        code,
+        reason,
+        durationMs: Math.round(tookMs * 1_000) / 1_000,
+      });
+    }
+  }
+}
+
+/** A text of a request as it is recorded: no stored name is longer, and what was refused may be. */
+function clipped(text: string): string {
+  return text.length <= recordedCharactersMax ? text : `${text.slice(0, recordedCharactersMax)}...`;
+}

@@ -1,0 +1,123 @@
+import { type StatusCode, StatusError } from '../../base/index.js';
+import {
+  bodyField,
+  isJsonObject,
+  type JsonObject,
+  type MethodInfo,
+  type StandardVerb,
+  textOf,
+} from '../../rpc/index.js';
+import type { ServedKind } from '../api/served-kind.js';
+import type { Access } from '../auth/index.js';
+import type { CustomMethod, MethodAccess, RecordedAccess } from '../api/call.js';
+import { normalizedRequest } from './normalized-request.js';
+import { rightVerbs } from '../api/right-verbs.js';
+import { requestNamespace } from '../objects/resources.js';
+
+type Named = Pick<Access, 'resource' | 'verb'>;
+
+/** Which right each method needs, from its declaration. */
+export class MethodRights {
+  readonly #served: ReadonlyMap<string, ServedKind>;
+  readonly #custom: ReadonlyMap<string, CustomMethod>;
+  /** Asked for at every call, twice. */
+  readonly #named = new Map<MethodInfo, Named>();
+
+  constructor(served: ReadonlyMap<string, ServedKind>, custom: ReadonlyMap<string, CustomMethod>) {
+    this.#served = served;
+    this.#custom = custom;
+  }
+
+  standard(method: MethodInfo): { readonly served: ServedKind; readonly verb: StandardVerb } {
+    const served = method.standard && this.#served.get(method.standard.kind.kind);
+    if (!method.standard || !served) throw this.unimplemented(method);
+    return { served, verb: method.standard.verb };
+  }
+
+  /** The request that rights are judged by and handlers get, made once. */
+  normalized(method: MethodInfo, request: JsonObject): JsonObject {
+    return normalizedRequest(method, request, this.#scopeOf(method));
+  }
+
+  #scopeOf(method: MethodInfo): 'Namespaced' | 'Cluster' | undefined {
+    const custom = this.#custom.get(method.id);
+    if (!custom) return method.standard?.kind.scope;
+    return custom.access.type === 'policy' ? custom.access.scope : undefined;
+  }
+
+  /** Of a normalized request. Undefined: nothing beyond a valid token. */
+  accessOf(method: MethodInfo, request: JsonObject): Access | undefined {
+    const custom = this.#custom.get(method.id);
+    if (custom) {
+      const { access } = custom;
+      if (access.type === 'request') return access.demanded(request);
+      if (access.type !== 'policy') return undefined;
+      const named = textOf(request, 'namespace');
+      const namespace = access.scope === 'Cluster' ? undefined : everywhere(named);
+      return { resource: access.resource, verb: access.verb, namespace };
+    }
+    const { served } = this.standard(method);
+    const namespace = requestNamespace(served.kind, request);
+    const { resource, verb } = this.named(method);
+    return { resource, verb, namespace: namespace && everywhere(namespace) };
+  }
+
+  /** What a call is recorded as. */
+  recorded(method: MethodInfo, request: JsonObject, code: StatusCode): readonly RecordedAccess[] {
+    const access = this.#custom.get(method.id)?.access;
+    if (access?.type === 'request') return access.recorded(request, code);
+    const { resource, verb } = this.named(method);
+    const done = request.reveal === true ? 'reveal' : verb;
+    const name = this.nameIn(method, request);
+    return [{ resource, verb: done, namespace: textOf(request, 'namespace'), name }];
+  }
+
+  /** Resource and verb, for rights and records. */
+  named(method: MethodInfo): Named {
+    let named = this.#named.get(method);
+    if (!named) this.#named.set(method, (named = this.#nameOf(method)));
+    return named;
+  }
+
+  #nameOf(method: MethodInfo): Named {
+    const custom = this.#custom.get(method.id);
+    if (custom) {
+      const { access } = custom;
+      if (access.type !== 'policy') return { resource: '', verb: verbOf(method, access) };
+      return { resource: access.resource, verb: access.verb };
+    }
+    const { served, verb } = this.standard(method);
+    const { plural } = served.kind;
+    return {
+      resource: verb === 'UpdateStatus' ? `${plural}/status` : plural,
+      verb: rightVerbs[verb],
+    };
+  }
+
+  /** The object that a request is about, as far as it says. */
+  nameIn(method: MethodInfo, request: JsonObject): string {
+    const name = textOf(request, 'name');
+    if (name !== '' || !method.standard) return name;
+    const body = request[bodyField(method.standard.kind)];
+    return isJsonObject(body) ? textOf(body, 'name') : '';
+  }
+
+  unimplemented(method: MethodInfo): StatusError {
+    return new StatusError({
+      code: 'Unimplemented',
+      reason: 'Unimplemented',
+      message: `${method.id} is not implemented`,
+    });
+  }
+}
+
+/** What a method without a right of its own does: it reads, or its name says it. */
+function verbOf(method: MethodInfo, access: MethodAccess): string {
+  if (access.type === 'authenticated' && access.reads) return 'get';
+  return (method.id.split('.')[1] ?? '').toLowerCase();
+}
+
+/** `-` reaches into every namespace, so it needs a rule for all. */
+function everywhere(namespace: string): string {
+  return namespace === '-' ? '*' : namespace;
+}

@@ -1,0 +1,142 @@
+import {
+  type Clock,
+  linkSignals,
+  type Logger,
+  messageOf,
+  sleep,
+  StatusError,
+  type Timer,
+} from '../../base/index.js';
+import {
+  type Access,
+  type AccessControl,
+  type Authentication,
+  type Identity,
+  nodesOf,
+} from '../auth/index.js';
+
+/** What sessions are judged by. */
+export interface SessionOptions {
+  readonly authenticator: Authentication;
+  readonly authorizer: AccessControl;
+  /** Yields whenever a right may have been taken away. Absent: only expiry ends a session. */
+  readonly changes?: ((signal: AbortSignal) => AsyncIterable<void>) | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface Session {
+  readonly identity: Identity;
+  readonly access: Access | undefined;
+  readonly end: AbortController;
+}
+
+/** Streams open at once; each costs memory. */
+const sessionsMax = 8_192;
+const retryMs = 1_000;
+
+function expired(): StatusError {
+  return new StatusError({
+    code: 'Unauthenticated',
+    reason: 'TokenExpired',
+    message: 'the bearer token has expired; get another and resume where the stream ended',
+  });
+}
+
+function renarrowed(): StatusError {
+  return new StatusError({
+    code: 'PermissionDenied',
+    reason: 'PermissionDenied',
+    message: 'the objects that this account may touch have changed; resume the stream',
+  });
+}
+
+/**
+ * Streams that are open, each with the right it lives by: it ends with an error as soon as its token
+ * expires or is revoked, its user goes, or no policy allows it any more.
+ */
+export class Sessions {
+  readonly #options: SessionOptions;
+  readonly #open = new Set<Session>();
+  readonly #stop = new AbortController();
+  #following: Promise<void> | undefined;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+  }
+
+  /** Runs a stream as long as its holder may have it. */
+  async *run<T>(
+    identity: Identity,
+    access: Access | undefined,
+    signal: AbortSignal,
+    source: (signal: AbortSignal) => AsyncIterable<T>,
+  ): AsyncIterable<T> {
+    if (this.#open.size >= sessionsMax)
+      throw new StatusError({
+        code: 'ResourceExhausted',
+        reason: 'TooManyStreams',
+        message: `${sessionsMax} streams are open, which is the limit; close some, or try again later`,
+        retryAfterMs: 5_000,
+      });
+    const session: Session = { identity, access, end: new AbortController() };
+    this.#open.add(session);
+    this.#follow();
+    using link = linkSignals(signal, session.end.signal);
+    const timer = this.#untilExpiry(session);
+    try {
+      // What was taken away between the proof and now is not told by any change to come.
+      await this.#recheck(session);
+      if (!session.end.signal.aborted) yield* source(link.signal);
+      if (session.end.signal.aborted) throw session.end.signal.reason;
+    } finally {
+      timer?.cancel();
+      this.#open.delete(session);
+    }
+  }
+
+  close(): void {
+    this.#stop.abort();
+  }
+
+  #untilExpiry(session: Session): Timer | undefined {
+    const { expiresAt } = session.identity;
+    if (expiresAt === undefined) return undefined;
+    const leftMs = Math.max(0, Date.parse(expiresAt) - this.#options.clock.now());
+    const { clock } = this.#options;
+    return clock.setTimer(() => session.end.abort(expired()), leftMs, { background: true });
+  }
+
+  async #recheck(session: Session): Promise<void> {
+    const { authenticator, authorizer } = this.#options;
+    if (!authenticator.recheck) return;
+    try {
+      const identity = await authenticator.recheck(session.identity);
+      if (session.access) await authorizer.demand(identity, session.access);
+      // Objects are filtered by the node that the stream began with.
+      if (nodesOf(identity) !== nodesOf(session.identity)) throw renarrowed();
+    } catch (error) {
+      session.end.abort(error);
+    }
+  }
+
+  /** One watch of the rights for all sessions, from the first one on. */
+  #follow(): void {
+    const { changes, clock, logger } = this.#options;
+    if (!changes || this.#following) return;
+    const { signal } = this.#stop;
+    const follow = async (): Promise<void> => {
+      while (!signal.aborted) {
+        try {
+          for await (const _ of changes(signal))
+            await Promise.all([...this.#open].map((session) => this.#recheck(session)));
+        } catch (error) {
+          logger.warn('rights are watched anew', { error: messageOf(error) });
+        }
+        await sleep(clock, retryMs, signal, { background: true });
+        await Promise.all([...this.#open].map((session) => this.#recheck(session)));
+      }
+    };
+    this.#following = follow();
+  }
+}

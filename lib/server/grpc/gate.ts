@@ -1,0 +1,153 @@
+import { constants } from 'node:http2';
+import {
+  type Metadata,
+  ServerInterceptingCall,
+  type ServerInterceptingCallInterface,
+  type ServerInterceptor,
+} from '@grpc/grpc-js';
+import { type Clock, StatusError } from '../../base/index.js';
+import type { MethodInfo } from '../../rpc/index.js';
+import type { Identity } from '../auth/index.js';
+import { anonymous } from '../api/call.js';
+import type { Dispatcher } from '../chain/dispatcher.js';
+import type { RequestCaller } from '../transport/request-caller.js';
+import { UnfinishedCalls } from './unfinished-calls.js';
+
+/** Calls of nobody known that are open at once: each may hold a message of four megabytes. */
+const anonymousMax = 32;
+
+/** A status as gRPC sends it. */
+export interface SentStatus {
+  readonly code: number;
+  readonly details: string;
+  readonly metadata: Metadata;
+}
+
+/** Ports of the gate. */
+export interface GateOptions {
+  readonly clock: Clock;
+  readonly dispatcher: Dispatcher;
+  readonly callerOf: (call: ServerInterceptingCallInterface, metadata: Metadata) => RequestCaller;
+  readonly statusOf: (method: Pick<MethodInfo, 'id'>, thrown: unknown) => SentStatus;
+}
+
+/** Who calls. */
+export interface ProvenCall {
+  readonly caller: RequestCaller;
+  readonly identity: Identity;
+  /** Ends the call and frees what waits in its stream. */
+  readonly cut: (why: StatusError) => void;
+}
+
+/**
+ * Proves who calls before anything of a message is read. grpc-js reads a message whole before it calls the
+ * handler, so that anybody could fill the memory, and could tell by what is wrong with a message which methods
+ * there are.
+ */
+export class GrpcGate {
+  readonly #options: GateOptions;
+  readonly #methods: ReadonlyMap<string, MethodInfo>;
+  /** By the metadata of the call, which the handler is given. */
+  readonly #proven = new WeakMap<Metadata, ProvenCall>();
+  readonly #unfinished: UnfinishedCalls;
+  #anonymous = 0;
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+    this.#unfinished = new UnfinishedCalls(options.clock);
+    this.#methods = new Map(options.dispatcher.methods.map((m) => [m.grpcPath, m]));
+  }
+
+  /** What the server is to be made with. */
+  readonly interceptor: ServerInterceptor = ({ path }, call) => {
+    let caller: RequestCaller | undefined;
+    let leave: (() => void) | undefined;
+    let arrived: (() => void) | undefined;
+    let over = false;
+    const streamed = this.#methods.get(path)?.clientStreaming !== false;
+    return new ServerInterceptingCall(call, {
+      start: (next) =>
+        next({
+          onReceiveMetadata: (metadata, proceed) => {
+            const present = this.#options.callerOf(call, metadata);
+            caller = present;
+            this.#prove(path, metadata, present)
+              .then((identity) => {
+                if (over) return;
+                if (identity === anonymous) leave = this.#enter();
+                const cut = (why: StatusError): void =>
+                  refuse(call, this.#options.statusOf({ id: path }, why));
+                this.#proven.set(metadata, { caller: present, identity, cut });
+                arrived = this.#unfinished.begin(identity.uid ?? identity.subject, cut);
+                proceed(metadata);
+              })
+              .catch((thrown: unknown) => {
+                refuse(call, this.#options.statusOf({ id: path }, thrown));
+              });
+          },
+          onReceiveMessage: (message, proceed) => {
+            // Of a stream of requests each is whole by itself, and the handler waits for the next one.
+            if (streamed) arrived?.();
+            proceed(message);
+          },
+          onReceiveHalfClose: (proceed) => {
+            arrived?.();
+            proceed();
+          },
+          // Also when the call was answered.
+          onCancel: () => {
+            over = true;
+            arrived?.();
+            caller?.end();
+            leave?.();
+            leave = undefined;
+          },
+        }),
+    });
+  };
+
+  /** Who makes the call with this metadata. */
+  of(metadata: Metadata): ProvenCall {
+    const proven = this.#proven.get(metadata);
+    if (!proven) throw new TypeError('a call reached its handler without authentication');
+    return proven;
+  }
+
+  #prove(path: string, metadata: Metadata, caller: RequestCaller): Promise<Identity> {
+    const { dispatcher } = this.#options;
+    const header = authorizationOf(metadata);
+    const method = this.#methods.get(path);
+    if (method) return dispatcher.authenticate(method, header, caller);
+    // What does not exist is told only to who has a token.
+    return dispatcher.demandCaller(header, caller);
+  }
+
+  #enter(): () => void {
+    if (this.#anonymous >= anonymousMax)
+      throw new StatusError({
+        code: 'ResourceExhausted',
+        reason: 'TooManyCalls',
+        message: `${anonymousMax} calls without a token are open, which is the limit; try again later`,
+        retryAfterMs: 1_000,
+      });
+    this.#anonymous += 1;
+    return () => (this.#anonymous -= 1);
+  }
+}
+
+/** Two authorization headers are one too many: which one counts would be a guess. */
+function authorizationOf(metadata: Metadata): string | undefined {
+  const headers = metadata.get('authorization');
+  return headers.length > 1 ? 'several' : headers[0] && String(headers[0]);
+}
+
+/**
+ * Answers a call whose request may still be arriving, and closes its stream: what came of the request stays in
+ * memory as long as the stream is open.
+ */
+function refuse(call: ServerInterceptingCallInterface, status: SentStatus): void {
+  call.sendStatus(status);
+  // No part of what grpc-js promises: without it the client decides when the stream ends.
+  const { stream } = call as { stream?: { close?(code: number): void } };
+  stream?.close?.(constants.NGHTTP2_NO_ERROR);
+}

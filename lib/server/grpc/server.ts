@@ -1,0 +1,317 @@
+import {
+  createServer as createSocketServer,
+  type Server as SocketServer,
+  type Socket,
+} from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import {
+  Metadata,
+  Server,
+  ServerCredentials,
+  type ServerInterceptingCallInterface,
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import { limits, statusCodes, StatusError, systemClock } from '../../base/index.js';
+import {
+  demandFewItems,
+  demandKnownFields,
+  encodeStatus,
+  headerSized,
+  type JsonObject,
+  type MethodInfo,
+  statusDetailsKey,
+} from '../../rpc/index.js';
+import { AnswerEncoder } from './answers.js';
+import type { CallContext, Peer } from '../api/call.js';
+import { Connections } from '../transport/connections.js';
+import { publicError } from '../schema/error-body.js';
+import { encodeList, longItems } from '../transport/list-encoding.js';
+import { indirection } from '../transport/indirect-call.js';
+import { GrpcGate, type SentStatus } from './gate.js';
+import { Listener } from '../transport/listener.js';
+import { PacedWrites, WaitingBytes } from '../transport/paced-writes.js';
+import { peerOf } from '../transport/peer.js';
+import { RequestCaller } from '../transport/request-caller.js';
+import type { TransportOptions } from '../transport/transport-options.js';
+
+type AnsweringCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
+
+const identity = (bytes: Buffer): Buffer => bytes;
+/** A connection may ask for a sign of life this often; a dead peer is noticed after twice that. */
+const keepaliveMs = 30_000;
+/** Peers that are remembered. */
+const peersMax = 4_096;
+/** Calls at once on one connection. */
+const concurrentCallsMax = 4_096;
+
+/** The dispatcher over gRPC. Messages are decoded in the handler, so that bad ones are InvalidArgument. */
+export class GrpcServer {
+  readonly #options: TransportOptions;
+  readonly #gate: GrpcGate;
+  readonly #server: Server;
+  readonly #connections: Connections;
+  readonly #listener: Listener;
+  readonly #closing = new AbortController();
+  readonly #encoder: AnswerEncoder;
+  readonly #waiting = new WaitingBytes();
+  #host = '';
+  /** By address with port: a connection's calls share one. */
+  readonly #peers = new Map<string, Peer>();
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    this.#encoder = new AnswerEncoder(options.schemas);
+    this.#gate = new GrpcGate({
+      clock: options.clock,
+      dispatcher: options.dispatcher,
+      callerOf: (call, metadata) => this.#callerOf(call, metadata),
+      statusOf: (method, thrown) => this.#failure(method, thrown),
+    });
+    this.#server = new Server({
+      interceptors: [this.#gate.interceptor],
+      'grpc.max_receive_message_length': limits.requestBytesMax,
+      'grpc.max_concurrent_streams': concurrentCallsMax,
+      'grpc.keepalive_time_ms': keepaliveMs,
+      'grpc.keepalive_timeout_ms': keepaliveMs,
+      'grpc.max_connection_idle_ms': options.bounds.idleMs,
+      // Its global register keeps each server that never listened, and nobody can ask for what it counts.
+      'grpc.enable_channelz': 0,
+    });
+    const sockets = this.#socketServer();
+    this.#connections = new Connections(sockets, 'grpc', options);
+    this.#listener = new Listener(sockets, this.#connections);
+    for (const [definition, implementation] of this.#services())
+      this.#server.addService(definition, implementation);
+    this.#answerUnknown();
+  }
+
+  /** Starts listening; resolves to the port. */
+  listen(host: string, port: number): Promise<number> {
+    this.#host = host;
+    return this.#listener.listen(host, port);
+  }
+
+  /** Ends streams, lets calls finish for `graceMs`, then cuts them. */
+  async close(graceMs: number): Promise<void> {
+    this.#closing.abort();
+    // A destroyed session still waits for its peer to read what was sent: the listener cuts the connections.
+    const cut = systemClock.setTimer(() => this.#server.forceShutdown(), graceMs);
+    const closed = this.#listener.close(graceMs);
+    this.#connections.drain();
+    await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
+    this.#connections.close();
+    await closed;
+    cut.cancel();
+  }
+
+  /**
+   * Listens in place of the gRPC server, which can bound neither its connections nor how long they take to
+   * agree on TLS.
+   */
+  #socketServer(): SocketServer {
+    const { tls, bounds } = this.#options;
+    const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
+    const inject = (socket: Socket): void => {
+      // To its end: a session waits for its calls itself.
+      this.#connections.use(socket);
+      injector.injectConnection(socket);
+    };
+    if (!tls) return createSocketServer({ noDelay: true }, inject);
+    const handshake = { ALPNProtocols: ['h2'], handshakeTimeout: bounds.silentMs };
+    const server = createTlsServer({ ...tls.serverOptions, ...handshake, noDelay: true }, inject);
+    tls.follow(server);
+    // A handshake that failed, or took too long; Node.js leaves its connection open.
+    server.on('tlsClientError', (_error, socket) => void socket.destroy());
+    return server;
+  }
+
+  #services(): [ServiceDefinition, UntypedServiceImplementation][] {
+    const services = new Map<string, [ServiceDefinition, UntypedServiceImplementation]>();
+    for (const method of this.#options.dispatcher.methods) {
+      const service = method.grpcPath.split('/')[1] ?? '';
+      const entry = services.get(service) ?? [{}, {}];
+      services.set(service, entry);
+      (entry[0] as Record<string, ServiceDefinition[string]>)[method.id] = {
+        path: method.grpcPath,
+        requestStream: method.clientStreaming,
+        responseStream: method.streaming,
+        requestSerialize: identity,
+        requestDeserialize: identity,
+        responseSerialize: identity,
+        responseDeserialize: identity,
+      };
+      entry[1][method.id] = this.#handlerOf(method);
+    }
+    return [...services.values()];
+  }
+
+  #handlerOf(method: MethodInfo): UntypedServiceImplementation[string] {
+    if (method.clientStreaming)
+      return (call: ServerDuplexStream<Buffer, Buffer>) => void this.#bidi(method, call);
+    if (method.streaming)
+      return (call: ServerWritableStream<Buffer, Buffer>) => void this.#stream(method, call);
+    return (
+      call: ServerUnaryCall<Buffer, Buffer>,
+      callback: (error: object | null, bytes?: Buffer) => void,
+    ) => void this.#unary(method, call, callback);
+  }
+
+  #callerOf(call: ServerInterceptingCallInterface, metadata: Metadata): RequestCaller {
+    const { random } = this.#options;
+    const peer = this.#peerOf(call.getPeer());
+    return new RequestCaller(peer, random.uuid(), 'grpc', this.#closing.signal, () => {
+      const headers = metadata.getMap();
+      const origin = metadata.get('origin')[0];
+      const names = Object.keys(headers);
+      return indirection(
+        { host: call.getHost(), origin: origin && String(origin), names },
+        this.#host,
+      );
+    });
+  }
+
+  #peerOf(address: string): Peer {
+    const known = this.#peers.get(address);
+    if (known) return known;
+    if (this.#peers.size >= peersMax) this.#peers.clear();
+    const peer = peerOf(address);
+    this.#peers.set(address, peer);
+    return peer;
+  }
+
+  /** In place of grpc-js, which tells everybody what does not exist and offers no handler for it. */
+  #answerUnknown(): void {
+    const routes = this.#server as unknown as { _retrieveHandler?(path: string): object | null };
+    // No part of what grpc-js promises: without it a server works, and tells more.
+    const known = routes._retrieveHandler?.bind(routes);
+    if (!known) {
+      this.#options.logger.warn('callers without a token are told which gRPC methods exist');
+      return;
+    }
+    const anyPath = '*';
+    const handler = (call: ServerDuplexStream<Buffer, Buffer>): void => this.#unknown(call);
+    this.#server.register(anyPath, handler, identity, identity, 'bidi');
+    // The path of the handler is the one that the call tells.
+    routes._retrieveHandler = (path) => known(path) ?? { ...known(anyPath), path };
+  }
+
+  #unknown(call: ServerDuplexStream<Buffer, Buffer>): void {
+    const path = call.getPath();
+    call.on('error', () => undefined);
+    const message = `${path} is not a method of this API; reflection tells all`;
+    const error = new StatusError({ code: 'Unimplemented', reason: 'Unimplemented', message });
+    call.emit('error', this.#failure({ id: path }, error));
+  }
+
+  async #unary(
+    method: MethodInfo,
+    call: ServerUnaryCall<Buffer, Buffer>,
+    callback: (error: object | null, bytes?: Buffer) => void,
+  ): Promise<void> {
+    const { caller, identity: who } = this.#gate.of(call.metadata);
+    try {
+      const context = caller.as(who);
+      const request = this.#decode(method, context, call.request);
+      const answer = await this.#options.dispatcher.unary(method, context, request);
+      const items = longItems(method, answer);
+      const { schemas, clock } = this.#options;
+      callback(
+        null,
+        items
+          ? await encodeList(schemas, method.output, answer, items, clock)
+          : this.#encoder.encode(method, answer, request.reveal !== true),
+      );
+    } catch (thrown) {
+      callback(this.#failure(method, thrown));
+    } finally {
+      caller.end();
+    }
+  }
+
+  async #stream(method: MethodInfo, call: ServerWritableStream<Buffer, Buffer>): Promise<void> {
+    const { caller, identity: who } = this.#gate.of(call.metadata);
+    try {
+      const context = caller.as(who);
+      const request = this.#decode(method, context, call.request);
+      await this.#send(
+        method,
+        call,
+        this.#options.dispatcher.stream(method, context, request),
+        caller.signal,
+      );
+    } catch (thrown) {
+      call.emit('error', this.#failure(method, thrown));
+    } finally {
+      caller.end();
+    }
+  }
+
+  async #bidi(method: MethodInfo, call: ServerDuplexStream<Buffer, Buffer>): Promise<void> {
+    const { caller, identity: who } = this.#gate.of(call.metadata);
+    // The peer going away ends the reading side with an error that the signal tells already.
+    call.on('error', () => undefined);
+    try {
+      const context = caller.as(who);
+      const answers = this.#options.dispatcher.bidi(method, context, this.#requests(method, call));
+      await this.#send(method, call, answers, caller.signal);
+    } catch (thrown) {
+      call.emit('error', this.#failure(method, thrown));
+    } finally {
+      caller.end();
+    }
+  }
+
+  async *#requests(
+    method: MethodInfo,
+    call: ServerDuplexStream<Buffer, Buffer>,
+  ): AsyncIterable<JsonObject> {
+    // What was asked may be at its end while it is still being answered.
+    for await (const bytes of call.iterator({ destroyOnReturn: false }))
+      yield this.#read(method, bytes as Buffer);
+  }
+
+  async #send(
+    method: MethodInfo,
+    call: AnsweringCall,
+    answers: AsyncIterable<JsonObject>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    // A reader that does not read stops the source, instead of filling memory.
+    const { cut } = this.#gate.of(call.metadata);
+    const write = call.write.bind(call);
+    using writes = new PacedWrites({ write, cut }, signal, this.#waiting);
+    for await (const answer of answers) {
+      if (signal.aborted) break;
+      await writes.write(this.#encoder.encode(method, answer));
+    }
+    call.end();
+  }
+
+  #decode(method: MethodInfo, context: CallContext, bytes: Buffer): JsonObject {
+    try {
+      return this.#read(method, bytes);
+    } catch (error) {
+      this.#options.dispatcher.unreadable(method, context, error);
+      throw error;
+    }
+  }
+
+  #read({ input }: MethodInfo, bytes: Buffer): JsonObject {
+    demandFewItems(input, bytes);
+    demandKnownFields(input, bytes);
+    return this.#options.schemas.decode(input, bytes);
+  }
+
+  #failure(method: Pick<MethodInfo, 'id'>, thrown: unknown): SentStatus {
+    const error = headerSized(publicError(thrown));
+    if (error.code === 'Internal')
+      this.#options.logger.error('request failed', { method: method.id, error: thrown });
+    const metadata = new Metadata();
+    metadata.set(statusDetailsKey, Buffer.from(encodeStatus(error)));
+    return { code: statusCodes[error.code], details: error.message, metadata };
+  }
+}

@@ -1,0 +1,76 @@
+import { type Clock, StatusError, type Timer } from '../../base/index.js';
+
+/** How long a request may take to arrive. As for a REST request. */
+const arrivalMs = 30_000;
+/** A request that takes longer than this is slow. */
+const slowAfterMs = 2_000;
+/** Slow requests of one account at once: each may hold four megabytes of what has arrived. */
+const slowMax = 64;
+/** How often those that have not arrived are looked at. */
+const lookMs = 1_000;
+
+interface Unfinished {
+  readonly account: string;
+  readonly sinceMs: number;
+  readonly end: (why: StatusError) => void;
+}
+
+/** Calls whose request has not arrived whole. Each ends in time, and no account fills the memory with them. */
+export class UnfinishedCalls {
+  readonly #clock: Clock;
+  /** Oldest first. */
+  readonly #open = new Set<Unfinished>();
+  #timer: Timer | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Begins to wait for a request of this account. Returns what to call when it has arrived or the call is over. */
+  begin(account: string, end: (why: StatusError) => void): () => void {
+    const call = { account, sinceMs: this.#clock.monotonic(), end };
+    this.#open.add(call);
+    this.#timer ??= this.#later();
+    return () => void this.#open.delete(call);
+  }
+
+  #later(): Timer {
+    return this.#clock.setTimer(() => this.#look(), lookMs, { background: true });
+  }
+
+  #look(): void {
+    const now = this.#clock.monotonic();
+    const slow = new Map<string, number>();
+    for (const call of this.#open) {
+      const ageMs = now - call.sinceMs;
+      if (ageMs < slowAfterMs) break;
+      const count = (slow.get(call.account) ?? 0) + 1;
+      const why = ageMs >= arrivalMs ? late() : count > slowMax ? tooMany() : undefined;
+      if (!why) slow.set(call.account, count);
+      else {
+        this.#open.delete(call);
+        call.end(why);
+      }
+    }
+    this.#timer = this.#open.size > 0 ? this.#later() : undefined;
+  }
+}
+
+function late(): StatusError {
+  return new StatusError({
+    code: 'DeadlineExceeded',
+    reason: 'RequestTimeout',
+    message: `the request did not arrive whole within ${arrivalMs / 1_000} s; send it without pauses, or in parts`,
+  });
+}
+
+function tooMany(): StatusError {
+  return new StatusError({
+    code: 'ResourceExhausted',
+    reason: 'TooManyCalls',
+    message:
+      `${slowMax} requests of the same account have not arrived whole after ${slowAfterMs / 1_000} s, ` +
+      'which is the limit; finish those first',
+    retryAfterMs: 1_000,
+  });
+}

@@ -1,0 +1,136 @@
+import { invalid, notFound, StatusError } from '../../base/index.js';
+import { isDeleting } from '../../object/index.js';
+import { isJsonObject, type JsonObject, textOf } from '../../rpc/index.js';
+import type { ApiParts } from './api-parts.js';
+import {
+  type Access,
+  bootstrap,
+  demandFewMakers,
+  makeToken,
+  type Token,
+  tokenCreation,
+  type TokenMaker,
+  tokens,
+  users,
+} from '../auth/index.js';
+import type { CallContext, CustomMethod } from '../api/call.js';
+import type { Verdict } from '../admission/judged-writes.js';
+import type { Judgement } from '../admission/judgement.js';
+
+async function canI(
+  { authorizer }: ApiParts,
+  { identity }: CallContext,
+  access: Access,
+): Promise<{ readonly allowed: boolean; readonly policies: readonly string[] }> {
+  const allowing: string[] = [];
+  for (const name of identity.policies)
+    if (await authorizer.can({ ...identity, policies: [name] }, access)) allowing.push(name);
+  return { allowed: allowing.length > 0, policies: allowing };
+}
+
+/** @throws StatusError PermissionDenied for a call from elsewhere, or on behalf of somebody elsewhere */
+function demandOnMachine({ peer, indirection }: CallContext): void {
+  const why = peer.loopback ? indirection?.() : `it came from ${peer.address}`;
+  if (why === undefined) return;
+  throw new StatusError({
+    code: 'PermissionDenied',
+    reason: 'LoopbackOnly',
+    message: `bootstrap is answered on the machine itself only, to calls of its loopback or listening address, and ${why}`,
+  });
+}
+
+/**
+ * The token that the caller makes another one with, which is looked at: the commit checks that it is there.
+ * Undefined where tokens are no objects.
+ * @throws StatusError Unauthenticated when it was revoked meanwhile
+ */
+async function makerOf(judgement: Judgement): Promise<TokenMaker | undefined> {
+  const { tokenId: id, tokenUid: uid, expiresAt } = judgement.identity;
+  if (uid === undefined) return undefined;
+  demandFewMakers(judgement.identity);
+  const token = await judgement.lookup(tokens, { name: id });
+  if (token?.metadata.uid === uid && !isDeleting(token)) return { id, uid, expiresAt };
+  throw new StatusError({
+    code: 'Unauthenticated',
+    reason: 'InvalidToken',
+    message: 'the token that this one is made with was revoked meanwhile',
+  });
+}
+
+/** Bootstrap, whoami, can-i, and tokens, whose text is answered once and never stored. */
+export function authMethods(parts: ApiParts): readonly CustomMethod[] {
+  const { store, clock, admission, writes, served } = parts;
+  return [
+    // The second is the name that the specification of the API has.
+    ...['AdminService.Bootstrap', 'AdminService.AdminBootstrap'].map(
+      (id): CustomMethod => ({
+        id,
+        access: { type: 'anonymous' },
+        handler: {
+          type: 'unary',
+          call: async (context) => {
+            demandOnMachine(context);
+            return { subject: 'root', token: await bootstrap(store) };
+          },
+        },
+      }),
+    ),
+    {
+      id: 'AuthService.WhoAmI',
+      access: { type: 'authenticated', reads: true },
+      handler: {
+        type: 'unary',
+        call: ({ identity }) => Promise.resolve({ ...identity }),
+      },
+    },
+    {
+      id: 'AuthService.CanI',
+      access: { type: 'authenticated', reads: true },
+      handler: {
+        type: 'unary',
+        call: (context, request) => {
+          const verb = textOf(request, 'verb');
+          const resource = textOf(request, 'resource');
+          const violations = [
+            ...(verb === '' ? [{ field: 'verb', description: 'is required' }] : []),
+            ...(resource === '' ? [{ field: 'resource', description: 'is required' }] : []),
+          ];
+          if (violations.length > 0) throw invalid(violations);
+          const plural = resource.split('/')[0];
+          const kind = [...served.values()].find((k) => k.kind.plural === plural)?.kind;
+          const named = textOf(request, 'namespace') || 'default';
+          const namespace = kind?.scope === 'Cluster' ? undefined : named === '-' ? '*' : named;
+          return canI(parts, context, { resource, verb, namespace });
+        },
+      },
+    },
+    {
+      id: 'AuthService.CreateToken',
+      access: { type: 'policy', resource: 'tokens', verb: 'create', scope: 'Cluster' },
+      handler: {
+        type: 'unary',
+        call: (context, request) => {
+          const kind = served.get(tokens.kind);
+          if (!kind) throw new TypeError('tokens are not served');
+          const material = makeToken();
+          const object = isJsonObject(request.token) ? request.token : {};
+          const asked = { served: kind, namespace: undefined, name: material.id, object } as const;
+          return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
+            const [write] = await admission.prepare(judgement, [{ ...asked, mode: 'create' }]);
+            const wanted = write?.object as Token;
+            if (request.dryRun === true) return { type: 'answer', answer: { ...wanted } };
+            const maker = await makerOf(judgement);
+            const { subject } = wanted;
+            const user = await judgement.lookup(users, { name: subject });
+            if (!user) throw notFound({ kind: users.kind, name: subject });
+            return {
+              type: 'commit',
+              operations: [tokenCreation(wanted, user.metadata.uid, clock.now(), material, maker)],
+              answer: ([made]) => ({ ...made?.object, token: material.text }),
+            };
+          });
+        },
+      },
+    },
+  ];
+}

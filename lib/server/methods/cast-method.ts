@@ -1,0 +1,150 @@
+import { type Clock, hasCode, invalid, limits, TimeSlice } from '../../base/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  formatCursor,
+  keyFor,
+  type ObjectKey,
+} from '../../object/index.js';
+import type { JsonObject } from '../../rpc/index.js';
+import type { ObjectStore } from '../../store/index.js';
+import type { ServedKind } from '../api/served-kind.js';
+import type { AccessControl, Identity } from '../auth/index.js';
+import type { CallContext, CustomMethod } from '../api/call.js';
+import { demandExpected } from '../admission/expected-object.js';
+import type { JudgedWrites, Verdict } from '../admission/judged-writes.js';
+import type { Judgement } from '../admission/judgement.js';
+import { recordedObjects } from '../objects/recorded-sets.js';
+import { type Admission, changedFields, type WriteRequest } from '../admission/admission.js';
+
+/** What the cast method needs. */
+export interface CastOptions {
+  readonly store: ObjectStore;
+  readonly admission: Admission;
+  readonly writes: JudgedWrites;
+  readonly authorizer: AccessControl;
+  readonly served: ReadonlyMap<string, ServedKind>;
+  readonly clock: Clock;
+  /** @throws StatusError PermissionDenied for an identity that may touch certain objects only. */
+  readonly demandUnnarrowed: (identity: Identity) => void;
+}
+
+/** `CastService.Cast`: a set of objects judged together and stored in one transaction. */
+export function castMethod(options: CastOptions): CustomMethod {
+  return {
+    id: 'CastService.Cast',
+    access: {
+      type: 'request',
+      // Each object needs its own right, checked below.
+      demanded: () => undefined,
+      recorded: (request, code) => recordedObjects(options.served, request, code),
+    },
+    handler: { type: 'unary', call: (context, request) => cast(options, context, request) },
+  };
+}
+
+function writeRequests(options: CastOptions, request: JsonObject): readonly WriteRequest[] {
+  const items = (Array.isArray(request.objects) ? request.objects : []) as readonly JsonObject[];
+  if (items.length === 0)
+    throw invalid([{ field: 'objects', description: 'must hold at least one object' }]);
+  if (items.length > limits.transactionOperationsMax)
+    throw invalid([
+      {
+        field: 'objects',
+        description: `holds ${items.length} objects, at most ${limits.transactionOperationsMax} are allowed; cast them in parts`,
+      },
+    ]);
+  return items.map((item, index) => {
+    const served = options.served.get(String(item.kind));
+    if (!served) {
+      const known = [...options.served.keys()].join(', ');
+      throw invalid([
+        {
+          field: `objects[${index}].kind`,
+          description: `${JSON.stringify(item.kind)} is not a kind; use one of ${known}`,
+        },
+      ]);
+    }
+    const { castRefusal } = served.rules;
+    if (castRefusal !== undefined)
+      throw invalid([{ field: `objects[${index}].kind`, description: castRefusal }]);
+    const object = (item.object ?? {}) as JsonObject;
+    const namespace = typeof object.namespace === 'string' ? object.namespace : undefined;
+    return { served, namespace, name: undefined, object, mode: 'createOrUpdate' };
+  });
+}
+
+/**
+ * Before any rule is judged, so that a caller who may not write learns nothing. One who may neither create
+ * nor update some object is refused before any object is looked up: the refusal is the same whether it exists.
+ */
+async function demandRights(
+  options: CastOptions,
+  identity: Identity,
+  requests: readonly WriteRequest[],
+  judgement: Judgement,
+): Promise<void> {
+  const { authorizer } = options;
+  const slice = new TimeSlice(options.clock, { everyStep: true });
+  const namespaceIn = ({ served, namespace }: WriteRequest): string | undefined =>
+    served.kind.scope === 'Cluster' ? undefined : (namespace ?? 'default');
+  for (const request of requests) {
+    if (slice.due()) await slice.pause();
+    const access = { resource: request.served.kind.plural, namespace: namespaceIn(request) };
+    if (await authorizer.can(identity, { ...access, verb: 'update' })) continue;
+    await authorizer.demand(identity, { ...access, verb: 'create' });
+  }
+  for (const request of requests) {
+    if (slice.due()) await slice.pause();
+    const { served, object } = request;
+    const { kind } = served;
+    const namespace = namespaceIn(request);
+    const key = keyFor(kind, namespace, String(object.name));
+    const exists = (await found(judgement, kind, key)) !== undefined;
+    const verb = exists ? 'update' : 'create';
+    await options.authorizer.demand(identity, { resource: kind.plural, verb, namespace });
+  }
+}
+
+/** No object has a key that none may have; what is wrong with it is told with all that is wrong. */
+async function found(
+  judgement: Judgement,
+  kind: AnyKind,
+  key: ObjectKey,
+): Promise<ApiObject | undefined> {
+  try {
+    return await judgement.stored(kind, key);
+  } catch (error) {
+    if (hasCode(error, 'InvalidArgument')) return undefined;
+    throw error;
+  }
+}
+
+async function cast(
+  options: CastOptions,
+  context: CallContext,
+  request: JsonObject,
+): Promise<JsonObject> {
+  const { store, admission, writes } = options;
+  options.demandUnnarrowed(context.identity);
+  const requests = writeRequests(options, request);
+  return writes.run(context, async (judgement): Promise<Verdict<JsonObject>> => {
+    await demandRights(options, context.identity, requests, judgement);
+    const prepared = await admission.prepare(judgement, requests);
+    const results = prepared.map((write) => ({
+      kind: write.kind.kind,
+      namespace: write.object.namespace ?? '',
+      name: write.object.name,
+      action: !write.before ? 'created' : write.changes ? 'updated' : 'unchanged',
+      changes: write.before ? changedFields(write.kind, write.object, write.before) : [],
+    }));
+    const changed = prepared.filter((write) => write.changes);
+    const answer = { results, resourceVersion: formatCursor(store.revision, store.storeId) };
+    changed.forEach(demandExpected);
+    if (request.dryRun === true) return { type: 'answer', answer };
+    // The others of the set were judged beside what changes nothing, so that must stay as it is.
+    for (const { kind, key, changes } of prepared) if (!changes) await judgement.lookup(kind, key);
+    const operations = changed.map((write) => write.operation);
+    return { type: 'commit', operations, answer: () => answer };
+  });
+}

@@ -1,0 +1,60 @@
+import { type Clock, sleep, StatusError } from '../../base/index.js';
+import { type JsonObject, textOf } from '../../rpc/index.js';
+import type { CustomMethod } from '../api/call.js';
+
+/** How often a Watch looks whether the answer is another one. */
+const lookMs = 2_000;
+
+/** What the health service answers from. */
+export interface HealthOptions {
+  /** Full names of the services that are served. */
+  readonly services: () => readonly string[];
+  readonly serving: () => boolean;
+  readonly clock: Clock;
+}
+
+/** The gRPC health checking protocol; like everything it needs a token. */
+export function healthMethods(options: HealthOptions): readonly CustomMethod[] {
+  const statusOf = (service: string): string => {
+    if (service !== '' && !options.services().includes(service)) return 'SERVICE_UNKNOWN';
+    return options.serving() ? 'SERVING' : 'NOT_SERVING';
+  };
+  async function* watch(request: JsonObject, signal: AbortSignal): AsyncIterable<JsonObject> {
+    const service = textOf(request, 'service');
+    let told = '';
+    while (!signal.aborted) {
+      const status = statusOf(service);
+      if (status !== told) yield { status };
+      told = status;
+      await sleep(options.clock, lookMs, signal);
+    }
+  }
+  return [
+    {
+      id: 'Health.Check',
+      access: { type: 'authenticated', reads: true },
+      handler: {
+        type: 'unary',
+        call: (_context, request) => {
+          const status = statusOf(textOf(request, 'service'));
+          if (status !== 'SERVICE_UNKNOWN') return Promise.resolve({ status });
+          return Promise.reject(
+            new StatusError({
+              code: 'NotFound',
+              reason: 'ServiceUnknown',
+              message: `${textOf(request, 'service')} is not a service of this server; leave it out to ask about all`,
+            }),
+          );
+        },
+      },
+    },
+    {
+      id: 'Health.Watch',
+      access: { type: 'authenticated', reads: true },
+      handler: {
+        type: 'stream',
+        call: ({ signal }, request) => watch(request, signal),
+      },
+    },
+  ];
+}

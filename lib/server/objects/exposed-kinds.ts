@@ -1,0 +1,70 @@
+import { invalid, StatusError } from '../../base/index.js';
+import type { MethodInfo, StandardVerb } from '../../rpc/index.js';
+import type { ServedKind } from '../api/served-kind.js';
+
+interface Exposed {
+  readonly served: ServedKind;
+  /** Undefined: all. */
+  readonly verbs: ReadonlySet<StandardVerb> | undefined;
+}
+
+/** What kinds are exposed by. */
+export interface ExposedKindsOptions {
+  readonly served: ReadonlyMap<string, ServedKind>;
+  /** Kinds without a service of their own. */
+  readonly records: readonly ServedKind[];
+  readonly methods: readonly MethodInfo[];
+  /** Ids of the methods that have handlers of their own. */
+  readonly customIds: ReadonlySet<string>;
+}
+
+/**
+ * What the generic object service may do with which kind: exactly what the standard methods of the
+ * kind's own service do. A verb that the service lacks, or answers with a handler of its own, is
+ * refused: nothing can be done the generic way that can't be done the other way.
+ */
+export class ExposedKinds {
+  readonly #kinds = new Map<string, Exposed>();
+
+  constructor({ served, records, methods, customIds }: ExposedKindsOptions) {
+    for (const kind of records) this.#kinds.set(kind.kind.kind, { served: kind, verbs: undefined });
+    for (const [name, kind] of served) {
+      const verbs = methods.flatMap(({ id, standard }) =>
+        standard?.kind.kind === name && !customIds.has(id) ? [standard.verb] : [],
+      );
+      this.#kinds.set(name, { served: kind, verbs: new Set(verbs) });
+    }
+  }
+
+  /** The kind, whatever may be done with it; undefined for one that is not served. */
+  find(kind: string): ServedKind | undefined {
+    return this.#kinds.get(kind)?.served;
+  }
+
+  /** Whether the standard method of the kind's own service can be called in the generic way. */
+  offers(kind: string, verb: StandardVerb): boolean {
+    const exposed = this.#kinds.get(kind);
+    return exposed !== undefined && exposed.verbs?.has(verb) !== false;
+  }
+
+  /**
+   * @param field what the error names
+   * @throws StatusError InvalidArgument for a kind that is not served, Unimplemented for a verb that
+   * its service does not have
+   */
+  demand(kind: string, verb: StandardVerb, field = 'kind'): ServedKind {
+    const exposed = this.#kinds.get(kind);
+    if (!exposed) {
+      const known = [...this.#kinds.keys()].sort().join(', ');
+      const description = `${JSON.stringify(kind)} is not a kind; use one of ${known}`;
+      throw invalid([{ field, description }]);
+    }
+    if (exposed.verbs?.has(verb) === false)
+      throw new StatusError({
+        code: 'Unimplemented',
+        reason: 'Unimplemented',
+        message: `${field}: ${verb} is not implemented for kind ${kind} in the object service; see the methods of the kind's own service`,
+      });
+    return exposed.served;
+  }
+}

@@ -1,0 +1,88 @@
+import { differs, StatusError } from '../../base/index.js';
+import { type ApiObject, jsonEqual, valueAt } from '../../object/index.js';
+import type { Precondition } from '../../store/index.js';
+// How the store judges what a precondition demands: the same words for the same refusals.
+import { demandState } from '../../store/operations.js';
+import type { AccessControl } from '../auth/index.js';
+import type { CallContext } from '../api/call.js';
+import { demandStored } from '../admission/expected-object.js';
+import type { GivenObjectOperation } from './object-operations.js';
+import type { Resources } from './resources.js';
+import type { WritePlanner } from '../admission/write-planner.js';
+
+/** What guards are judged with. */
+export interface GuardOptions {
+  readonly authorizer: AccessControl;
+  readonly planner: WritePlanner;
+  readonly resources: Resources;
+}
+
+/**
+ * Judges the guard of an operation against its object. Values are compared in the form that the API
+ * shows. One that is masked can't be compared without the right to see it: the outcome would tell it.
+ * @returns what the commit has to compare again: the values as they are stored
+ * @throws StatusError Aborted (Conflict), PermissionDenied, InvalidArgument for a mask
+ */
+export async function judgeGuard(
+  options: GuardOptions,
+  context: CallContext,
+  given: GivenObjectOperation,
+  object: ApiObject,
+): Promise<Precondition> {
+  const { served, precondition } = given;
+  const { generation, notDeleting, fields } = precondition;
+  demandStored(served.kind, object, precondition);
+  const demanded: Precondition = {
+    ...(generation > 0 ? { generation } : {}),
+    ...(notDeleting ? { deleting: false } : {}),
+  };
+  const resource = { kind: served.kind.kind, ...given.key };
+  demandState(resource, object, demanded);
+  if (fields.size === 0) return demanded;
+  await options.planner.demand(context, served.kind.plural, 'get', object);
+  const shown = options.resources.show(served, object);
+  const revealed = options.resources.show(served, object, true);
+  const masked = [...fields.keys()].filter(
+    (path) => !jsonEqual(valueAt(shown, path), valueAt(revealed, path)),
+  );
+  if (masked.length > 0) {
+    await demandReveal(options, context, given, object, masked);
+    const masks = masked.filter((path) => jsonEqual(fields.get(path), valueAt(shown, path)));
+    if (masks.length > 0) throw comparesMask(masks);
+  }
+  const changed = [...fields.keys()].filter(
+    (path) => !jsonEqual(valueAt(revealed, path), fields.get(path)),
+  );
+  if (changed.length > 0)
+    throw differs(resource, `other values than those given are stored in ${changed.join(', ')}`);
+  const stored = [...fields.keys()].map((path) => [path, valueAt(object, path)] as const);
+  return { ...demanded, fields: Object.fromEntries(stored) };
+}
+
+async function demandReveal(
+  { authorizer, planner }: GuardOptions,
+  context: CallContext,
+  { served, namespace }: GivenObjectOperation,
+  object: ApiObject,
+  paths: readonly string[],
+): Promise<void> {
+  const { plural } = served.kind;
+  const access = { resource: plural, verb: 'reveal', namespace };
+  try {
+    await authorizer.demand(context.identity, access);
+    await planner.demand(context, plural, 'reveal', object);
+  } catch (cause) {
+    const error = StatusError.from(cause);
+    const { code, reason } = error;
+    const message = `${error.message}; ${paths.join(', ')} can't be compared without it`;
+    throw new StatusError({ code, reason, message, cause });
+  }
+}
+
+function comparesMask(paths: readonly string[]): StatusError {
+  return new StatusError({
+    code: 'InvalidArgument',
+    reason: 'ValidationFailed',
+    message: `precondition.fields: the value given for ${paths.join(', ')} is the mask, which says nothing of what is stored; read the object with its values (reveal)`,
+  });
+}

@@ -1,0 +1,79 @@
+import type { StatusCode } from '../../base/index.js';
+import { isJsonObject, type JsonObject, textOf } from '../../rpc/index.js';
+import type { ServedKind } from '../api/served-kind.js';
+import type { RecordedAccess } from '../api/call.js';
+import type { ExposedKinds } from './exposed-kinds.js';
+import { operationVerb } from './object-operations.js';
+
+/** Entries of a refused set, and of the reads of an accepted one. */
+const examplesMax = 5;
+
+/**
+ * The record of a set of operations. An accepted one tells each object that it wrote, once for each verb:
+ * admission has bounded their number. A refused one tells the first few, since its caller may have no right
+ * at all. Every entry has the number of operations.
+ */
+function recordedSet(
+  items: readonly unknown[],
+  verb: string,
+  code: StatusCode,
+  accessOf: (item: JsonObject) => RecordedAccess,
+): readonly RecordedAccess[] {
+  const operations = items.length;
+  if (code !== 'OK') {
+    const first = items.slice(0, examplesMax).filter(isJsonObject).map(accessOf);
+    const none = [{ resource: '', verb, namespace: '', name: '' }];
+    return (first.length > 0 ? first : none).map((access) => ({ ...access, operations }));
+  }
+  const told = new Map<string, RecordedAccess>();
+  let reads = 0;
+  for (const access of items.filter(isJsonObject).map(accessOf)) {
+    const isRead = access.verb === 'get' || access.verb === 'list';
+    if (isRead && (reads += 1) > examplesMax) continue;
+    const { resource, namespace, name } = access;
+    const id = JSON.stringify([access.verb, resource, namespace, name]);
+    told.set(id, { ...access, operations });
+  }
+  return [...told.values()];
+}
+
+function itemsOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** What a transaction of the object service is recorded as. */
+export function recordedOperations(
+  kinds: ExposedKinds,
+  request: JsonObject,
+  code: StatusCode,
+): readonly RecordedAccess[] {
+  const method = 'transact';
+  return recordedSet(itemsOf(request.operations), method, code, (operation) => {
+    const plural = kinds.find(textOf(operation, 'kind'))?.kind.plural ?? '';
+    const { resource, verb } = operationVerb(plural, operation.type);
+    return {
+      resource,
+      verb: verb || method,
+      namespace: textOf(operation, 'namespace'),
+      name: textOf(operation, 'name'),
+    };
+  });
+}
+
+/** What a cast is recorded as. */
+export function recordedObjects(
+  served: ReadonlyMap<string, ServedKind>,
+  request: JsonObject,
+  code: StatusCode,
+): readonly RecordedAccess[] {
+  return recordedSet(itemsOf(request.objects), 'cast', code, (item) => {
+    const object = isJsonObject(item.object) ? item.object : {};
+    const kind = served.get(textOf(item, 'kind'))?.kind;
+    return {
+      resource: kind?.plural ?? '',
+      verb: 'cast',
+      namespace: kind?.scope === 'Cluster' ? '' : textOf(object, 'namespace') || 'default',
+      name: textOf(object, 'name'),
+    };
+  });
+}

@@ -1,0 +1,37 @@
+import { type Clock, TimeSlice } from '../../base/index.js';
+import { type ApiObject, type Kind, formatCursor } from '../../object/index.js';
+import type { JsonObject } from '../../rpc/index.js';
+import type { ListOptions, ObjectStore } from '../../store/index.js';
+import type { Identity } from '../auth/index.js';
+
+/** What a list covers, who asks and how its objects are shown. */
+export type ListRequest = ListOptions & {
+  readonly caller: string;
+  /** Undefined: all that the selectors cover. */
+  readonly visible: ((object: ApiObject) => boolean | Promise<boolean>) | undefined;
+  readonly show: (object: ApiObject) => JsonObject;
+  readonly clock: Clock;
+};
+
+/** The caller that a list belongs to: somebody else of the same name later is another one. */
+export function listCaller({ uid, kind, subject }: Identity): string {
+  return uid ?? `${kind}:${subject}`;
+}
+
+/** Answer of a List method: a page. Every page is judged by what the caller may see now. */
+export async function listResource(
+  store: ObjectStore,
+  kind: Kind,
+  { visible, show, clock, ...options }: ListRequest,
+): Promise<JsonObject> {
+  // Tens of thousands are shown in slices, so that other calls get their turns.
+  const slice = new TimeSlice(clock, { everyStep: true });
+  const list = await store.list(kind, options);
+  const items: JsonObject[] = [];
+  for (const item of list.items) {
+    if (slice.due()) await slice.pause();
+    if (!visible || (await visible(item))) items.push(show(item));
+  }
+  const resourceVersion = list.cursor ?? formatCursor(list.revision, store.storeId);
+  return { items, resourceVersion, nextPageToken: list.nextPageToken };
+}

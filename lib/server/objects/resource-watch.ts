@@ -1,0 +1,134 @@
+import {
+  type ApiObject,
+  type FieldSelector,
+  formatCursor,
+  type Kind,
+  type LabelSelector,
+  parseCursor,
+  type WatchBatch,
+  type WatchEvent,
+} from '../../object/index.js';
+import type { JsonObject } from '../../rpc/index.js';
+import type { ObjectStore } from '../../store/index.js';
+
+/** An idle watch tells its position this often, so that a resume does not fall out of history. */
+const bookmarkMs = 15_000;
+
+/** An answer is cut behind so much. */
+const answerBytesMax = 32 * 1024;
+/** Of an event whose source does not tell its size. */
+const sizeGuess = 512;
+
+/** What a watch covers and how its objects are shown. */
+export interface WatchRequest {
+  /** Undefined means all. */
+  readonly namespace: string | undefined;
+  /** The cursor to go on behind; empty starts with the present state. */
+  readonly resourceVersion: string;
+  /** Undefined: everything, without looking at labels. */
+  readonly selector: LabelSelector | undefined;
+  /** Undefined: all. */
+  readonly fields?: FieldSelector | undefined;
+  /** Undefined: all that the selectors cover. */
+  readonly visible?: Visible | undefined;
+  /** Read the state before each change, for `tell`. */
+  readonly withPrevious?: boolean;
+  readonly signal: AbortSignal;
+  /** An event as it is answered. */
+  readonly tell: (event: WatchEvent<ApiObject>) => JsonObject;
+}
+
+/**
+ * Answers of a Watch method: batches of events and bookmarks, without end, each with the cursor to
+ * resume at. The present state comes in several; until all of it was sent they carry none, for nobody
+ * could resume there.
+ * @throws StatusError as {@link ObjectStore.watch} does
+ */
+export async function* watchResource(
+  store: ObjectStore,
+  kind: Kind,
+  request: WatchRequest,
+): AsyncIterable<JsonObject> {
+  const { namespace, selector, fields, visible, signal, tell, withPrevious = false } = request;
+  const start =
+    request.resourceVersion === ''
+      ? { sendInitialEvents: true as const }
+      : { cursor: request.resourceVersion };
+  const where = {
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(selector ? { labels: selector } : {}),
+    ...(fields ? { fields } : {}),
+    // What a caller could see before tells whether it has to be told that something left its sight.
+    ...(visible || withPrevious ? { withPrevious: true } : {}),
+  };
+  for await (const batch of store.watch(kind, { ...start, ...where, signal, bookmarkMs })) {
+    const parts = visible ? await seen(batch, visible) : batch;
+    // Live, an empty answer is a bookmark, and true; inside the present state it would end that.
+    if (parts.events.length === 0 && batch.initial === 'more') continue;
+    const { storeId = store.storeId } = batch.cursor === undefined ? {} : parseCursor(batch.cursor);
+    const cursorAt = (revision: number): string =>
+      batch.initial === 'more' ? '' : formatCursor(revision, storeId);
+    yield* answers(parts, batch.initial === 'more', cursorAt, tell);
+  }
+}
+
+type Visible = (object: ApiObject) => boolean | Promise<boolean>;
+
+async function seen(
+  batch: WatchBatch<ApiObject>,
+  visible: Visible,
+): Promise<WatchBatch<ApiObject>> {
+  const events: WatchEvent<ApiObject>[] = [];
+  for (const event of batch.events) {
+    const told = await seenAs(event, visible);
+    if (told) events.push(told);
+  }
+  return { ...batch, events };
+}
+
+/**
+ * A change as somebody sees it who may see some objects only: what comes into sight is added, what
+ * goes out of sight is deleted, and told with the state that was seen last.
+ */
+async function seenAs(
+  event: WatchEvent<ApiObject>,
+  visible: Visible,
+): Promise<WatchEvent<ApiObject> | undefined> {
+  const { type, object, revision, size } = event;
+  const previous = type === 'ADDED' ? undefined : event.previous;
+  const now = await visible(object);
+  const was = previous ? await visible(previous) : type !== 'ADDED' && now;
+  if (type === 'ADDED' || (now && was && type === 'MODIFIED')) return now ? event : undefined;
+  const sized = size === undefined ? {} : { size };
+  if (type === 'MODIFIED' && now) return { type: 'ADDED', object, revision, ...sized };
+  if (!was) return undefined;
+  if (!previous) return { type: 'DELETED', object, revision, ...sized };
+  if (now) return { type: 'DELETED', object, previous, revision, ...sized };
+  const metadata = { ...previous.metadata, resourceVersion: object.metadata.resourceVersion };
+  return { type: 'DELETED', object: { ...previous, metadata }, previous, revision, ...sized };
+}
+
+/**
+ * A batch as answers of bounded size, so that a watcher that reads slowly holds little: cut between
+ * revisions, each with the last one it has in full. One transaction stays whole.
+ */
+function* answers(
+  { events, revision }: WatchBatch<ApiObject>,
+  initial: boolean,
+  cursorAt: (revision: number) => string,
+  tell: (event: WatchEvent<ApiObject>) => JsonObject,
+): Iterable<JsonObject> {
+  let told: JsonObject[] = [];
+  let bytes = 0;
+  for (const [at, event] of events.entries()) {
+    told.push(tell(event));
+    bytes += event.size ?? sizeGuess;
+    const next = events[at + 1];
+    const whole = initial || next?.revision !== event.revision;
+    if (!next || !whole || bytes < answerBytesMax) continue;
+    yield { events: told, resourceVersion: cursorAt(event.revision) };
+    told = [];
+    bytes = 0;
+  }
+  yield { events: told, resourceVersion: cursorAt(revision) };
+}

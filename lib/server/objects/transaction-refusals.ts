@@ -1,0 +1,65 @@
+import { limits, StatusError } from '../../base/index.js';
+import { type ApiObject, jsonEqual } from '../../object/index.js';
+import type { JsonObject } from '../../rpc/index.js';
+import type { GivenObjectOperation } from './object-operations.js';
+
+/** More is answered than a message may hold. */
+export function answerTooLarge(count: number): StatusError {
+  return new StatusError({
+    code: 'InvalidArgument',
+    reason: 'TransactionTooLarge',
+    message: `the objects of the first ${count} operations are more than ${limits.transactionAnswerCharactersMax} characters, which is the most that one transaction is answered with; split it`,
+  });
+}
+
+/** Says which operation of several an error is about. */
+export function located(error: unknown, at: number): unknown {
+  if (!(error instanceof StatusError)) return error;
+  const { code, reason, message, violations, resource, retryAfterMs } = error;
+  const where = `operations[${at}]`;
+  return new StatusError({
+    code,
+    reason,
+    message: `${where}: ${message}`,
+    violations: violations.map((violation) => ({
+      ...violation,
+      field: violation.field.startsWith(where)
+        ? violation.field
+        : `${where}.object.${violation.field}`,
+    })),
+    ...(resource ? { resource } : {}),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    cause: error,
+  });
+}
+
+/**
+ * Of a kind whose own service has no Update only finalizers are written, so that controllers elsewhere can
+ * let go of its objects.
+ * @param before the stored object. @param shown the same as the API shows it
+ * @throws StatusError Unimplemented naming what else the operation would change
+ */
+export function demandFinalizersOnly(
+  { served, object, protectedMetadata }: GivenObjectOperation,
+  before: ApiObject,
+  shown: JsonObject,
+): void {
+  const left = ['metadata', ...served.kind.statusFields];
+  const changed = Object.keys(object).filter(
+    (field) => !left.includes(field) && !jsonEqual(object[field], shown[field]),
+  );
+  for (const field of ['ownerReferences', 'expiresAt'] as const)
+    if (field in protectedMetadata && differs(protectedMetadata[field], before.metadata[field]))
+      changed.push(`metadata.${field}`);
+  if (changed.length === 0) return;
+  throw new StatusError({
+    code: 'Unimplemented',
+    reason: 'Unimplemented',
+    message: `Update is not implemented for kind ${served.kind.kind}: only its finalizers can be written, and ${changed.join(', ')} would change too`,
+  });
+}
+
+/** A list that is absent is an empty one. */
+function differs(given: unknown, stored: unknown): boolean {
+  return !jsonEqual(given ?? [], stored ?? []);
+}

@@ -1,0 +1,85 @@
+import { pipeline, Readable } from 'node:stream';
+import { createGzip } from 'node:zlib';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock } from '../../base/index.js';
+import type { JsonObject, MethodInfo } from '../../rpc/index.js';
+import { listText, longItems } from '../transport/list-encoding.js';
+import { RecentCache } from '../objects/recent-cache.js';
+import { acceptsGzip, type CrossOrigin } from './headers.js';
+
+/** Answers whose text is kept: what many ask for is written once. */
+const textsMax = 1_024;
+const textCharactersMax = 32 * 1024;
+/** Smaller answers are not worth the packing. */
+const gzipItemsMin = 8;
+
+/** How answers go out: single objects straight to the connection, lists in pieces. */
+export class RestAnswers {
+  readonly #crossOrigin: CrossOrigin;
+  readonly #clock: Clock;
+  readonly #texts = new RecentCache<JsonObject, string>(textsMax);
+
+  constructor(crossOrigin: CrossOrigin, clock: Clock) {
+    this.#crossOrigin = crossOrigin;
+    this.#clock = clock;
+  }
+
+  /** Past the framework's own sending, which looks for hooks and serializers at each answer; 304 without a text. */
+  sendText(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    tag: string | undefined,
+    text: string | undefined,
+  ): void {
+    const headers: Record<string, string | number> = {
+      'x-request-id': request.id,
+      ...this.#crossOrigin.headersFor(request),
+    };
+    if (tag !== undefined) headers.etag = tag;
+    if (text !== undefined) {
+      headers['content-type'] = 'application/json; charset=utf-8';
+      headers['content-length'] = Buffer.byteLength(text);
+    }
+    reply.hijack();
+    reply.raw.writeHead(text === undefined ? 304 : 200, headers);
+    reply.raw.end(text);
+  }
+
+  /** The text of an answer that many may ask for; written once. */
+  text(answer: JsonObject): string {
+    let large: string | undefined;
+    const kept = this.#texts.of(answer, () => {
+      const text = JSON.stringify(answer);
+      if (text.length <= textCharactersMax) return text;
+      large = text;
+      return '';
+    });
+    return kept === '' ? (large ?? JSON.stringify(answer)) : kept;
+  }
+
+  /** Lists are sent in pieces, and packed where the client takes that. */
+  sendList(
+    method: MethodInfo,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    answer: JsonObject,
+  ): FastifyReply {
+    const items = longItems(method, answer);
+    const count = Array.isArray(answer.items) ? answer.items.length : 0;
+    const packed = count >= gzipItemsMin && acceptsGzip(request.headers['accept-encoding']);
+    void reply.type('application/json; charset=utf-8');
+    const vary = reply.getHeader('vary');
+    void reply.header(
+      'vary',
+      vary === undefined ? 'accept-encoding' : `${String(vary)}, accept-encoding`,
+    );
+    if (packed) void reply.header('content-encoding', 'gzip');
+    if (!items && !packed) return reply.send(JSON.stringify(answer));
+    const text = items
+      ? Readable.from(listText(answer, items, this.#clock))
+      : Readable.from([JSON.stringify(answer)]);
+    if (!packed) return reply.send(text);
+    // Whichever side ends first ends the other; a client that went away is no failure.
+    return reply.send(pipeline(text, createGzip(), () => undefined));
+  }
+}

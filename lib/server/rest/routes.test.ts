@@ -1,0 +1,29 @@
+import { expect } from 'chai';
+import { fastifyPath, RouteMatcher } from './routes.js';
+import type { methodTable } from '../../rpc/index.js';
+
+describe('routes', () => {
+  it('maps paths of custom verbs so that they do not swallow names', () => {
+    expect(fastifyPath('/v1/namespaces/{namespace}/volumes/{name}:resize')).to.equal(
+      '/v1/namespaces/:namespace/volumes/:name(^[^:]+)::resize',
+    );
+    expect(fastifyPath('/v1/nodes:watch')).to.equal('/v1/nodes::watch');
+  });
+
+  it('a path tells its methods; a name ends at a colon and may hold an encoded slash', () => {
+    const route = (verb: 'GET' | 'POST', path: string) => ({
+      ...({} as ReturnType<typeof methodTable>[number]),
+      route: { method: verb, path, body: '' },
+    });
+    const matcher = new RouteMatcher(
+      [route('GET', '/v1/{namespace}/x/{name}'), route('POST', '/v1/{namespace}/x/{name}:go')],
+      [],
+    );
+    expect(matcher.methodsOf('/v1/a/x/b')).to.deep.equal(['GET']);
+    expect(matcher.methodsOf('/v1/a/x/b/')).to.deep.equal(['GET']);
+    expect(matcher.methodsOf('/v1/a/x/b%2Fc')).to.deep.equal(['GET']);
+    expect(matcher.methodsOf('/v1/a/x/b:go')).to.deep.equal(['POST']);
+    expect(matcher.methodsOf('/v1/a/x/b/c')).to.deep.equal([]);
+    expect(matcher.methodsOf('/v1/a/x/%ff')).to.deep.equal(['GET']);
+  });
+});

@@ -1,0 +1,322 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { limits, StatusError } from '../../base/index.js';
+import type { JsonObject, MethodInfo } from '../../rpc/index.js';
+import type { Identity } from '../auth/index.js';
+import type { CallContext } from '../api/call.js';
+import { Connections } from '../transport/connections.js';
+import { publicError } from '../schema/error-body.js';
+import type { TransportOptions } from '../transport/transport-options.js';
+import { type Comments, openApiDocument, openApiPath } from '../schema/openapi.js';
+import { indirection } from '../transport/indirect-call.js';
+import { Listener } from '../transport/listener.js';
+import { peerOfSocket } from '../transport/peer.js';
+import { RequestCaller } from '../transport/request-caller.js';
+import { RestAnswers } from './answers.js';
+import { discardBody, sendError, transportError } from './errors.js';
+import { CrossOrigin, entityTag, isKnown, withPrecondition } from './headers.js';
+import { requestFromHttp } from './request.js';
+import { parseBody } from '../schema/json-body.js';
+import { sendStream } from './stream.js';
+import { answerUnreadable } from './unreadable.js';
+import { fastifyPath, RouteMatcher } from './routes.js';
+
+/** A request must have arrived whole within this time, its headers within the shorter one. */
+const requestTimeoutMs = 30_000;
+const headersTimeoutMs = 10_000;
+/** How often overdue connections are looked for. */
+const overdueMs = 5_000;
+/** Names may be this long in paths. */
+const parameterCharactersMax = 1_024;
+
+/** Ports of the REST gateway. */
+export interface RestOptions extends TransportOptions {
+  /** Origins whose pages may call; none by default. */
+  readonly corsOrigins: readonly string[];
+  /** What the OpenAPI document says about everything; asked when it is first read. */
+  readonly comments: (() => Promise<Comments>) | undefined;
+}
+
+/** Routes have no schemas of fastify's, so what compiles these is not loaded; without these it is at each start. */
+const compilersFactory = { buildValidator: noSchemas, buildSerializer: noSchemas };
+
+function noSchemas(): never {
+  throw new TypeError('routes have no schemas: the API judges requests itself');
+}
+
+const callers = new WeakMap<FastifyRequest, RequestCaller>();
+const identities = new WeakMap<FastifyRequest, Identity>();
+/** Methods of requests that are still being read: the dispatcher knows nothing of them yet. */
+const unread = new WeakMap<FastifyRequest, MethodInfo>();
+
+/** The dispatcher over REST: every route comes from the methods' http annotations. */
+export class RestServer {
+  readonly #options: RestOptions;
+  readonly #app: FastifyInstance;
+  readonly #connections: Connections;
+  readonly #listener: Listener;
+  readonly #closing = new AbortController();
+  readonly #crossOrigin: CrossOrigin;
+  readonly #answers: RestAnswers;
+  readonly #watchOf: ReadonlyMap<MethodInfo, MethodInfo>;
+  readonly #matcher: RouteMatcher;
+  #document: string | undefined;
+  #host = '';
+
+  constructor(options: RestOptions) {
+    this.#options = options;
+    this.#crossOrigin = new CrossOrigin(options.corsOrigins);
+    this.#answers = new RestAnswers(this.#crossOrigin, options.clock);
+    this.#app = this.#make();
+    this.#connections = new Connections(this.#app.server, 'rest', options);
+    this.#listener = new Listener(this.#app.server, this.#connections);
+    const { methods } = options.dispatcher;
+    this.#matcher = new RouteMatcher(methods, [{ method: 'GET', path: openApiPath }]);
+    this.#watchOf = new Map(
+      methods.flatMap((list) => {
+        if (list.standard?.verb !== 'List') return [];
+        const watch = methods.find(
+          (m) => m.standard?.verb === 'Watch' && m.standard.kind === list.standard?.kind,
+        );
+        return watch ? [[list, watch] as const] : [];
+      }),
+    );
+    for (const method of methods) this.#addRoute(method);
+    this.#addDocument();
+  }
+
+  #make(): FastifyInstance {
+    const app = Fastify({
+      logger: false,
+      schemaController: { compilersFactory },
+      bodyLimit: limits.requestBytesMax,
+      genReqId: () => this.#options.random.uuid(),
+      routerOptions: { ignoreTrailingSlash: true, maxParamLength: parameterCharactersMax },
+      exposeHeadRoutes: false,
+      return503OnClosing: false,
+      clientErrorHandler: (error, socket) =>
+        answerUnreadable(error, socket, this.#options.random.uuid()),
+      serverFactory: (handler) => this.#makeServer(handler),
+    }) as FastifyInstance;
+    app.removeAllContentTypeParsers();
+    app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
+      try {
+        done(null, body === '' ? undefined : parseBody(String(body)));
+      } catch (error) {
+        done(error as Error);
+      }
+    });
+    if (this.#options.corsOrigins.length > 0)
+      app.addHook('onRequest', (request, reply, done) => {
+        void reply.headers(this.#crossOrigin.headersFor(request));
+        done();
+      });
+    app.setErrorHandler(async (error, request, reply) => {
+      // Answered before it was sent whole, a client that is still sending sees a broken connection.
+      if ((error as { statusCode?: number }).statusCode === 413) await discardBody(request.raw);
+      return this.#fail(request, reply, error);
+    });
+    app.setNotFoundHandler((request, reply) => this.#notFound(request, reply));
+    return app;
+  }
+
+  #makeServer(handler: RequestListener): Server {
+    const { bounds, tls } = this.#options;
+    const times = {
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: overdueMs,
+      keepAliveTimeout: bounds.idleMs,
+    };
+    const handshake = { handshakeTimeout: bounds.silentMs };
+    const server = tls
+      ? createTlsServer({ ...times, ...handshake, ...tls.serverOptions }, handler)
+      : createServer(times, handler);
+    // Also one that does not read its answer; events are written far more often.
+    server.timeout = bounds.idleMs;
+    if (server instanceof TlsServer) tls?.follow(server);
+    return server;
+  }
+
+  /** Starts listening; resolves to the port. */
+  async listen(host: string, port: number): Promise<number> {
+    this.#host = host;
+    await this.#app.ready();
+    return this.#listener.listen(host, port);
+  }
+
+  /** Ends streams, lets calls finish for `graceMs`, then cuts them. */
+  async close(graceMs: number): Promise<void> {
+    this.#closing.abort();
+    const closed = this.#listener.close(graceMs);
+    await this.#app.close();
+    this.#connections.drain();
+    await closed;
+    // Ends the timers that it has while it listens.
+    this.#app.server.close();
+  }
+
+  #addRoute(method: MethodInfo): void {
+    const { route } = method;
+    if (!route) return;
+    this.#app.route({
+      method: route.method,
+      url: fastifyPath(route.path),
+      // Before the body is read: who may not call sends no bytes for us to parse.
+      onRequest: async (request, reply) => {
+        const { authorization } = request.headers;
+        const caller = this.#caller(request, reply);
+        const { dispatcher } = this.#options;
+        identities.set(request, await dispatcher.authenticate(method, authorization, caller));
+        unread.set(request, method);
+      },
+      handler: (request, reply) => this.#handle(method, request, reply),
+    });
+  }
+
+  #addDocument(): void {
+    this.#app.get(openApiPath, async (request, reply) => {
+      const caller = this.#caller(request, reply);
+      await this.#options.dispatcher.demandCaller(request.headers.authorization, caller);
+      const { schemas, dispatcher } = this.#options;
+      this.#document ??= JSON.stringify(
+        openApiDocument(schemas, dispatcher.methods, await this.#options.comments?.()),
+      );
+      return reply.type('application/json; charset=utf-8').send(this.#document);
+    });
+  }
+
+  async #handle(
+    method: MethodInfo,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<unknown> {
+    const query = request.query as Record<string, string>;
+    const watch = query.watch === 'true' ? this.#watchOf.get(method) : undefined;
+    if (watch) {
+      const { watch: _, ...rest } = query;
+      return this.#stream(watch, request, reply, rest);
+    }
+    if (method.streaming) return this.#stream(method, request, reply, query);
+    const message = withPrecondition(
+      method,
+      this.#message(method, request, query),
+      request.headers['if-match'],
+    );
+    const context = this.#context(request, reply);
+    unread.delete(request);
+    const answer = await this.#options.dispatcher.unary(method, context, message);
+    const verb = method.standard?.verb;
+    if (verb === 'List') {
+      void reply.header('x-request-id', request.id);
+      return this.#answers.sendList(method, request, reply, answer);
+    }
+    const tag = entityTag(answer);
+    const known = verb === 'Get' && isKnown(request.headers['if-none-match'], tag);
+    // Revealed values are not kept.
+    const kept = verb === 'Get' && message.reveal !== true;
+    const text = known ? undefined : kept ? this.#answers.text(answer) : JSON.stringify(answer);
+    this.#answers.sendText(request, reply, tag, text);
+    return reply;
+  }
+
+  #message(
+    method: MethodInfo,
+    request: FastifyRequest,
+    query: Readonly<Record<string, string>>,
+  ): JsonObject {
+    const params = request.params as Record<string, string>;
+    return requestFromHttp(method, { params, query, body: request.body });
+  }
+
+  /** One for a request, from the hook to the handler. */
+  #caller(request: FastifyRequest, reply: FastifyReply): RequestCaller {
+    const known = callers.get(request);
+    if (known) return known;
+    const { signal } = this.#closing;
+    const peer = peerOfSocket(request.raw.socket);
+    const caller = new RequestCaller(peer, request.id, 'rest', signal, () => {
+      const { host, origin } = request.headers;
+      return indirection({ host, origin, names: Object.keys(request.headers) }, this.#host);
+    });
+    const unused = this.#connections.use(request.raw.socket);
+    reply.raw.on('close', () => {
+      caller.end();
+      unused();
+    });
+    callers.set(request, caller);
+    return caller;
+  }
+
+  #context(request: FastifyRequest, reply: FastifyReply): CallContext {
+    const identity = identities.get(request);
+    if (!identity) throw new TypeError('a request reached its handler without authentication');
+    return this.#caller(request, reply).as(identity);
+  }
+
+  async #stream(
+    method: MethodInfo,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    query: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    const message: Record<string, unknown> = { ...this.#message(method, request, query) };
+    const resumeAt = request.headers['last-event-id'];
+    if (typeof resumeAt === 'string' && resumeAt !== '') {
+      const field = method.standard ? 'resourceVersion' : 'after';
+      if (method.input.fields.some((f) => f.jsonName === field)) message[field] = resumeAt;
+    }
+    const context = this.#context(request, reply);
+    unread.delete(request);
+    await sendStream({
+      reply,
+      answers: this.#options.dispatcher.stream(method, context, message),
+      // Commands are posted, and their output always comes as events.
+      form: method.standard
+        ? 'watch'
+        : query.follow === 'true' || request.method === 'POST'
+          ? 'events'
+          : 'lines',
+      headers: { 'x-request-id': request.id, ...this.#crossOrigin.headersFor(request) },
+      signal: context.signal,
+      requestId: request.id,
+      report: (error) =>
+        this.#options.logger.error('stream failed', {
+          method: method.id,
+          requestId: request.id,
+          error,
+        }),
+    });
+  }
+
+  #fail(request: FastifyRequest, reply: FastifyReply, thrown: unknown): FastifyReply {
+    const error = publicError(transportError(thrown));
+    const method = unread.get(request);
+    if (method) this.#options.dispatcher.unreadable(method, this.#context(request, reply), error);
+    if (error.code === 'Internal')
+      this.#options.logger.error('request failed', {
+        path: request.routeOptions.url,
+        requestId: request.id,
+        error: thrown,
+      });
+    return sendError(request, reply, error);
+  }
+
+  /** Also what does not exist is told only to who has a token. */
+  async #notFound(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const path = request.url.split('?')[0] ?? '';
+    const allowed = this.#matcher.methodsOf(path);
+    if (this.#crossOrigin.preflight(request, reply, allowed)) return reply;
+    const caller = this.#caller(request, reply);
+    await this.#options.dispatcher.demandCaller(request.headers.authorization, caller);
+    if (allowed.length === 0) {
+      const message = `${path} is not a path of this API; see ${openApiPath} for all`;
+      const error = new StatusError({ code: 'NotFound', reason: 'RouteNotFound', message });
+      return sendError(request, reply, error);
+    }
+    const message = `${path} does not take ${request.method}; use ${allowed.join(' or ')}`;
+    const error = new StatusError({ code: 'Unimplemented', reason: 'MethodNotAllowed', message });
+    return sendError(request, reply.header('allow', allowed.join(', ')), error, 405);
+  }
+}

@@ -1,0 +1,111 @@
+import type { ServerResponse } from 'node:http';
+import { linkSignals, sleep, systemClock } from '../../base/index.js';
+import { formatCursor, parseCursor } from '../../object/index.js';
+import type { JsonObject } from '../../rpc/index.js';
+
+/** Silent connections are cut by proxies: a comment this often keeps them. */
+const heartbeatMs = 15_000;
+
+/** One server-sent event. */
+export interface ServerSentEvent {
+  /** Where a reconnecting client resumes; absent keeps the last one. */
+  readonly id?: string;
+  readonly event?: string;
+  readonly data: unknown;
+}
+
+/** Writes a response piece by piece, waiting whenever the client does not read. */
+export class StreamWriter {
+  readonly #response: ServerResponse;
+  readonly #signal: AbortSignal;
+
+  constructor(response: ServerResponse, signal: AbortSignal) {
+    this.#response = response;
+    this.#signal = signal;
+  }
+
+  async write(text: string): Promise<void> {
+    if (this.#signal.aborted || this.#response.destroyed) return;
+    if (this.#response.write(text)) return;
+    await new Promise<void>((resolve) => {
+      const finish = (): void => {
+        this.#response.off('drain', finish);
+        this.#signal.removeEventListener('abort', finish);
+        resolve();
+      };
+      this.#response.once('drain', finish);
+      this.#signal.addEventListener('abort', finish, { once: true });
+    });
+  }
+}
+
+/** Answers with server-sent events (WHATWG HTML 9.2) until the source ends. */
+export async function sendEvents(
+  response: ServerResponse,
+  headers: Readonly<Record<string, string>>,
+  source: AsyncIterable<ServerSentEvent>,
+  signal: AbortSignal,
+): Promise<void> {
+  response.writeHead(200, {
+    ...headers,
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-cache, no-transform',
+    'x-accel-buffering': 'no',
+  });
+  const writer = new StreamWriter(response, signal);
+  const ended = new AbortController();
+  using link = linkSignals(signal, ended.signal);
+  void beat(writer, link.signal);
+  try {
+    await writer.write(':\n\n');
+    for await (const event of source) {
+      const id = event.id === undefined ? '' : `id: ${event.id}\n`;
+      const name = event.event === undefined ? '' : `event: ${event.event}\n`;
+      await writer.write(`${id}${name}data: ${JSON.stringify(event.data)}\n\n`);
+    }
+  } finally {
+    ended.abort();
+    response.end();
+  }
+}
+
+async function beat(writer: StreamWriter, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await sleep(systemClock, heartbeatMs, signal);
+    if (signal.aborted) return;
+    await writer.write(':\n\n');
+  }
+}
+
+interface WatchAnswer {
+  readonly events?: readonly { readonly type: string; readonly object: JsonObject }[];
+  readonly resourceVersion: string;
+}
+
+function revisionOf(object: JsonObject): string {
+  const metadata = object.metadata as { readonly resourceVersion?: string } | undefined;
+  return metadata?.resourceVersion ?? '';
+}
+
+/**
+ * Watch answers as events. An id is told only where a client may resume without loss or repeat:
+ * behind the last event of a revision, and after the present state as a whole.
+ */
+export async function* watchEvents(
+  answers: AsyncIterable<JsonObject>,
+): AsyncIterable<ServerSentEvent> {
+  for await (const raw of answers) {
+    const { events = [], resourceVersion = '' } = raw as Partial<WatchAnswer>;
+    const storeId = resourceVersion === '' ? undefined : parseCursor(resourceVersion).storeId;
+    const cursorAt = (revision: string): string =>
+      storeId === undefined ? revision : formatCursor(Number(revision), storeId);
+    for (const [at, { type, object }] of events.entries()) {
+      const revision = revisionOf(object);
+      const next = events[at + 1];
+      const last = resourceVersion !== '' && (!next || revisionOf(next.object) !== revision);
+      yield { ...(last ? { id: cursorAt(revision) } : {}), event: type, data: { type, object } };
+    }
+    if (events.length === 0)
+      yield { id: resourceVersion, event: 'BOOKMARK', data: { type: 'BOOKMARK', resourceVersion } };
+  }
+}

@@ -1,0 +1,85 @@
+import type { FastifyReply } from 'fastify';
+import type { JsonObject } from '../../rpc/index.js';
+import { errorBody, publicError } from '../schema/error-body.js';
+import { sendEvents, type ServerSentEvent, StreamWriter, watchEvents } from './sse.js';
+
+/** A stream of answers on its way to a REST client. */
+export interface RestStream {
+  readonly reply: FastifyReply;
+  readonly answers: AsyncIterable<JsonObject>;
+  /** `watch` and `events` are server-sent events, `lines` is one JSON document a line. */
+  readonly form: 'watch' | 'events' | 'lines';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  readonly requestId: string;
+  /** Gets failures that are ours. */
+  readonly report: (error: unknown) => void;
+}
+
+/** Sends a stream; refusals that come before its first answer reject, so that they get a status. */
+export async function sendStream(stream: RestStream): Promise<void> {
+  const { reply, form, headers, signal } = stream;
+  const answers = await begun(stream.answers);
+  reply.hijack();
+  if (form !== 'lines') {
+    const events = form === 'watch' ? watchEvents(answers) : plainEvents(answers);
+    await sendEvents(reply.raw, headers, guarded(stream, events), signal);
+    return;
+  }
+  reply.raw.writeHead(200, { ...headers, 'content-type': 'application/x-ndjson' });
+  const writer = new StreamWriter(reply.raw, signal);
+  try {
+    for await (const answer of answers) await writer.write(`${JSON.stringify(answer)}\n`);
+    reply.raw.end();
+  } catch (error) {
+    // Headers are out: cutting the connection is the only way left to say that this is not all.
+    stream.report(error);
+    reply.raw.destroy();
+  }
+}
+
+/** Events, and the failure that ends them as a last one. */
+async function* guarded(
+  { requestId, report }: RestStream,
+  events: AsyncIterable<ServerSentEvent>,
+): AsyncIterable<ServerSentEvent> {
+  try {
+    yield* events;
+  } catch (thrown) {
+    const error = publicError(thrown);
+    if (error.code === 'Internal') report(thrown);
+    yield { event: 'ERROR', data: errorBody(error, requestId) };
+  }
+}
+
+/** An answer with a position is told with it, for a client that comes back. */
+async function* plainEvents(answers: AsyncIterable<JsonObject>): AsyncIterable<ServerSentEvent> {
+  for await (const data of answers) {
+    const { position } = data;
+    yield typeof position === 'string' && position !== '' ? { id: position, data } : { data };
+  }
+}
+
+/**
+ * The stream with its first answer already asked for: refusals (no right, compacted) reject here,
+ * before headers are sent. A stream that has nothing to say yet is given back after a few turns.
+ */
+async function begun(answers: AsyncIterable<JsonObject>): Promise<AsyncIterable<JsonObject>> {
+  const iterator = answers[Symbol.asyncIterator]();
+  const first = iterator.next();
+  const patience = (async () => {
+    for (let turn = 0; turn < 8; turn += 1)
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
+  })();
+  await Promise.race([first, patience]);
+  return (async function* () {
+    try {
+      for (let result = await first; !result.done; result = await iterator.next())
+        yield result.value;
+    } finally {
+      await iterator.return?.();
+    }
+  })();
+}

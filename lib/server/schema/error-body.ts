@@ -1,0 +1,79 @@
+import { statusCodes, StatusError } from '../../base/index.js';
+
+/** Body of every REST error. */
+export interface ErrorBody {
+  readonly code: number;
+  /** UPPER_SNAKE name of the code. */
+  readonly status: string;
+  readonly message: string;
+  readonly reason: string;
+  readonly details: readonly object[];
+  readonly requestId: string;
+}
+
+/**
+ * What a client may know of a failure. Errors that are not ours are answered without their text,
+ * which may hold anything; the log has it under the request id.
+ */
+export function publicError(thrown: unknown): StatusError {
+  if (thrown instanceof StatusError) return thrown;
+  return new StatusError({
+    code: 'Internal',
+    reason: 'InternalError',
+    message: 'the server failed to handle this request; its log tells more under the request id',
+    cause: thrown,
+  });
+}
+
+/** UPPER_SNAKE name of a code. */
+export function statusName(code: string): string {
+  return code.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
+}
+
+/** The error as a REST body. */
+export function errorBody(error: StatusError, requestId: string): ErrorBody {
+  const details: object[] = [];
+  if (error.violations.length > 0)
+    details.push({
+      '@type': 'type.googleapis.com/google.rpc.BadRequest',
+      fieldViolations: error.violations,
+    });
+  if (error.resource) {
+    const { kind, namespace, name } = error.resource;
+    const resourceName = namespace ? `${namespace}/${name}` : name;
+    details.push({
+      '@type': 'type.googleapis.com/google.rpc.ResourceInfo',
+      resourceType: kind,
+      resourceName,
+    });
+  }
+  if (error.retryAfterMs !== undefined)
+    details.push({
+      '@type': 'type.googleapis.com/google.rpc.RetryInfo',
+      retryDelay: `${error.retryAfterMs / 1_000}s`,
+    });
+  return {
+    code: statusCodes[error.code],
+    status: statusName(error.code),
+    message: error.message,
+    reason: error.reason,
+    details,
+    requestId,
+  };
+}
+
+/** The error as RFC 9457 has it, with our members beside the standard ones. */
+export function problemBody(error: StatusError, requestId: string, status: number): object {
+  const { code, message, reason, details } = errorBody(error, requestId);
+  return {
+    type: 'about:blank',
+    title: reason,
+    status,
+    detail: message,
+    instance: `urn:uuid:${requestId}`,
+    code,
+    reason,
+    details,
+    requestId,
+  };
+}

@@ -1,0 +1,47 @@
+import { type FieldViolation, invalid } from '../../base/index.js';
+import type { AnyKind } from '../../object/index.js';
+import { type DescField, type DescMessage, isJsonMessage } from '../../rpc/index.js';
+
+/** Why a path leads to no field of `message`; undefined when it does. */
+function problemOf(message: DescMessage, path: string): string | undefined {
+  let inside: DescMessage | undefined = message;
+  const parts = path.split('.');
+  for (let at = 0; at < parts.length; at += 1) {
+    const above = parts.slice(0, at).join('.');
+    if (!inside) return `"${above}" has no fields; select by "${above}" itself`;
+    if (isJsonMessage(inside)) return undefined;
+    const field: DescField | undefined = inside.fields.find(
+      ({ jsonName }) => jsonName === parts[at],
+    );
+    if (!field) {
+      const prefix = above === '' ? '' : `${above}.`;
+      const known = inside.fields.map(({ jsonName }) => `${prefix}${jsonName}`).sort();
+      return `use one of ${known.join(', ')}`;
+    }
+    if (field.fieldKind === 'list' || field.fieldKind === 'map') {
+      // An index or a key stands next; there is no telling which of them exist.
+      at += 1;
+      if (field.fieldKind === 'map' && !field.message) return undefined;
+    }
+    inside = field.message;
+  }
+  return undefined;
+}
+
+/**
+ * A selector by a field that the kind does not have would match nothing, or everything, for ever.
+ * @throws StatusError InvalidArgument naming the path, the kind and the fields that there are.
+ */
+export function demandKnownPaths(
+  kind: AnyKind,
+  message: DescMessage,
+  paths: readonly string[],
+): void {
+  const violations = paths.flatMap((path): FieldViolation[] => {
+    const problem = problemOf(message, path);
+    if (problem === undefined) return [];
+    const description = `"${path}" is not a field of ${kind.kind}; ${problem}`;
+    return [{ field: 'fieldSelector', description }];
+  });
+  if (violations.length > 0) throw invalid(violations);
+}

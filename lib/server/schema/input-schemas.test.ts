@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import type { FieldViolation } from '../../base/index.js';
+import { declareKind, list, string } from '../../object/index.js';
+import type { JsonObject } from '../../rpc/index.js';
+import { describeKinds } from '../api/describe-kinds.js';
+import { InputSchemas } from './input-schemas.js';
+import { mount } from '../api/mounted-kinds.js';
+
+const lamps = declareKind({
+  kind: 'Lamp',
+  plural: 'lamps',
+  scope: 'Namespaced',
+  fields: { room: string({ maxLength: 9 }), tags: list(string({ maxLength: 3 })) },
+});
+const api = describeKinds('input.v1', [mount(lamps)]);
+const inputs = new InputSchemas(api.schemas);
+const judged = (json: JsonObject): readonly FieldViolation[] => {
+  const message = api.schemas.message(api.kinds[0]?.message ?? '');
+  return inputs.violations(message, Object.assign(json, { name: 'a', namespace: 'home' }));
+};
+
+describe('what is wrong with the shape of an object', () => {
+  it('is told of the first hundred fields, in time that does not grow with the square of them', () => {
+    // An accessor is read once for each time that a violation looks at the whole object.
+    let looks = 0;
+    const fields = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`f${n}`, '']));
+    const json = Object.defineProperty({ ...fields }, 'f4999', {
+      enumerable: true,
+      get: () => {
+        looks += 1;
+        return '';
+      },
+    });
+    const found = judged(json);
+    expect(found).to.have.length(101);
+    expect(found[0]?.field).to.equal('f0');
+    expect(found[100]?.description).to.equal('and 4900 more that are not listed');
+    expect(looks).to.be.below(10);
+  });
+
+  it('is told without a look at all fields for each one that is told', () => {
+    const fields = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`f${n}`, '']));
+    let enumerations = 0;
+    const json = new Proxy<JsonObject>(fields, {
+      ownKeys: (target) => {
+        enumerations += 1;
+        return Reflect.ownKeys(target);
+      },
+    });
+    expect(judged(json)).to.have.length(101);
+    expect(enumerations).to.be.below(10);
+  });
+
+  it('shows the beginning of a value only', () => {
+    const room = 'x'.repeat(1_000_000);
+    const [violation] = judged({ room });
+    expect(violation?.description).to.match(/^"x{76}\.\.\. /);
+    const tags = Array<string>(100_000).fill('x');
+    const [other] = judged({ room: tags });
+    expect(other?.description).to.match(/^\["x",.*\.\.\. must be of type string/);
+  });
+});

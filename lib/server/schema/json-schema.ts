@@ -1,0 +1,188 @@
+import { type DescField, ScalarType } from '@bufbuild/protobuf';
+import {
+  type DescEnum,
+  type DescMessage,
+  fieldRules,
+  type FieldRules,
+  isJsonMessage,
+  type SchemaRegistry,
+} from '../../rpc/index.js';
+
+/** A JSON schema, draft 2020-12 as far as used here. */
+export type JsonSchema = { readonly [key: string]: unknown };
+
+/** The schema of a message that a field holds. */
+export type MessageSchema = (message: DescMessage) => JsonSchema;
+
+/** Names of an enum's values without the zero one, which stands for "not set" and is never shown. */
+export function enumNames(desc: DescEnum): readonly string[] {
+  return desc.values.filter((value) => value.number !== 0).map((value) => value.name);
+}
+
+/** Which fields of a message a schema is about, each with its rules; undefined leaves one out. */
+type Choose = (field: DescField, rules: FieldRules) => boolean;
+
+/** The schema of what clients may send for a message: no unknown fields, output-only ones left out. */
+export function inputSchema(schemas: SchemaRegistry, message: DescMessage): JsonSchema {
+  return objectSchema(schemas, message, (_field, { outputOnly }) => !outputOnly);
+}
+
+/** The schema of some fields of a message, as controllers write them: none of them required. */
+export function statusSchema(
+  schemas: SchemaRegistry,
+  message: DescMessage,
+  names: readonly string[],
+): JsonSchema {
+  const schema = objectSchema(schemas, message, ({ jsonName }) => names.includes(jsonName));
+  return { ...schema, required: [] };
+}
+
+function objectSchema(schemas: SchemaRegistry, message: DescMessage, choose: Choose): JsonSchema {
+  const anyJson = jsonSchema(message);
+  if (anyJson) return anyJson;
+  const properties: Record<string, JsonSchema> = {};
+  const required: string[] = [];
+  for (const field of message.fields) {
+    const rules = fieldRules(schemas.registry, field);
+    if (!choose(field, rules)) continue;
+    const schema = fieldSchema(field, rules, (inner) => inputSchema(schemas, inner));
+    properties[field.jsonName] = rules.sensitive ? sensitive(schema) : schema;
+    if (rules.required) required.push(field.jsonName);
+  }
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+/** The schema of a message that stands for JSON; undefined for others. */
+export function jsonSchema(message: DescMessage): JsonSchema | undefined {
+  if (message.typeName === 'google.protobuf.Struct') return { type: 'object' };
+  return isJsonMessage(message) ? {} : undefined;
+}
+
+/** The schema of a field, with its rules. */
+export function fieldSchema(
+  field: DescField,
+  rules: FieldRules,
+  messageSchema: MessageSchema,
+): JsonSchema {
+  switch (field.fieldKind) {
+    case 'message':
+      return messageSchema(field.message);
+    case 'enum':
+      return { type: 'string', enum: enumNames(field.enum) };
+    case 'map':
+      return {
+        type: 'object',
+        additionalProperties: itemSchema(field, field.mapKind, rules, messageSchema),
+        ...(rules.maxItems === undefined ? {} : { maxProperties: rules.maxItems }),
+      };
+    case 'list':
+      return {
+        type: 'array',
+        items: itemSchema(field, field.listKind, rules, messageSchema),
+        ...(rules.required ? { minItems: 1 } : {}),
+        ...(rules.maxItems === undefined ? {} : { maxItems: rules.maxItems }),
+      };
+    case 'scalar':
+      return scalarSchema(field.scalar, rules);
+  }
+}
+
+/** Marks values that messages must not quote; Ajv is told of the keyword. */
+export const sensitiveKeyword = 'x-sensitive';
+
+/** A schema with all its parts marked as sensitive. */
+function sensitive(schema: JsonSchema): JsonSchema {
+  const inner = Object.entries(schema).map(([key, value]): [string, unknown] => {
+    if (key === 'properties')
+      return [
+        key,
+        Object.fromEntries(
+          Object.entries(value as Record<string, JsonSchema>).map(([n, s]) => [n, sensitive(s)]),
+        ),
+      ];
+    const isSchema = key === 'items' || (key === 'additionalProperties' && value !== false);
+    return [key, isSchema ? sensitive(value as JsonSchema) : value];
+  });
+  return { ...Object.fromEntries(inner), [sensitiveKeyword]: true };
+}
+
+/** The rules of a list or map of scalars are those of its items, but for being required. */
+function itemSchema(
+  field: DescField & { fieldKind: 'list' | 'map' },
+  kind: 'scalar' | 'enum' | 'message',
+  rules: FieldRules,
+  messageSchema: MessageSchema,
+): JsonSchema {
+  if (kind === 'message' && field.message) return messageSchema(field.message);
+  if (kind === 'enum' && field.enum) return { type: 'string', enum: enumNames(field.enum) };
+  return scalarSchema(field.scalar ?? ScalarType.STRING, { ...rules, required: false });
+}
+
+/** Bounds of the numbers that JSON carries exactly; 64-bit fields are numbers where their rules say so. */
+function numberRange(scalar: ScalarType): readonly [number, number] | undefined {
+  switch (scalar) {
+    case ScalarType.INT32:
+    case ScalarType.SINT32:
+    case ScalarType.SFIXED32:
+      return [-(2 ** 31), 2 ** 31 - 1];
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+      return [0, 2 ** 32 - 1];
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+      return [-Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+    default:
+      return undefined;
+  }
+}
+
+/** Schema of a scalar with its rules. */
+export function scalarSchema(scalar: ScalarType, rules: FieldRules): JsonSchema {
+  if (scalar === ScalarType.BOOL) return { type: 'boolean' };
+  if (scalar === ScalarType.DOUBLE || scalar === ScalarType.FLOAT)
+    return {
+      type: 'number',
+      ...(rules.minimum === undefined ? {} : { minimum: rules.minimum }),
+      ...(rules.maximum === undefined ? {} : { maximum: rules.maximum }),
+    };
+  const range = rules.jsNumber || !is64(scalar) ? numberRange(scalar) : undefined;
+  if (range)
+    return {
+      type: 'integer',
+      minimum: rules.minimum ?? range[0],
+      maximum: rules.maximum ?? range[1],
+    };
+  return {
+    type: 'string',
+    ...(rules.format ? { format: rules.format } : {}),
+    ...(rules.required ? { minLength: 1 } : {}),
+    ...(rules.maxLength === undefined ? {} : { maxLength: rules.maxLength }),
+    ...(rules.pattern === undefined ? {} : { pattern: rules.pattern }),
+  };
+}
+
+function is64(scalar: ScalarType): boolean {
+  return [
+    ScalarType.INT64,
+    ScalarType.SINT64,
+    ScalarType.SFIXED64,
+    ScalarType.UINT64,
+    ScalarType.FIXED64,
+  ].includes(scalar);
+}
+
+/** JSON type of a scalar in a query; 64 bits and bytes are text. */
+export function jsonType(
+  field: DescField & { fieldKind: 'scalar' },
+): 'boolean' | 'integer' | 'number' | 'string' {
+  switch (field.scalar) {
+    case ScalarType.BOOL:
+      return 'boolean';
+    case ScalarType.DOUBLE:
+    case ScalarType.FLOAT:
+      return 'number';
+    default:
+      return !is64(field.scalar) && numberRange(field.scalar) ? 'integer' : 'string';
+  }
+}

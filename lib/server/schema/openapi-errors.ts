@@ -1,0 +1,83 @@
+import { statusCodes } from '../../base/index.js';
+import { statusName } from './error-body.js';
+import type { JsonSchema } from './json-schema.js';
+
+const detail = (name: string, properties: Readonly<Record<string, JsonSchema>>): JsonSchema => ({
+  type: 'object',
+  properties: { '@type': { const: `type.googleapis.com/google.rpc.${name}` }, ...properties },
+  required: ['@type', ...Object.keys(properties)],
+  additionalProperties: false,
+});
+
+const violation: JsonSchema = {
+  type: 'object',
+  properties: {
+    field: { type: 'string', description: 'Path of the field in the request' },
+    description: { type: 'string', description: 'What is wrong, and the way out' },
+  },
+  required: ['field', 'description'],
+  additionalProperties: false,
+};
+
+const detailSchema: JsonSchema = {
+  description: 'A part of a refusal that programs read.',
+  oneOf: [
+    detail('BadRequest', { fieldViolations: { type: 'array', items: violation, minItems: 1 } }),
+    detail('ResourceInfo', { resourceType: { type: 'string' }, resourceName: { type: 'string' } }),
+    detail('RetryInfo', {
+      retryDelay: { type: 'string', description: 'When to try again', examples: ['1.5s'] },
+    }),
+  ],
+};
+
+/** The members that both forms of a refusal have. */
+const shared: Readonly<Record<string, JsonSchema>> = {
+  code: { type: 'integer', description: 'gRPC status code', minimum: 1 },
+  reason: { type: 'string', description: 'Machine-readable, stable' },
+  details: { type: 'array', items: { $ref: '#/components/schemas/ErrorDetail' } },
+  requestId: { type: 'string', description: 'Under which the log of the server tells more' },
+};
+
+const whole = (description: string, properties: Readonly<Record<string, JsonSchema>>) => ({
+  type: 'object',
+  description,
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+});
+
+/** What every document has of refusals, by the name of the schema. */
+export const errorSchemas = {
+  Error: whole('A refusal. The reason says which, the message what to do.', {
+    ...shared,
+    status: {
+      type: 'string',
+      description: 'Name of the code',
+      enum: Object.keys(statusCodes)
+        .filter((name) => name !== 'OK')
+        .map(statusName),
+    },
+    message: { type: 'string' },
+  }),
+  Problem: whole(
+    'A refusal as RFC 9457 has it. Clients get it that accept application/problem+json.',
+    {
+      ...shared,
+      type: { const: 'about:blank' },
+      title: { type: 'string', description: 'The reason' },
+      status: { type: 'integer', description: 'HTTP status', minimum: 400, maximum: 599 },
+      detail: { type: 'string', description: 'What is wrong and what to do' },
+      instance: { type: 'string', description: 'The request, by its id', pattern: '^urn:uuid:' },
+    },
+  ),
+  ErrorDetail: detailSchema,
+} as const satisfies Readonly<Record<string, JsonSchema>>;
+
+/** The answer of an operation that is refused. */
+export const refusal: JsonSchema = {
+  description: 'A refusal',
+  content: {
+    'application/json': { schema: { $ref: '#/components/schemas/Error' } },
+    'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+  },
+};

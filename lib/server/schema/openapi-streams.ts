@@ -1,0 +1,75 @@
+import type { DescMessage } from '../../rpc/index.js';
+import { enumNames, type JsonSchema, type MessageSchema } from './json-schema.js';
+
+interface EventParts {
+  /** Names of the event; absent for events without one. */
+  readonly names?: readonly string[];
+  readonly description: string;
+  readonly data: JsonSchema;
+  /** Whether it tells where a client resumes; absent: it may. */
+  readonly id?: 'always' | 'never';
+}
+
+function eventSchema({ names, description, data, id }: EventParts): JsonSchema {
+  return {
+    type: 'object',
+    description,
+    properties: {
+      ...(names ? { event: { type: 'string', enum: names } } : {}),
+      ...(id === 'never' ? {} : { id: { type: 'string' } }),
+      data: { type: 'string', contentMediaType: 'application/json', contentSchema: data },
+    },
+    required: ['data', ...(names ? ['event'] : []), ...(id === 'always' ? ['id'] : [])],
+    additionalProperties: false,
+  };
+}
+
+const failure = eventSchema({
+  names: ['ERROR'],
+  description: 'The failure that ends the stream.',
+  data: { $ref: '#/components/schemas/Error' },
+  id: 'never',
+});
+
+const bookmark = eventSchema({
+  names: ['BOOKMARK'],
+  description: 'Nothing changed up to here; the first one ends the present state.',
+  data: {
+    type: 'object',
+    properties: { type: { const: 'BOOKMARK' }, resourceVersion: { type: 'string' } },
+    required: ['type', 'resourceVersion'],
+    additionalProperties: false,
+  },
+  id: 'always',
+});
+
+function sequence(description: string, items: JsonSchema): JsonSchema {
+  return { type: 'array', description, items };
+}
+
+/** The events of a watch that answers with such messages over gRPC. */
+export function watchStream(output: DescMessage, reference: MessageSchema): JsonSchema {
+  const field = output.fields.find(({ jsonName }) => jsonName === 'events');
+  const change = field?.message;
+  if (!change) throw new TypeError(`${output.typeName} has no events`);
+  const type = change.fields.find(({ jsonName }) => jsonName === 'type')?.enum;
+  const changed = eventSchema({
+    names: type ? enumNames(type) : [],
+    description: 'A change. An id is where a client resumes (Last-Event-ID).',
+    data: reference(change),
+  });
+  return sequence('Server-sent events, each as its fields.', {
+    anyOf: [changed, bookmark, failure],
+  });
+}
+
+/** The events of another stream of such messages. */
+export function messageStream(output: DescMessage, reference: MessageSchema): JsonSchema {
+  const message = eventSchema({ description: 'The next message.', data: reference(output) });
+  return sequence('Server-sent events, each as its fields.', { anyOf: [message, failure] });
+}
+
+/** A stream of such messages with one document a line. */
+export function lineStream(output: DescMessage, reference: MessageSchema): JsonSchema {
+  return sequence('One document a line.', reference(output));
+}

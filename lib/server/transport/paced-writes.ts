@@ -1,0 +1,123 @@
+import { StatusError } from '../../base/index.js';
+
+/** Where messages go: a stream of gRPC. */
+export interface MessageSink {
+  write(message: Buffer, written: () => void): unknown;
+  /** Ends the stream at once and frees what waits in it. */
+  cut(why: StatusError): void;
+}
+
+/** What may wait for one reader: so many bytes, in so many messages. One message more is always taken. */
+const waitingBytesMax = 65_536;
+const waitingMessagesMax = 16;
+/** What may wait for all readers of a server. */
+const allBytesMax = 134_217_728;
+
+/** What waits for all readers of a server. Beyond its bound the one that has kept it waiting longest is cut. */
+export class WaitingBytes {
+  readonly #max: number;
+  /** Longest first. */
+  readonly #waiting = new Set<PacedWrites>();
+  #bytes = 0;
+
+  constructor(max = allBytesMax) {
+    this.#max = max;
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes;
+    for (const writes of this.#waiting) {
+      if (this.#bytes <= this.#max) return;
+      writes.cut();
+    }
+  }
+
+  remove(bytes: number): void {
+    this.#bytes -= bytes;
+  }
+
+  begin(writes: PacedWrites): void {
+    this.#waiting.add(writes);
+  }
+
+  end(writes: PacedWrites): void {
+    this.#waiting.delete(writes);
+  }
+}
+
+/**
+ * Messages to a reader that may not read. A stream of gRPC counts messages before it says that it is full, each of
+ * which may have megabytes: this counts bytes, too.
+ */
+export class PacedWrites {
+  readonly #sink: MessageSink;
+  readonly #signal: AbortSignal;
+  readonly #all: WaitingBytes;
+  #bytes = 0;
+  #messages = 0;
+  #over = false;
+  #wake: () => void = () => undefined;
+
+  constructor(sink: MessageSink, signal: AbortSignal, all: WaitingBytes) {
+    this.#sink = sink;
+    this.#signal = signal;
+    this.#all = all;
+  }
+
+  /** Resolves when there is room for the next one, the stream was cut, or the signal aborts. */
+  async write(message: Buffer): Promise<void> {
+    const { length } = message;
+    if (this.#over) return;
+    this.#bytes += length;
+    this.#messages += 1;
+    this.#all.add(length);
+    this.#sink.write(message, () => {
+      if (this.#over) return;
+      this.#bytes -= length;
+      this.#messages -= 1;
+      this.#all.remove(length);
+      if (!this.#full) this.#wake();
+    });
+    if (this.#full) await this.#room();
+  }
+
+  /** Ends it, for others need what it keeps. */
+  cut(): void {
+    this[Symbol.dispose]();
+    this.#sink.cut(
+      new StatusError({
+        code: 'ResourceExhausted',
+        reason: 'SlowReader',
+        message: 'this stream was not read while others needed its memory; resume it, and read on',
+        retryAfterMs: 1_000,
+      }),
+    );
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#all.remove(this.#bytes);
+    this.#all.end(this);
+    this.#wake();
+  }
+
+  get #full(): boolean {
+    return this.#bytes > waitingBytesMax || this.#messages >= waitingMessagesMax;
+  }
+
+  async #room(): Promise<void> {
+    const signal = this.#signal;
+    this.#all.begin(this);
+    await new Promise<void>((resolve) => {
+      this.#wake = (): void => {
+        signal.removeEventListener('abort', this.#wake);
+        this.#wake = () => undefined;
+        resolve();
+      };
+      signal.addEventListener('abort', this.#wake, { once: true });
+      if (signal.aborted || this.#over) this.#wake();
+    });
+    this.#all.end(this);
+  }
+}

@@ -1,0 +1,153 @@
+import { readFile, stat } from 'node:fs/promises';
+import { createSecureContext, type Server as TlsServer } from 'node:tls';
+import { type Clock, type Logger, messageOf, sleep, StatusError } from '../../base/index.js';
+
+/** Certificates of a server, as files in PEM form. */
+export interface TlsFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** Set: clients must show a certificate of one of these authorities, beside their token. */
+  readonly clientCaFile?: string | undefined;
+}
+
+/** What the files hold. */
+export interface TlsMaterial {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly clientCa: Buffer | undefined;
+}
+
+/** What servers of Node.js are made with. */
+export interface ServerTls {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca?: Buffer;
+  readonly requestCert: boolean;
+  readonly rejectUnauthorized: boolean;
+}
+
+const lookMs = 2_000;
+
+async function read(name: string, file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (cause) {
+    throw new StatusError({
+      code: 'InvalidArgument',
+      reason: 'TlsUnreadable',
+      message: `${name} ${file} can't be read: ${messageOf(cause)}`,
+      cause,
+    });
+  }
+}
+
+async function load({ certFile, keyFile, clientCaFile }: TlsFiles): Promise<TlsMaterial> {
+  const [cert, key, clientCa] = await Promise.all([
+    read('certFile', certFile),
+    read('keyFile', keyFile),
+    clientCaFile ? read('clientCaFile', clientCaFile) : undefined,
+  ]);
+  try {
+    createSecureContext({ cert, key, ...(clientCa ? { ca: clientCa } : {}) });
+  } catch (cause) {
+    throw new StatusError({
+      code: 'InvalidArgument',
+      reason: 'TlsInvalid',
+      message: `${certFile} and ${keyFile} are no certificate with its key: ${messageOf(cause)}`,
+      cause,
+    });
+  }
+  return { cert, key, clientCa };
+}
+
+async function stamp(files: TlsFiles): Promise<string> {
+  const names = [files.certFile, files.keyFile, files.clientCaFile ?? ''].filter((n) => n !== '');
+  const stats = await Promise.all(names.map((name) => stat(name)));
+  return stats.map((s) => `${s.ino}:${s.size}:${s.mtimeMs}`).join(' ');
+}
+
+/**
+ * Certificates that follow their files: when those change they are read again. What does not fit
+ * together is logged and not taken: the old ones stay in use. Looked at every 2 s rather than watched:
+ * certificates are often swapped behind symbolic links, which watches miss.
+ */
+export class TlsSource {
+  readonly #files: TlsFiles;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #stop = new AbortController();
+  readonly #listeners = new Set<(material: TlsMaterial) => void>();
+  #material: TlsMaterial;
+
+  private constructor(files: TlsFiles, material: TlsMaterial, clock: Clock, logger: Logger) {
+    this.#files = files;
+    this.#material = material;
+    this.#clock = clock;
+    this.#logger = logger;
+  }
+
+  /** @throws StatusError InvalidArgument naming the file that can't be used. */
+  static async open(files: TlsFiles, clock: Clock, logger: Logger): Promise<TlsSource> {
+    const seen = await stamp(files).catch(() => '');
+    const source = new TlsSource(files, await load(files), clock, logger);
+    void source.#follow(seen);
+    return source;
+  }
+
+  get material(): TlsMaterial {
+    return this.#material;
+  }
+
+  /** True: clients must show a certificate. */
+  get mutual(): boolean {
+    return this.#files.clientCaFile !== undefined && this.#files.clientCaFile !== '';
+  }
+
+  /** The material as options of a server. */
+  get serverOptions(): ServerTls {
+    const { cert, key, clientCa } = this.#material;
+    const { mutual } = this;
+    const ca = clientCa ? { ca: clientCa } : {};
+    return { cert, key, ...ca, requestCert: mutual, rejectUnauthorized: mutual };
+  }
+
+  /** Keeps the certificates of a server up to date; connections that are open keep theirs. */
+  follow(server: TlsServer): void {
+    const listener = (): void => server.setSecureContext(this.serverOptions);
+    this.onChange(listener);
+    server.once('close', () => this.offChange(listener));
+  }
+
+  onChange(listener: (material: TlsMaterial) => void): void {
+    this.#listeners.add(listener);
+  }
+
+  offChange(listener: (material: TlsMaterial) => void): void {
+    this.#listeners.delete(listener);
+  }
+
+  close(): void {
+    this.#stop.abort();
+    this.#listeners.clear();
+  }
+
+  async #follow(first: string): Promise<void> {
+    const { signal } = this.#stop;
+    for (let seen = first; ; ) {
+      await sleep(this.#clock, lookMs, signal, { background: true });
+      if (signal.aborted) return;
+      try {
+        const now = await stamp(this.#files);
+        if (now === seen) continue;
+        this.#material = await load(this.#files);
+        seen = now;
+        for (const listener of this.#listeners) listener(this.#material);
+        this.#logger.info('certificates were read again', { certFile: this.#files.certFile });
+      } catch (error) {
+        this.#logger.warn('changed certificates are not usable, the old ones stay', {
+          error: messageOf(error),
+        });
+      }
+    }
+  }
+}
