@@ -11,24 +11,18 @@ import type { Identity } from '../auth/index.js';
 import { anonymous } from '../api/call.js';
 import type { Dispatcher } from '../chain/dispatcher.js';
 import type { RequestCaller } from '../transport/request-caller.js';
+import type { SentStatus, StatusOf } from './errors.js';
 import { UnfinishedCalls } from './unfinished-calls.js';
 
 /** Calls of nobody known that are open at once: each may hold a message of four megabytes. */
 const anonymousMax = 32;
-
-/** A status as gRPC sends it. */
-export interface SentStatus {
-  readonly code: number;
-  readonly details: string;
-  readonly metadata: Metadata;
-}
 
 /** Ports of the gate. */
 export interface GateOptions {
   readonly clock: Clock;
   readonly dispatcher: Dispatcher;
   readonly callerOf: (call: ServerInterceptingCallInterface, metadata: Metadata) => RequestCaller;
-  readonly statusOf: (method: Pick<MethodInfo, 'id'>, thrown: unknown) => SentStatus;
+  readonly statusOf: StatusOf;
 }
 
 /** Who calls. */

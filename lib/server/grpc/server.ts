@@ -5,42 +5,33 @@ import {
 } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import {
-  Metadata,
+  type Metadata,
   Server,
   ServerCredentials,
   type ServerInterceptingCallInterface,
   type ServerDuplexStream,
   type ServerUnaryCall,
   type ServerWritableStream,
-  type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { limits, statusCodes, StatusError, systemClock } from '../../base/index.js';
-import {
-  demandFewItems,
-  demandKnownFields,
-  encodeStatus,
-  headerSized,
-  type JsonObject,
-  type MethodInfo,
-  statusDetailsKey,
-} from '../../rpc/index.js';
+import { limits, systemClock } from '../../base/index.js';
+import type { JsonObject, MethodInfo } from '../../rpc/index.js';
+import { answerUnknown, servicesOf } from './routes.js';
+import { readRequest } from './request.js';
+import { type GrpcStream, sendStream } from './stream.js';
+import { type StatusOf, statusWith } from './errors.js';
 import { AnswerEncoder } from './answers.js';
 import type { CallContext, Peer } from '../api/call.js';
 import { Connections } from '../transport/connections.js';
-import { publicError } from '../schema/error-body.js';
 import { encodeList, longItems } from '../transport/list-encoding.js';
 import { indirection } from '../transport/indirect-call.js';
-import { GrpcGate, type SentStatus } from './gate.js';
+import { GrpcGate } from './gate.js';
 import { Listener } from '../transport/listener.js';
-import { PacedWrites, WaitingBytes } from '../transport/paced-writes.js';
+import { WaitingBytes } from '../transport/paced-writes.js';
 import { peerOf } from '../transport/peer.js';
 import { RequestCaller } from '../transport/request-caller.js';
 import type { TransportOptions } from '../transport/transport-options.js';
 
-type AnsweringCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
-
-const identity = (bytes: Buffer): Buffer => bytes;
 /** A connection may ask for a sign of life this often; a dead peer is noticed after twice that. */
 const keepaliveMs = 30_000;
 /** Peers that are remembered. */
@@ -57,7 +48,8 @@ export class GrpcServer {
   readonly #listener: Listener;
   readonly #closing = new AbortController();
   readonly #encoder: AnswerEncoder;
-  readonly #waiting = new WaitingBytes();
+  readonly #sending: Pick<GrpcStream, 'encoder' | 'waiting'>;
+  readonly #statusOf: StatusOf;
   #host = '';
   /** By address with port: a connection's calls share one. */
   readonly #peers = new Map<string, Peer>();
@@ -65,11 +57,13 @@ export class GrpcServer {
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#encoder = new AnswerEncoder(options.schemas);
+    this.#sending = { encoder: this.#encoder, waiting: new WaitingBytes() };
+    this.#statusOf = statusWith(options.logger);
     this.#gate = new GrpcGate({
       clock: options.clock,
       dispatcher: options.dispatcher,
       callerOf: (call, metadata) => this.#callerOf(call, metadata),
-      statusOf: (method, thrown) => this.#failure(method, thrown),
+      statusOf: this.#statusOf,
     });
     this.#server = new Server({
       interceptors: [this.#gate.interceptor],
@@ -84,9 +78,11 @@ export class GrpcServer {
     const sockets = this.#socketServer();
     this.#connections = new Connections(sockets, 'grpc', options);
     this.#listener = new Listener(sockets, this.#connections);
-    for (const [definition, implementation] of this.#services())
+    const { methods } = options.dispatcher;
+    for (const [definition, implementation] of servicesOf(methods, (m) => this.#handlerOf(m)))
       this.#server.addService(definition, implementation);
-    this.#answerUnknown();
+    if (!answerUnknown(this.#server, this.#statusOf))
+      options.logger.warn('callers without a token are told which gRPC methods exist');
   }
 
   /** Starts listening; resolves to the port. */
@@ -129,26 +125,6 @@ export class GrpcServer {
     return server;
   }
 
-  #services(): [ServiceDefinition, UntypedServiceImplementation][] {
-    const services = new Map<string, [ServiceDefinition, UntypedServiceImplementation]>();
-    for (const method of this.#options.dispatcher.methods) {
-      const service = method.grpcPath.split('/')[1] ?? '';
-      const entry = services.get(service) ?? [{}, {}];
-      services.set(service, entry);
-      (entry[0] as Record<string, ServiceDefinition[string]>)[method.id] = {
-        path: method.grpcPath,
-        requestStream: method.clientStreaming,
-        responseStream: method.streaming,
-        requestSerialize: identity,
-        requestDeserialize: identity,
-        responseSerialize: identity,
-        responseDeserialize: identity,
-      };
-      entry[1][method.id] = this.#handlerOf(method);
-    }
-    return [...services.values()];
-  }
-
   #handlerOf(method: MethodInfo): UntypedServiceImplementation[string] {
     if (method.clientStreaming)
       return (call: ServerDuplexStream<Buffer, Buffer>) => void this.#bidi(method, call);
@@ -183,30 +159,6 @@ export class GrpcServer {
     return peer;
   }
 
-  /** In place of grpc-js, which tells everybody what does not exist and offers no handler for it. */
-  #answerUnknown(): void {
-    const routes = this.#server as unknown as { _retrieveHandler?(path: string): object | null };
-    // No part of what grpc-js promises: without it a server works, and tells more.
-    const known = routes._retrieveHandler?.bind(routes);
-    if (!known) {
-      this.#options.logger.warn('callers without a token are told which gRPC methods exist');
-      return;
-    }
-    const anyPath = '*';
-    const handler = (call: ServerDuplexStream<Buffer, Buffer>): void => this.#unknown(call);
-    this.#server.register(anyPath, handler, identity, identity, 'bidi');
-    // The path of the handler is the one that the call tells.
-    routes._retrieveHandler = (path) => known(path) ?? { ...known(anyPath), path };
-  }
-
-  #unknown(call: ServerDuplexStream<Buffer, Buffer>): void {
-    const path = call.getPath();
-    call.on('error', () => undefined);
-    const message = `${path} is not a method of this API; reflection tells all`;
-    const error = new StatusError({ code: 'Unimplemented', reason: 'Unimplemented', message });
-    call.emit('error', this.#failure({ id: path }, error));
-  }
-
   async #unary(
     method: MethodInfo,
     call: ServerUnaryCall<Buffer, Buffer>,
@@ -226,40 +178,36 @@ export class GrpcServer {
           : this.#encoder.encode(method, answer, request.reveal !== true),
       );
     } catch (thrown) {
-      callback(this.#failure(method, thrown));
+      callback(this.#statusOf(method, thrown));
     } finally {
       caller.end();
     }
   }
 
   async #stream(method: MethodInfo, call: ServerWritableStream<Buffer, Buffer>): Promise<void> {
-    const { caller, identity: who } = this.#gate.of(call.metadata);
+    const { caller, identity: who, cut } = this.#gate.of(call.metadata);
     try {
       const context = caller.as(who);
       const request = this.#decode(method, context, call.request);
-      await this.#send(
-        method,
-        call,
-        this.#options.dispatcher.stream(method, context, request),
-        caller.signal,
-      );
+      const answers = this.#options.dispatcher.stream(method, context, request);
+      await sendStream({ method, call, answers, cut, ...this.#sending, signal: caller.signal });
     } catch (thrown) {
-      call.emit('error', this.#failure(method, thrown));
+      call.emit('error', this.#statusOf(method, thrown));
     } finally {
       caller.end();
     }
   }
 
   async #bidi(method: MethodInfo, call: ServerDuplexStream<Buffer, Buffer>): Promise<void> {
-    const { caller, identity: who } = this.#gate.of(call.metadata);
+    const { caller, identity: who, cut } = this.#gate.of(call.metadata);
     // The peer going away ends the reading side with an error that the signal tells already.
     call.on('error', () => undefined);
     try {
       const context = caller.as(who);
       const answers = this.#options.dispatcher.bidi(method, context, this.#requests(method, call));
-      await this.#send(method, call, answers, caller.signal);
+      await sendStream({ method, call, answers, cut, ...this.#sending, signal: caller.signal });
     } catch (thrown) {
-      call.emit('error', this.#failure(method, thrown));
+      call.emit('error', this.#statusOf(method, thrown));
     } finally {
       caller.end();
     }
@@ -271,47 +219,15 @@ export class GrpcServer {
   ): AsyncIterable<JsonObject> {
     // What was asked may be at its end while it is still being answered.
     for await (const bytes of call.iterator({ destroyOnReturn: false }))
-      yield this.#read(method, bytes as Buffer);
-  }
-
-  async #send(
-    method: MethodInfo,
-    call: AnsweringCall,
-    answers: AsyncIterable<JsonObject>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    // A reader that does not read stops the source, instead of filling memory.
-    const { cut } = this.#gate.of(call.metadata);
-    const write = call.write.bind(call);
-    using writes = new PacedWrites({ write, cut }, signal, this.#waiting);
-    for await (const answer of answers) {
-      if (signal.aborted) break;
-      await writes.write(this.#encoder.encode(method, answer));
-    }
-    call.end();
+      yield readRequest(this.#options.schemas, method, bytes as Buffer);
   }
 
   #decode(method: MethodInfo, context: CallContext, bytes: Buffer): JsonObject {
     try {
-      return this.#read(method, bytes);
+      return readRequest(this.#options.schemas, method, bytes);
     } catch (error) {
       this.#options.dispatcher.unreadable(method, context, error);
       throw error;
     }
-  }
-
-  #read({ input }: MethodInfo, bytes: Buffer): JsonObject {
-    demandFewItems(input, bytes);
-    demandKnownFields(input, bytes);
-    return this.#options.schemas.decode(input, bytes);
-  }
-
-  #failure(method: Pick<MethodInfo, 'id'>, thrown: unknown): SentStatus {
-    const error = headerSized(publicError(thrown));
-    if (error.code === 'Internal')
-      this.#options.logger.error('request failed', { method: method.id, error: thrown });
-    const metadata = new Metadata();
-    metadata.set(statusDetailsKey, Buffer.from(encodeStatus(error)));
-    return { code: statusCodes[error.code], details: error.message, metadata };
   }
 }

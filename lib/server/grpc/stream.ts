@@ -1,0 +1,32 @@
+import type { ServerDuplexStream, ServerWritableStream } from '@grpc/grpc-js';
+import type { JsonObject, MethodInfo } from '../../rpc/index.js';
+import { type MessageSink, PacedWrites, type WaitingBytes } from '../transport/paced-writes.js';
+import type { AnswerEncoder } from './answers.js';
+
+type AnsweringCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
+
+/** A stream of answers on its way to a gRPC client. */
+export interface GrpcStream {
+  readonly method: MethodInfo;
+  readonly call: AnsweringCall;
+  readonly answers: AsyncIterable<JsonObject>;
+  readonly encoder: AnswerEncoder;
+  /** What waits for all readers of the server. */
+  readonly waiting: WaitingBytes;
+  /** Ends the stream at once. */
+  readonly cut: MessageSink['cut'];
+  readonly signal: AbortSignal;
+}
+
+/** Sends a stream and ends the call. Rejects with what its source throws. */
+export async function sendStream(stream: GrpcStream): Promise<void> {
+  const { method, call, answers, encoder, waiting, cut, signal } = stream;
+  const write = call.write.bind(call);
+  // A reader that does not read stops the source, instead of filling memory.
+  using writes = new PacedWrites({ write, cut }, signal, waiting);
+  for await (const answer of answers) {
+    if (signal.aborted) break;
+    await writes.write(encoder.encode(method, answer));
+  }
+  call.end();
+}
