@@ -28,6 +28,8 @@ const rooms = (folder, table) =>
       pathNot: [room, ...to].map((name) => `^lib/${folder}/${name}/`),
     },
   }));
+/** Rooms of the store that most others stand on. */
+const storage = ['engine', 'record', 'contract', 'directory'];
 /** Rooms that both transports of the server stand on. */
 const underTransports = ['auth', 'schema', 'api', 'objects', 'chain', 'transport'];
 
@@ -52,6 +54,20 @@ module.exports = {
     lib('rpc', ...low),
     lib('client', ...low, 'rpc', 'store'),
     lib('server', ...low, 'store', 'rpc', 'election', 'controller'),
+    ...rooms('store', {
+      engine: [],
+      record: ['engine'],
+      contract: ['engine'],
+      directory: ['engine'],
+      table: ['directory'],
+      index: ['record', 'contract'],
+      log: [...storage, 'index'],
+      watch: ['engine', 'record', 'index'],
+      writes: ['engine', 'record', 'contract', 'index', 'log'],
+      level: ['engine', 'directory', 'table', 'log'],
+      backup: [...storage, 'level'],
+      salvage: [...storage, 'table', 'index', 'level', 'backup'],
+    }),
     ...rooms('server', {
       auth: [],
       schema: [],

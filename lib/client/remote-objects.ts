@@ -20,8 +20,8 @@ import {
   type Precondition,
 } from '../store/index.js';
 // What every store refuses, wherever it is.
-import { demandIndexSelection } from '../store/kind-checks.js';
-import { demandGeneration } from '../store/operations.js';
+import { demandIndexSelection } from '../store/writes/kind-checks.js';
+import { demandGeneration } from '../store/writes/operations.js';
 
 /** Metadata that is absent in a store when it is empty, and always shown by an API. */
 const optionalMetadata = ['finalizers', 'ownerReferences', 'annotations'] as const;

@@ -10,7 +10,7 @@ import {
 } from '../object/index.js';
 import type { IndexSelection, ListBounds } from '../store/index.js';
 // What every store refuses, wherever it is.
-import { demandIndexSelection } from '../store/kind-checks.js';
+import { demandIndexSelection } from '../store/writes/kind-checks.js';
 
 /** What a list or watch chooses by. */
 export interface Selectors {

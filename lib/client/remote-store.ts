@@ -34,7 +34,7 @@ import type {
   StoreHealth,
   WatchOptions,
 } from '../store/index.js';
-import { TransactionalWrites } from '../store/transactional-writes.js';
+import { TransactionalWrites } from '../store/writes/transactional-writes.js';
 import { demandConnection, RemoteCalls, type RemoteConnection } from './remote-calls.js';
 import { healthOf } from './remote-health.js';
 import { objectFrom, resultFrom, wireOperation } from './remote-objects.js';

@@ -13,7 +13,7 @@
  *
  * Not promised: a bound on the delay of events, or that history older than the limits is kept.
  */
-export * from './store.js';
+export * from './contract/object-store.js';
 export type {
   Checkpoint,
   Engine,
@@ -26,9 +26,9 @@ export type {
   ReplaceableEngine,
   Replacement,
   Reserve,
-} from './engine.js';
-export { MemoryEngine } from './memory-engine.js';
-export { LevelEngine, type LevelEngineOptions } from './level-engine.js';
+} from './engine/engine.js';
+export { MemoryEngine } from './engine/memory-engine.js';
+export { LevelEngine, type LevelEngineOptions } from './level/level-engine.js';
 export {
   type Database,
   type DatabaseBatch,
@@ -36,29 +36,34 @@ export {
   type DatabaseIterator,
   type Durability,
   levelDriver,
-} from './level-database.js';
-export { type DirectoryLock, lockDirectory } from './directory-lock.js';
+} from './level/level-database.js';
+export { type DirectoryLock, lockDirectory } from './directory/directory-lock.js';
 export { openStore } from './open-store.js';
-export type { StoreOptions } from './store-options.js';
+export type { StoreOptions } from './contract/store-options.js';
 export {
   backupToFile,
   restoreBackup,
   type RestoreOptions,
   type RestoreReport,
-} from './restore-backup.js';
-export { type BackedUpObject, type BackupDescription, verifyBackup } from './read-backup.js';
-export { type Salvaged, type SalvagedName, type SalvageOptions, salvageStore } from './salvage.js';
-export type { DamagedFile } from './salvage-copy.js';
-export type { RevisionRange, SalvageLosses } from './salvage-losses.js';
+} from './backup/restore-backup.js';
+export { type BackedUpObject, type BackupDescription, verifyBackup } from './backup/read-backup.js';
+export {
+  type Salvaged,
+  type SalvagedName,
+  type SalvageOptions,
+  salvageStore,
+} from './salvage/salvage.js';
+export type { DamagedFile } from './salvage/salvage-copy.js';
+export type { RevisionRange, SalvageLosses } from './salvage/salvage-losses.js';
 export {
   type DirectoryEntry,
   type FileSystem,
   nodeFileSystem,
   type OpenFile,
   type OpenMode,
-} from './file-system.js';
-export { TransactionalWrites } from './transactional-writes.js';
-export { addFinalizer, removeFinalizer } from './finalizers.js';
-export { demandKnownOperation, demandKnownOperations } from './known-operation.js';
-export { keyOfOperation } from './operations.js';
-export { type ModifiableStore, modify, modifyStatus } from './modify.js';
+} from './directory/file-system.js';
+export { TransactionalWrites } from './writes/transactional-writes.js';
+export { addFinalizer, removeFinalizer } from './writes/finalizers.js';
+export { demandKnownOperation, demandKnownOperations } from './writes/known-operation.js';
+export { keyOfOperation } from './writes/operations.js';
+export { type ModifiableStore, modify, modifyStatus } from './writes/modify.js';

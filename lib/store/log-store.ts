@@ -21,23 +21,23 @@ import {
   type StoredBatch,
   type WatchBatch,
 } from '../object/index.js';
-import { writeBackup } from './backup.js';
-import { CommitPipeline } from './commit-pipeline.js';
-import type { Engine, EngineState, Migration } from './engine.js';
-import { Expiries } from './expiries.js';
-import { initialBatches } from './initial-events.js';
-import type { LazyObject } from './lazy-object.js';
-import { KeptIndexes } from './kept-indexes.js';
-import { demandIndexSelection } from './kind-checks.js';
-import { LogHistory } from './log-history.js';
-import { PagedLists } from './paged-lists.js';
-import { RecentChanges, type Touch } from './recent-changes.js';
-import type { EncodedRecord } from './record-codec.js';
-import type { Expiry, Restored } from './restore.js';
-import { reviveEngine } from './revival.js';
-import type { Change } from './selection.js';
-import { SpaceGuard } from './space-guard.js';
-import type { StoreOptions } from './store-options.js';
+import { writeBackup } from './backup/backup.js';
+import { CommitPipeline } from './log/commit-pipeline.js';
+import type { Engine, EngineState, Migration } from './engine/engine.js';
+import { Expiries } from './writes/expiries.js';
+import { initialBatches } from './watch/initial-events.js';
+import type { LazyObject } from './record/lazy-object.js';
+import { KeptIndexes } from './index/kept-indexes.js';
+import { demandIndexSelection } from './writes/kind-checks.js';
+import { LogHistory } from './log/log-history.js';
+import { PagedLists } from './index/paged-lists.js';
+import { RecentChanges, type Touch } from './writes/recent-changes.js';
+import type { EncodedRecord } from './record/record-codec.js';
+import type { Expiry, Restored } from './log/restore.js';
+import { reviveEngine } from './log/revival.js';
+import type { Change } from './index/selection.js';
+import { SpaceGuard } from './writes/space-guard.js';
+import type { StoreOptions } from './contract/store-options.js';
 import type {
   BackupReport,
   EmbeddedStore,
@@ -48,19 +48,19 @@ import type {
   StoreHealth,
   VerifyReport,
   WatchOptions,
-} from './store.js';
-import { changesOf } from './replay.js';
-import { TransactionalWrites } from './transactional-writes.js';
-import { verifyLog } from './verify.js';
-import { WatchHub } from './watch-hub.js';
-import type { Published } from './watch-ring.js';
+} from './contract/object-store.js';
+import { changesOf } from './writes/replay.js';
+import { TransactionalWrites } from './writes/transactional-writes.js';
+import { verifyLog } from './log/verify.js';
+import { WatchHub } from './watch/watch-hub.js';
+import type { Published } from './watch/watch-ring.js';
 import {
   commitOf,
   demandOperations,
   stageWrites,
   type WriteCommit,
   type WriteSet,
-} from './write-set.js';
+} from './writes/write-set.js';
 
 function unavailable(reason: string, message: string): StatusError {
   return new StatusError({ code: 'Unavailable', reason, message });

@@ -1,8 +1,8 @@
 import { silentLogger, systemRandom } from '../base/index.js';
 import { LogStore } from './log-store.js';
-import { restoreIndex } from './restore.js';
-import { demandStoreOptions, type StoreOptions } from './store-options.js';
-import type { EmbeddedStore } from './store.js';
+import { restoreIndex } from './log/restore.js';
+import { demandStoreOptions, type StoreOptions } from './contract/store-options.js';
+import type { EmbeddedStore } from './contract/object-store.js';
 
 /**
  * Opens a store and reads its log back.

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type AnyKind, type ApiObject, defineKind } from '../object/index.js';
-import { decodeRecord } from './record-codec.js';
+import { decodeRecord } from './record/record-codec.js';
 import { MemoryEngine, modify, openStore, type Operation } from './index.js';
 
 interface Thing extends ApiObject {

@@ -23,7 +23,7 @@ import type {
   OperationResult,
 } from '../../store/index.js';
 // How the store applies an operation, to judge the next one of the same transaction by its outcome.
-import { applyOperation } from '../../store/operations.js';
+import { applyOperation } from '../../store/writes/operations.js';
 import type { Access, AccessControl } from '../auth/index.js';
 import type { CallContext } from '../api/call.js';
 import type { JudgedWrites, Verdict } from '../admission/judged-writes.js';

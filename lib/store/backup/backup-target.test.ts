@@ -1,0 +1,45 @@
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { backupToFile, MemoryEngine, openStore, verifyBackup } from '../index.js';
+
+describe('the file that a backup is written to', () => {
+  let folder: string;
+  let path: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'kedge-target-'));
+    path = join(folder, 'store.backup');
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  async function backup(to: string): Promise<unknown> {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    return backupToFile(store, to).catch((error: unknown) => error);
+  }
+
+  it('may be new, empty, or an earlier backup, also a cut one', async () => {
+    await writeFile(path, '');
+    await backup(path);
+    await verifyBackup(path);
+    await backup(path);
+    await verifyBackup(path);
+    await writeFile(path, (await readFile(path)).subarray(0, 40));
+    await backup(path);
+    await verifyBackup(path);
+  });
+
+  it('is left as it is when it is anything else', async () => {
+    const key = join(folder, 'kek');
+    for (const content of ['a key', 'k', `\0\0\0\0H{"format":"other`]) {
+      await writeFile(key, content);
+      expect(await backup(key)).to.include({ reason: 'NotABackup' });
+      expect(await readFile(key, 'utf8')).to.equal(content);
+    }
+    await symlink(key, path);
+    const dangling = join(folder, 'dangling');
+    await symlink(join(folder, 'nowhere'), dangling);
+    for (const target of [path, dangling, folder])
+      expect(await backup(target), target).to.include({ reason: 'NotABackup' });
+  });
+});

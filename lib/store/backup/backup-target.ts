@@ -1,0 +1,43 @@
+import { lstat, open } from 'node:fs/promises';
+import { failedPrecondition, type StatusError } from '../../base/index.js';
+import { backupFormat, frameTypes } from './backup.js';
+import { systemErrorCode } from '../directory/file-system.js';
+
+/** Length and type of the header's frame come before its text. */
+const frameHeadBytes = 5;
+const beginning = `{"format":"${backupFormat.replace(/\d+$/, '')}`;
+
+function refused(path: string, what: string): StatusError {
+  return failedPrecondition(
+    'NotABackup',
+    `${path} is ${what}, and a backup replaces nothing but a backup; nothing was written: name another file`,
+  );
+}
+
+/**
+ * Refuses to replace what is no backup: a misspelt path would cost a key or a database, and a link would leave
+ * the backup on another disk than meant.
+ * @throws StatusError FailedPrecondition (NotABackup); the system's errors
+ */
+export async function demandBackupTarget(path: string): Promise<void> {
+  const found = await lstat(path).catch((error: unknown) => {
+    if (systemErrorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (!found) return;
+  if (found.isSymbolicLink()) throw refused(path, 'a symbolic link');
+  if (!found.isFile()) throw refused(path, found.isDirectory() ? 'a directory' : 'no regular file');
+  // As mktemp makes it.
+  if (found.size === 0) return;
+  const file = await open(path, 'r');
+  try {
+    const bytes = Buffer.alloc(frameHeadBytes + beginning.length);
+    await file.read(bytes, 0, bytes.length, 0);
+    const isBackup =
+      bytes[frameHeadBytes - 1] === frameTypes.header &&
+      bytes.toString('latin1', frameHeadBytes) === beginning;
+    if (!isBackup) throw refused(path, 'another file');
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,56 @@
+import {
+  type Clock,
+  demandOptions,
+  limits,
+  type Logger,
+  portRules,
+  type Random,
+  withMethods,
+} from '../../base/index.js';
+import type { Engine } from '../engine/engine.js';
+
+/** Ports and bounds of a store. */
+export interface StoreOptions {
+  readonly engine: Engine;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly logger?: Logger;
+  /** Events of history to keep; default `limits.historyEvents`. */
+  readonly historyEvents?: number;
+  /** Age below which history is kept however long it is; default `limits.historyAgeMs`. */
+  readonly historyAgeMs?: number;
+  /** Encoded bytes of history beyond which it is compacted whatever its age; default `limits.historyBytesMax`. */
+  readonly historyBytesMax?: number;
+  /**
+   * Free bytes on the disk below which only steps of deletions, and kinds with `takenWhenFull`, are
+   * written; below half of it only final deletions. Default `limits.freeBytesFloor`.
+   */
+  readonly freeBytesFloor?: number;
+  /**
+   * Bytes of the floor that are kept allocated on the disk, at most half of it: with them a full disk still
+   * takes steps of deletions, and a store on it opens. Default 0; `limits.reserveBytes` suits the default
+   * floor. Only an engine on a disk can keep any.
+   */
+  readonly reserveBytes?: number;
+}
+
+const { clock, random, logger } = portRules;
+const engine = withMethods(
+  'a LevelEngine or a MemoryEngine',
+  'open',
+  'scan',
+  'append',
+  'get',
+  'saveCheckpoint',
+  'close',
+);
+
+/** @throws TypeError naming the option, its value and what to give */
+export function demandStoreOptions(options: StoreOptions): void {
+  demandOptions('openStore', options, { engine, clock, random, logger });
+  const { freeBytesFloor: floor = limits.freeBytesFloor, reserveBytes = 0 } = options;
+  if (!Number.isSafeInteger(reserveBytes) || reserveBytes < 0 || reserveBytes > floor / 2)
+    throw new TypeError(
+      `openStore: reserveBytes is ${reserveBytes}; give a whole number from 0 to ${Math.floor(floor / 2)}, half of freeBytesFloor`,
+    );
+}

@@ -1,0 +1,138 @@
+import { expect } from 'chai';
+import { StatusError } from '../../base/index.js';
+import { HostileFileSystem } from '../../testing/index.js';
+import { explainNoRoom, lockWithReserve, openingBytes, ReserveFolder } from './reserve.js';
+
+const mebibyte = 1024 * 1024;
+const directory = '/data';
+const folder = `${directory}/reserve`;
+
+async function disk(capacityBytes: number): Promise<HostileFileSystem> {
+  const files = new HostileFileSystem({ capacityBytes });
+  await files.makeDirectory(directory);
+  return files;
+}
+
+async function fill(files: HostileFileSystem, leave = 0): Promise<void> {
+  const file = await files.open(`${directory}/filler`, 'w');
+  await file.write(Buffer.alloc(((await files.freeBytes()) ?? 0) - leave), 0);
+  await file.close();
+}
+
+async function layAll(reserve: ReserveFolder, bytes: number, keepFree: number): Promise<number> {
+  let laid = 0;
+  while (await reserve.layPiece(bytes, keepFree)) laid += 1;
+  return laid;
+}
+
+describe('the reserve of a data directory', () => {
+  it('is as large as it should be, and none of it compresses', async () => {
+    const files = await disk(100 * mebibyte);
+    const reserve = new ReserveFolder(files, directory, () => true);
+    expect(await reserve.held()).to.equal(0);
+    expect(await layAll(reserve, 8 * mebibyte, 0)).to.equal(4);
+    expect(await reserve.held()).to.equal(8 * mebibyte);
+    const { deflateSync } = await import('node:zlib');
+    const piece = await files.readFile(`${folder}/1`);
+    expect(deflateSync(piece.subarray(0, 32_768)).length).to.be.greaterThan(32_000);
+  });
+
+  it('leaves others the room that it should, and is smaller then', async () => {
+    const files = await disk(20 * mebibyte);
+    const reserve = new ReserveFolder(files, directory, () => true);
+    expect(await layAll(reserve, 8 * mebibyte, 15 * mebibyte)).to.equal(2);
+    expect(await reserve.held()).to.equal(4 * mebibyte);
+  });
+
+  it('is not laid by a process that does not have the directory', async () => {
+    const files = await disk(20 * mebibyte);
+    expect(await new ReserveFolder(files, directory, () => false).layPiece(mebibyte, 0)).to.equal(
+      false,
+    );
+  });
+
+  it('is given back piece by piece, no more than is needed', async () => {
+    const files = await disk(20 * mebibyte);
+    const reserve = new ReserveFolder(files, directory, () => true);
+    await layAll(reserve, 8 * mebibyte, 0);
+    await fill(files);
+    expect(await reserve.release(3 * mebibyte)).to.equal(4 * mebibyte);
+    expect(await reserve.release(3 * mebibyte)).to.equal(0);
+    expect(await reserve.held()).to.equal(4 * mebibyte);
+    expect(await reserve.release(100 * mebibyte)).to.equal(4 * mebibyte);
+    expect(await reserve.held()).to.equal(0);
+  });
+
+  it('lays again what somebody removed or cut', async () => {
+    const files = await disk(100 * mebibyte);
+    const reserve = new ReserveFolder(files, directory, () => true);
+    await layAll(reserve, 8 * mebibyte, 0);
+    await files.remove(`${folder}/2`);
+    await (await files.open(`${folder}/4`, 'w')).close();
+    expect(await layAll(reserve, 8 * mebibyte, 0)).to.equal(2);
+    expect(await reserve.held()).to.equal(8 * mebibyte);
+  });
+
+  it('leaves nothing of a piece that does not fit after all', async () => {
+    const files = await disk(100 * mebibyte);
+    const reserve = new ReserveFolder(files, directory, () => true);
+    await layAll(reserve, 4 * mebibyte, 0);
+    await fill(files, 1);
+    await files.remove(`${folder}/3`);
+    // Somebody else takes the room between the look and the write.
+    const told = files.freeBytes.bind(files);
+    files.freeBytes = async () => {
+      const free = (await told()) ?? 0;
+      const other = await files.open(`${directory}/other`, 'w');
+      await other.write(Buffer.alloc(free), 0);
+      return free;
+    };
+    const error: unknown = await reserve.layPiece(4 * mebibyte, 0).catch((e: unknown) => e);
+    expect(String(error)).to.contain('ENOSPC');
+    expect(await files.exists(`${folder}/3`)).to.equal(false);
+  });
+
+  describe('at the lock of the directory', () => {
+    const full = new StatusError({ code: 'Unavailable', reason: 'LockUnavailable', message: '' });
+    const inUse = new StatusError({
+      code: 'FailedPrecondition',
+      reason: 'DirectoryLocked',
+      message: 'in use by process 7',
+    });
+
+    it('is given back where the lock lacks room, and the lock is tried once more', async () => {
+      const files = await disk(50 * mebibyte);
+      const reserve = new ReserveFolder(files, directory, () => true);
+      await layAll(reserve, 32 * mebibyte, 0);
+      await fill(files);
+      const lock = async (): Promise<string> => {
+        if ((await files.freeBytes()) === 0) throw full;
+        return 'taken';
+      };
+      expect(await lockWithReserve(lock, reserve)).to.equal('taken');
+      expect(await files.freeBytes()).to.be.at.least(openingBytes);
+      expect(await reserve.held()).to.be.greaterThan(0);
+    });
+
+    it('stays whole where another process has the directory', async () => {
+      const files = await disk(50 * mebibyte);
+      const reserve = new ReserveFolder(files, directory, () => true);
+      await layAll(reserve, 32 * mebibyte, 0);
+      await fill(files);
+      const lock = (): Promise<string> => Promise.reject(inUse);
+      expect(await lockWithReserve(lock, reserve).catch((e: unknown) => e)).to.equal(inUse);
+      expect(await reserve.held()).to.equal(32 * mebibyte);
+    });
+  });
+
+  it('that is used up: the error names the directory, the free bytes and the way out', async () => {
+    const files = await disk(mebibyte);
+    await fill(files, 12);
+    const told = await explainNoRoom(new Error('No space left on device'), files, directory);
+    if (!(told instanceof StatusError)) return expect.fail(String(told));
+    expect(told.reason).to.equal('NoRoomToOpen');
+    expect(told.message).to.match(/\/data is full: 12 bytes are free.*make room|remove or move/);
+    const other = new Error('EACCES');
+    expect(await explainNoRoom(other, files, directory)).to.equal(other);
+  });
+});

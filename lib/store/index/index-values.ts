@@ -1,0 +1,38 @@
+import { limits, requireSynchronous } from '../../base/index.js';
+import type { ApiObject, IndexFunction } from '../../object/index.js';
+
+/** What a function gave that is no list of values. The message names it without quoting it. */
+export class WrongValues extends TypeError {
+  override readonly name = 'WrongValues';
+}
+
+/**
+ * The values of an object in an index, each once.
+ * @throws what the function throws; WrongValues for a promise, for what is no list of strings, and beyond
+ * `limits.indexValuesMax` values or `limits.indexValueCharactersMax` characters of one
+ */
+export function indexValues(of: IndexFunction<ApiObject>, object: ApiObject): readonly string[] {
+  const given: unknown = awaitedByNobody(of(object));
+  if (!Array.isArray(given)) throw new WrongValues('something else than a list');
+  const { indexValuesMax, indexValueCharactersMax } = limits;
+  if (given.length > indexValuesMax)
+    throw new WrongValues(`${given.length} values, at most ${indexValuesMax} are allowed`);
+  for (const value of given as readonly unknown[]) {
+    if (typeof value !== 'string') throw new WrongValues('a value that is no text');
+    if (value.length > indexValueCharactersMax)
+      throw new WrongValues(
+        `a value of ${value.length} characters, at most ${indexValueCharactersMax} are allowed`,
+      );
+  }
+  const values = given as readonly string[];
+  return values.length > 1 ? [...new Set(values)] : [...values];
+}
+
+/** @throws WrongValues for a promise: its rejection would end the process */
+function awaitedByNobody(given: unknown): unknown {
+  try {
+    return requireSynchronous('it', given);
+  } catch {
+    throw new WrongValues('a promise; it must answer at once');
+  }
+}

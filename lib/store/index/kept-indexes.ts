@@ -1,0 +1,188 @@
+import { type Clock, invalid, StatusError } from '../../base/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  type IndexFunction,
+  namespaceIndex,
+} from '../../object/index.js';
+import { indexValues, WrongValues } from './index-values.js';
+import type { LazyObject } from '../record/lazy-object.js';
+import type { ObjectIndex } from './object-index.js';
+import { ValueTable } from './value-table.js';
+
+/** One index of one kind. */
+export interface KeptIndex {
+  readonly name: string;
+  readonly of: IndexFunction<ApiObject>;
+  /** Changes up to this revision are not known value by value. */
+  floor: number;
+  /** Present once somebody listed by the index. */
+  table?: ValueTable;
+  /** Settled when the table holds every object. */
+  filled?: Promise<void>;
+}
+
+/** What a write does to the values of an object in an index; undefined where the function throws. */
+export interface IndexedChange {
+  readonly index: KeptIndex;
+  readonly before: readonly string[] | undefined;
+  readonly after: readonly string[] | undefined;
+}
+
+interface KindIndexes {
+  /** The declaration that was seen last, to pass by what is known. */
+  seen: AnyKind['indexes'];
+  readonly indexes: Map<string, KeptIndex>;
+}
+
+const none: readonly IndexedChange[] = [];
+
+function valuesOrNone(index: KeptIndex, object: ApiObject): readonly string[] | undefined {
+  try {
+    return indexValues(index.of, object);
+  } catch {
+    // The object is counted as one whose values are unknown: every check and list minds those.
+    return undefined;
+  }
+}
+
+/**
+ * The indexes of kinds as far as this store has met them. A store knows no kinds when it is opened: it
+ * learns their indexes from the calls that name them.
+ */
+export class KeptIndexes {
+  readonly #kinds = new Map<string, KindIndexes>();
+
+  /** Learns the indexes of a kind; `revision` is the last one whose changes were not noted by them. */
+  learn({ kind, indexes }: AnyKind, revision: number): void {
+    // A kind made up from its name has none.
+    if (indexes === undefined) return;
+    let known = this.#kinds.get(kind);
+    if (known?.seen === indexes) return;
+    if (!known) {
+      known = { seen: indexes, indexes: new Map() };
+      this.#kinds.set(kind, known);
+    }
+    known.seen = indexes;
+    for (const [name, of] of Object.entries(indexes))
+      if (of && !known.indexes.has(name)) known.indexes.set(name, { name, of, floor: revision });
+  }
+
+  /** The index that a caller names. @throws StatusError InvalidArgument when the kind has no such one */
+  demand(kind: AnyKind, name: string): KeptIndex {
+    const index = this.#kinds.get(kind.kind)?.indexes.get(name);
+    if (index && index.of === kind.indexes[name]) return index;
+    const names = Object.keys(kind.indexes);
+    if (kind.scope === 'Namespaced') names.unshift(namespaceIndex);
+    const has = names.length === 0 ? 'it has none' : `it has ${names.join(', ')}`;
+    const description = index
+      ? `"${name}" of ${kind.kind} was declared with another function before; use one kind value for all calls`
+      : `"${name}" is no index of ${kind.kind}: ${has}`;
+    throw invalid([{ field: 'index', description }]);
+  }
+
+  /**
+   * What a write does to the values of its object.
+   * @throws StatusError InvalidArgument (NotIndexable) for a new state that a function throws for, unless
+   * it throws for the stored one too: what is stored can be changed and deleted.
+   */
+  changes(
+    kind: string,
+    key: string,
+    before: LazyObject | undefined,
+    after: ApiObject | undefined,
+  ): readonly IndexedChange[] {
+    const indexes = this.#kinds.get(kind)?.indexes;
+    if (!indexes || indexes.size === 0) return none;
+    const changes: IndexedChange[] = [];
+    for (const index of indexes.values()) {
+      const was = before ? valuesOrNone(index, before.object) : [];
+      let now: readonly string[] | undefined = [];
+      if (after)
+        try {
+          now = indexValues(index.of, after);
+        } catch (cause) {
+          if (was) throw notIndexable(kind, key, index.name, cause);
+          now = undefined;
+        }
+      changes.push({ index, before: was, after: now });
+    }
+    return changes;
+  }
+
+  /**
+   * Some writes that indexes were told of did not happen, and their revisions are given again: changes are
+   * known from `revision` on.
+   */
+  reset(revision: number): void {
+    for (const { indexes } of this.#kinds.values())
+      for (const index of indexes.values()) index.floor = revision;
+  }
+
+  /** A change became visible; `entry` is absent for a deletion. `changes` may be absent, or lack an index that was learnt meanwhile. */
+  publish(
+    kind: string,
+    key: string,
+    entry: LazyObject | undefined,
+    changes: readonly IndexedChange[] | undefined,
+  ): void {
+    const indexes = this.#kinds.get(kind)?.indexes;
+    if (!indexes || indexes.size === 0) return;
+    for (const index of indexes.values()) {
+      const { table } = index;
+      if (!table) continue;
+      if (!entry) {
+        table.delete(key);
+        continue;
+      }
+      const known = changes?.find((change) => change.index === index);
+      table.set(key, known ? known.after : valuesOrNone(index, entry.object));
+    }
+  }
+
+  /**
+   * Resolves to the entries under a value as a function that gives those of the moment, in key order.
+   * The first call for an index reads all objects of the kind.
+   * @throws StatusError as {@link demand}; the function: FailedPrecondition (IndexIncomplete) while the
+   * index function throws for a stored object
+   */
+  async under(
+    kind: AnyKind,
+    name: string,
+    value: string,
+    objects: ObjectIndex,
+    clock: Clock,
+  ): Promise<() => readonly LazyObject[]> {
+    const index = this.demand(kind, name);
+    const table = (index.table ??= new ValueTable());
+    index.filled ??= table.fill(
+      objects.snapshot(kind.kind),
+      (object) => valuesOrNone(index, object),
+      clock,
+    );
+    await index.filled;
+    return () => {
+      if (table.fault !== undefined) throw incomplete(kind, name, table.fault);
+      return table.keys(value).flatMap((key) => objects.get(kind.kind, key) ?? []);
+    };
+  }
+}
+
+function notIndexable(kind: string, key: string, index: string, cause: unknown): StatusError {
+  // The message of what was thrown may hold a part of the object, which may be secret.
+  const what = cause instanceof WrongValues ? `gave ${cause.message}` : 'threw';
+  return new StatusError({
+    code: 'InvalidArgument',
+    reason: 'NotIndexable',
+    message: `${kind} "${key}" can't be stored: the function of its index "${index}" ${what}; change the object, or let the function give [] for it`,
+    cause,
+  });
+}
+
+function incomplete(kind: AnyKind, index: string, key: string): StatusError {
+  return new StatusError({
+    code: 'FailedPrecondition',
+    reason: 'IndexIncomplete',
+    message: `${kind.kind} can't be listed by index "${index}": its function throws for the stored "${key}"; change the function, or change or delete the object`,
+  });
+}

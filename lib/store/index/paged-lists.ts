@@ -1,0 +1,197 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import {
+  type Clock,
+  type FieldViolation,
+  invalid,
+  limits,
+  type Random,
+  StatusError,
+  TimeSlice,
+} from '../../base/index.js';
+import type { ApiObject } from '../../object/index.js';
+import { type Keepable, KeptLists, type ListSnapshot } from './kept-lists.js';
+import { Selection, type SelectionOptions } from './selection.js';
+import type { IndexSelection, ListBounds, ListResult } from '../contract/object-store.js';
+
+/** What a list covers and who asks; the same for all of its pages. */
+export type ListSubject = SelectionOptions & Pick<ListBounds, 'caller'> & IndexSelection;
+
+interface PagedList extends Keepable {
+  readonly subject: ListSubject;
+  readonly selection: Selection;
+  /** Of the tokens' signatures. */
+  readonly secret: string;
+}
+
+/** How much a page may hold. */
+type PageSize = Pick<ListBounds, 'limit' | 'pageBytes'>;
+
+/** Where a page begins. */
+interface Position {
+  readonly chunk: number;
+  readonly offset: number;
+}
+
+const tokenForm = /^([0-9a-f-]{36}):(\d{1,9}):(\d{1,9}):([\w-]{22})$/;
+const signatureBytes = 16;
+
+/**
+ * Lists at one revision, also over several pages: the rest of a paged list stays as it was.
+ *
+ * A page token names a kept list and a page of it. It is signed with a secret of that list, so nobody
+ * makes one up for another page, and it opens that list only: for the same kind, namespace, selectors
+ * and caller. Asked for again it gives the same page.
+ */
+export class PagedLists {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #kept: KeptLists<PagedList>;
+
+  constructor(clock: Clock, random: Random) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#kept = new KeptLists(clock);
+  }
+
+  /** See {@link KeptLists.noteReplaced}. */
+  noteReplaced(kind: string, bytes: number): void {
+    this.#kept.noteReplaced(kind, bytes);
+  }
+
+  /** The first page, or everything without a bound. @throws StatusError InvalidArgument */
+  async first<T extends ApiObject>(
+    snapshot: ListSnapshot,
+    subject: ListSubject,
+    page: PageSize,
+  ): Promise<ListResult<T>> {
+    demandPageSize(page);
+    const list: PagedList = {
+      ...snapshot,
+      caller: subject.caller,
+      replacedBefore: this.#kept.replacedOf(snapshot.kind),
+      subject,
+      selection: new Selection(subject),
+      secret: this.#random.uuid(),
+    };
+    const bounded = page.limit !== undefined || page.pageBytes !== undefined;
+    const limit = Math.min(page.limit ?? Infinity, bounded ? limits.pageSizeMax : Infinity);
+    const start = { chunk: 0, offset: 0 };
+    const { items, next } = await this.#take<T>(list, start, { ...page, limit });
+    if (!next) return { items, revision: snapshot.revision, nextPageToken: '' };
+    const name = this.#random.uuid();
+    this.#kept.keep(name, list);
+    return { items, revision: snapshot.revision, nextPageToken: tokenOf(name, next, list.secret) };
+  }
+
+  /** The page a token stands for. @throws StatusError InvalidArgument, OutOfRange (PageTokenExpired) */
+  async next<T extends ApiObject>(
+    token: string,
+    kind: string,
+    subject: ListSubject,
+    page: PageSize,
+  ): Promise<ListResult<T>> {
+    demandPageSize(page);
+    const [, name, chunk, offset, signature = ''] =
+      tokenForm.exec(Buffer.from(token, 'base64url').toString()) ?? [];
+    if (name === undefined) throw notOfThisList();
+    const list = this.#kept.use(name);
+    if (!list)
+      throw new StatusError({
+        code: 'OutOfRange',
+        reason: 'PageTokenExpired',
+        message: 'pageToken is no longer valid; start the list again without one',
+      });
+    const start = { chunk: Number(chunk), offset: Number(offset) };
+    const signed = timingSafeEqual(
+      Buffer.from(signature),
+      Buffer.from(signatureOf(name, start, list.secret)),
+    );
+    if (!signed || list.kind !== kind || !isSameList(list.subject, subject)) throw notOfThisList();
+    const sizeDefault = page.pageBytes === undefined ? limits.pageSizeDefault : Infinity;
+    const limit = Math.min(page.limit ?? sizeDefault, limits.pageSizeMax);
+    const { items, next } = await this.#take<T>(list, start, { ...page, limit });
+    const nextPageToken = next ? tokenOf(name, next, list.secret) : '';
+    return { items, revision: list.revision, nextPageToken };
+  }
+
+  /** As many chosen objects as the page holds, and where the next chosen one stands. */
+  async #take<T extends ApiObject>(
+    { chunks, selection }: PagedList,
+    start: Position,
+    { limit = Infinity, pageBytes = Infinity }: PageSize,
+  ): Promise<{ readonly items: readonly T[]; readonly next: Position | undefined }> {
+    const slice = new TimeSlice(this.#clock);
+    const items: T[] = [];
+    let offset = start.offset;
+    let bytes = 0;
+    for (let chunk = start.chunk; chunk < chunks.length; chunk += 1) {
+      const entries = chunks[chunk] ?? [];
+      for (; offset < entries.length; offset += 1) {
+        const entry = entries[offset];
+        if (entry && selection.has(entry)) {
+          bytes += entry.size;
+          const full = items.length >= limit || (bytes > pageBytes && items.length > 0);
+          if (full) return { items, next: { chunk, offset } };
+          items.push(entry.object as T);
+        }
+        if (slice.due()) await slice.pause();
+      }
+      offset = 0;
+    }
+    return { items, next: undefined };
+  }
+}
+
+/** @throws StatusError InvalidArgument: pages without objects would never come to the end of the list */
+function demandPageSize({ limit, pageBytes }: PageSize): void {
+  const violations: FieldViolation[] = [];
+  if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))
+    violations.push({
+      field: 'limit',
+      description: `is ${limit}; give a whole number, 1 or more, or leave it out for all objects`,
+    });
+  if (pageBytes !== undefined && !(pageBytes > 0))
+    violations.push({
+      field: 'pageBytes',
+      description: `is ${pageBytes}; give bytes, 1 or more, or leave it out`,
+    });
+  if (violations.length > 0) throw invalid(violations);
+}
+
+function notOfThisList(): StatusError {
+  const description =
+    'is not a token of this list: it goes with the kind, namespace, index, selectors and caller that it was given for; give those, or start again without one';
+  return invalid([{ field: 'pageToken', description }]);
+}
+
+function signatureOf(name: string, { chunk, offset }: Position, secret: string): string {
+  const digest = createHmac('sha256', secret).update(`${name}:${chunk}:${offset}`).digest();
+  return digest.subarray(0, signatureBytes).toString('base64url');
+}
+
+function tokenOf(name: string, position: Position, secret: string): string {
+  const signature = signatureOf(name, position, secret);
+  const text = `${name}:${position.chunk}:${position.offset}:${signature}`;
+  return Buffer.from(text).toString('base64url');
+}
+
+function isSameList(one: ListSubject, other: ListSubject): boolean {
+  return (
+    one.caller === other.caller &&
+    one.namespace === other.namespace &&
+    one.index === other.index &&
+    one.value === other.value &&
+    isSameSelector(one.labels, other.labels) &&
+    isSameSelector(one.fields, other.fields)
+  );
+}
+
+interface Selector {
+  readonly text?: string;
+}
+
+/** Of functions without a text nobody can tell whether they are the same: then the first page's hold. */
+function isSameSelector(one: Selector | undefined, other: Selector | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  return one.text === other.text;
+}

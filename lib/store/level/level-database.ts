@@ -1,0 +1,95 @@
+import { Level } from 'level';
+import { type DirectoryLock, lockDirectory } from '../directory/directory-lock.js';
+import { checkTables } from '../table/table-check.js';
+
+/** Whether a write has reached the disk when it resolves. */
+export type Durability = 'synced' | 'unsynced';
+
+/** Writes that happen together or not at all. */
+export interface DatabaseBatch {
+  put(key: Buffer, value: Buffer): this;
+  del(key: Buffer): this;
+  write(durability: Durability): Promise<void>;
+}
+
+/** Entries of a range in the order of their keys, as they were when it was made. */
+export interface DatabaseIterator {
+  /** The next entries, at most `count`; none at the end. */
+  nextv(count: number): Promise<readonly (readonly [Buffer, Buffer])[]>;
+  close(): Promise<void>;
+}
+
+/** An open database of ordered keys: what the engine needs of LevelDB. */
+export interface Database {
+  get(key: Buffer): Promise<Buffer | undefined>;
+  put(key: Buffer, value: Buffer, durability: Durability): Promise<void>;
+  batch(): DatabaseBatch;
+  iterator(range: { readonly gte: Buffer; readonly lt: Buffer }): DatabaseIterator;
+  close(): Promise<void>;
+}
+
+/** How databases are opened. Tests put one in its place that loses what LevelDB may lose. */
+export interface DatabaseDriver {
+  /** Takes a directory for this process. @throws StatusError FailedPrecondition when another has it. */
+  readonly lock: (directory: string) => Promise<DirectoryLock>;
+  /** Reads all that a database uses. @throws Error that names what is damaged. */
+  readonly check: (path: string) => Promise<void>;
+  /** Opens or creates the database in a directory that exists. */
+  readonly open: (path: string, writeBufferBytes: number) => Promise<Database>;
+}
+
+/** LevelDB hands over at most this much at a time; its default of 16 KiB is sixteen records. */
+const chunkBytes = 1024 * 1024;
+// With the encodings of the database: options that differ from them are copied at each write.
+const encodings = { keyEncoding: 'buffer', valueEncoding: 'buffer' } as const;
+/** `sync` is LevelDB's own option, which the universal package's types leave out. */
+const writeOptions: Readonly<Record<Durability, object>> = {
+  synced: { ...encodings, sync: true },
+  unsynced: { ...encodings, sync: false },
+};
+
+class LevelBatch implements DatabaseBatch {
+  readonly #batch: ReturnType<Level<Buffer, Buffer>['batch']>;
+
+  constructor(db: Level<Buffer, Buffer>) {
+    this.#batch = db.batch();
+  }
+
+  put(key: Buffer, value: Buffer): this {
+    this.#batch.put(key, value);
+    return this;
+  }
+
+  del(key: Buffer): this {
+    this.#batch.del(key);
+    return this;
+  }
+
+  write(durability: Durability): Promise<void> {
+    return this.#batch.write(writeOptions[durability]);
+  }
+}
+
+async function openLevel(path: string, writeBufferBytes: number): Promise<Database> {
+  const db = new Level<Buffer, Buffer>(path, { ...encodings, writeBufferSize: writeBufferBytes });
+  try {
+    await db.open();
+  } catch (error) {
+    const cause: unknown = error instanceof Error ? (error.cause ?? error) : error;
+    throw cause;
+  }
+  return {
+    get: (key) => db.get(key),
+    put: (key, value, durability) => db.put(key, value, writeOptions[durability]),
+    batch: () => new LevelBatch(db),
+    iterator: (range) => db.iterator({ ...range, highWaterMarkBytes: chunkBytes }),
+    close: () => db.close(),
+  };
+}
+
+/** LevelDB on the machine's file system. */
+export const levelDriver: DatabaseDriver = {
+  lock: lockDirectory,
+  check: checkTables,
+  open: openLevel,
+};

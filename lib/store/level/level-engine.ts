@@ -1,0 +1,397 @@
+import { join } from 'node:path';
+import {
+  type Clock,
+  demandOptions,
+  messageOf,
+  someText,
+  StatusError,
+  systemClock,
+} from '../../base/index.js';
+import type { DirectoryLock } from '../directory/directory-lock.js';
+import {
+  type Checkpoint,
+  emptyCheckpoint,
+  type Engine,
+  type EngineRecord,
+  type EngineState,
+  type Existing,
+  type Fill,
+  type Migration,
+  type RecordAddress,
+  type ReplaceableEngine,
+  type Replacement,
+  type Reserve,
+  type ScanOptions,
+} from '../engine/engine.js';
+import { damaged, openingError, readingError } from '../directory/database-error.js';
+import { type FileSystem, nodeFileSystem } from '../directory/file-system.js';
+import { syncNamesAbove } from '../directory/first-start.js';
+import { type Database, type DatabaseDriver, levelDriver } from './level-database.js';
+import {
+  clusterOf,
+  decodeMeta,
+  demandKnownVersion,
+  encodeMeta,
+  type MetaRecord,
+  schemaVersion,
+} from './meta-record.js';
+import { copyStore, migrationSteps } from './migration.js';
+import { forgetMigration, noteMigration, notedMigration } from './migration-note.js';
+import { HighWaterMark, type MarkState } from '../directory/high-water.js';
+import { decodeKey, encodeKey, keyBytes, logEnd, metaKey } from './level-keys.js';
+import { LogNames } from '../directory/log-names.js';
+import { replaceStore } from './replace-store.js';
+import { databaseName, finishReplacement, markName } from '../directory/replacement.js';
+import {
+  explainNoRoom,
+  lockWithReserve,
+  openingBytes,
+  ReserveFolder,
+} from '../directory/reserve.js';
+import { restoreIndex } from '../log/restore.js';
+import { SerialWrites } from '../engine/serial-writes.js';
+
+/** No less than a meta record with its key. */
+const metaBytes = 1_024;
+/** Records read at a time: large enough for the native side, small enough to yield often. */
+const chunkRecords = 400;
+/** For what lies in a directory whose lock is held already. */
+const noLock: DirectoryLock = { release: () => Promise.resolve() };
+
+/** Options of {@link LevelEngine}. */
+export interface LevelEngineOptions {
+  /** Data directory; the database is its `db` folder. */
+  readonly directory: string;
+  /** Bytes LevelDB gathers in memory before a file; default 16 MiB. */
+  readonly writeBufferBytes?: number;
+  readonly clock?: Clock;
+  /** Where the files beside the database live; tests give one that fails. Default: the machine's. */
+  readonly fileSystem?: FileSystem;
+  /**
+   * Names in the directory, beside the library's own, that a way back from a migration needs: they are
+   * copied with the database. Absent ones are passed over.
+   */
+  readonly copiedBeforeMigration?: readonly string[];
+  /** Which database keeps the log; tests give one that loses what LevelDB may lose. Default: LevelDB. */
+  readonly driver?: DatabaseDriver;
+  /** Only for the test that proves that the power-loss test sees: appends without waiting for the disk. */
+  readonly unsafeNoSync?: boolean;
+}
+
+/** The log on LevelDB: every append is one batch, synced before it resolves. */
+export class LevelEngine implements ReplaceableEngine {
+  readonly reserve: Reserve;
+  readonly #options: LevelEngineOptions;
+  readonly #files: FileSystem;
+  readonly #driver: DatabaseDriver;
+  readonly #path: string;
+  #lock: DirectoryLock | undefined;
+  #open: Database | undefined;
+  #identity = { storeId: '', clusterId: '' };
+  #highWater: HighWaterMark | undefined;
+  readonly #writes = new SerialWrites(() => this.#names?.settle());
+  /** A file that is there from the begin of opening until every record was read once. */
+  readonly #openingMark: string;
+  #marked = false;
+  #names: LogNames | undefined;
+
+  /** @throws TypeError without a directory */
+  constructor(options: LevelEngineOptions) {
+    demandOptions('LevelEngine', options, { directory: someText('the path of its directory') });
+    this.#options = options;
+    this.#files = options.fileSystem ?? nodeFileSystem;
+    this.#driver = options.driver ?? levelDriver;
+    this.#openingMark = join(options.directory, 'opening');
+    this.#path = join(options.directory, databaseName);
+    const isOpen = (): boolean => this.#lock !== undefined;
+    this.reserve = new ReserveFolder(this.#files, options.directory, isOpen);
+  }
+
+  get location(): string {
+    return this.#options.directory;
+  }
+
+  get #db(): Database {
+    if (!this.#open)
+      throw new StatusError({
+        code: 'Unavailable',
+        reason: 'StoreClosed',
+        message: 'the store is closed',
+      });
+    return this.#open;
+  }
+
+  async open(newStoreId: () => string, clusterId?: string): Promise<EngineState> {
+    const { directory } = this.#options;
+    await this.#files.makeDirectory(directory).catch((error: unknown) => {
+      throw openingError(this.#path, error);
+    });
+    this.#lock = await this.#takeLock();
+    try {
+      await this.reserve.release(openingBytes);
+      await finishReplacement(this.#files, directory);
+      this.#highWater = this.#markAt(join(directory, markName));
+      const mark = await this.#highWater.read();
+      // LevelDB begins anew, over what is there, when CURRENT is missing.
+      if (mark.type !== 'missing' && !(await this.#files.exists(join(this.#path, 'CURRENT'))))
+        throw this.#damaged('its CURRENT file is missing');
+      await this.#markOpening();
+      await this.#openDatabase();
+      const meta = await this.#loadMeta(newStoreId, clusterId, mark.type !== 'missing');
+      this.#identity = { storeId: meta.storeId, clusterId: clusterOf(meta) };
+      const highWater = mark.type === 'mark' ? mark.revision : await this.#makeMark(mark, meta);
+      const state = { ...this.#identity, checkpoint: meta.checkpoint, highWater };
+      const migration =
+        meta.schemaVersion === schemaVersion
+          ? await notedMigration(this.#files, directory, meta.storeId)
+          : await this.#migrate(meta.schemaVersion, state);
+      return migration === undefined ? state : { ...state, migration };
+    } catch (error) {
+      // What went wrong first is what is told.
+      await this.close().catch(() => undefined);
+      const told = error instanceof StatusError ? error : openingError(this.#path, error);
+      throw await explainNoRoom(told, this.#files, directory);
+    }
+  }
+
+  async #takeLock(): Promise<DirectoryLock> {
+    const { directory } = this.#options;
+    try {
+      return await lockWithReserve(() => this.#driver.lock(directory), this.reserve);
+    } catch (error) {
+      throw await explainNoRoom(error, this.#files, directory);
+    }
+  }
+
+  /**
+   * LevelDB stops the process on some damaged tables, without a word of ours. So whoever opens after
+   * a process that died while it was opening looks at every block first.
+   */
+  async #markOpening(): Promise<void> {
+    const diedOpening = await this.#files.exists(this.#openingMark);
+    if (diedOpening) await this.#driver.check(this.#path);
+    // Without a mark (a full disk) an abort stays unexplained, and nothing else is lost.
+    this.#marked = await this.#files.open(this.#openingMark, 'w').then(
+      (file) => file.close().then(() => true),
+      () => diedOpening,
+    );
+  }
+
+  async #unmarkOpening(): Promise<void> {
+    if (!this.#marked) return;
+    this.#marked = false;
+    await this.#files.remove(this.#openingMark);
+  }
+
+  async #openDatabase(): Promise<void> {
+    const writeBufferBytes = this.#options.writeBufferBytes ?? 16 * 1024 * 1024;
+    await this.#files.makeDirectory(this.#path);
+    this.#open = await this.#driver.open(this.#path, writeBufferBytes);
+    this.#writes.restart();
+    // LevelDB syncs the files that it makes, and not all of their names.
+    await this.#files.syncDirectory(this.#path);
+    this.#names = new LogNames(this.#files, this.#path, writeBufferBytes);
+    await this.#names.open();
+  }
+
+  /** Makes a log of an earlier version one of this version, after a copy of it. */
+  async #migrate(from: number, state: EngineState): Promise<Migration> {
+    const { directory, copiedBeforeMigration: alsoCopied = [] } = this.#options;
+    // A damaged log is refused before the copy of an earlier migration, which may be whole, is replaced.
+    await restoreIndex(this, state);
+    await this.#open?.close();
+    this.#open = undefined;
+    const files = this.#files;
+    const { storeId, checkpoint } = state;
+    const copied = await copyStore({ files, directory, version: from, alsoCopied });
+    // Before the first step: killed behind the last one, nothing else knows that there was a migration.
+    const migration = await noteMigration(files, directory, storeId, copied);
+    await this.#openDatabase();
+    for (let version = from; version < schemaVersion; version += 1) {
+      const superseded = await migrationSteps[version]?.(this, state);
+      const meta = { schemaVersion: version + 1, ...this.#identity, checkpoint };
+      await this.#saveMeta(meta, superseded);
+    }
+    return migration;
+  }
+
+  async #loadMeta(
+    newStoreId: () => string,
+    clusterId: string | undefined,
+    hasMark: boolean,
+  ): Promise<MetaRecord> {
+    const stored = await this.#db.get(metaKey);
+    if (stored === undefined) {
+      if (hasMark) throw this.#damaged('its identity record is missing');
+      const storeId = newStoreId();
+      const identity = { storeId, clusterId: clusterId ?? storeId };
+      const meta = { schemaVersion, ...identity, checkpoint: emptyCheckpoint };
+      await this.#saveMeta(meta);
+      return meta;
+    }
+    const meta = decodeMeta(stored);
+    if (!meta) throw this.#damaged('its identity record has a wrong checksum');
+    demandKnownVersion(this.#options.directory, meta.schemaVersion);
+    return meta;
+  }
+
+  /** Writes the meta record and forgets records, in one batch. */
+  #saveMeta(meta: MetaRecord, superseded: readonly RecordAddress[] = []): Promise<void> {
+    return this.#writes.run(() => {
+      const batch = this.#db.batch().put(metaKey, encodeMeta(meta));
+      for (const address of superseded) batch.del(encodeKey(address));
+      this.#names?.note(metaBytes);
+      for (const _ of superseded) this.#names?.note(keyBytes);
+      return batch.write('synced');
+    });
+  }
+
+  #markAt(path: string): HighWaterMark {
+    return new HighWaterMark(this.#files, path, this.#options.clock ?? systemClock);
+  }
+
+  /**
+   * The mark comes into being with the database, before the first write, once the names of all
+   * directories on the way to it are durable. Later its absence is damage,
+   * and so is one that can't be read, unless nothing was ever written: then a first start was
+   * interrupted.
+   */
+  async #makeMark(found: MarkState, { checkpoint }: MetaRecord): Promise<number> {
+    const wrong = found.type === 'missing' ? 'is missing' : 'holds no revision';
+    const [first] = await this.#firstRecords();
+    if (first || checkpoint.revision > 0) throw this.#damaged(`its high-water file ${wrong}`);
+    const { directory } = this.#options;
+    await this.#files.syncDirectory(directory);
+    await syncNamesAbove(this.#files, directory);
+    await this.#highWater?.create();
+    return 0;
+  }
+
+  async #firstRecords(): Promise<readonly EngineRecord[]> {
+    for await (const chunk of this.scan(0)) return chunk;
+    return [];
+  }
+
+  #damaged(detail: string): StatusError {
+    return damaged(this.#path, detail);
+  }
+
+  async *scan(
+    revision: number,
+    { through }: ScanOptions = {},
+  ): AsyncIterable<readonly EngineRecord[]> {
+    const from = encodeKey({ revision: revision + 1, index: 0 });
+    const to = through === undefined ? logEnd : encodeKey({ revision: through + 1, index: 0 });
+    const iterator = this.#db.iterator({ gte: from, lt: to });
+    // The next chunk is read while this one is worked on; it may fail before anyone waits for it.
+    const ahead = (): ReturnType<typeof iterator.nextv> => {
+      const chunk = this.#reading(iterator.nextv(chunkRecords));
+      chunk.catch(() => undefined);
+      return chunk;
+    };
+    let next = ahead();
+    try {
+      for (;;) {
+        const entries = await next;
+        if (entries.length === 0) return await this.#unmarkOpening();
+        next = ahead();
+        yield entries.map(([key, bytes]) => this.#record(key, bytes));
+      }
+    } finally {
+      await iterator.close();
+    }
+  }
+
+  #record(key: Buffer, bytes: Buffer): EngineRecord {
+    const address = decodeKey(key);
+    if (!address) throw this.#damaged(`a key of ${key.length} bytes in the log`);
+    return { ...address, bytes };
+  }
+
+  async append(records: readonly EngineRecord[]): Promise<void> {
+    const durability = this.#options.unsafeNoSync ? 'unsynced' : 'synced';
+    const last = records.at(-1);
+    await this.#writes.run(() => {
+      for (const { bytes } of records) this.#names?.note(keyBytes + bytes.length);
+      // What a lone writer waits for: no batch to make and to close.
+      if (last && records.length === 1)
+        return this.#db.put(encodeKey(last), last.bytes, durability);
+      const batch = this.#db.batch();
+      for (const record of records) batch.put(encodeKey(record), record.bytes);
+      return batch.write(durability);
+    });
+    if (last) this.#highWater?.note(last.revision);
+  }
+
+  async get(address: RecordAddress): Promise<Buffer | undefined> {
+    return await this.#reading(this.#db.get(encodeKey(address)));
+  }
+
+  async #reading<T>(promise: Promise<T>): Promise<T> {
+    try {
+      return await promise;
+    } catch (error) {
+      throw readingError(this.#path, error);
+    }
+  }
+
+  saveCheckpoint(checkpoint: Checkpoint, superseded: readonly RecordAddress[] = []): Promise<void> {
+    return this.#saveMeta({ schemaVersion, ...this.#identity, checkpoint }, superseded);
+  }
+
+  async confirm(revision: number): Promise<void> {
+    try {
+      await this.#highWater?.confirm(revision);
+    } catch (error) {
+      const path = join(this.#options.directory, markName);
+      throw new StatusError({
+        code: 'Unavailable',
+        reason: 'HighWaterUnwritable',
+        message: `${path} can't be written (${messageOf(error)}); without it a lost tail of the log would go unnoticed: make room on the disk, or make the file writable`,
+        cause: error,
+      });
+    }
+  }
+
+  replace(existing: Existing, fill: Fill): Promise<Replacement> {
+    const { directory } = this.#options;
+    const lock = (): Promise<DirectoryLock> => this.#takeLock();
+    const held = { ...this.#driver, lock: () => Promise.resolve(noLock) };
+    const engineAt = (path: string): Engine =>
+      new LevelEngine({ ...this.#options, driver: held, directory: path });
+    return replaceStore({ files: this.#files, lock, directory, existing, engineAt }, fill);
+  }
+
+  migrationTold(): Promise<void> {
+    return forgetMigration(this.#files, this.#options.directory);
+  }
+
+  async freeBytes(): Promise<number | undefined> {
+    return this.#files.freeBytes(this.#options.directory);
+  }
+
+  /** Every part is closed, whatever becomes of the others; the first error is told. */
+  async close(): Promise<void> {
+    const highWater = this.#highWater;
+    const database = this.#open;
+    const lock = this.#lock;
+    this.#highWater = undefined;
+    this.#open = undefined;
+    this.#lock = undefined;
+    const failures: unknown[] = [];
+    const steps = [
+      () => this.#unmarkOpening(),
+      () => highWater?.close(),
+      () => database?.close(),
+      () => lock?.release(),
+    ];
+    for (const step of steps) {
+      try {
+        await step();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+}

@@ -1,0 +1,59 @@
+import { crc32 } from 'node:zlib';
+import { StatusError } from '../../base/index.js';
+import type { Checkpoint } from '../engine/engine.js';
+
+/** Version of what is on the disk. Version 3: nothing superseded lies below the compaction mark. */
+export const schemaVersion = 3;
+/** The oldest version that is migrated. */
+export const oldestSchemaVersion = 2;
+
+/** The one record beside the log: identity and progress. */
+export interface MetaRecord {
+  readonly schemaVersion: number;
+  readonly storeId: string;
+  /** Absent in what an earlier release wrote; see {@link clusterOf}. */
+  readonly clusterId?: string;
+  readonly checkpoint: Checkpoint;
+}
+
+/**
+ * The cluster that a store or a backup belongs to. Earlier releases kept no cluster id: there the store
+ * begins the cluster, so that the store and its backups agree on it without a write.
+ */
+export function clusterOf(kept: { readonly storeId: string; readonly clusterId?: string }): string {
+  return kept.clusterId ?? kept.storeId;
+}
+
+const checksumBytes = 4;
+
+/** The bytes of the record: CRC-32 u32 big-endian, then its JSON. */
+export function encodeMeta(meta: MetaRecord): Buffer {
+  const text = Buffer.from(JSON.stringify(meta));
+  const head = Buffer.alloc(checksumBytes);
+  head.writeUInt32BE(crc32(text));
+  return Buffer.concat([head, text]);
+}
+
+/** Reads the record. Undefined when a byte of it is not what was written. */
+export function decodeMeta(stored: Buffer): MetaRecord | undefined {
+  const text = stored.subarray(checksumBytes);
+  const sound = stored.length > checksumBytes && crc32(text) === stored.readUInt32BE(0);
+  // In schema version 1 the record had no checksum: it was its JSON.
+  const first = !sound && stored.toString('latin1').startsWith('{"schemaVersion":1,');
+  if (!sound && !first) return undefined;
+  return JSON.parse((first ? stored : text).toString()) as MetaRecord;
+}
+
+/** @throws StatusError FailedPrecondition (SchemaVersion) for a version that is neither read nor migrated. */
+export function demandKnownVersion(directory: string, found: number): void {
+  if (found >= oldestSchemaVersion && found <= schemaVersion) return;
+  const way =
+    found > schemaVersion
+      ? 'use a release that is as new as the one that wrote it'
+      : `open it first with a release that reads version ${found} and writes version ${oldestSchemaVersion}`;
+  throw new StatusError({
+    code: 'FailedPrecondition',
+    reason: 'SchemaVersion',
+    message: `the database in ${directory} has schema version ${found}, this release reads versions ${oldestSchemaVersion} to ${schemaVersion}; ${way}`,
+  });
+}

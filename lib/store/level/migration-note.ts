@@ -1,0 +1,70 @@
+import { join } from 'node:path';
+import type { Migration } from '../engine/engine.js';
+import { type FileSystem, systemErrorCode } from '../directory/file-system.js';
+
+/** The migration that nobody was told of yet, as JSON. */
+const noteName = 'migration.json';
+
+/** A note: which store was migrated, and how. A store that was restored since is another one. */
+interface MigrationNote extends Migration {
+  readonly storeId: string;
+}
+
+function isNote(value: unknown): value is MigrationNote {
+  const note = (value ?? {}) as Partial<Record<keyof MigrationNote, unknown>>;
+  const numbers = typeof note.from === 'number' && typeof note.to === 'number';
+  return numbers && [note.storeId, note.copy, note.wayBack].every((v) => typeof v === 'string');
+}
+
+/**
+ * The migration of a store that was noted and not told; undefined where there is none. The note appears whole or not
+ * at all, so that one that can't be read was written by somebody else and is passed over.
+ */
+export async function notedMigration(
+  files: FileSystem,
+  directory: string,
+  storeId: string,
+): Promise<Migration | undefined> {
+  try {
+    const value: unknown = JSON.parse((await files.readFile(join(directory, noteName))).toString());
+    if (!isNote(value) || value.storeId !== storeId) return undefined;
+    const { from, to, copy, wayBack } = value;
+    return { from, to, copy, wayBack };
+  } catch (error) {
+    if (error instanceof SyntaxError || systemErrorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Notes a migration durably. One that ended half-way, and was told to nobody, began at an earlier version:
+ * its copy is the one that the way back needs, so it is returned and kept.
+ */
+export async function noteMigration(
+  files: FileSystem,
+  directory: string,
+  storeId: string,
+  migration: Migration,
+): Promise<Migration> {
+  const earlier = await notedMigration(files, directory, storeId);
+  if (earlier && earlier.from < migration.from && (await files.exists(earlier.copy)))
+    return earlier;
+  const path = join(directory, noteName);
+  const fresh = `${path}.new`;
+  const file = await files.open(fresh, 'w');
+  try {
+    await file.write(Buffer.from(`${JSON.stringify({ storeId, ...migration })}\n`), 0);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await files.rename(fresh, path);
+  await files.syncDirectory(directory);
+  return migration;
+}
+
+/** Forgets the note, once the migration was told. */
+export async function forgetMigration(files: FileSystem, directory: string): Promise<void> {
+  await files.remove(join(directory, noteName));
+  await files.syncDirectory(directory);
+}

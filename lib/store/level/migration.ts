@@ -1,0 +1,146 @@
+import { join } from 'node:path';
+import { messageOf, StatusError } from '../../base/index.js';
+import type { Engine, EngineState, Migration, RecordAddress } from '../engine/engine.js';
+import { copyTree, type FileSystem, treeBytes } from '../directory/file-system.js';
+import { schemaVersion } from './meta-record.js';
+import { databaseName, markName } from '../directory/replacement.js';
+import { restoreIndex } from '../log/restore.js';
+
+/** Room that must be left beside the copy: LevelDB writes new files when it is opened again. */
+const reserveBytes = 8 * 1024 * 1024;
+
+/** What a directory holds before it is migrated. */
+export interface CopyOptions {
+  readonly files: FileSystem;
+  readonly directory: string;
+  /** Version of the database, which is not open. */
+  readonly version: number;
+  /** Further names in the directory that a way back needs. */
+  readonly alsoCopied: readonly string[];
+}
+
+/** An earlier copy, while the new one takes its name. */
+const earlierSuffix = '.earlier';
+
+/**
+ * Copies what makes up a store to `schema-<version>-copy` beside it, complete and durable when it
+ * resolves. A copy of that name that an interrupted migration left is replaced by the new one, because the
+ * database may have been written since; it is there until the new one is whole.
+ * @throws StatusError ResourceExhausted (NoRoomForCopy), Unavailable (CopyFailed); nothing has changed.
+ */
+export async function copyStore(options: CopyOptions): Promise<Migration> {
+  const { files, directory, version } = options;
+  const copy = join(directory, `schema-${version}-copy`);
+  const partial = `${copy}.partial`;
+  const names: string[] = [];
+  for (const name of [databaseName, markName, ...options.alsoCopied])
+    if (await files.exists(join(directory, name))) names.push(name);
+  try {
+    await files.remove(partial);
+    await demandRoom(options, names);
+    await files.makeDirectory(partial);
+    const present = await files.readDirectory(directory);
+    for (const name of names) {
+      const isDirectory = present.some((e) => e.name === name && e.type === 'directory');
+      const [from, to] = [join(directory, name), join(partial, name)];
+      if (isDirectory) await copyTree(files, from, to);
+      else await copyFile(files, from, to);
+    }
+    await files.syncDirectory(partial);
+    await replaceCopy(files, directory, { partial, copy });
+  } catch (error) {
+    if (error instanceof StatusError) throw error;
+    await files.remove(partial).catch(() => undefined);
+    throw new StatusError({
+      code: 'Unavailable',
+      reason: 'CopyFailed',
+      message: `the database in ${directory} has schema version ${version} and is copied to ${copy} before it becomes version ${schemaVersion}; that failed (${messageOf(error)}); nothing was changed`,
+      cause: error,
+    });
+  }
+  const moved = `${names.join(', ')}`;
+  return {
+    from: version,
+    to: schemaVersion,
+    copy,
+    wayBack: `stop this release, move ${moved} out of ${directory}, copy ${moved} there from ${copy}, and start the release that wrote schema version ${version}; what was written since is not in the copy`,
+  };
+}
+
+/** Gives a whole copy its name. At any moment one whole copy, of before or the new one, has a name. */
+async function replaceCopy(
+  files: FileSystem,
+  directory: string,
+  { partial, copy }: { readonly partial: string; readonly copy: string },
+): Promise<void> {
+  const earlier = `${copy}${earlierSuffix}`;
+  await files.syncDirectory(directory);
+  if (await files.exists(copy)) {
+    await files.remove(earlier);
+    await files.rename(copy, earlier);
+    await files.syncDirectory(directory);
+  }
+  await files.rename(partial, copy);
+  await files.syncDirectory(directory);
+  if (await files.exists(earlier)) await files.remove(earlier);
+}
+
+/** Paths of the whole copies in a directory. */
+async function copiesIn(files: FileSystem, directory: string): Promise<readonly string[]> {
+  const names = (await files.readDirectory(directory)).map(({ name }) => name);
+  const whole = /^schema-\d+-copy(\.earlier)?$/;
+  return names
+    .filter((name) => whole.test(name))
+    .sort()
+    .map((name) => join(directory, name));
+}
+
+async function copyFile(files: FileSystem, from: string, to: string): Promise<void> {
+  await files.copyFile(from, to);
+  const file = await files.open(to, 'r+');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function demandRoom(options: CopyOptions, names: readonly string[]): Promise<void> {
+  const { files, directory, version } = options;
+  const free = await files.freeBytes(directory);
+  if (free === undefined) return;
+  const present = await files.readDirectory(directory);
+  let needed = reserveBytes;
+  for (const { name, type } of present) {
+    if (!names.includes(name)) continue;
+    const path = join(directory, name);
+    needed += type === 'directory' ? await treeBytes(files, path) : await files.size(path);
+  }
+  if (free >= needed) return;
+  const copies = await copiesIn(files, directory);
+  const there =
+    copies.length === 0
+      ? 'there is no earlier copy'
+      : `copies of earlier migrations are in ${copies.join(' and ')}, which can be moved to another disk`;
+  throw new StatusError({
+    code: 'ResourceExhausted',
+    reason: 'NoRoomForCopy',
+    message: `the database in ${directory} has schema version ${version}; before it becomes version ${schemaVersion} it is copied, which needs ${needed} bytes, and ${free} are free; make room and start again; nothing was changed, and ${there}`,
+  });
+}
+
+/** What one migration step does to the log, beside raising the version. */
+export type MigrationStep = (
+  engine: Engine,
+  state: EngineState,
+) => Promise<readonly RecordAddress[]>;
+
+/**
+ * Steps by the version that they start from. Each is one write, with the record that names the next
+ * version: a crash leaves the log before the step or after it.
+ */
+export const migrationSteps: Readonly<Record<number, MigrationStep>> = {
+  // An interrupted compaction of version 2 left superseded records below its mark. The whole log is
+  // checked on the way: one that is damaged stays as it is.
+  2: async (engine, state) => (await restoreIndex(engine, state)).garbage,
+};

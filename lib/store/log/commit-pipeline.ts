@@ -1,0 +1,159 @@
+import { type Clock, limits, messageOf, StatusError } from '../../base/index.js';
+import type { EncodedRecord } from '../record/record-codec.js';
+
+/** A transaction on its way to the disk. */
+export interface Commit {
+  /** Empty for a transaction that changed nothing: it still waits for what it read. */
+  readonly records: readonly EncodedRecord[];
+  readonly bytes: number;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Fewer writers than this gain nothing from being split. */
+const lockstepMin = 48;
+/** A longer pause means that nobody was writing. */
+const recentMs = 50;
+
+/** What a pipeline drives. */
+export interface CommitPipelineOptions<C extends Commit> {
+  readonly clock: Clock;
+  readonly append: (records: readonly EncodedRecord[]) => Promise<void>;
+  /** Called with each durable batch, in revision order, before its promises resolve. */
+  readonly publish: (batch: readonly C[]) => void;
+  readonly onFailure: (error: StatusError) => void;
+}
+
+/**
+ * Group commit: one batch is in flight, everything that arrives meanwhile is the next.
+ *
+ * Guarantees: commits become durable and are published in the order they were enqueued; nothing is
+ * published before its batch is durable. After a failed batch the outcome is unknown, so the
+ * pipeline is poisoned: that batch and all later commits reject with Unavailable until `revive`.
+ */
+export class CommitPipeline<C extends Commit> {
+  readonly #options: CommitPipelineOptions<C>;
+  #queue: C[] = [];
+  #queuedBytes = 0;
+  #running: Promise<void> | undefined;
+  #failure: StatusError | undefined;
+  /** When the last append ended and how long it took, milliseconds. */
+  #endedAt = -Infinity;
+  #appendMs = Infinity;
+
+  constructor(options: CommitPipelineOptions<C>) {
+    this.#options = options;
+  }
+
+  /** @throws StatusError Unavailable while poisoned, ResourceExhausted when too much is waiting. */
+  demandRoom(): void {
+    if (this.#failure) throw this.#failure;
+    if (this.#queuedBytes > limits.pendingBytesMax)
+      throw new StatusError({
+        code: 'ResourceExhausted',
+        reason: 'WriteQueueFull',
+        message: `${this.#queuedBytes} bytes wait to be written, at most ${limits.pendingBytesMax} may; write more slowly`,
+        retryAfterMs: 100,
+      });
+  }
+
+  /** Its `resolve` runs when the commit is durable and published. */
+  enqueue(commit: C): void {
+    this.#queue.push(commit);
+    this.#queuedBytes += commit.bytes;
+    this.#running ??= this.#run();
+  }
+
+  /** Resolves when everything enqueued so far is settled. */
+  async drain(): Promise<void> {
+    while (this.#running) await this.#running;
+  }
+
+  /**
+   * Refuses writes as after a failed batch, because another write to the same log failed. What is in
+   * flight ends as it ends.
+   */
+  fail(cause: unknown): void {
+    this.#poison([], cause);
+  }
+
+  /** Writes are possible again: what failed is settled, and its outcome was read back. */
+  revive(): void {
+    this.#failure = undefined;
+  }
+
+  async #run(): Promise<void> {
+    // One turn of patience lets the callers of this turn share the first batch.
+    await Promise.resolve();
+    let share = this.#inLockstep() ? Math.ceil(this.#queue.length / 2) : Infinity;
+    while (this.#queue.length > 0) {
+      const batch = this.#takeBatch(share);
+      share = Infinity;
+      const startedAt = this.#options.clock.monotonic();
+      const records = recordsOf(batch);
+      try {
+        if (records.length > 0) await this.#options.append(records);
+      } catch (cause) {
+        this.#poison(batch, cause);
+        break;
+      }
+      this.#endedAt = this.#options.clock.monotonic();
+      this.#appendMs = this.#endedAt - startedAt;
+      this.#options.publish(batch);
+      for (const commit of batch) commit.resolve();
+    }
+    this.#running = undefined;
+  }
+
+  /**
+   * True when all writers wait for one batch and the disk then waits for all writers, longer than
+   * they for it: taken in two halves, one is prepared while the other is written.
+   */
+  #inLockstep(): boolean {
+    if (this.#queue.length < lockstepMin) return false;
+    const idleMs = this.#options.clock.monotonic() - this.#endedAt;
+    return idleMs > this.#appendMs && idleMs < recentMs;
+  }
+
+  /** As much as may share one sync: bounded, so that the first of a batch does not wait for ever. */
+  #takeBatch(share: number): readonly C[] {
+    let count = 0;
+    let bytes = 0;
+    for (const commit of this.#queue) {
+      if (count > 0 && bytes + commit.bytes > limits.batchBytesMax) break;
+      if (count === limits.batchTransactionsMax || count >= share) break;
+      count += 1;
+      bytes += commit.bytes;
+    }
+    this.#queuedBytes -= bytes;
+    if (count === this.#queue.length) {
+      const all = this.#queue;
+      this.#queue = [];
+      return all;
+    }
+    return this.#queue.splice(0, count);
+  }
+
+  #poison(batch: readonly C[], cause: unknown): void {
+    const known = this.#failure !== undefined;
+    this.#failure ??= new StatusError({
+      code: 'Unavailable',
+      reason: 'StorePoisoned',
+      message: `the store can't write (${messageOf(cause)}); whether the last writes happened is unknown until it is opened again`,
+      cause,
+    });
+    const waiting = [...batch, ...this.#queue];
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    for (const commit of waiting) commit.reject(this.#failure);
+    if (!known) this.#options.onFailure(this.#failure);
+  }
+}
+
+function recordsOf(batch: readonly Commit[]): readonly EncodedRecord[] {
+  const [first] = batch;
+  if (first && batch.length === 1) return first.records;
+  const records: EncodedRecord[] = [];
+  for (const commit of batch) for (const record of commit.records) records.push(record);
+  return records;
+}

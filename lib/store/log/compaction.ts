@@ -1,0 +1,101 @@
+import { limits, type TimeShare } from '../../base/index.js';
+import { type Checkpoint, countRecord, type Engine, type RecordAddress } from '../engine/engine.js';
+import { decodeHead, type RecordHead } from '../record/record-codec.js';
+
+/** What a compaction writes at once. */
+export interface CompactionStep {
+  readonly checkpoint: Checkpoint;
+  /** Records that are superseded at the checkpoint. */
+  readonly superseded: readonly RecordAddress[];
+  /** Encoded bytes of history that the mark passes. */
+  readonly bytes: number;
+}
+
+/** What a compaction may touch. */
+export interface CompactionOptions {
+  readonly engine: Pick<Engine, 'scan'>;
+  /** Mark of the last compaction. */
+  readonly from: Checkpoint;
+  /** Superseded records below that mark that are still there; they go with the first step. */
+  readonly garbage: readonly RecordAddress[];
+  /** Visible revision. */
+  readonly to: number;
+  readonly keepEvents: number;
+  /** Records committed before this may go, milliseconds since the epoch. */
+  readonly olderThan: number;
+  /** Encoded bytes above the mark, and how many may stay whatever their age. */
+  readonly historyBytes: number;
+  readonly historyBytesMax: number;
+  /** Compaction is in no hurry until the history is over its bytes. */
+  readonly share: TimeShare;
+  /** Stops between two steps; what was done stays done. */
+  readonly signal: AbortSignal;
+  /** Makes a step durable, whole or not at all. */
+  readonly save: (step: CompactionStep) => Promise<void>;
+}
+
+/**
+ * Moves the mark over history that is both older than the age and beyond the number kept, or beyond
+ * the bytes, and drops what is superseded below it. The last record of a living object stays.
+ *
+ * Each record names the one it replaced, so a compaction reads only what it passes. That is also why
+ * mark and drops are one write, and why what lies superseded below the mark goes first: a record that
+ * outlives the tombstone after it is a deleted object that came back.
+ */
+export async function compactLog(options: CompactionOptions): Promise<void> {
+  let mark = options.from;
+  let { garbage } = options;
+  let step: RecordHead[] = [];
+  let passedBytes = 0;
+  const tooMuch = (): boolean => options.historyBytes - passedBytes > options.historyBytesMax;
+  const rest = (): Promise<void> => (tooMuch() ? Promise.resolve() : options.share.rest());
+  const due = ({ revision, at }: RecordHead): boolean =>
+    revision <= options.to &&
+    ((revision <= options.to - options.keepEvents && at < options.olderThan) || tooMuch());
+  const flush = async (): Promise<void> => {
+    if (step.length === 0 && garbage.length === 0) return;
+    const { checkpoint, drops } = pass(mark, step);
+    const bytes = step.reduce((sum, record) => sum + record.size, 0);
+    await options.save({ checkpoint, superseded: [...garbage, ...drops], bytes });
+    mark = checkpoint;
+    garbage = [];
+    step = [];
+    await rest();
+  };
+  // Nothing is read that can't be due.
+  const through = tooMuch() ? options.to : options.to - options.keepEvents;
+  if (through <= mark.revision) return flush();
+  for await (const chunk of options.engine.scan(mark.revision, { through })) {
+    for (const raw of chunk) {
+      const record = decodeHead(raw);
+      // Decided at the first record of a revision only: a mark never splits one.
+      if (record.index === 0) {
+        if (options.signal.aborted || !due(record)) return flush();
+        if (step.length >= limits.compactionStepRecords) await flush();
+      }
+      step.push(record);
+      passedBytes += record.size;
+    }
+    await rest();
+  }
+  await flush();
+}
+
+/** The checkpoint after these records, and what is superseded then. */
+function pass(
+  from: Checkpoint,
+  records: readonly RecordHead[],
+): { readonly checkpoint: Checkpoint; readonly drops: readonly RecordAddress[] } {
+  const drops: RecordAddress[] = [];
+  let mark = from;
+  for (const { revision, index, type, previous, checksum } of records) {
+    if (previous) {
+      drops.push(previous);
+      mark = countRecord(mark, previous.checksum, -1);
+    }
+    if (type === 'DELETED') drops.push({ revision, index });
+    else mark = countRecord(mark, checksum, 1);
+    mark = { ...mark, revision };
+  }
+  return { checkpoint: mark, drops };
+}

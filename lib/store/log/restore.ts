@@ -1,0 +1,148 @@
+import { StatusError } from '../../base/index.js';
+import {
+  type Checkpoint,
+  countRecord,
+  type Engine,
+  type EngineState,
+  type RecordAddress,
+} from '../engine/engine.js';
+import { LazyObject } from '../record/lazy-object.js';
+import { ObjectIndex } from '../index/object-index.js';
+import { type DecodedRecord, decodeRecord } from '../record/record-codec.js';
+
+function dataLoss(reason: string, message: string): StatusError {
+  return new StatusError({
+    code: 'DataLoss',
+    reason,
+    message: `${message}; restore the data directory from a backup`,
+  });
+}
+
+/** Checks that revisions are dense and each complete: what LevelDB lost without a word shows as a hole. */
+export class DensityCheck {
+  #revision: number;
+  /** Records of `#revision` still to come. */
+  #missing = 0;
+  #index = 0;
+
+  constructor(revision: number) {
+    this.#revision = revision;
+  }
+
+  /** Last revision that was seen. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** @throws StatusError DataLoss for a hole before this record. */
+  next(record: DecodedRecord): void {
+    const goesOn = record.revision === this.#revision && this.#missing > 0;
+    const begins = record.revision === this.#revision + 1 && this.#missing === 0;
+    const index = begins ? 0 : this.#index + 1;
+    if (!(goesOn || begins) || record.index !== index) this.#fail(record.revision);
+    this.#missing = begins ? record.count - 1 : this.#missing - 1;
+    this.#revision = record.revision;
+    this.#index = record.index;
+  }
+
+  /** @throws StatusError DataLoss when the last revision is not whole. */
+  end(): void {
+    if (this.#missing > 0) this.#fail(this.#revision);
+  }
+
+  #fail(found: number): never {
+    const first = this.#missing > 0 ? this.#revision : this.#revision + 1;
+    throw dataLoss(
+      'LogHole',
+      `the store's log has a hole: records of revisions ${first} to ${found} are missing`,
+    );
+  }
+}
+
+/** @throws StatusError DataLoss when the records current at the mark are not those counted there. */
+export function demandCheckpoint(expected: Checkpoint, found: Checkpoint): void {
+  if (expected.objects === found.objects && expected.hash === found.hash) return;
+  throw dataLoss(
+    'CheckpointMismatch',
+    `the store's log holds ${found.objects} objects up to revision ${expected.revision}, hash ${found.hash}, but ${expected.objects}, hash ${expected.hash}, were counted: records up to that revision are missing or others came back`,
+  );
+}
+
+/** @throws StatusError DataLoss when the log ends before what is known to have been written. */
+export function demandTail(revision: number, highWater: number): void {
+  if (revision >= highWater) return;
+  throw dataLoss(
+    'LogTailLost',
+    `the store's log ends at revision ${revision}, but ${highWater} was written: its tail is lost`,
+  );
+}
+
+/** What a log holds. */
+export interface Restored {
+  readonly index: ObjectIndex;
+  readonly revision: number;
+  /** Encoded bytes above the compaction mark. */
+  readonly historyBytes: number;
+  /** Superseded records below the mark: an earlier release dropped them after the mark, or not at all. */
+  readonly garbage: readonly RecordAddress[];
+  readonly expiries: readonly Expiry[];
+}
+
+/** When an object expires. */
+export interface Expiry {
+  readonly kind: string;
+  readonly key: string;
+  readonly at: number;
+}
+
+/**
+ * Rebuilds the current objects from the log, parsing none: per key the last record wins. Above the
+ * compaction mark revisions must be dense, below it count and hash must be those of the checkpoint.
+ * @throws StatusError DataLoss
+ */
+export async function restoreIndex(engine: Engine, state: EngineState): Promise<Restored> {
+  const { checkpoint } = state;
+  const index = new ObjectIndex();
+  const density = new DensityCheck(checkpoint.revision);
+  const garbage: RecordAddress[] = [];
+  const expiring = new Map<string, Expiry>();
+  let found: Checkpoint = { revision: checkpoint.revision, objects: 0, hash: 0 };
+  let atMark = false;
+  let historyBytes = 0;
+  for await (const chunk of engine.scan(0)) {
+    for (const raw of chunk) {
+      const record = decodeRecord(raw);
+      const { kind, key, revision, checksum } = record;
+      const table = index.table(kind);
+      if (revision > checkpoint.revision) {
+        if (!atMark) demandCheckpoint(checkpoint, found);
+        atMark = true;
+        density.next(record);
+        historyBytes += record.size;
+      } else {
+        const before = table.get(key);
+        if (before) {
+          garbage.push({ revision: before.revision, index: before.index });
+          found = countRecord(found, before.checksum, -1);
+        }
+        if (record.type === 'DELETED') garbage.push({ revision, index: record.index });
+        else found = countRecord(found, checksum, 1);
+      }
+      if (record.type === 'DELETED') table.delete(key);
+      else table.set(new LazyObject(key, record, record.json));
+      noteExpiry(expiring, record);
+    }
+  }
+  if (!atMark) demandCheckpoint(checkpoint, found);
+  density.end();
+  demandTail(density.revision, state.highWater);
+  const expiries = [...expiring.values()];
+  return { index, revision: density.revision, historyBytes, garbage, expiries };
+}
+
+function noteExpiry(expiring: Map<string, Expiry>, record: DecodedRecord): void {
+  const { kind, key, type, expiresAt } = record;
+  const id = `${kind} ${key}`;
+  if (type !== 'DELETED' && expiresAt > 0) expiring.set(id, { kind, key, at: expiresAt });
+  else if (expiring.size > 0) expiring.delete(id);
+}

@@ -1,0 +1,111 @@
+import {
+  backoffDelayMs,
+  type BackoffOptions,
+  type Clock,
+  type Logger,
+  messageOf,
+  type Random,
+  sleep,
+  StatusError,
+} from '../../base/index.js';
+import type { Checkpoint, Engine } from '../engine/engine.js';
+import { type DecodedRecord, decodeRecord } from '../record/record-codec.js';
+import { openingBytes } from '../directory/reserve.js';
+import { DensityCheck, demandTail } from './restore.js';
+
+const backoff: BackoffOptions = { baseMs: 500, maxMs: 30_000, jitter: 0.2 };
+
+/** LevelDB writes a table and a manifest when it is opened; without room for them opening fails. */
+const reopenBytes = 16 * 1024 * 1024;
+
+/** What a revival needs to know and do. */
+export interface RevivalOptions {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly storeId: string;
+  /** Last revision that readers see: the log must still reach it. */
+  readonly revision: number;
+  /** The marks that the log may have: the last one known, and one whose writing failed. */
+  readonly checkpoints: readonly Checkpoint[];
+  /** Free bytes below which writes are refused; a try needs no more than 16 MiB of them. */
+  readonly freeBytesFloor: number;
+  readonly signal: AbortSignal;
+}
+
+/** What the failed writes left. */
+export interface Revived {
+  /** Records after the visible revision that had reached the disk after all. */
+  readonly survived: readonly DecodedRecord[];
+  /** The mark that is on the disk. */
+  readonly checkpoint: Checkpoint;
+}
+
+/**
+ * Reopens an engine whose write failed, again and again until it succeeds, and gives back what of
+ * the failed writes had reached the disk after all. Undefined when the signal aborted.
+ *
+ * LevelDB stays unwritable after one failed write even when there is room again, and what became of
+ * that write only the log can tell.
+ */
+export async function reviveEngine(options: RevivalOptions): Promise<Revived | undefined> {
+  const { engine, clock, logger, signal } = options;
+  for (let failures = 0; ; failures += 1) {
+    const delayMs = backoffDelayMs(backoff, failures, options.random);
+    await sleep(clock, delayMs, signal, { background: true });
+    if (signal.aborted) return undefined;
+    try {
+      await engine.reserve?.release(openingBytes);
+      const free = await engine.freeBytes?.();
+      // Less than writes need will do: what leads to less must get through.
+      if (free !== undefined && free < Math.min(options.freeBytesFloor, reopenBytes)) {
+        logger.debug('store waits for room on the disk', { freeBytes: free });
+        continue;
+      }
+      await engine.close();
+      return await reopen(options);
+    } catch (error) {
+      logger.warn('store could not be reopened, will retry', { error: messageOf(error) });
+    }
+  }
+}
+
+async function reopen(options: RevivalOptions): Promise<Revived> {
+  const { engine, revision } = options;
+  const state = await engine.open(() => options.storeId);
+  if (state.storeId !== options.storeId)
+    throw new StatusError({
+      code: 'DataLoss',
+      reason: 'OtherStore',
+      message: `the data directory holds store ${state.storeId} now, ${options.storeId} was open`,
+    });
+  const { checkpoint } = state;
+  if (!options.checkpoints.some((mark) => sameMark(mark, checkpoint)))
+    throw new StatusError({
+      code: 'DataLoss',
+      reason: 'CheckpointMismatch',
+      message: `the store's compaction mark is at revision ${checkpoint.revision} now, and nothing here moved it there; restore the data directory from a backup`,
+    });
+  const density = new DensityCheck(revision);
+  const survived: DecodedRecord[] = [];
+  let reached = false;
+  for await (const chunk of engine.scan(revision - 1)) {
+    for (const raw of chunk) {
+      const record = decodeRecord(raw);
+      reached = true;
+      if (record.revision <= revision) continue;
+      density.next(record);
+      survived.push(record);
+    }
+  }
+  density.end();
+  const compacted = checkpoint.revision >= revision;
+  demandTail(reached || compacted ? density.revision : 0, Math.max(revision, state.highWater));
+  await engine.confirm?.(density.revision);
+  return { survived, checkpoint };
+}
+
+function sameMark(a: Checkpoint, b: Checkpoint): boolean {
+  return a.revision === b.revision && a.objects === b.objects && a.hash === b.hash;
+}

@@ -1,0 +1,43 @@
+import { type ApiObject, deepFreeze, type Stored } from '../../object/index.js';
+import type { EncodedRecord } from './record-codec.js';
+
+/** The record an object came from, as far as it is kept. */
+export type RecordOrigin = Omit<EncodedRecord, 'bytes'>;
+
+/** A living object as the store holds it: its JSON until somebody looks, then the frozen object. */
+export class LazyObject<T extends ApiObject = ApiObject> implements Stored<T>, RecordOrigin {
+  readonly key: string;
+  readonly revision: number;
+  readonly index: number;
+  readonly checksum: number;
+  readonly size: number;
+  #form: string | T;
+
+  constructor(key: string, origin: RecordOrigin, form: string | T) {
+    this.key = key;
+    this.revision = origin.revision;
+    this.index = origin.index;
+    this.checksum = origin.checksum;
+    this.size = origin.size;
+    this.#form = form;
+  }
+
+  get resourceVersion(): string {
+    return String(this.revision);
+  }
+
+  get object(): T {
+    if (typeof this.#form === 'string') this.#form = deepFreeze(JSON.parse(this.#form) as T);
+    return this.#form;
+  }
+
+  /** Characters of its JSON while it is not parsed; afterwards nobody counts them any more. */
+  get textSize(): number | undefined {
+    return typeof this.#form === 'string' ? this.#form.length : undefined;
+  }
+
+  /** The object's JSON, without parsing it where it was not parsed yet. */
+  get json(): string {
+    return typeof this.#form === 'string' ? this.#form : JSON.stringify(this.#form);
+  }
+}

@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import { hasCode } from '../../base/index.js';
+import { type ApiObject, defineKind, type StoredBatch } from '../../object/index.js';
+import { RecordingLogger, settle } from '../../testing/index.js';
+import { MemoryEngine, type ObjectStore, openStore } from '../index.js';
+
+const lamps = defineKind<ApiObject>({
+  kind: 'Lamp',
+  plural: 'lamps',
+  scope: 'Cluster',
+  statusFields: [],
+});
+
+describe('sinks of a watch in process', () => {
+  let store: ObjectStore;
+  let logger: RecordingLogger;
+  let stop: AbortController;
+
+  beforeEach(async () => {
+    logger = new RecordingLogger();
+    store = await openStore({ engine: new MemoryEngine(), logger });
+    stop = new AbortController();
+  });
+  afterEach(async () => {
+    stop.abort();
+    await store.close();
+  });
+
+  type Sink = (batch: StoredBatch<ApiObject>) => void;
+  interface Watching {
+    readonly seen: number[];
+    ended: unknown;
+  }
+  function watch(fail?: (revision: number) => void): Watching {
+    const watching: Watching = { seen: [], ended: 'no' };
+    const sink: Sink = ({ revision }) => {
+      watching.seen.push(revision);
+      return fail?.(revision);
+    };
+    store
+      .source(lamps)
+      .watch(store.revision, sink, stop.signal)
+      .then(
+        () => (watching.ended = 'aborted'),
+        (error: unknown) => (watching.ended = error),
+      );
+    return watching;
+  }
+
+  it('one that throws ends its own subscription with its error; the commit and the other sinks go on', async () => {
+    const before = watch();
+    const broken = watch((revision) => {
+      if (revision === 2) throw new Error('no room');
+    });
+    const after = watch();
+    await settle();
+    for (const name of ['a', 'b', 'c']) await store.create(lamps, { name });
+    await settle();
+    expect(before.seen).to.deep.equal([0, 1, 2, 3]);
+    expect(after.seen).to.deep.equal([0, 1, 2, 3]);
+    expect(broken.seen, 'nothing after what it missed').to.deep.equal([0, 1, 2]);
+    expect(hasCode(broken.ended, 'Internal') && broken.ended.message).to.equal('no room');
+    expect(logger.fieldsOf('the sink of a watch threw, its subscription ends')).to.have.length(1);
+  });
+
+  it('one that throws while it catches up is not subscribed', async () => {
+    await store.create(lamps, { name: 'a' });
+    const broken = watch(() => {
+      throw new Error('no room');
+    });
+    await settle();
+    await store.create(lamps, { name: 'b' });
+    expect(broken.seen).to.deep.equal([1]);
+    expect(String(broken.ended)).to.contain('no room');
+  });
+
+  it('one that gives a promise that rejects ends its subscription, and no rejection is left alone', async () => {
+    const broken = watch((revision) =>
+      revision === 1 ? (Promise.reject(new Error('later')) as never) : undefined,
+    );
+    await settle();
+    for (const name of ['a', 'b']) {
+      await store.create(lamps, { name });
+      await settle();
+    }
+    expect(broken.seen).to.deep.equal([0, 1]);
+    expect(String(broken.ended)).to.contain('later');
+  });
+
+  it('none is called after its signal aborted', async () => {
+    const watching = watch();
+    await settle();
+    stop.abort();
+    await store.create(lamps, { name: 'a' });
+    expect(watching.seen).to.deep.equal([0]);
+    expect(watching.ended).to.equal('aborted');
+  });
+});

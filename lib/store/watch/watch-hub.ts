@@ -1,0 +1,308 @@
+import {
+  type Clock,
+  holdProcess,
+  limits,
+  type Logger,
+  StatusError,
+  TimeSlice,
+} from '../../base/index.js';
+import {
+  type ApiObject,
+  demandRevision,
+  type StoredBatch,
+  type StoredEvent,
+  type WatchBatch,
+  type WatchEvent,
+} from '../../object/index.js';
+import type { Engine } from '../engine/engine.js';
+import { LazyObject } from '../record/lazy-object.js';
+import { decodeRecord } from '../record/record-codec.js';
+import { type Change, Selection, type SelectionOptions } from '../index/selection.js';
+import { type Published, WatchRing } from './watch-ring.js';
+
+interface Subscriber {
+  readonly deliver: (batch: readonly Published[]) => void;
+  /** Ends the subscription: its sink missed something. */
+  readonly fail: (error: unknown) => void;
+}
+
+/** A watch after its start. */
+export interface HubWatch extends SelectionOptions {
+  readonly fromRevision: number;
+  readonly signal: AbortSignal;
+  readonly bookmarkMs?: number;
+  readonly withPrevious?: boolean;
+}
+
+/** Ports of a hub. */
+export interface WatchHubOptions {
+  readonly engine: Pick<Engine, 'scan' | 'get'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Last published revision. */
+  readonly revision: number;
+  readonly compacted: number;
+}
+
+/**
+ * Gives every watcher all events after its cursor, in order, each once.
+ *
+ * A watcher is one integer, not a queue: recent events lie in a shared ring, older ones are read
+ * from the log, what is compacted is OutOfRange. So a slow watcher costs nothing and delays nobody.
+ */
+export class WatchHub {
+  readonly #options: WatchHubOptions;
+  readonly #clock: Clock;
+  readonly #ring: WatchRing;
+  #revision: number;
+  #compacted: number;
+  readonly #subscribers = new Set<Subscriber>();
+  readonly #sleepers = new Set<() => void>();
+
+  constructor(options: WatchHubOptions) {
+    this.#options = options;
+    this.#clock = options.clock;
+    this.#revision = options.revision;
+    this.#ring = new WatchRing(options.revision);
+    this.#compacted = options.compacted;
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Watchers that wait and informers that are told; for leak tests and metrics. */
+  get listeners(): number {
+    return this.#subscribers.size + this.#sleepers.size;
+  }
+
+  /**
+   * Called with durable revisions, in order. Subscribers run before it returns. One that throws has a
+   * hole from here on, so its subscription ends; the commit and the other subscribers go on.
+   */
+  publish(batch: readonly Published[]): void {
+    const last = batch.at(-1);
+    if (!last) return;
+    for (const published of batch) this.#ring.push(published);
+    this.#revision = last.revision;
+    for (const subscriber of this.#subscribers) {
+      try {
+        subscriber.deliver(batch);
+      } catch (error) {
+        this.#subscribers.delete(subscriber);
+        this.#options.logger.error('the sink of a watch threw, its subscription ends', { error });
+        subscriber.fail(error);
+      }
+    }
+    this.wakeAll();
+  }
+
+  setCompacted(revision: number): void {
+    this.#compacted = revision;
+  }
+
+  /** Wakes every watcher so that it sees its signal; for close. */
+  wakeAll(): void {
+    if (this.#sleepers.size === 0) return;
+    const sleepers = [...this.#sleepers];
+    this.#sleepers.clear();
+    for (const wake of sleepers) wake();
+  }
+
+  #check(fromRevision: number): void {
+    demandRevision(fromRevision);
+    if (fromRevision < this.#compacted)
+      throw new StatusError({
+        code: 'OutOfRange',
+        reason: 'Compacted',
+        message: `revision ${fromRevision} is compacted, history starts at ${this.#compacted}; list again and watch from the list's revision`,
+      });
+    if (fromRevision > this.#revision)
+      throw new StatusError({
+        code: 'OutOfRange',
+        reason: 'Ahead',
+        message: `revision ${fromRevision} has not happened yet, the store is at ${this.#revision}; list again and watch from the list's revision`,
+      });
+  }
+
+  /** The next published revisions after `revision`: from the ring, else from the log. */
+  async #after(revision: number): Promise<readonly Published[]> {
+    if (revision >= this.#ring.start) return this.#ring.after(revision, limits.watchBatchEvents);
+    const found: { revision: number; changes: Change[] }[] = [];
+    let events = 0;
+    let bytes = 0;
+    reading: for await (const chunk of this.#options.engine.scan(revision)) {
+      for (const raw of chunk) {
+        if (raw.revision > this.#revision) break reading;
+        if (raw.index === 0) {
+          if (events >= limits.watchBatchEvents || bytes >= limits.batchBytesMax) break reading;
+          found.push({ revision: raw.revision, changes: [] });
+        }
+        const record = decodeRecord(raw);
+        events += 1;
+        bytes += record.size;
+        const { kind, type, size } = record;
+        const entry = new LazyObject(record.key, record, record.json);
+        const predecessor = record.previous;
+        found.at(-1)?.changes.push({ kind, type, entry, before: undefined, predecessor, size });
+      }
+    }
+    // Compaction may have passed the cursor while the log was read: then the read may have holes.
+    this.#check(revision);
+    const hole = found.findIndex((published, at) => published.revision !== revision + 1 + at);
+    if (hole >= 0 || found.length === 0) throw logHole(revision + 1 + Math.max(0, hole));
+    return found;
+  }
+
+  /** Batches for one kind. Ends when the signal aborts. @throws StatusError OutOfRange, InvalidArgument */
+  async *watch(kind: string, options: HubWatch): AsyncIterable<WatchBatch<ApiObject>> {
+    const { signal, bookmarkMs, withPrevious = false } = options;
+    this.#check(options.fromRevision);
+    const selection = new Selection(options);
+    let cursor = options.fromRevision;
+    let toldAt = this.#clock.monotonic();
+    while (!signal.aborted) {
+      if (cursor < this.#revision) {
+        const published = await this.#after(cursor);
+        const events = await this.#select(published, kind, selection, withPrevious);
+        cursor = published.at(-1)?.revision ?? cursor;
+        if (events.length > 0) {
+          toldAt = this.#clock.monotonic();
+          yield { revision: cursor, events };
+        }
+        continue;
+      }
+      const leftMs =
+        bookmarkMs === undefined
+          ? undefined
+          : Math.max(0, toldAt + bookmarkMs - this.#clock.monotonic());
+      if (leftMs === 0) {
+        toldAt = this.#clock.monotonic();
+        yield { revision: cursor, events: [] };
+        continue;
+      }
+      await this.#sleep(signal, leftMs);
+    }
+  }
+
+  async #select(
+    published: readonly Published[],
+    kind: string,
+    selection: Selection,
+    withPrevious: boolean,
+  ): Promise<WatchEvent<ApiObject>[]> {
+    const byEntry = selection.byKeyOnly && !withPrevious;
+    const slice = new TimeSlice(this.#clock);
+    const events: WatchEvent<ApiObject>[] = [];
+    for (const { changes } of published) {
+      for (const change of changes) {
+        if (change.kind !== kind || !selection.hasKey(change.entry.key)) continue;
+        const before = byEntry || change.before ? change.before : await this.#before(change);
+        const event = selection.event(change, before);
+        if (event) events.push(event);
+        if (slice.due()) await slice.pause();
+      }
+    }
+    return events;
+  }
+
+  /** The state a change replaced, from the log. @throws StatusError OutOfRange, DataLoss */
+  async #before({ predecessor, entry }: Change): Promise<LazyObject | undefined> {
+    if (!predecessor) return undefined;
+    const bytes = await this.#options.engine.get(predecessor);
+    if (bytes) {
+      const record = decodeRecord({ ...predecessor, bytes });
+      return new LazyObject(record.key, record, record.json);
+    }
+    // Compaction may have passed this change while it was read.
+    this.#check(entry.revision - 1);
+    throw logHole(predecessor.revision);
+  }
+
+  /**
+   * Resolves at the next publication, after `delayMs`, or when the signal aborts. Whoever waits for
+   * the next event keeps the process running.
+   */
+  #sleep(signal: AbortSignal, delayMs: number | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.setTimer(finish, delayMs ?? Infinity);
+      const sleepers = this.#sleepers;
+      function finish(): void {
+        timer.cancel();
+        signal.removeEventListener('abort', finish);
+        sleepers.delete(finish);
+        resolve();
+      }
+      sleepers.add(finish);
+      signal.addEventListener('abort', finish, { once: true });
+      if (signal.aborted) finish();
+    });
+  }
+
+  /**
+   * In-process form: once it has caught up, `sink` runs inside the publication itself. Resolves when
+   * the signal aborts; no batch is handed over after that. When `sink` throws, the subscription ends
+   * with what it threw: it may have taken part of the batch, so that only a new list tells it the rest.
+   * A promise that it gives is not awaited; its rejection ends the subscription too.
+   * @throws StatusError OutOfRange when `fromRevision` is compacted or ahead, InvalidArgument when it is no
+   * revision; what `sink` throws
+   */
+  async subscribe(
+    kind: string,
+    fromRevision: number,
+    sink: (batch: StoredBatch<ApiObject>) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    this.#check(fromRevision);
+    using _hold = holdProcess(this.#clock);
+    let cursor = fromRevision;
+    let failed: { readonly error: unknown } | undefined;
+    let end: (error: unknown) => void = (error) => (failed = { error });
+    const deliver = (batch: readonly Published[]): void => {
+      if (signal.aborted) return;
+      cursor = batch.at(-1)?.revision ?? cursor;
+      const given: unknown = sink({ revision: cursor, events: storedEvents(batch, kind) });
+      if (given instanceof Promise) given.catch((error: unknown) => end(error));
+    };
+    while (cursor < this.#ring.start) {
+      if (signal.aborted) return;
+      deliver(await this.#after(cursor));
+    }
+    deliver(this.#ring.after(cursor, Number.MAX_SAFE_INTEGER));
+    await new Promise<void>((resolve, reject) => {
+      if (signal.aborted) return resolve();
+      if (failed) return reject(StatusError.from(failed.error));
+      const subscriber: Subscriber = { deliver, fail: (error) => end(error) };
+      const aborted = (): void => {
+        this.#subscribers.delete(subscriber);
+        resolve();
+      };
+      end = (error) => {
+        this.#subscribers.delete(subscriber);
+        signal.removeEventListener('abort', aborted);
+        reject(StatusError.from(error));
+      };
+      this.#subscribers.add(subscriber);
+      signal.addEventListener('abort', aborted, { once: true });
+    });
+  }
+}
+
+function logHole(revision: number): StatusError {
+  return new StatusError({
+    code: 'DataLoss',
+    reason: 'LogHole',
+    message: `the store's log has a hole at revision ${revision}; restore the data directory from a backup`,
+  });
+}
+
+function storedEvents(
+  batch: readonly Published[],
+  kind: string,
+): readonly StoredEvent<ApiObject>[] {
+  const events: StoredEvent<ApiObject>[] = [];
+  for (const { changes } of batch)
+    for (const { kind: of, type, entry } of changes)
+      if (of === kind) events.push({ type: type === 'DELETED' ? 'delete' : 'set', entry });
+  return events;
+}

@@ -1,0 +1,74 @@
+import { limits } from '../../base/index.js';
+import type { Change } from '../index/selection.js';
+
+/** Everything one revision changed. */
+export interface Published {
+  readonly revision: number;
+  readonly changes: readonly Change[];
+}
+
+/** Taken slots before the array is cut. */
+const slackMax = 4_096;
+
+/**
+ * What a change keeps in memory: its object and the state before it. Of several changes of one object each
+ * counts the state that it shares with the next one, so that the sum is never too small.
+ */
+function heldBytes({ size, before }: Change): number {
+  return size + (before?.size ?? 0);
+}
+
+/** The last revisions, in memory for every watcher; bounded by events and by bytes, states before included. */
+export class WatchRing {
+  #items: Published[] = [];
+  #head = 0;
+  #events = 0;
+  #bytes = 0;
+  /** Revision before the first one held. */
+  #start: number;
+
+  constructor(revision: number) {
+    this.#start = revision;
+  }
+
+  get start(): number {
+    return this.#start;
+  }
+
+  /** Bytes that the changes hold, with the states before them. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  push(published: Published): void {
+    this.#items.push(published);
+    this.#events += published.changes.length;
+    for (const change of published.changes) this.#bytes += heldBytes(change);
+    while (
+      (this.#events > limits.watchRingEvents || this.#bytes > limits.watchRingBytes) &&
+      this.#head < this.#items.length - 1
+    )
+      this.#dropOldest();
+    if (this.#head > slackMax) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+  }
+
+  /** At most `count` revisions after `revision`, which must be at least `start`. Revisions are dense. */
+  after(revision: number, count: number): readonly Published[] {
+    const from = this.#head + revision - this.#start;
+    return this.#items.slice(from, from + count);
+  }
+
+  #dropOldest(): void {
+    const oldest = this.#items[this.#head];
+    if (!oldest) return;
+    // An empty slot instead of the old value: nothing may leak until the array is cut.
+    this.#items[this.#head] = { revision: oldest.revision, changes: [] };
+    this.#head += 1;
+    this.#events -= oldest.changes.length;
+    for (const change of oldest.changes) this.#bytes -= heldBytes(change);
+    this.#start = oldest.revision;
+  }
+}

@@ -1,0 +1,108 @@
+import { type Clock, type Timer } from '../../base/index.js';
+import type { Expiry } from '../log/restore.js';
+
+/** After a deletion that could not be written. */
+const retryMs = 1_000;
+/** The wall clock is looked at this often while anything waits: it may jump, which timers do not see. */
+const recheckMs = 10_000;
+/** Objects deleted at once; the next ones follow in a later turn. */
+const batchMax = 200;
+
+interface Waiting extends Expiry {
+  /** Wall-clock time of the next try: when it expires, or later after a failure. */
+  readonly tryAt: number;
+}
+
+/**
+ * Deletes objects when their time has come: one timer, however many wait.
+ *
+ * An object is deleted within ten seconds of the moment when the wall clock reaches its time, also
+ * when the clock jumped there; after a jump back it lives until the clock is there again. A deletion
+ * that can't be written is tried again every second.
+ */
+export class Expiries {
+  readonly #clock: Clock;
+  /** Deletes the object unless it was changed since; rejects when it can't be written now. */
+  readonly #expire: (expiry: Expiry) => Promise<void>;
+  readonly #waiting = new Map<string, Waiting>();
+  #timer: Timer | undefined;
+  /** Monotonic time at which the timer fires. */
+  #timerAt = Infinity;
+  #closed = false;
+
+  constructor(clock: Clock, expire: (expiry: Expiry) => Promise<void>, start: readonly Expiry[]) {
+    this.#clock = clock;
+    this.#expire = expire;
+    for (const expiry of start)
+      if (!Number.isNaN(expiry.at))
+        this.#waiting.set(idOf(expiry), { ...expiry, tryAt: expiry.at });
+    this.#arm(this.#earliest());
+  }
+
+  /** Objects that will expire. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** Notes the state of an object after a change; `at` undefined (or not a time) for one that does not expire. */
+  note(kind: string, key: string, at: number | undefined): void {
+    // Most objects never expire, and most stores hold none that do.
+    if (at === undefined && this.#waiting.size === 0) return;
+    const id = idOf({ kind, key });
+    if (at === undefined || Number.isNaN(at)) {
+      this.#waiting.delete(id);
+      return;
+    }
+    if (this.#closed) return;
+    this.#waiting.set(id, { kind, key, at, tryAt: at });
+    this.#arm(at);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#waiting.clear();
+  }
+
+  /** Wakes up at a wall-clock time, or earlier to look at the clock again. */
+  #arm(at: number): void {
+    if (this.#closed || at === Infinity) return;
+    const delayMs = Math.min(Math.max(0, at - this.#clock.now()), recheckMs);
+    const timerAt = this.#clock.monotonic() + delayMs;
+    if (timerAt >= this.#timerAt) return;
+    this.#timer?.cancel();
+    this.#timerAt = timerAt;
+    this.#timer = this.#clock.setTimer(() => void this.#run(), delayMs, { background: true });
+  }
+
+  async #run(): Promise<void> {
+    this.#timerAt = Infinity;
+    const now = this.#clock.now();
+    const batch: Waiting[] = [];
+    for (const waiting of this.#waiting.values()) {
+      if (waiting.tryAt <= now) batch.push(waiting);
+      if (batch.length === batchMax) break;
+    }
+    const outcomes = await Promise.allSettled(batch.map((waiting) => this.#expire(waiting)));
+    outcomes.forEach(({ status }, i) => {
+      const tried = batch[i];
+      // What was noted meanwhile is newer than this outcome.
+      if (!tried || this.#waiting.get(idOf(tried)) !== tried) return;
+      const id = idOf(tried);
+      if (status === 'fulfilled') this.#waiting.delete(id);
+      else this.#waiting.set(id, { ...tried, tryAt: this.#clock.now() + retryMs });
+    });
+    this.#arm(this.#earliest());
+  }
+
+  /** A loop, not Math.min of a spread: that ends with an error from some 100,000 on. */
+  #earliest(): number {
+    let earliest = Infinity;
+    for (const { tryAt } of this.#waiting.values()) if (tryAt < earliest) earliest = tryAt;
+    return earliest;
+  }
+}
+
+function idOf({ kind, key }: { readonly kind: string; readonly key: string }): string {
+  return `${kind} ${key}`;
+}

@@ -1,0 +1,78 @@
+import { type FieldViolation, invalid, limits, StatusError } from '../../base/index.js';
+import { type AnyKind, namespaceIndex } from '../../object/index.js';
+import type { KeptIndexes } from '../index/kept-indexes.js';
+import type { RecentChanges } from './recent-changes.js';
+import type { IndexSelection, KindCheck } from '../contract/object-store.js';
+
+/**
+ * Checks an index and a value as a caller gives them.
+ * @throws StatusError InvalidArgument for a value without an index and the reverse, for `namespace` of a
+ * kind without namespaces, and for a value that no object can have
+ */
+export function demandIndexSelection(kind: AnyKind, { index, value }: IndexSelection): void {
+  const violations: FieldViolation[] = [];
+  const wrong = (field: string, description: string): unknown =>
+    violations.push({ field, description });
+  if (index === undefined && value !== undefined)
+    wrong('index', 'is missing: it says what `value` is a value of');
+  if (index !== undefined && typeof value !== 'string')
+    wrong('value', `is ${typeof value}; give the text that objects are found under`);
+  if (typeof value === 'string' && value.length > limits.indexValueCharactersMax)
+    wrong(
+      'value',
+      `has ${value.length} characters, at most ${limits.indexValueCharactersMax} are allowed`,
+    );
+  if (index === namespaceIndex && kind.scope === 'Cluster')
+    wrong('index', `"${index}" is no index of ${kind.kind}, which is a cluster-scoped kind`);
+  if (violations.length > 0) throw invalid(violations);
+}
+
+/** What a check is judged by. */
+export interface KindCheckContext {
+  readonly kept: KeptIndexes;
+  readonly recent: RecentChanges;
+  /** The last assigned revision. */
+  readonly revision: number;
+}
+
+/**
+ * Judges a check of a kind against everything that was accepted so far, durable or on its way.
+ * @throws StatusError Aborted (Conflict), InvalidArgument
+ */
+export function demandUnchanged(check: KindCheck, context: KindCheckContext): void {
+  const { kind, revision, index, value } = check;
+  demandIndexSelection(kind, check);
+  demandRevision(revision, context.revision);
+  if (index === undefined) demandRarelyWritten(kind);
+  const kept =
+    index === undefined || index === namespaceIndex ? undefined : context.kept.demand(kind, index);
+  const last =
+    index === undefined
+      ? context.recent.ofKind(kind.kind)
+      : context.recent.ofValue(kind.kind, kept, value);
+  if (last.revision <= revision) return;
+  // Without the value: it may be one of a secret.
+  const what =
+    index === undefined ? kind.kind : `${kind.kind} under this value of index "${index}"`;
+  const why = last.exact
+    ? `an object changed at revision ${last.revision}`
+    : `changes are known from revision ${last.revision} on only`;
+  throw new StatusError({
+    code: 'Aborted',
+    reason: 'Conflict',
+    message: `${what} was read at revision ${revision}, and ${why}; read it again and decide anew`,
+  });
+}
+
+function demandRevision(revision: number, assigned: number): void {
+  if (Number.isSafeInteger(revision) && revision >= 0 && revision <= assigned) return;
+  const description = `is ${revision}; give the revision of a list of this store, which is at ${assigned}`;
+  throw invalid([{ field: 'revision', description }]);
+}
+
+/** @throws StatusError InvalidArgument for a kind that is written often */
+export function demandRarelyWritten(kind: AnyKind): void {
+  if (kind.rarelyWritten) return;
+  const description = `is missing: ${kind.kind} is not declared with rarelyWritten, so a check of all its objects would fail all the time; give an index and a value, such as ${namespaceIndex}`;
+  throw invalid([{ field: 'index', description }]);
+}

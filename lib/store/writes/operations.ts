@@ -1,0 +1,398 @@
+import {
+  alreadyExists,
+  conflict,
+  differs,
+  failedPrecondition,
+  invalid,
+  limits,
+  notFound,
+  recreated,
+  type ResourceInfo,
+  type StatusError,
+} from '../../base/index.js';
+import {
+  asObject,
+  fieldsOf,
+  isDeleting,
+  type AnyKind,
+  type ApiObject,
+  demandKey,
+  demandLookup,
+  demandObjectVersion,
+  jsonEqual,
+  keyFor,
+  keyOf,
+  keyString,
+  type NewObject,
+  type ObjectKey,
+  type ObjectMeta,
+  type ObjectVersion,
+  requiredUid,
+  requiredVersion,
+  valueAt,
+} from '../../object/index.js';
+import type { ObjectOperation, Precondition } from '../contract/object-store.js';
+
+/** What the store stamps on a write. */
+export interface Stamp {
+  readonly revision: number;
+  readonly now: string;
+  readonly uid: () => string;
+}
+
+/** The state after an operation: `object` is the new one, or the last one when it no longer exists. */
+export interface Applied {
+  readonly object: ApiObject;
+  readonly exists: boolean;
+  readonly changed: boolean;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function info(kind: AnyKind, key: ObjectKey): ResourceInfo {
+  return { kind: kind.kind, ...key };
+}
+
+/** The key an operation addresses. */
+export function keyOfOperation(operation: ObjectOperation): ObjectKey {
+  if ('key' in operation) return operation.key;
+  return keyFor(operation.kind, operation.object.namespace, operation.object.name);
+}
+
+/** What is wrong with a precondition of so many fields; undefined when nothing is. */
+export function tooManyFields(count: number): string | undefined {
+  const { preconditionFieldsMax } = limits;
+  if (count <= preconditionFieldsMax) return undefined;
+  return `holds ${count} fields, at most ${preconditionFieldsMax} are allowed; compare resourceVersion, or use several checks`;
+}
+
+function demand(
+  operation: ObjectOperation,
+  current: ApiObject | undefined,
+  precondition: Precondition | undefined,
+): ApiObject {
+  const resource = info(operation.kind, keyOfOperation(operation));
+  if (current === undefined) throw notFound(resource);
+  // Another uid is another object that happens to have the name.
+  if (precondition?.uid !== undefined && precondition.uid !== current.metadata.uid)
+    throw recreated(resource, precondition.uid, current.metadata.uid);
+  const version = precondition?.resourceVersion;
+  if (version !== undefined && version !== current.metadata.resourceVersion)
+    throw conflict(resource, demandObjectVersion(version), current.metadata.resourceVersion);
+  if (precondition) demandState(resource, current, precondition);
+  return current;
+}
+
+/** @throws StatusError InvalidArgument for a generation that no object has */
+export function demandGeneration(generation: number, resource: ResourceInfo): void {
+  if (Number.isSafeInteger(generation) && generation > 0) return;
+  const description = `is ${generation}; give that of an object that was read, 1 or more`;
+  throw invalid([{ field: 'precondition.generation', description }], resource);
+}
+
+/**
+ * Judges what a precondition demands beside identity and version.
+ * @throws StatusError Aborted (Conflict), InvalidArgument for a generation that no object has and for too many
+ * fields
+ */
+export function demandState(
+  resource: ResourceInfo,
+  current: ApiObject,
+  { generation, deleting, fields = {} }: Precondition,
+): void {
+  const description = tooManyFields(Object.keys(fields).length);
+  if (description) throw invalid([{ field: 'precondition.fields', description }], resource);
+  const stored = current.metadata.generation;
+  if (generation !== undefined) {
+    demandGeneration(generation, resource);
+    if (generation !== stored)
+      throw differs(resource, `generation ${generation} given, ${stored} stored`);
+  }
+  if (deleting === false && isDeleting(current))
+    throw differs(resource, 'its deletion was requested');
+  const changed = Object.keys(fields).filter(
+    (path) => !jsonEqual(valueAt(current, path), fields[path]),
+  );
+  if (changed.length > 0)
+    throw differs(resource, `other values than those given are stored in ${changed.join(', ')}`);
+}
+
+/** @throws StatusError InvalidArgument for an operation whose guard is missing, although the types demand it. */
+function demandGuard(operation: ObjectOperation & { op: 'update' | 'delete' }): void {
+  const given = operation.precondition as Partial<ObjectVersion> | undefined;
+  const complete = given?.uid && (operation.op === 'delete' || given.resourceVersion);
+  if (complete) return;
+  const guarded = { ...keyOfOperation(operation), metadata: given };
+  if (operation.op === 'delete') requiredUid(operation.kind, guarded);
+  else requiredVersion(operation.kind, guarded);
+}
+
+/** Copies what is set of an object's spec or status fields, in their order; never its metadata. */
+function copyInto(
+  target: Record<string, unknown>,
+  object: object,
+  statusFields: readonly string[],
+  part: 'spec' | 'status',
+): void {
+  const source = object as Fields;
+  for (const field in source) {
+    if (field === 'metadata' || statusFields.includes(field) !== (part === 'status')) continue;
+    const value = source[field];
+    if (value !== undefined) target[field] = value;
+  }
+}
+
+function part(
+  object: object,
+  statusFields: readonly string[],
+  which: 'spec' | 'status',
+): Record<string, unknown> {
+  const found: Record<string, unknown> = {};
+  copyInto(found, object, statusFields, which);
+  return found;
+}
+
+/**
+ * What a declared kind says of fields that were left out. Here, because every write comes through
+ * here: so what is stored is whole, and nothing is filled in when it is read.
+ */
+function completed(
+  { declaration }: AnyKind,
+  values: Record<string, unknown>,
+  which: 'spec' | 'status',
+): Record<string, unknown> {
+  if (!declaration) return values;
+  const whole =
+    which === 'spec' ? declaration.completeSpec(values) : declaration.completeStatus(values);
+  return whole === values ? values : { ...whole };
+}
+
+/** Metadata without the absent optional fields, so that equal objects encode equally. */
+function compact(meta: { [K in keyof ObjectMeta]: ObjectMeta[K] | undefined }): ObjectMeta {
+  const out: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(meta)) {
+    const empty = value === undefined || (Array.isArray(value) && value.length === 0);
+    if (!empty) out[key] = value;
+  }
+  return out as unknown as ObjectMeta;
+}
+
+function demandAbsent(
+  operation: ObjectOperation & { op: 'check' },
+  current: ApiObject | undefined,
+): Applied {
+  const resource = info(operation.kind, operation.key);
+  if (current) throw conflict(resource, 'none', current.metadata.resourceVersion);
+  const metadata = { uid: '', resourceVersion: '', generation: 0, createdAt: '', updatedAt: '' };
+  return { object: { ...operation.key, metadata }, exists: false, changed: false };
+}
+
+/**
+ * @param before undefined for a creation; an object of before its kind had states is in the initial one
+ * @throws StatusError FailedPrecondition (IllegalTransition) for a move that the kind's states do not have.
+ */
+function demandMove(operation: ObjectOperation, before: Fields | undefined, after: Fields): void {
+  const { states } = operation.kind;
+  if (!states) return;
+  const { field, initial, transitions } = states;
+  const stored = before?.[field] as string | undefined;
+  const to = after[field] as string | undefined;
+  if (stored === to) return;
+  const from = before && (stored ?? initial);
+  const allowed = from === undefined ? [initial] : (transitions[from] ?? []);
+  if (to !== undefined && (from === to || allowed.includes(to))) return;
+  const shown = JSON.stringify(to) ?? 'nothing';
+  const ways = allowed.length === 0 ? 'nowhere' : `to ${allowed.join(', ')} only`;
+  throw illegal(
+    operation,
+    `can't have ${field} ${shown}: from ${from ?? 'its creation'} it moves ${ways}`,
+  );
+}
+
+/** @throws StatusError FailedPrecondition (IllegalTransition) in a state in which it must not be removed. */
+function demandRemovable(operation: ObjectOperation, last: Fields): void {
+  const { states } = operation.kind;
+  if (!states?.removable) return;
+  const { field, initial, removable } = states;
+  const state = (last[field] as string | undefined) ?? initial;
+  if (removable.includes(state)) return;
+  throw illegal(
+    operation,
+    `can't be removed while its ${field} is ${state}; it is removed in ${removable.join(', ')} only`,
+  );
+}
+
+function illegal(operation: ObjectOperation, problem: string): StatusError {
+  const { kind } = operation;
+  const key = keyOfOperation(operation);
+  return failedPrecondition(
+    'IllegalTransition',
+    `${kind.kind} "${keyString(key)}" ${problem}`,
+    info(kind, key),
+  );
+}
+
+function demandTime(
+  kind: AnyKind,
+  object: NewObject<ApiObject>,
+  time: string | undefined,
+): string | undefined {
+  if (time === undefined || Number.isFinite(Date.parse(time))) return time;
+  const field = 'metadata.expiresAt';
+  throw invalid(
+    [{ field, description: `"${time}" is not a time; use RFC 3339, such as 2026-01-01T00:00:00Z` }],
+    info(kind, keyOf(object)),
+  );
+}
+
+function create(operation: ObjectOperation & { op: 'create' }, stamp: Stamp): Applied {
+  const { kind, object } = operation;
+  const given = object.metadata;
+  const fields: Record<string, unknown> = {};
+  copyInto(fields, object, kind.statusFields, 'spec');
+  Object.assign(fields, kind.initialStatus);
+  copyInto(fields, object, kind.statusFields, 'status');
+  const stored = completed(kind, completed(kind, fields, 'spec'), 'status');
+  demandMove(operation, undefined, stored);
+  const metadata: Record<string, unknown> = {
+    uid: stamp.uid(),
+    resourceVersion: String(stamp.revision),
+    generation: 1,
+    createdAt: stamp.now,
+    updatedAt: stamp.now,
+  };
+  if (given) {
+    demandTime(kind, object, given.expiresAt);
+    for (const field of ['expiresAt', 'finalizers', 'ownerReferences', 'annotations'] as const) {
+      const value = given[field];
+      const empty = value === undefined || (Array.isArray(value) && value.length === 0);
+      if (!empty) metadata[field] = value;
+    }
+  }
+  stored.metadata = metadata;
+  return { object: asObject(stored), exists: true, changed: true };
+}
+
+function update(
+  operation: ObjectOperation & { op: 'update' | 'overwrite' },
+  current: ApiObject,
+  stamp: Stamp,
+): Applied {
+  const { kind, object } = operation;
+  const { statusFields } = kind;
+  let spec = completed(kind, part(object, statusFields, 'spec'), 'spec');
+  const given: NewObject<ApiObject>['metadata'] = object.metadata ?? {};
+  const meta = current.metadata;
+  const finalizers = given.finalizers ?? meta.finalizers;
+  if (meta.deletionRequestedAt !== undefined) {
+    const there = new Set(meta.finalizers);
+    const added = finalizers?.filter((finalizer) => !there.has(finalizer)) ?? [];
+    if (added.length > 0)
+      throw failedPrecondition(
+        'Deleting',
+        `${kind.kind} "${keyString(keyOfOperation(operation))}" is being deleted: finalizer ${added.join(', ')} can't be added`,
+        info(kind, keyOfOperation(operation)),
+      );
+  }
+  const specChanged = !jsonEqual(spec, part(current, statusFields, 'spec'));
+  const next = compact({
+    ...meta,
+    deletionRequestedAt: meta.deletionRequestedAt,
+    expiresAt: demandTime(kind, object, given.expiresAt ?? meta.expiresAt),
+    generation: meta.generation + (specChanged ? 1 : 0),
+    finalizers,
+    ownerReferences: given.ownerReferences ?? meta.ownerReferences,
+    annotations: given.annotations ?? meta.annotations,
+  });
+  if (!specChanged && jsonEqual(next, meta))
+    return { object: current, exists: true, changed: false };
+  const metadata = { ...next, resourceVersion: String(stamp.revision), updatedAt: stamp.now };
+  copyInto(spec, current, statusFields, 'status');
+  spec = completed(kind, spec, 'status');
+  demandMove(operation, fieldsOf(current), spec);
+  spec.metadata = metadata;
+  const gone = metadata.deletionRequestedAt !== undefined && !metadata.finalizers;
+  if (gone) demandRemovable(operation, spec);
+  return { object: asObject(spec), exists: !gone, changed: true };
+}
+
+function updateStatus(
+  operation: ObjectOperation & { op: 'updateStatus' },
+  current: ApiObject,
+  stamp: Stamp,
+): Applied {
+  const { statusFields, declaration } = operation.kind;
+  const status = operation.status as Fields;
+  const given = declaration ? declaration.completeGiven(status) : status;
+  let changed = false;
+  for (const field of statusFields) {
+    if (field in given && !jsonEqual(fieldsOf(current)[field], given[field])) changed = true;
+  }
+  if (!changed) return { object: current, exists: true, changed: false };
+  const object = part(current, statusFields, 'spec');
+  for (const field of statusFields) {
+    const value = field in given ? given[field] : fieldsOf(current)[field];
+    if (value !== undefined) object[field] = value;
+  }
+  demandMove(operation, fieldsOf(current), object);
+  object.metadata = {
+    ...current.metadata,
+    resourceVersion: String(stamp.revision),
+    updatedAt: stamp.now,
+  };
+  return { object: asObject(object), exists: true, changed: true };
+}
+
+function remove(operation: ObjectOperation, current: ApiObject, stamp: Stamp): Applied {
+  const meta = current.metadata;
+  const held = (meta.finalizers?.length ?? 0) > 0;
+  if (!held) demandRemovable(operation, fieldsOf(current));
+  if (held && meta.deletionRequestedAt !== undefined)
+    return { object: current, exists: true, changed: false };
+  const metadata: ObjectMeta = {
+    ...meta,
+    resourceVersion: String(stamp.revision),
+    updatedAt: stamp.now,
+    // What stays behind was changed by a request for its deletion, as in Kubernetes.
+    generation: meta.generation + (held ? 1 : 0),
+    deletionRequestedAt: meta.deletionRequestedAt ?? stamp.now,
+  };
+  return { object: { ...current, metadata }, exists: held, changed: true };
+}
+
+/**
+ * Applies one operation to the current state of its object. Pure.
+ * @throws StatusError AlreadyExists, NotFound, Aborted (Conflict), FailedPrecondition, InvalidArgument.
+ */
+export function applyOperation(
+  operation: ObjectOperation,
+  current: ApiObject | undefined,
+  stamp: Stamp,
+): Applied {
+  if (operation.op !== 'create')
+    demandLookup(operation.kind, keyOfOperation(operation), current && keyOf(current));
+  switch (operation.op) {
+    case 'create':
+      demandKey(operation.kind, keyOf(operation.object));
+      if (current !== undefined)
+        throw alreadyExists(info(operation.kind, keyOfOperation(operation)));
+      return create(operation, stamp);
+    case 'update':
+      demandGuard(operation);
+      return update(operation, demand(operation, current, operation.precondition), stamp);
+    case 'overwrite':
+      return update(operation, demand(operation, current, undefined), stamp);
+    case 'updateStatus':
+      return updateStatus(operation, demand(operation, current, operation.precondition), stamp);
+    case 'delete':
+      demandGuard(operation);
+      return remove(operation, demand(operation, current, operation.precondition), stamp);
+    case 'deleteByName':
+      return remove(operation, demand(operation, current, operation.precondition), stamp);
+    case 'check': {
+      if (operation.precondition.exists === false) return demandAbsent(operation, current);
+      const object = demand(operation, current, operation.precondition);
+      return { object, exists: true, changed: false };
+    }
+  }
+}

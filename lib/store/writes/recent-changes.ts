@@ -1,0 +1,167 @@
+import { limits } from '../../base/index.js';
+import type { IndexedChange, KeptIndex } from '../index/kept-indexes.js';
+import { namespaceIndex } from '../../object/index.js';
+
+/** What a change touched, for checks of a kind. */
+export interface Touch {
+  /** Nothing but status changed. */
+  readonly statusOnly: boolean;
+  readonly indexed: readonly IndexedChange[];
+}
+
+/** How long ago something changed for the last time. */
+export interface LastChange {
+  readonly revision: number;
+  /** False: it changed at `revision` or before, and when is not known. */
+  readonly exact: boolean;
+}
+
+/**
+ * The last changes of values, by kind, index and value. Maps in maps: a text that names all three would
+ * have to be made and hashed for every write.
+ */
+class Generation {
+  readonly #kinds = new Map<string, Map<string, Map<string, number>>>();
+  #size = 0;
+  #characters = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Of kinds, names of indexes and values. */
+  get characters(): number {
+    return this.#characters;
+  }
+
+  get(kind: string, index: string, value: string): number | undefined {
+    return this.#kinds.get(kind)?.get(index)?.get(value);
+  }
+
+  set(kind: string, index: string, value: string, revision: number): void {
+    let indexes = this.#kinds.get(kind);
+    if (!indexes) {
+      indexes = new Map<string, Map<string, number>>();
+      this.#kinds.set(kind, indexes);
+    }
+    let values = indexes.get(index);
+    if (!values) {
+      values = new Map<string, number>();
+      indexes.set(index, values);
+    }
+    const known = values.size;
+    values.set(value, revision);
+    if (values.size === known) return;
+    this.#size += 1;
+    this.#characters += kind.length + index.length + value.length;
+  }
+}
+
+/**
+ * The last change of each kind, and of each index value that changed lately. Status counts only where it
+ * moves an object between values.
+ *
+ * Memory is bounded: of index values two generations are kept. When the younger one is full the older
+ * one is dropped as a whole, so a write costs constant time; what it held counts as changed at the end
+ * of that generation.
+ */
+export class RecentChanges {
+  readonly #kinds = new Map<string, number>();
+  #young = new Generation();
+  #old = new Generation();
+  #kindFloor: number;
+  /** No value that is in neither generation changed after this revision. */
+  #valueFloor: number;
+  /** The last revision of the older generation. */
+  #oldEnd: number;
+  readonly #valuesMax: number;
+  readonly #charactersMax: number;
+
+  /** @param revision the last one whose changes are not known */
+  constructor(
+    revision: number,
+    valuesMax: number = limits.recentValuesMax,
+    charactersMax: number = limits.recentValuesCharactersMax,
+  ) {
+    this.#kindFloor = revision;
+    this.#valueFloor = revision;
+    this.#oldEnd = revision;
+    this.#valuesMax = valuesMax;
+    this.#charactersMax = charactersMax;
+  }
+
+  /** Values that are remembered. */
+  get size(): number {
+    return this.#young.size + this.#old.size;
+  }
+
+  /** Forgets everything: some of what was noted may not have happened. */
+  reset(revision: number): void {
+    this.#kinds.clear();
+    this.#young = new Generation();
+    this.#old = new Generation();
+    this.#kindFloor = revision;
+    this.#valueFloor = revision;
+    this.#oldEnd = revision;
+  }
+
+  /** Notes a change of an object of a kind; `namespace` is that of the object. */
+  note(
+    kind: string,
+    namespace: string | undefined,
+    { statusOnly, indexed }: Touch,
+    revision: number,
+  ): void {
+    if (!statusOnly) {
+      this.#kinds.set(kind, revision);
+      if (namespace !== undefined) this.#noteValue(kind, namespaceIndex, namespace, revision);
+    }
+    for (const { index, before, after } of indexed) {
+      // Unknown values may be any: all of the index count as changed.
+      if (!before || !after) index.floor = revision;
+      const moved = statusOnly
+        ? difference(before ?? [], after ?? [])
+        : [before ?? [], after ?? []];
+      for (const values of moved)
+        for (const value of values) this.#noteValue(kind, index.name, value, revision);
+    }
+  }
+
+  /** The last change of any object of a kind. */
+  ofKind(kind: string): LastChange {
+    const revision = this.#kinds.get(kind);
+    return revision === undefined
+      ? { revision: this.#kindFloor, exact: false }
+      : { revision, exact: true };
+  }
+
+  /** The last change of an object under a value; `index` is absent for the namespace. */
+  ofValue(kind: string, index: KeptIndex | undefined, value: string): LastChange {
+    const name = index?.name ?? namespaceIndex;
+    const floor = index?.floor ?? 0;
+    const revision = this.#young.get(kind, name, value) ?? this.#old.get(kind, name, value);
+    if (revision !== undefined && revision >= floor) return { revision, exact: true };
+    return { revision: Math.max(revision ?? this.#valueFloor, floor), exact: false };
+  }
+
+  #noteValue(kind: string, index: string, value: string, revision: number): void {
+    const young = this.#young;
+    young.set(kind, index, value, revision);
+    const full = young.size >= this.#valuesMax / 2 || young.characters >= this.#charactersMax / 2;
+    if (!full) return;
+    this.#valueFloor = this.#oldEnd;
+    this.#oldEnd = revision;
+    this.#old = young;
+    this.#young = new Generation();
+  }
+}
+
+function difference(
+  before: readonly string[],
+  after: readonly string[],
+): readonly (readonly string[])[] {
+  return [
+    before.filter((value) => !after.includes(value)),
+    after.filter((value) => !before.includes(value)),
+  ];
+}

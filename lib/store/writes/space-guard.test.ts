@@ -1,0 +1,279 @@
+import { expect } from 'chai';
+import { StatusError } from '../../base/index.js';
+import { type ApiObject, defineKind, type ObjectKey } from '../../object/index.js';
+import { FakeClock, RecordingLogger } from '../../testing/index.js';
+import {
+  type EmbeddedStore,
+  MemoryEngine,
+  type ObjectStore,
+  openStore,
+  removeFinalizer,
+  type Reserve,
+} from '../index.js';
+
+interface Thing extends ApiObject {
+  readonly text?: string;
+  readonly state?: string;
+}
+const things = defineKind<Thing>({
+  kind: 'Thing',
+  plural: 'things',
+  scope: 'Cluster',
+  statusFields: ['state'],
+});
+const journal = defineKind<Thing>({
+  kind: 'Journal',
+  plural: 'journals',
+  scope: 'Cluster',
+  statusFields: [],
+  takenWhenFull: true,
+});
+
+const floor = 64 * 1024 * 1024;
+const held = { metadata: { finalizers: ['test/holds'] } };
+
+/** A store whose disk has as many free bytes as the test says. */
+async function nearlyFull(): Promise<{
+  readonly store: ObjectStore;
+  readonly setFree: (bytes: number) => Promise<void>;
+  readonly clock: FakeClock;
+}> {
+  let free = 10 * floor;
+  const engine = Object.assign(new MemoryEngine(), { freeBytes: () => Promise.resolve(free) });
+  const append = engine.append.bind(engine);
+  engine.append = (records) => {
+    for (const { bytes } of records) free -= bytes.length;
+    return append(records);
+  };
+  const clock = new FakeClock();
+  const store = await openStore({ engine, clock, freeBytesFloor: floor });
+  for (const name of ['a', 'b', 'c']) await store.create(things, { name, ...held });
+  await store.create(things, { name: 'plain' });
+  await store.create(things, { name: 'other' });
+  return {
+    store,
+    clock,
+    async setFree(bytes) {
+      free = bytes;
+      await clock.advance(2_000);
+      // Asked when somebody writes.
+      await store.create(things, { name: `probe${bytes}` }).catch(() => undefined);
+      await clock.advance(0);
+      expect(store.health().state).to.equal(bytes < floor ? 'full' : 'serving');
+    },
+  };
+}
+
+async function refusal(write: Promise<unknown>): Promise<string> {
+  const error = await write.catch((e: unknown) => e);
+  if (!(error instanceof StatusError)) return 'taken';
+  return error.reason;
+}
+
+describe('a store whose disk is nearly full', () => {
+  const key = (name: string): ObjectKey => ({ name });
+
+  it('takes every step of the deletion of an object with finalizers, and nothing else', async () => {
+    const { store, setFree } = await nearlyFull();
+    await setFree(0.8 * floor);
+    expect(await refusal(store.create(things, { name: 'new' }))).to.equal('DiskFull');
+    expect(await refusal(store.updateStatus(things, key('a'), { state: 'x' }))).to.equal(
+      'DiskFull',
+    );
+    const marked = await store.deleteByName(things, key('a'));
+    expect(marked.metadata.deletionRequestedAt).to.be.a('string');
+    await store.updateStatus(things, key('a'), { state: 'Deleting' });
+    const finalizing = (await store.get(things, key('a'))) as Thing;
+    await removeFinalizer(store, things, finalizing, 'test/holds');
+    expect(await store.get(things, key('a'))).to.equal(undefined);
+    await store.deleteByName(things, key('plain'));
+    // One that is not deleted, beside one that is, in one transaction.
+    const mixed = store.transact([
+      { op: 'deleteByName', kind: things, key: key('b') },
+      { op: 'updateStatus', kind: things, key: key('other'), status: { state: 'y' } },
+    ]);
+    expect(await refusal(mixed)).to.equal('DiskFull');
+    expect((await store.get(things, key('b')))?.metadata.deletionRequestedAt).to.equal(undefined);
+    await store.close();
+  });
+
+  it('takes the small records that deletions depend on, and no large ones', async () => {
+    const { store, setFree } = await nearlyFull();
+    await setFree(0.8 * floor);
+    await store.create(journal, { name: 'intent', text: 'delete a' });
+    const text = 'x'.repeat(20_000);
+    expect(await refusal(store.create(journal, { name: 'large', text }))).to.equal('DiskFull');
+    const together = store.transact([
+      { op: 'deleteByName', kind: things, key: key('a') },
+      { op: 'create', kind: journal, object: { name: 'beside' } },
+    ]);
+    expect(await refusal(together)).to.equal('taken');
+    await store.close();
+  });
+
+  it('lets nobody fill the rest by way of objects that are being deleted', async () => {
+    const { store, setFree } = await nearlyFull();
+    await setFree(0.8 * floor);
+    await store.deleteByName(things, key('a'));
+    const large = { state: 'x'.repeat(1_000_000) };
+    expect(await refusal(store.updateStatus(things, key('a'), large))).to.equal('DiskFull');
+    // Small steps that make it large: each is written whole, and the half of the floor ends them.
+    let state = '';
+    let taken = 0;
+    for (let n = 0; n < 20_000; n += 1) {
+      state += 'x'.repeat(4_000);
+      if ((await refusal(store.updateStatus(things, key('a'), { state }))) !== 'taken') break;
+      taken += state.length;
+    }
+    expect(taken).to.be.within(0.2 * floor, 0.31 * floor);
+    expect(await refusal(store.deleteByName(things, key('plain')))).to.equal('taken');
+    await store.close();
+  });
+
+  it('below half of the floor takes final deletions only, and everything again when there is room', async () => {
+    const { store, setFree } = await nearlyFull();
+    await setFree(0.4 * floor);
+    expect(await refusal(store.deleteByName(things, key('a')))).to.equal('DiskFull');
+    expect(await refusal(store.deleteByName(things, key('plain')))).to.equal('taken');
+    await setFree(0.9 * floor);
+    expect(await refusal(store.deleteByName(things, key('a')))).to.equal('taken');
+    await setFree(2 * floor);
+    expect(await refusal(store.create(things, { name: 'new' }))).to.equal('taken');
+    await store.close();
+  });
+});
+
+/** A store with a reserve, on a disk that others fill and empty as the test says. */
+async function reserved(): Promise<{
+  readonly store: EmbeddedStore;
+  readonly clock: FakeClock;
+  readonly logger: RecordingLogger;
+  readonly disk: { free: number; held: number; needed: number };
+}> {
+  const whole = floor / 2;
+  const disk = { free: 10 * floor, held: 0, needed: 1024 };
+  const reserve: Reserve = {
+    held: () => Promise.resolve(disk.held),
+    layPiece: (bytes, keepFree) => {
+      const piece = bytes / 4;
+      const fits = disk.held < bytes && disk.free - piece >= keepFree;
+      if (fits) disk.held += piece;
+      if (fits) disk.free -= piece;
+      return Promise.resolve(fits);
+    },
+    release: (bytes) => {
+      const before = disk.held;
+      while (disk.free < bytes && disk.held > 0) {
+        disk.held -= whole / 4;
+        disk.free += whole / 4;
+      }
+      return Promise.resolve(before - disk.held);
+    },
+  };
+  const memory = new MemoryEngine();
+  const engine = Object.assign(memory, {
+    freeBytes: () => Promise.resolve(disk.free),
+    reserve,
+    location: '/data',
+  });
+  const append = memory.append.bind(memory);
+  memory.append = (records) =>
+    disk.free < disk.needed ? Promise.reject(new Error('ENOSPC')) : append(records);
+  const clock = new FakeClock();
+  const logger = new RecordingLogger();
+  const options = { engine, clock, logger, freeBytesFloor: floor, reserveBytes: whole };
+  const store = await openStore(options);
+  for (const name of ['a', 'b']) await store.create(things, { name, text: 'long text', ...held });
+  await clock.advance(10_000);
+  return { store, clock, logger, disk };
+}
+
+describe('a store with a reserve', () => {
+  const key = (name: string): ObjectKey => ({ name });
+
+  it('lays it when it is opened, and counts it as room', async () => {
+    const { store, disk, clock } = await reserved();
+    expect(disk.held).to.equal(floor / 2);
+    disk.free = floor / 2;
+    await clock.advance(10_000);
+    expect(store.health().state).to.equal('serving');
+    await store.close();
+  });
+
+  it('takes every step of a deletion on a disk without a free byte, and refuses other writes', async () => {
+    const { store, disk, clock } = await reserved();
+    disk.free = 0;
+    await clock.advance(10_000);
+    expect(store.health().state).to.equal('full');
+    const refused: unknown = await store.create(things, { name: 'new' }).catch((e: unknown) => e);
+    expect(String(refused)).to.match(/\(\/data\) has 0 bytes left and 33554432 in its reserve/);
+    expect(disk.held, 'what is refused uses nothing up').to.equal(floor / 2);
+    await store.deleteByName(things, key('a'));
+    await store.updateStatus(things, key('a'), { state: 'Deleting' });
+    await removeFinalizer(
+      store,
+      things,
+      (await store.get(things, key('a'))) as Thing,
+      'test/holds',
+    );
+    expect(await store.get(things, key('a'))).to.equal(undefined);
+    expect(disk.held).to.be.within(1, floor / 2 - 1);
+    expect(store.health().state).to.equal('full');
+    await store.close();
+  });
+
+  it('takes what makes an object smaller, as a volume that is detached', async () => {
+    const { store, disk, clock } = await reserved();
+    disk.free = 0;
+    await clock.advance(10_000);
+    const { metadata } = (await store.get(things, key('b'))) as Thing;
+    const smaller = store.update(things, { name: 'b', text: '', metadata });
+    expect(await refusal(smaller)).to.equal('taken');
+    expect(await refusal(store.updateStatus(things, key('b'), { state: 'Idle' }))).to.equal(
+      'DiskFull',
+    );
+    await store.close();
+  });
+
+  it('never poisons itself when the disk was filled since it was last looked at', async () => {
+    const { store, disk, clock } = await reserved();
+    await clock.advance(4_000);
+    disk.free = 0;
+    await store.deleteByName(things, key('a'));
+    expect(store.health().state).to.equal('full');
+    await store.close();
+  });
+
+  it('lays it again and takes all writes once there is room, without a write or a start', async () => {
+    const { store, disk, clock, logger } = await reserved();
+    disk.free = 0;
+    await clock.advance(10_000);
+    await store.deleteByName(things, key('a'));
+    disk.free = 2 * floor;
+    disk.held = 0;
+    await clock.advance(10_000);
+    expect(disk.held).to.equal(floor / 2);
+    expect(store.health().state).to.equal('serving');
+    expect(await refusal(store.create(things, { name: 'new' }))).to.equal('taken');
+    expect(logger.lines.map(({ message }) => message)).to.include('the reserve is whole again');
+    await store.close();
+  });
+
+  it('warns where the disk is too small for the whole of it', async () => {
+    const { store, disk, clock, logger } = await reserved();
+    disk.held = 0;
+    disk.free = 0.7 * floor;
+    await clock.advance(10_000);
+    expect(disk.held).to.equal(floor / 8);
+    const warning = logger.lines.find(({ message }) => message.includes('no room for the whole'));
+    expect(warning?.fields).to.include({ directory: '/data', reserveBytes: floor / 2 });
+    await store.close();
+  });
+
+  it('demands a reserve that leaves room above it', async () => {
+    const engine = new MemoryEngine();
+    const options = { engine, freeBytesFloor: 100, reserveBytes: 51 };
+    const error: unknown = await openStore(options).catch((e: unknown) => e);
+    expect(String(error)).to.match(/reserveBytes is 51; give a whole number from 0 to 50/);
+  });
+});

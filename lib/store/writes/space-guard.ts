@@ -1,0 +1,190 @@
+import { type Clock, type Logger, messageOf, StatusError, type Timer } from '../../base/index.js';
+import type { Engine } from '../engine/engine.js';
+import { ReserveKeeper } from './reserve-keeper.js';
+import type { Change } from '../index/selection.js';
+import type { Operation } from '../contract/object-store.js';
+import type { WriteSet } from './write-set.js';
+
+/** Asked again after this long or this many bytes, whichever comes first, as long as anything is written. */
+const everyMs = 1_000;
+const everyBytes = 16 * 1024 * 1024;
+/** Looked at this often while nobody writes, where there is a reserve to keep. */
+const recheckMs = 5_000;
+/** Room that LevelDB works with: it writes a table before it removes the log of it. */
+const workingBytesMax = 16 * 1024 * 1024;
+/** How much larger an object that is being deleted may get with one write: a status that says why it waits. */
+const growthBytesMax = 4_096;
+/** Encoded bytes of a bookkeeping record that is taken on a full disk. */
+const bookkeepingBytesMax = 16_384;
+
+/** Whether a change is a step of a deletion, or needed for one, and small, or leaves less than there was. */
+function leadsToLess(change: Change, bookkeeping: ReadonlySet<string>): boolean {
+  const { type, entry, before, size } = change;
+  if (type === 'DELETED') return true;
+  const deleting = entry.object.metadata.deletionRequestedAt !== undefined;
+  if (deleting && before) return size <= before.size + growthBytesMax;
+  // An attachment that is taken away, say, without which what holds it can't be deleted.
+  if (before && size < before.size) return true;
+  return bookkeeping.has(change.kind) && size <= bookkeepingBytesMax;
+}
+
+/** Ports and bounds of a {@link SpaceGuard}. */
+export interface SpaceGuardOptions {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Free bytes, those of the reserve among them, below which writes are refused. */
+  readonly floor: number;
+  /** Bytes to reserve; 0: none. */
+  readonly reserveBytes: number;
+}
+
+/**
+ * Refuses writes before the disk is full: LevelDB has to be reopened after ENOSPC, and deletions need
+ * room too.
+ *
+ * Below the floor only what leads to less is taken: marking for deletion, finalizer removal and status
+ * of what is being deleted, final deletions, the bookkeeping of those who do that, and what makes an object
+ * smaller. Of the last part only final deletions are, so that nothing else can use up the rest.
+ *
+ * Others write to the same disk. So a part of the floor, the reserve, is kept allocated: it counts as room,
+ * and is given back piece by piece as the writes need it that are taken.
+ */
+export class SpaceGuard {
+  readonly #engine: Engine;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #floor: number;
+  readonly #reserve: ReserveKeeper | undefined;
+  /** Below this only final deletions are taken. */
+  readonly #finalBytes: number;
+  readonly #workingBytes: number;
+  #error: StatusError | undefined;
+  /** Free bytes and those of the reserve when last asked, less what was taken since. */
+  #left = Infinity;
+  #free = Infinity;
+  #askedAt = -Infinity;
+  #bytes = 0;
+  #asking: Promise<void> | undefined;
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor({ engine, clock, logger, floor, reserveBytes }: SpaceGuardOptions) {
+    this.#engine = engine;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#floor = floor;
+    this.#workingBytes = Math.min(workingBytesMax, reserveBytes / 2);
+    this.#finalBytes = floor / 2;
+    const { reserve, location = '' } = engine;
+    if (!reserve || reserveBytes === 0) return;
+    this.#finalBytes = reserveBytes / 4;
+    const keepFreeBytes = floor - reserveBytes;
+    const bounds = { wholeBytes: reserveBytes, keepFreeBytes };
+    this.#reserve = new ReserveKeeper({ reserve, ...bounds, location, logger });
+    void this.#ask();
+  }
+
+  /** Set while there is too little room. */
+  get error(): StatusError | undefined {
+    return this.#error;
+  }
+
+  /** @throws StatusError ResourceExhausted (DiskFull) for a write that there is no room for. */
+  demandRoom({ changes, bytes }: WriteSet, operations: readonly Operation[]): void {
+    if (!this.#error) return;
+    this.#askAgain();
+    const final = changes.every(({ type }) => type === 'DELETED');
+    const bookkeeping = new Set<string>();
+    for (const { kind } of operations) if (kind.takenWhenFull) bookkeeping.add(kind.kind);
+    const less = changes.every((change) => leadsToLess(change, bookkeeping));
+    if (!final && (!less || this.#left - bytes < this.#finalBytes)) throw this.#error;
+    this.#left -= bytes;
+  }
+
+  /**
+   * Gives back as much of the reserve as an append of these records needs, which was taken already.
+   * Undefined where nobody has to wait: there is no reserve, or there is room.
+   */
+  makeRoom(records: readonly { readonly bytes: Buffer }[]): Promise<void> | undefined {
+    if (!this.#reserve) return undefined;
+    let bytes = this.#workingBytes;
+    for (const record of records) bytes += record.bytes.length;
+    const known = this.#clock.monotonic() - this.#askedAt < 2 * everyMs;
+    return known && this.#free >= bytes ? undefined : this.#giveBack(this.#reserve, bytes);
+  }
+
+  noteWritten(bytes: number): void {
+    this.#bytes += bytes;
+    this.#free -= bytes;
+    this.#askAgain();
+  }
+
+  /** Ends what goes on in the background. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#timer?.cancel();
+    await this.#asking;
+    await this.#reserve?.close();
+  }
+
+  async #giveBack(reserve: ReserveKeeper, bytes: number): Promise<void> {
+    await this.#ask();
+    if (this.#free < bytes && (await reserve.giveBack(bytes))) await this.#ask();
+  }
+
+  #askAgain(): void {
+    const now = this.#clock.monotonic();
+    if (now - this.#askedAt >= everyMs || this.#bytes >= everyBytes) void this.#ask();
+  }
+
+  #ask(): Promise<void> {
+    if (!this.#engine.freeBytes || this.#closed) return Promise.resolve();
+    this.#askedAt = this.#clock.monotonic();
+    this.#bytes = 0;
+    this.#asking ??= this.#look().finally(() => (this.#asking = undefined));
+    return this.#asking;
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const free = await this.#engine.freeBytes?.();
+      // In this order what is laid meanwhile is counted twice rather than not at all.
+      await this.#reserve?.measure();
+      this.#judge(free);
+      void this.#reserve?.lay().then((laid) => (laid ? this.#ask() : undefined));
+    } catch (error) {
+      // Not knowing is no reason to refuse: a write that fails is handled where it fails.
+      this.#logger.debug('room on the disk is unknown', { error: messageOf(error) });
+    }
+    this.#lookLater();
+  }
+
+  /** Others fill the disk and make room on it while nobody writes. */
+  #lookLater(): void {
+    this.#timer?.cancel();
+    if (!this.#reserve || this.#closed) return;
+    this.#timer = this.#clock.setTimer(() => void this.#ask(), recheckMs, { background: true });
+  }
+
+  #judge(free = Infinity): void {
+    const held = this.#reserve?.heldBytes ?? 0;
+    this.#free = free;
+    this.#left = free + held;
+    if (this.#left >= this.#floor) this.#error = undefined;
+    else this.#error = this.#full(free, held);
+  }
+
+  #full(free: number, held: number): StatusError {
+    const { location } = this.#engine;
+    const where = location === undefined ? '' : ` (${location})`;
+    const reserved = this.#reserve ? ` and ${held} in its reserve` : '';
+    const only = this.#left < this.#finalBytes ? ', those of objects without finalizers' : '';
+    return new StatusError({
+      code: 'ResourceExhausted',
+      reason: 'DiskFull',
+      message: `the store's disk${where} has ${free} bytes left${reserved}, writes need ${this.#floor}; free some, or delete what is not needed: deletions are still taken${only}`,
+      retryAfterMs: everyMs,
+    });
+  }
+}
