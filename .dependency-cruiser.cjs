@@ -68,6 +68,12 @@ module.exports = {
       backup: [...storage, 'level'],
       salvage: [...storage, 'table', 'index', 'level', 'backup'],
     }),
+    ...rooms('controller', {
+      effects: [],
+      transactions: ['effects'],
+      watches: [],
+      reconcile: ['effects', 'transactions', 'watches'],
+    }),
     ...rooms('server', {
       auth: [],
       schema: [],

@@ -13,8 +13,8 @@ import {
 import type { KindWithConditions, ObjectKey } from '../object/index.js';
 import type { ObjectStore } from '../store/index.js';
 import type { RateLimiter } from '../workqueue/index.js';
-import type { CauseRegistry } from './causes.js';
-import type { ReconcileContext, Reconciler, Request } from './context.js';
+import type { CauseRegistry } from './watches/causes.js';
+import type { ReconcileContext, Reconciler, Request } from './reconcile/context.js';
 
 /** Ports and bounds of a controller. */
 export interface ControllerOptions<C extends Request = Request> {
@@ -70,11 +70,6 @@ export interface ControllerStats {
   readonly delayed: number;
   /** Milliseconds that the longest run goes on; 0 when none does. */
   readonly longestRunMs: number;
-}
-
-/** A watch that can be taken away again. */
-export interface WatchHandle extends Disposable {
-  remove(): void;
 }
 
 /** @throws TypeError, RangeError naming the option, its value and what to give. */

@@ -23,26 +23,26 @@ import {
   parseKey,
 } from '../object/index.js';
 import { defaultBackoff, ItemBackoff, RateLimitingQueue } from '../workqueue/index.js';
-import { CauseRegistry, describeCauses, PendingCauses } from './causes.js';
-import type { ReconcileContext } from './context.js';
+import { CauseRegistry, describeCauses, PendingCauses } from './watches/causes.js';
+import type { ReconcileContext } from './reconcile/context.js';
 import {
   type ControllerOptions,
   type ControllerStats,
   requireControllerOptions,
   type StoreControllerOptions,
-  type WatchHandle,
 } from './controller-options.js';
-import { Durability } from './durability.js';
+import type { WatchHandle } from './watches/watches.js';
+import { Durability } from './reconcile/durability.js';
 import { guardedLimiter } from './guarded-limiter.js';
-import { OwnWrites } from './own-writes.js';
-import { ownerKeys } from './owner-keys.js';
-import type { Predicate } from './predicates.js';
-import { ReconcileMetrics } from './reconcile-metrics.js';
-import { checkedResult, type Result, retry } from './result.js';
-import { RunContext } from './run-context.js';
-import { logOutcome } from './run-log.js';
-import { WatchSet } from './watch-set.js';
-import type { Wake } from './watches.js';
+import { OwnWrites } from './watches/own-writes.js';
+import { ownerKeys } from './watches/owner-keys.js';
+import type { Predicate } from './watches/predicates.js';
+import { ReconcileMetrics } from './reconcile/reconcile-metrics.js';
+import { checkedResult, type Result, retry } from './reconcile/result.js';
+import { RunContext } from './reconcile/run-context.js';
+import { logOutcome } from './reconcile/run-log.js';
+import { WatchSet } from './watches/watch-set.js';
+import type { Wake } from './watches/watches.js';
 
 const defaultTimeoutMs = 60_000;
 /** Time that an aborted reconcile gets to end. */

@@ -14,7 +14,7 @@ import {
 import type { ObjectStore } from '../store/index.js';
 import { type Controller, newController } from './controller.js';
 import type { ControllerOptions } from './controller-options.js';
-import { done, type Result } from './result.js';
+import { done, type Result } from './reconcile/result.js';
 
 /** A kind whose objects may own others or be owned. */
 export interface CollectedKind {

@@ -12,10 +12,10 @@ export type {
   ControllerOptions,
   ControllerStats,
   StoreControllerOptions,
-  WatchHandle,
 } from './controller-options.js';
-export { type Author, type Cause, CauseRegistry, describeCauses } from './causes.js';
-export type { ReconcileContext, Reconciler, Request } from './context.js';
+export type { WatchHandle } from './watches/watches.js';
+export { type Author, type Cause, CauseRegistry, describeCauses } from './watches/causes.js';
+export type { ReconcileContext, Reconciler, Request } from './reconcile/context.js';
 export { type Event, EventRecorder, type EventRecorderOptions, events } from './events.js';
 export {
   collected,
@@ -31,14 +31,14 @@ export type {
   EffectStart,
   Json,
   OperationIds,
-} from './effect.js';
-export { effectViolations } from './effect-shape.js';
-export { type EffectRecord, effectRecords, type EffectState } from './effect-records.js';
-export { type ReconcileRecord, reconcileRecords } from './journal.js';
-export { operationIds, type OperationIdsOptions } from './operation-ids.js';
-export * from './predicates.js';
-export { reconcileObject } from './reconcile-object.js';
-export { done, fail, pending, requeueAfter, retry, type Result } from './result.js';
-export { runTxn } from './run-txn.js';
-export type { Transaction } from './transaction.js';
-export type { ReadSelection, StatusPath, Watching } from './transaction-reads.js';
+} from './effects/effect.js';
+export { effectViolations } from './effects/effect-shape.js';
+export { type EffectRecord, effectRecords, type EffectState } from './effects/effect-records.js';
+export { type ReconcileRecord, reconcileRecords } from './effects/journal.js';
+export { operationIds, type OperationIdsOptions } from './effects/operation-ids.js';
+export * from './watches/predicates.js';
+export { reconcileObject } from './reconcile/reconcile-object.js';
+export { done, fail, pending, requeueAfter, retry, type Result } from './reconcile/result.js';
+export { runTxn } from './transactions/run-txn.js';
+export type { Transaction } from './transactions/transaction.js';
+export type { ReadSelection, StatusPath, Watching } from './transactions/transaction-reads.js';

@@ -1,0 +1,153 @@
+import { hasCode } from '../../base/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  defineKind,
+  keyOf,
+  keyString,
+  type ObjectKey,
+  parseKey,
+  requiredUid,
+} from '../../object/index.js';
+import type { ObjectStore, Operation } from '../../store/index.js';
+import { type EffectRecord, effectsIn, type EffectState } from './effect-shape.js';
+
+export type { EffectRecord, EffectState };
+
+/**
+ * External calls by the object they are made for. The record belongs to the object and not to a
+ * controller: whoever takes the object over finds them. An ordinary kind of the store, so that it is
+ * written in the transaction that commits what the calls brought.
+ */
+export const effectRecords = defineKind<EffectRecord>({
+  kind: 'EffectRecord',
+  plural: 'effectrecords',
+  scope: 'Cluster',
+  statusFields: [],
+  takenWhenFull: true,
+});
+
+/** Times that a write is done again when another controller wrote the record meanwhile. */
+const triesMax = 16;
+
+/** The object that effects are made for. */
+export interface EffectObject {
+  readonly kind: AnyKind;
+  readonly key: ObjectKey;
+  readonly uid: string;
+}
+
+/** @throws StatusError InvalidArgument for an object without uid. */
+export function effectObject(kind: AnyKind, object: ApiObject): EffectObject {
+  return { kind, key: keyOf(object), uid: requiredUid(kind, object) };
+}
+
+/** The object that a stored record is about; its kind serves to read it and nothing else. */
+export function objectOfRecord({ name, of, key }: EffectRecord): EffectObject {
+  const parsed = parseKey(key);
+  const scope = parsed.namespace === undefined ? 'Cluster' : 'Namespaced';
+  const kind = defineKind<ApiObject>({
+    kind: of,
+    plural: of.toLowerCase(),
+    scope,
+    statusFields: [],
+  });
+  return { kind, key: parsed, uid: name };
+}
+
+/** True while the outcome of a call is not known. */
+export function isUnfinished({ phase }: EffectState): boolean {
+  return phase === 'called' || phase === 'pending';
+}
+
+/** The state of one effect in a record. */
+export function stateIn(record: EffectRecord | undefined, name: string): EffectState | undefined {
+  const effects = effectsIn(record);
+  return Object.hasOwn(effects, name) ? effects[name] : undefined;
+}
+
+/**
+ * The write that leaves a record with these effects; it commits only if nobody wrote the record
+ * since. Undefined when there is nothing to write.
+ */
+export function recordWrite(
+  object: EffectObject,
+  record: EffectRecord | undefined,
+  effects: EffectRecord['effects'],
+): Operation | undefined {
+  const kind: AnyKind = effectRecords;
+  const key = { name: object.uid };
+  const isEmpty = Object.keys(effects).length === 0;
+  const fields = { of: object.kind.kind, key: keyString(object.key), effects };
+  if (!record) return isEmpty ? undefined : { op: 'create', kind, object: { ...key, ...fields } };
+  const { uid, resourceVersion } = record.metadata;
+  const precondition = { uid, resourceVersion };
+  if (isEmpty) return { op: 'delete', kind, key, precondition };
+  return { op: 'update', kind, object: { ...record, ...fields }, precondition };
+}
+
+/** The check that nobody wrote a record since it was read. */
+export function recordCheck(uid: string, record: EffectRecord | undefined): Operation {
+  const kind: AnyKind = effectRecords;
+  const key = { name: uid };
+  if (!record) return { op: 'check', kind, key, precondition: { exists: false } };
+  const { metadata } = record;
+  const precondition = { uid: metadata.uid, resourceVersion: metadata.resourceVersion };
+  return { op: 'check', kind, key, precondition };
+}
+
+/** The check that the object of a record is there, and still the same. */
+function objectCheck({ kind, key, uid }: EffectObject): Operation {
+  return { op: 'check', kind, key, precondition: { uid } };
+}
+
+/** Whether a write was refused because somebody else wrote the record first. */
+export function wasRecordOvertaken(error: unknown): boolean {
+  if (hasCode(error, 'Aborted')) return error.reason === 'Conflict';
+  const refused = hasCode(error, 'NotFound') || hasCode(error, 'AlreadyExists');
+  return refused && error.resource?.kind === effectRecords.kind;
+}
+
+/** Whether {@link objectCheck} refused a write: another object has the name. */
+function isGone(error: unknown, { kind }: EffectObject): boolean {
+  return hasCode(error, 'Aborted') && error.resource?.kind === kind.kind;
+}
+
+/** The record of one object. */
+export function readRecord(store: ObjectStore, uid: string): Promise<EffectRecord | undefined> {
+  return store.get(effectRecords, { name: uid });
+}
+
+/**
+ * Writes one effect, from what is stored: `change` gives the next state, undefined to remove it, or
+ * what it was given to leave it. Other effects of the object stay. `more` is written with it. A new
+ * effect is begun only for an object that is there: nothing would end its record otherwise.
+ * @returns the state as it is stored now
+ * @throws StatusError NotFound or Aborted when a new effect has no object any more
+ */
+export async function changeEffect(
+  store: ObjectStore,
+  object: EffectObject,
+  name: string,
+  change: (current: EffectState | undefined) => EffectState | undefined,
+  more: readonly Operation[] = [],
+): Promise<EffectState | undefined> {
+  for (let tries = 1; ; tries += 1) {
+    const record = await readRecord(store, object.uid);
+    const current = stateIn(record, name);
+    const next = change(current);
+    if (next === current) return current;
+    const others = Object.entries(record?.effects ?? {}).filter(([other]) => other !== name);
+    const effects = Object.fromEntries(next ? [...others, [name, next]] : others);
+    const write = recordWrite(object, record, effects);
+    const begins = next && !current ? [objectCheck(object)] : [];
+    try {
+      await store.transact([...(write ? [write] : []), ...begins, ...more]);
+      return next;
+    } catch (error) {
+      if (isGone(error, object) || !wasRecordOvertaken(error) || tries >= triesMax) throw error;
+      // The winner may still be on its way to the disk: wait until reads show it.
+      await store.transact([]);
+    }
+  }
+}

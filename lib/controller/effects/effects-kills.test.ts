@@ -1,0 +1,250 @@
+import { expect } from 'chai';
+import { type Random, seededRandom } from '../../base/index.js';
+import { Manager } from '../../manager/index.js';
+import { type ApiObject, defineKind } from '../../object/index.js';
+import { MemoryEngine, openStore } from '../../store/index.js';
+import { FakeClock, settle } from '../../testing/index.js';
+import {
+  done,
+  type EffectOperation,
+  type EffectOutcome,
+  effectRecords,
+  newController,
+  pending,
+  type ReconcileContext,
+  type Result,
+} from '../index.js';
+
+interface Disk extends ApiObject {
+  readonly handle?: string;
+}
+const disks = defineKind<Disk>({
+  kind: 'Disk',
+  plural: 'disks',
+  scope: 'Cluster',
+  statusFields: ['handle'],
+});
+const finalizer = 'kedge/disk';
+
+/** Thrown from the step at which the process ends; whatever it does after that throws it too. */
+class Killed extends Error {}
+
+/** One life of the process: it ends at the step `killAt`, counted over everything it does outside. */
+class Life {
+  steps = 0;
+  killed = false;
+  readonly #killAt: number;
+
+  constructor(killAt: number) {
+    this.#killAt = killAt;
+  }
+
+  step(): void {
+    this.steps += 1;
+    if (this.steps === this.#killAt) this.killed = true;
+    if (this.killed) throw new Killed();
+  }
+}
+
+/** How a provider may behave besides doing what it is asked for. */
+interface Manners {
+  readonly pollsMax: number;
+  readonly failsLate: boolean;
+  readonly forgets: boolean;
+}
+
+/** Makes disks slowly. It is a process of its own: it lives on when the one that asked is killed. */
+class Provider {
+  readonly #random: Random;
+  readonly #manners: Manners;
+  readonly #byKey = new Map<string, { id: string; uid: string; polls: number; ok: boolean }>();
+  readonly forgotten = new Set<string>();
+  /** Disks there are: handle by the uid that they were made for. */
+  readonly made: { uid: string; handle: string }[] = [];
+  #failures = 0;
+
+  constructor(random: Random, manners: Manners) {
+    this.#random = random;
+    this.#manners = manners;
+  }
+
+  operation(life: Life, uid: string): EffectOperation<string> {
+    return {
+      start: async (idempotencyKey) => {
+        life.step();
+        const id = this.#begin(idempotencyKey, uid);
+        // The answer may be lost.
+        life.step();
+        return { type: 'started', operationId: id, pollAfterMs: 1_000 };
+      },
+      poll: async (id) => {
+        life.step();
+        const answer = this.#poll(id);
+        life.step();
+        return answer;
+      },
+    };
+  }
+
+  #begin(key: string, uid: string): string {
+    const known = this.#byKey.get(key);
+    if (known) {
+      this.forgotten.delete(known.id);
+      return known.id;
+    }
+    const fails = this.#manners.failsLate && this.#failures < 2 && this.#random.next() < 0.5;
+    if (fails) this.#failures += 1;
+    const polls = Math.floor(this.#random.next() * this.#manners.pollsMax);
+    const operation = { id: `op-${this.#byKey.size}`, uid, polls, ok: !fails };
+    this.#byKey.set(key, operation);
+    // What is accepted happens, whoever asks for it later.
+    if (!fails) this.made.push({ uid, handle: `vol-${this.made.length}` });
+    return operation.id;
+  }
+
+  #poll(id: string): EffectOutcome<string> {
+    if (this.#manners.forgets && this.#random.next() < 0.2) this.forgotten.add(id);
+    if (this.forgotten.has(id)) return { type: 'unknown' };
+    const operation = [...this.#byKey.values()].find((one) => one.id === id);
+    if (!operation) throw new Error(`no operation ${id}`);
+    if (operation.polls > 0) {
+      operation.polls -= 1;
+      return { type: 'pending', pollAfterMs: 1_000 };
+    }
+    if (!operation.ok) return { type: 'failed', reason: 'Full', message: 'no room' };
+    const { handle } = this.made.find(({ uid }) => uid === operation.uid) ?? { handle: '' };
+    return { type: 'done', result: handle };
+  }
+}
+
+describe('an operation of a provider, with a kill at every step', () => {
+  /** A store whose every write is two steps of the life: before it happens, and before it is known. */
+  function engineOf(engine: MemoryEngine, life: Life): void {
+    engine.append = async (records) => {
+      life.step();
+      await MemoryEngine.prototype.append.call(engine, records);
+      life.step();
+    };
+  }
+
+  /** Lives until the disk is there or the life ends. Answers whether it ended by itself. */
+  async function live(
+    engine: MemoryEngine,
+    clock: FakeClock,
+    provider: Provider,
+    life: Life,
+    seed: number,
+    deleting: boolean,
+  ): Promise<boolean> {
+    engineOf(engine, new Life(0));
+    const store = await openStore({ engine, clock });
+    engineOf(engine, life);
+    const manager = new Manager({ store, clock, random: seededRandom(seed) });
+    const reconcile = async (context: ReconcileContext): Promise<Result> => {
+      const { key } = context;
+      const disk = await store.get(disks, key);
+      const gone = disk?.metadata.deletionRequestedAt !== undefined;
+      if (!disk || (disk.handle && !gone)) return done();
+      const made = disk.handle
+        ? ({ type: 'done', result: disk.handle } as const)
+        : await context.effect(disks, disk, 'make', provider.operation(life, disk.metadata.uid));
+      if (made.type === 'pending') return made;
+      if (made.type === 'unknown') return pending(1_000);
+      return context.txn(async (txn) => {
+        const current = await txn.get(disks, key);
+        if (!current) return done();
+        if (made.type === 'done' && !current.handle)
+          txn.updateStatus(disks, key, { handle: made.result });
+        if (gone && (made.type === 'done' || made.type === 'failed'))
+          txn.update(disks, { ...current, metadata: { ...current.metadata, finalizers: [] } });
+        return made.type === 'failed' ? pending(1_000) : done();
+      });
+    };
+    const controller = newController({
+      name: 'disk',
+      store,
+      clock,
+      random: seededRandom(seed + 1),
+      backoff: { baseMs: 100, maxMs: 1_000, jitter: 0 },
+      reconcile,
+    }).for(manager.informer(disks));
+    manager.addController(controller);
+    const isOver = async (): Promise<boolean> => {
+      const disk = await store.get(disks, { name: 'a' });
+      const { items } = await store.list(effectRecords);
+      return items.length === 0 && (deleting ? !disk : Boolean(disk?.handle));
+    };
+    let over = false;
+    try {
+      await manager.start();
+      for (let turn = 0; turn < 200 && !life.killed && !over; turn += 1) {
+        await settle();
+        await clock.advance(1_000);
+        over = await isOver();
+      }
+    } finally {
+      // Whatever is still under way meets a dead life, and changes nothing.
+      life.killed = true;
+      await manager.stop(0);
+      await store.close();
+    }
+    return over;
+  }
+
+  async function trial(
+    seed: number,
+    manners: Manners,
+    deleting: boolean,
+    killAt: (life: number) => number,
+  ): Promise<{ readonly provider: Provider; readonly steps: number; readonly lives: number }> {
+    const engine = new MemoryEngine();
+    const clock = new FakeClock();
+    const provider = new Provider(seededRandom(seed), manners);
+    const first = await openStore({ engine, clock });
+    await first.create(disks, { name: 'a', metadata: { finalizers: [finalizer] } });
+    if (deleting) await first.deleteByName(disks, { name: 'a' });
+    await first.close();
+    for (let lives = 1; lives < 50; lives += 1) {
+      const life = new Life(killAt(lives));
+      const over = await live(engine, clock, provider, life, seed * 100 + lives, deleting);
+      if (over) return { provider, steps: life.steps, lives };
+    }
+    throw new Error(`seed ${seed}: not over after 50 lives`);
+  }
+
+  const plain: Manners = { pollsMax: 1, failsLate: false, forgets: false };
+
+  for (const deleting of [false, true])
+    it(`makes one resource for one uid${deleting ? ' that is being deleted' : ''}`, async () => {
+      const { steps } = await trial(1, plain, deleting, () => 0);
+      expect(steps, 'steps of a life without a kill').to.be.greaterThan(8);
+      for (let at = 1; at <= steps; at += 1) {
+        const { provider, lives } = await trial(1, plain, deleting, (life) =>
+          life === 1 ? at : 0,
+        );
+        expect(provider.made, `killed at step ${at}`).to.have.length(1);
+        expect(lives, `killed at step ${at}`).to.equal(2);
+      }
+    }).timeout(60_000);
+
+  it('makes one also when it fails late, forgets ids and is killed again and again', async () => {
+    let lives = 0;
+    for (let seed = 1; seed <= 100; seed += 1) {
+      const random = seededRandom(seed);
+      const manners = {
+        pollsMax: 4,
+        failsLate: random.next() < 0.5,
+        forgets: random.next() < 0.5,
+      };
+      const deleting = random.next() < 0.3;
+      const kill = (life: number): number => (life > 12 ? 0 : 1 + Math.floor(random.next() * 14));
+      const ended = await trial(seed, manners, deleting, kill);
+      lives += ended.lives;
+      const { made } = ended.provider;
+      expect(made.length, `seed ${seed}`).to.be.at.most(1);
+      // Only an operation that failed ends a deletion without a disk.
+      if (!deleting) expect(made.length, `seed ${seed}`).to.equal(1);
+    }
+    expect(lives, 'lives of all seeds').to.be.greaterThan(300);
+  }).timeout(60_000);
+});

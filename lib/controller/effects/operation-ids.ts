@@ -1,0 +1,67 @@
+import type { Clock } from '../../base/index.js';
+import type { ApiObject, Kind } from '../../object/index.js';
+import type { ObjectStore } from '../../store/index.js';
+import type { OperationIds } from './effect.js';
+import {
+  changeEffect,
+  type EffectObject,
+  effectObject,
+  type EffectState,
+  readRecord,
+  stateIn,
+} from './effect-records.js';
+
+/** Ports of {@link operationIds}, and who looks after the operations. */
+export interface OperationIdsOptions {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  /** Name of the controller that a restart wakes for them; of any other part, its name. */
+  readonly controller: string;
+  /** The key that it is woken for. */
+  readonly key: string;
+}
+
+/**
+ * Ids of operations of one object, for code outside of a reconcile; inside of one take
+ * `context.operations`. Both are the same records: a controller that takes the object over finds them.
+ * @throws StatusError InvalidArgument for an object without uid.
+ */
+export function operationIds<T extends ApiObject>(
+  options: OperationIdsOptions,
+  kind: Kind<T>,
+  object: T,
+): OperationIds {
+  const { store } = options;
+  const about = effectObject(kind, object);
+  return idsOf(options, about, (name, change) => changeEffect(store, about, name, change));
+}
+
+/** The ids of an object whose record is written by `write`. */
+export function idsOf(
+  { store, clock, controller, key }: OperationIdsOptions,
+  object: EffectObject,
+  write: (
+    name: string,
+    change: (current: EffectState | undefined) => EffectState | undefined,
+  ) => Promise<unknown>,
+): OperationIds {
+  return {
+    get: async (name) => {
+      const state = stateIn(await readRecord(store, object.uid), name);
+      return state?.phase === 'pending' ? state.operationId : undefined;
+    },
+    set: async (name, operationId) => {
+      if (operationId === '') throw new TypeError(`the id of operation "${name}" is empty`);
+      // The call was made by other code, under a key of its own.
+      const idempotencyKey = operationId;
+      const startedAt = clock.now();
+      await write(name, (current) => {
+        if (current?.phase === 'pending' && current.operationId === operationId) return current;
+        return { phase: 'pending', operationId, idempotencyKey, startedAt, controller, key };
+      });
+    },
+    clear: async (name) => {
+      await write(name, () => undefined);
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import { expect } from 'chai';
+import { SharedInformer } from '../informer/index.js';
+import { type ApiObject, defineKind, ownerReference } from '../object/index.js';
+import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
+import { FakeClock, settle } from '../testing/index.js';
+import { collected, newGarbageCollector } from './index.js';
+
+interface Lamp extends ApiObject {
+  readonly room?: { readonly name: string };
+  readonly lit?: boolean;
+}
+const kinds = ['Lamp', 'Bulb'].map((kind) =>
+  defineKind<Lamp>({
+    kind,
+    plural: `${kind.toLowerCase()}s`,
+    scope: 'Namespaced',
+    statusFields: ['lit'],
+  }),
+);
+const [lamps, bulbs] = [kinds[0]!, kinds[1]!];
+const houses = defineKind<ApiObject>({
+  kind: 'House',
+  plural: 'houses',
+  scope: 'Cluster',
+  statusFields: [],
+});
+const inDefault = (name: string) => ({ namespace: 'default', name });
+
+describe('garbage collector', () => {
+  let store: ObjectStore;
+  let end: () => Promise<void>;
+  beforeEach(async () => {
+    store = await openStore({ engine: new MemoryEngine() });
+    const clock = new FakeClock();
+    const all = [lamps, bulbs, houses] as (typeof lamps)[];
+    const made = all.map((kind) => {
+      const informer = new SharedInformer({ source: store.source(kind), name: kind.kind, clock });
+      return { kind, informer };
+    });
+    const collector = newGarbageCollector({
+      store,
+      clock,
+      kinds: made.map(({ kind, informer }) => collected(kind, informer)),
+    });
+    for (const { informer } of made) informer.start();
+    await collector.start();
+    end = async () => {
+      await collector.stop(0);
+      await Promise.all(made.map(({ informer }) => informer.close()));
+      await store.close();
+    };
+  });
+  afterEach(() => end());
+  const left = async (kind: typeof lamps) => (await store.list(kind)).items.map((o) => o.name);
+
+  it('deletes what its owner leaves behind, down the chain, in every namespace', async () => {
+    const house = await store.create(houses, { name: 'home' });
+    const ownerReferences = [ownerReference(houses, house)];
+    const lamp = await store.create(lamps, { ...inDefault('lamp'), metadata: { ownerReferences } });
+    await store.create(lamps, { namespace: 'far', name: 'lamp', metadata: { ownerReferences } });
+    await store.create(bulbs, {
+      ...inDefault('bulb'),
+      metadata: { ownerReferences: [ownerReference(lamps, lamp)] },
+    });
+    await store.create(bulbs, inDefault('free'));
+    await settle();
+    expect(await left(bulbs)).to.deep.equal(['bulb', 'free']);
+    await store.deleteByName(houses, { name: 'home' });
+    await settle();
+    await settle();
+    expect(await left(lamps)).to.deep.equal([]);
+    expect(await left(bulbs)).to.deep.equal(['free']);
+  });
+
+  it('keeps what still has one owner, and what belongs to kinds it does not know', async () => {
+    const [a, b] = [
+      await store.create(lamps, inDefault('a')),
+      await store.create(lamps, inDefault('b')),
+    ];
+    const ownerReferences = [ownerReference(lamps, a), ownerReference(lamps, b)];
+    await store.create(bulbs, { ...inDefault('shared'), metadata: { ownerReferences } });
+    const unknown = [{ kind: 'Dragon', name: 'x', uid: 'y' }];
+    await store.create(bulbs, { ...inDefault('odd'), metadata: { ownerReferences: unknown } });
+    await store.deleteByName(lamps, inDefault('a'));
+    await settle();
+    expect(await left(bulbs)).to.deep.equal(['odd', 'shared']);
+    await store.deleteByName(lamps, inDefault('b'));
+    await settle();
+    expect(await left(bulbs)).to.deep.equal(['odd']);
+  });
+
+  it('never collects a cluster-scoped object for a namespaced owner: nothing says where that is', async () => {
+    const lamp = await store.create(lamps, inDefault('lamp'));
+    const ownerReferences = [ownerReference(lamps, lamp)];
+    await store.create(houses, { name: 'odd', metadata: { ownerReferences } });
+    await settle();
+    await store.delete(lamps, lamp);
+    await settle();
+    expect((await store.list(houses)).items.map((o) => o.name)).to.deep.equal(['odd']);
+  });
+
+  it('an owner of the same name but another uid is not the owner', async () => {
+    const a = await store.create(lamps, inDefault('a'));
+    await store.deleteByName(lamps, inDefault('a'));
+    await store.create(lamps, inDefault('a'));
+    const ownerReferences = [ownerReference(lamps, a)];
+    await store.create(bulbs, { ...inDefault('orphan'), metadata: { ownerReferences } });
+    await settle();
+    expect(await left(bulbs)).to.deep.equal([]);
+  });
+});

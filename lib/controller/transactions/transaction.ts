@@ -1,0 +1,308 @@
+import { hasCode } from '../../base/index.js';
+import {
+  type ApiObject,
+  asObject,
+  keyFor,
+  keyString,
+  type Kind,
+  type NewObject,
+  type ObjectKey,
+  type Scope,
+  type StatusUpdate,
+  requiredUid,
+  requiredVersion,
+} from '../../object/index.js';
+import {
+  keyOfOperation,
+  type ObjectOperation,
+  type ObjectStore,
+  type Operation,
+  type OperationResult,
+  type Precondition,
+} from '../../store/index.js';
+import { type EffectObject, effectObject, wasRecordOvertaken } from '../effects/effect-records.js';
+import { type ReadSelection, TransactionReads, type Watching } from './transaction-reads.js';
+
+/** Times that conflicting work is done again before the conflict is given back. */
+const triesMax = 16;
+
+/** Gathers reads and writes of one attempt; nothing is written before it is committed. */
+export interface Transaction {
+  /**
+   * The object as the store has it. Committing fails when by then it is another object, or what is
+   * watched of it changed; of one that is not there, when there is one. Reading an object again gives
+   * what was read first, and adds to what is watched.
+   *
+   * @example
+   * // A heartbeat of the node does not make the work run again.
+   * const node = await txn.get(nodes, key, { watching: 'generation' });
+   */
+  get<T extends ApiObject, S extends string = string>(
+    kind: Kind<T, S>,
+    key: ObjectKey,
+    options?: { readonly watching?: Watching<NoInfer<S>> },
+  ): Promise<T | undefined>;
+  /**
+   * The objects of a kind as the store has them, all of one revision. Committing fails when by then one
+   * of them is gone, or what is watched of it changed.
+   *
+   * In a namespace, under a value of an index, and for kinds with `rarelyWritten`, it also fails when an
+   * object was created, deleted or changed outside of its status there: what comes to match the
+   * selectors is noticed. A list of all other objects of a kind does not notice those. Where a list by
+   * labels or fields is watched by its `generation`, changes of objects that do not match count too.
+   *
+   * Each watched object is a check of the transaction (`limits.transactionChecksMax`); a list that is
+   * noticed whole and watches the `generation` is one.
+   */
+  list<T extends ApiObject, S extends string = string, I extends string = string>(
+    kind: Kind<T, S, I>,
+    selection?: ReadSelection<NoInfer<I> | 'namespace', NoInfer<S>>,
+  ): Promise<readonly T[]>;
+  create<T extends ApiObject, N extends Scope, C>(
+    kind: Kind<T, string, string, N, C>,
+    object: NoInfer<NewObject<T, N, C>>,
+  ): void;
+  /**
+   * Replaces everything but status. Committing fails when the stored object is not in the version of
+   * `object` any more, also when this transaction read a newer one.
+   */
+  update<T extends ApiObject>(kind: Kind<T>, object: T): void;
+  /** As `update`, over whatever version is stored. */
+  overwrite<T extends ApiObject, C>(
+    kind: Kind<T, string, string, Scope, C>,
+    object: NoInfer<NewObject<T, Scope, C>>,
+  ): void;
+  /** Sets these status fields, keeps the others. */
+  updateStatus<T extends ApiObject, S extends string>(
+    kind: Kind<T, S>,
+    key: ObjectKey,
+    status: StatusUpdate<T, S>,
+  ): void;
+  /** Deletes this object; committing fails when another one has its name by then. */
+  delete<T extends ApiObject>(kind: Kind<T>, object: T): void;
+  /** Deletes whatever object has this name. */
+  deleteByName<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): void;
+  /**
+   * Forgets an effect of this object, whatever its state: the caller has seen what became of the call,
+   * for example that nothing was made. No-op when there is none.
+   */
+  forgetEffect<T extends ApiObject>(kind: Kind<T>, object: T, name: string): void;
+}
+
+/** What an attempt has gathered, for what is committed with it. */
+export interface Gathered {
+  readonly writes: readonly ObjectOperation[];
+  readonly forgotten: readonly ForgottenEffect[];
+  /** The object that a write changes, as this attempt has read it or as it is stored. */
+  before(write: ObjectOperation): Promise<ApiObject | undefined>;
+}
+
+/** An effect that the transaction forgets by name. */
+export interface ForgottenEffect {
+  readonly object: EffectObject;
+  readonly name: string;
+}
+
+/** What a commit wrote: version by version. */
+export interface Written {
+  readonly kind: string;
+  readonly key: string;
+  /** Version replaced; undefined for a creation, or where it was not read. */
+  readonly before: string | undefined;
+  readonly after: string;
+}
+
+class Attempt implements Transaction, Gathered {
+  readonly #store: ObjectStore;
+  readonly #reads = new TransactionReads();
+  readonly #writes: ObjectOperation[] = [];
+  readonly #forgotten: ForgottenEffect[] = [];
+
+  constructor(store: ObjectStore) {
+    this.#store = store;
+  }
+
+  async get<T extends ApiObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    { watching = 'version' }: { readonly watching?: Watching } = {},
+  ): Promise<T | undefined> {
+    const known = this.#reads.find(kind, key, watching);
+    if (known) return known.object as T | undefined;
+    const object = await this.#store.get(kind, key);
+    this.#reads.note(kind, key, object, watching);
+    return object;
+  }
+
+  async list<T extends ApiObject>(
+    kind: Kind<T>,
+    selection: ReadSelection = {},
+  ): Promise<readonly T[]> {
+    const { watching: _watching, ...options } = selection;
+    const { items, revision } = await this.#store.list<T>(kind, options);
+    this.#reads.noteList(kind, selection, revision, items);
+    return items;
+  }
+
+  create<T extends ApiObject, N extends Scope, C>(
+    kind: Kind<T, string, string, N, C>,
+    object: NoInfer<NewObject<T, N, C>>,
+  ): void {
+    this.#writes.push({ op: 'create', kind, object: asObject(object) });
+  }
+
+  update<T extends ApiObject>(kind: Kind<T>, object: T): void {
+    const precondition = requiredVersion(kind, object);
+    this.#writes.push({ op: 'update', kind, object, precondition });
+  }
+
+  overwrite<T extends ApiObject, C>(
+    kind: Kind<T, string, string, Scope, C>,
+    object: NoInfer<NewObject<T, Scope, C>>,
+  ): void {
+    this.#writes.push({ op: 'overwrite', kind, object: asObject(object) });
+  }
+
+  updateStatus<T extends ApiObject, S extends string>(
+    kind: Kind<T, S>,
+    key: ObjectKey,
+    status: StatusUpdate<T, S>,
+  ): void {
+    this.#writes.push({ op: 'updateStatus', kind, key, status });
+  }
+
+  delete<T extends ApiObject>(kind: Kind<T>, object: T): void {
+    const precondition = { uid: requiredUid(kind, object) };
+    const key = keyFor(kind, object.namespace, object.name);
+    this.#writes.push({ op: 'delete', kind, key, precondition });
+  }
+
+  deleteByName<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): void {
+    this.#writes.push({ op: 'deleteByName', kind, key });
+  }
+
+  forgetEffect<T extends ApiObject>(kind: Kind<T>, object: T, name: string): void {
+    this.#forgotten.push({ object: effectObject(kind, object), name });
+  }
+
+  get writes(): readonly ObjectOperation[] {
+    return this.#writes;
+  }
+
+  get forgotten(): readonly ForgottenEffect[] {
+    return this.#forgotten;
+  }
+
+  async before(write: ObjectOperation): Promise<ApiObject | undefined> {
+    const key = keyOfOperation(write);
+    // What is judged by the object must be judged by the one that the commit replaces.
+    const read = this.#reads.find(write.kind, key, 'version');
+    if (read) return read.object;
+    const object = await this.#store.get<ApiObject>(write.kind, key);
+    // An update is guarded by the version that it was given.
+    if (write.op === 'overwrite') this.#reads.note(write.kind, key, object, 'version');
+    return object;
+  }
+
+  /**
+   * Everything at once: what was read is still so, then the writes. `onWritten` is called as soon as
+   * the store has answered: whoever the writes wake may ask for their author at once.
+   */
+  async commit(
+    more: readonly Operation[],
+    onWritten: (written: readonly Written[]) => void,
+  ): Promise<void> {
+    const { checks, writes } = this.#guarded();
+    if (writes.length + more.length === 0) return;
+    const before = [...this.#reads.checks(), ...checks];
+    const results = await this.#store.transact([...before, ...writes, ...more]);
+    onWritten(this.#writes.flatMap((write, i) => this.#written(write, results[before.length + i])));
+  }
+
+  /** Whether a commit was refused because somebody else was faster. */
+  wasOvertaken(refusal: unknown): boolean {
+    if (wasRecordOvertaken(refusal)) return true;
+    if (!hasCode(refusal, 'NotFound') || !refusal.resource) return false;
+    const { kind, ...key } = refusal.resource;
+    const id = `${kind} ${keyString(key)}`;
+    // Gone since it was read here, or by whoever gave the object of an update or deletion.
+    if (this.#reads.has(id)) return true;
+    const isGuarded = ({ op }: ObjectOperation): boolean => op === 'update' || op === 'delete';
+    return this.#writes.some((write) => isGuarded(write) && this.#id(write) === id);
+  }
+
+  /**
+   * The guards of the writes mean the state before the transaction: a write to an object that an
+   * earlier one has changed is guarded by a check before all writes, not by the version in between.
+   */
+  #guarded(): {
+    readonly checks: readonly ObjectOperation[];
+    readonly writes: readonly ObjectOperation[];
+  } {
+    const checks: ObjectOperation[] = [];
+    const written = new Set<string>();
+    const writes = this.#writes.map((write): ObjectOperation => {
+      const id = this.#id(write);
+      const isFirst = !written.has(id);
+      written.add(id);
+      if (isFirst || (write.op !== 'update' && write.op !== 'delete')) return write;
+      const { kind, precondition } = write;
+      const read = this.#reads.versioned(kind, keyOfOperation(write));
+      if (!read || !isAt(read, precondition))
+        checks.push({ op: 'check', kind, key: keyOfOperation(write), precondition });
+      return unguarded(write);
+    });
+    return { checks, writes };
+  }
+
+  #id(write: ObjectOperation): string {
+    return `${write.kind.kind} ${keyString(keyOfOperation(write))}`;
+  }
+
+  #written(write: ObjectOperation, result: OperationResult | undefined): readonly Written[] {
+    if (!result?.changed) return [];
+    const id = this.#id(write);
+    const given = 'precondition' in write ? write.precondition?.resourceVersion : undefined;
+    const read = this.#reads.versioned(write.kind, keyOfOperation(write));
+    const before = read?.metadata.resourceVersion ?? given;
+    const key = id.slice(write.kind.kind.length + 1);
+    return [{ kind: write.kind.kind, key, before, after: result.object.metadata.resourceVersion }];
+  }
+}
+
+function isAt({ metadata }: ApiObject, { uid, resourceVersion }: Precondition): boolean {
+  const sameVersion = resourceVersion === undefined || resourceVersion === metadata.resourceVersion;
+  return uid === metadata.uid && sameVersion;
+}
+
+function unguarded(write: ObjectOperation & { op: 'update' | 'delete' }): ObjectOperation {
+  const { kind } = write;
+  return write.op === 'update'
+    ? { op: 'overwrite', kind, object: write.object }
+    : { op: 'deleteByName', kind, key: write.key };
+}
+
+/**
+ * Runs `work` and commits what it gathered together with the versions it read; again, from the
+ * start, when somebody else was faster. So `work` must do nothing but read and gather.
+ * @throws StatusError Aborted after many conflicts, and what `work` or the store throw.
+ */
+export async function runTransaction<R>(
+  store: ObjectStore,
+  work: (transaction: Transaction) => R | Promise<R>,
+  more: (result: R, gathered: Gathered) => readonly Operation[] | Promise<readonly Operation[]>,
+  onWritten: (written: readonly Written[]) => void,
+): Promise<R> {
+  for (let tries = 1; ; tries += 1) {
+    const attempt = new Attempt(store);
+    const result = await work(attempt);
+    try {
+      await attempt.commit(await more(result, attempt), onWritten);
+      return result;
+    } catch (error) {
+      if (!attempt.wasOvertaken(error) || tries >= triesMax) throw error;
+      // The winner may still be on its way to the disk: wait until reads show it.
+      await store.transact([]);
+    }
+  }
+}

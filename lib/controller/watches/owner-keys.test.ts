@@ -1,0 +1,86 @@
+import { expect } from 'chai';
+import { SharedInformer } from '../../informer/index.js';
+import { type AnyKind, type ApiObject, defineKind, ownerReference } from '../../object/index.js';
+import { MemoryEngine, type ObjectStore, openStore } from '../../store/index.js';
+import { FakeClock, settle } from '../../testing/index.js';
+import { done, newController } from '../index.js';
+
+const kindOfScope = (kind: string, scope: 'Cluster' | 'Namespaced') =>
+  defineKind<ApiObject>({ kind, plural: `${kind.toLowerCase()}s`, scope, statusFields: [] });
+const houses = kindOfScope('House', 'Cluster');
+const rooms = kindOfScope('Room', 'Namespaced');
+const lamps = kindOfScope('Lamp', 'Namespaced');
+const poles = kindOfScope('Pole', 'Cluster');
+
+describe('owners of what a controller owns', () => {
+  let store: ObjectStore;
+
+  beforeEach(async () => {
+    store = await openStore({ engine: new MemoryEngine() });
+  });
+  afterEach(() => store.close());
+
+  /** Keys that a change of `dependent` wakes. */
+  async function woken(
+    owner: AnyKind,
+    owners: readonly ApiObject[],
+    dependent: { readonly kind: typeof lamps; readonly namespace?: string },
+  ): Promise<readonly unknown[]> {
+    const keys: unknown[] = [];
+    const clock = new FakeClock();
+    const source = store.source(dependent.kind);
+    await using informer = new SharedInformer({ source, name: 'dependents', clock });
+    await using controller = newController({
+      name: 'owner',
+      clock,
+      reconcile: async ({ key }) => {
+        keys.push(key);
+        return done();
+      },
+    }).owns(informer, owner);
+    informer.start();
+    await controller.start();
+    const ownerReferences = owners.map((object) => ownerReference(owner, object));
+    const { namespace } = dependent;
+    const key = { name: 'x', ...(namespace === undefined ? {} : { namespace }) };
+    await store.create(dependent.kind, { ...key, metadata: { ownerReferences } });
+    await settle();
+    return keys;
+  }
+
+  it('a cluster-scoped owner of a namespaced object is woken by its name alone', async () => {
+    const house = await store.create(houses, { name: 'home' });
+    const keys = await woken(houses, [house], { kind: lamps, namespace: 'default' });
+    expect(keys).to.deep.equal([{ name: 'home' }]);
+  });
+
+  it('a namespaced owner is woken in the namespace of its dependent, several each once', async () => {
+    const all = [];
+    for (const name of ['hall', 'attic', 'hall'])
+      all.push(
+        (await store.get(rooms, { namespace: 'default', name })) ??
+          (await store.create(rooms, { namespace: 'default', name })),
+      );
+    const keys = await woken(rooms, all, { kind: lamps, namespace: 'default' });
+    expect(keys).to.deep.equal([
+      { namespace: 'default', name: 'hall' },
+      { namespace: 'default', name: 'attic' },
+    ]);
+  });
+
+  it('a cluster-scoped owner of a cluster-scoped object is woken by its name', async () => {
+    const house = await store.create(houses, { name: 'home' });
+    expect(await woken(houses, [house], { kind: poles })).to.deep.equal([{ name: 'home' }]);
+  });
+
+  it('a namespaced owner of a cluster-scoped object can not be found, and wakes nobody', async () => {
+    const room = await store.create(rooms, { namespace: 'default', name: 'hall' });
+    expect(await woken(rooms, [room], { kind: poles })).to.deep.equal([]);
+  });
+
+  it('an owner given by its name alone is refused, since nothing says its scope', () => {
+    const informer = new SharedInformer({ source: store.source(lamps), name: 'lamps' });
+    const controller = newController({ name: 'owner', reconcile: async () => done() });
+    expect(() => controller.owns(informer, 'House' as never)).to.throw(TypeError, '"House"');
+  });
+});

@@ -1,0 +1,51 @@
+import { type ApiObject, isDeleting, jsonEqual, type Kind, valueAt } from '../../object/index.js';
+
+/** Decides whether an update wakes the controller. Adds and deletes always do. */
+export type Predicate<T extends ApiObject> = (before: T, object: T) => boolean;
+
+/**
+ * A field outside of status and metadata changed (labels are such a field), or deletion was asked for.
+ */
+export function generationChanged<T extends ApiObject>(): Predicate<T> {
+  return (before, object) =>
+    before.metadata.generation !== object.metadata.generation ||
+    // A server of an earlier release does not raise the generation with it.
+    isDeleting(before) !== isDeleting(object);
+}
+
+/** Labels changed. */
+export function labelsChanged<T extends ApiObject>(): Predicate<T> {
+  return (before, object) => !jsonEqual(before.labels ?? {}, object.labels ?? {});
+}
+
+/** Annotations changed. */
+export function annotationsChanged<T extends ApiObject>(): Predicate<T> {
+  return (before, object) =>
+    !jsonEqual(before.metadata.annotations ?? {}, object.metadata.annotations ?? {});
+}
+
+/** One of these fields changed; dots reach into nested objects. */
+export function fieldsChanged<T extends ApiObject>(...paths: readonly string[]): Predicate<T> {
+  return (before, object) =>
+    paths.some((path) => !jsonEqual(valueAt(before, path), valueAt(object, path)));
+}
+
+/** A status field changed. */
+export function statusChanged<T extends ApiObject>(kind: Kind<T>): Predicate<T> {
+  return fieldsChanged(...kind.statusFields);
+}
+
+/** At least one of these says so. */
+export function anyOf<T extends ApiObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
+  return (before, object) => predicates.some((predicate) => predicate(before, object));
+}
+
+/** All of these say so. */
+export function allOf<T extends ApiObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
+  return (before, object) => predicates.every((predicate) => predicate(before, object));
+}
+
+/** The opposite. */
+export function not<T extends ApiObject>(predicate: Predicate<T>): Predicate<T> {
+  return (before, object) => !predicate(before, object);
+}

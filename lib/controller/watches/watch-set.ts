@@ -1,0 +1,68 @@
+import type { CallbackFaults } from '../../base/index.js';
+import type { HandlerRegistration, SharedInformer } from '../../informer/index.js';
+import type { ApiObject, ObjectKey } from '../../object/index.js';
+import type { WatchHandle } from './watches.js';
+import type { Predicate } from './predicates.js';
+import { registerWatch, type Wake } from './watches.js';
+
+/** Ports of a {@link WatchSet}. */
+export interface WatchSetOptions {
+  /** Who watches. */
+  readonly name: string;
+  readonly faults: CallbackFaults;
+  readonly wake: (wake: Wake) => void;
+}
+
+/** The watches in place of one controller; a removed one holds up nobody. */
+export class WatchSet {
+  readonly #options: WatchSetOptions;
+  readonly #informers = new Map<HandlerRegistration, SharedInformer>();
+
+  constructor(options: WatchSetOptions) {
+    this.#options = options;
+  }
+
+  /** What is watched, each once. */
+  get informers(): ReadonlySet<SharedInformer> {
+    return new Set(this.#informers.values());
+  }
+
+  /** In words, the watches that were not told of the whole first list yet. */
+  get waitingFor(): readonly string[] {
+    return [...this.#informers]
+      .filter(([registration]) => !registration.hasSynced())
+      .map(([, { kind }]) => `the watch of ${kind}`);
+  }
+
+  /** Resolves once each present watch was told of the whole first list, or was removed. */
+  async waitForSync(): Promise<void> {
+    await Promise.all([...this.#informers.keys()].map((watch) => watch.waitForSync()));
+  }
+
+  /** @param map the keys that an object wakes; absent: its own */
+  add<T extends ApiObject>(
+    informer: SharedInformer<T>,
+    map: ((object: T) => readonly ObjectKey[]) | undefined,
+    predicate: Predicate<T> | undefined,
+  ): WatchHandle {
+    const registration = registerWatch({
+      informer,
+      kind: informer.kind,
+      ...(map ? { map } : {}),
+      predicate,
+      ...this.#options,
+    });
+    this.#informers.set(registration, informer);
+    const remove = (): void => {
+      registration.remove();
+      this.#informers.delete(registration);
+    };
+    return { remove, [Symbol.dispose]: remove };
+  }
+
+  /** Removes all. */
+  clear(): void {
+    for (const registration of this.#informers.keys()) registration.remove();
+    this.#informers.clear();
+  }
+}

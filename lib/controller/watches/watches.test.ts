@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import { CallbackFaults, silentLogger } from '../../base/index.js';
+import { type ApiObject, defineKind, type ObjectKey } from '../../object/index.js';
+import { SharedInformer } from '../../informer/index.js';
+import { type EmbeddedStore, MemoryEngine, openStore } from '../../store/index.js';
+import { settle } from '../../testing/index.js';
+import { registerWatch } from './watches.js';
+
+interface Bulb extends ApiObject {
+  readonly lamp: string;
+}
+const bulbs = defineKind<Bulb>({
+  kind: 'Bulb',
+  plural: 'bulbs',
+  scope: 'Cluster',
+  statusFields: [],
+});
+const lampOf = ({ lamp }: Bulb): readonly ObjectKey[] => [{ name: lamp }];
+
+describe('wake-ups by what a deleted object belonged to', () => {
+  let store: EmbeddedStore;
+  let informer: SharedInformer<Bulb>;
+  let woken: string[];
+
+  beforeEach(async () => {
+    store = await openStore({ engine: new MemoryEngine() });
+    informer = new SharedInformer({
+      source: store.source(bulbs),
+      name: 'bulbs',
+      logger: silentLogger,
+    });
+    woken = [];
+    registerWatch<Bulb>({
+      informer,
+      kind: 'Bulb',
+      map: lampOf,
+      name: 'test',
+      faults: new CallbackFaults({ part: 'test', logger: silentLogger }),
+      wake: ({ key }) => void woken.push(key),
+    });
+    informer.start();
+    await informer.waitForSync();
+  });
+  afterEach(async () => {
+    await informer.close();
+    await store.close();
+  });
+
+  const told = async (): Promise<readonly string[]> => {
+    await settle();
+    return woken.splice(0).sort();
+  };
+
+  it('reach the lamp that it had before the write that removed it', async () => {
+    await store.create(bulbs, { name: 'b', lamp: 'old', metadata: { finalizers: ['test/held'] } });
+    await store.deleteByName(bulbs, { name: 'b' });
+    expect(await told()).to.deep.equal(['old', 'old']);
+    await store.overwrite(bulbs, { name: 'b', lamp: 'new', metadata: { finalizers: [] } });
+    expect(await told()).to.deep.equal(['new', 'old']);
+  });
+
+  it('reach the lamp that was told last, when changes were told as one', async () => {
+    await store.create(bulbs, { name: 'b', lamp: 'one' });
+    await store.create(bulbs, { name: 'c', lamp: 'one' });
+    expect(await told()).to.deep.equal(['one', 'one']);
+    // In one turn: the watch is told of the deletion only, or of the new object only.
+    await Promise.all([
+      store.overwrite(bulbs, { name: 'b', lamp: 'two' }),
+      store.overwrite(bulbs, { name: 'c', lamp: 'two' }),
+      store.deleteByName(bulbs, { name: 'b' }),
+      store.deleteByName(bulbs, { name: 'c' }),
+      store.create(bulbs, { name: 'c', lamp: 'three' }),
+    ]);
+    const reached = new Set(await told());
+    expect([...reached]).to.include.members(['one', 'three']);
+  });
+});

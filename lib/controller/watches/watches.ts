@@ -1,0 +1,130 @@
+import { type CallbackFaults, requireSynchronous } from '../../base/index.js';
+import type { HandlerRegistration, Notification, SharedInformer } from '../../informer/index.js';
+import { type ApiObject, keyString, type ObjectKey } from '../../object/index.js';
+import type { Cause } from './causes.js';
+import type { Predicate } from './predicates.js';
+
+/** Below live changes, so that these need not wait for the first list; see WorkQueue's lower share. */
+export const initialPriority = -100;
+
+/** An update from one version to another. */
+export interface Step {
+  /** Kind and key of the object. */
+  readonly object: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** What a watch wakes a controller with. */
+export interface Wake {
+  readonly key: string;
+  readonly cause: Cause;
+  readonly priority: number;
+  /** Set for an update: it does not wake the key whose own run wrote it. */
+  readonly step?: Step;
+}
+
+/** One source of wake-ups. */
+export interface WatchOptions<T extends ApiObject> {
+  readonly informer: SharedInformer<T>;
+  /** Kind's name, for causes. */
+  readonly kind: string;
+  /** Who watches, for whoever waits for this watch. */
+  readonly name: string;
+  /** The keys an object wakes; absent: its own, without parsing it. */
+  readonly map?: (object: T) => readonly ObjectKey[];
+  readonly predicate?: Predicate<T> | undefined;
+  readonly faults: CallbackFaults;
+  readonly wake: (wake: Wake) => void;
+}
+
+const types = { add: 'added', update: 'updated', delete: 'deleted', replace: 'added' } as const;
+
+/**
+ * Feeds a controller from an informer: the keys of the states told last and now, each once.
+ *
+ * Errors: a predicate that throws lets the update through, since a run too many does no harm. A map
+ * that throws for one state wakes the keys of the other one; what is no key is left out. Each is
+ * reported.
+ */
+export function registerWatch<T extends ApiObject>(options: WatchOptions<T>): HandlerRegistration {
+  const { informer, kind, map, predicate, faults } = options;
+
+  const passes = (before: T, object: T, key: string): boolean => {
+    if (!predicate) return true;
+    try {
+      return requireSynchronous('predicate', predicate(before, object));
+    } catch (error) {
+      faults.report('predicate', error, { object: `${kind} ${key}` });
+      return true;
+    }
+  };
+
+  const addKeys = (keys: Set<string>, of: (object: T) => readonly ObjectKey[], object: T): void => {
+    const report = (error: unknown): void => {
+      const { resourceVersion } = object.metadata;
+      faults.report('map', error, { object: `${kind} ${object.name}`, resourceVersion });
+    };
+    try {
+      for (const key of requireSynchronous('map', of(object)))
+        if (isKey(key)) keys.add(keyString(key));
+        else report(new TypeError(`map gave ${JSON.stringify(key)}; give keys with a name`));
+    } catch (error) {
+      report(error);
+    }
+  };
+
+  const keysOf = (notification: Notification<T>): Iterable<string> => {
+    const { entry } = notification;
+    if (!map) return [entry.key];
+    // Deduplicated over old and new: a key that a waiting worker takes at once must not come twice.
+    const keys = new Set<string>();
+    if ('told' in notification && notification.told) addKeys(keys, map, notification.told.object);
+    if ('before' in notification) addKeys(keys, map, notification.before.object);
+    addKeys(keys, map, entry.object);
+    return keys;
+  };
+
+  const notified = (notification: Notification<T>): void => {
+    const { entry, type } = notification;
+    const { key: object, resourceVersion } = entry;
+    if (
+      type === 'update' &&
+      predicate &&
+      !passes(notification.before.object, entry.object, entry.key)
+    )
+      return;
+    const cause: Cause = { type: types[type], kind, object, resourceVersion };
+    const initial = type === 'add' && notification.initial;
+    const wake = {
+      cause,
+      priority: initial ? initialPriority : 0,
+      ...(type === 'update' ? { step: stepOf(kind, notification) } : {}),
+    };
+    for (const key of keysOf(notification)) options.wake({ ...wake, key });
+  };
+  return informer.addNotificationHandler(notified, { name: options.name });
+}
+
+function isKey(key: unknown): key is ObjectKey {
+  if (typeof key !== 'object' || key === null) return false;
+  const { name, namespace } = key as Record<keyof ObjectKey, unknown>;
+  const named = typeof name === 'string' && name !== '';
+  return named && (namespace === undefined || typeof namespace === 'string');
+}
+
+function stepOf<T extends ApiObject>(
+  kind: string,
+  { before, entry }: Notification<T> & { type: 'update' },
+): Step {
+  return {
+    object: `${kind} ${entry.key}`,
+    before: before.resourceVersion,
+    after: entry.resourceVersion,
+  };
+}
+
+/** A watch that can be taken away again. */
+export interface WatchHandle extends Disposable {
+  remove(): void;
+}
