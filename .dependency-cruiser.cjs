@@ -54,6 +54,7 @@ module.exports = {
     lib('rpc', ...low),
     lib('client', ...low, 'rpc', 'store'),
     lib('server', ...low, 'store', 'rpc', 'election', 'controller'),
+    ...rooms('object', { fields: [], kinds: ['fields'] }),
     ...rooms('store', {
       engine: [],
       record: ['engine'],

@@ -2,25 +2,26 @@
  * The object model: metadata, kinds, keys, conditions, selectors.
  * Objects are plain JSON, deeply read-only in the types. Knows no storage and no transport.
  */
-export * from './object.js';
+export * from './kinds/object.js';
 export * from './object-version.js';
-export * from './kind.js';
+export * from './kinds/kind.js';
 export {
   demandKey,
   demandLookup,
   demandNamespace,
   demandSendable,
   isNamespace,
-} from './key-checks.js';
-export { defineKind, kindOf, namespaceIndex } from './define-kind.js';
-export * from './fields.js';
-export * from './declare-kind.js';
-export { checkFields, enumNumbers, fieldNumber } from './declaration-checks.js';
+} from './kinds/key-checks.js';
+export { defineKind, kindOf, namespaceIndex } from './kinds/define-kind.js';
+export * from './fields/field.js';
+export * from './fields/fields.js';
+export * from './kinds/declare-kind.js';
+export { checkFields, enumNumbers, fieldNumber } from './fields/declaration-checks.js';
 export * from './match-fields.js';
-export * from './state-machine.js';
-export * from './conditions.js';
+export * from './kinds/state-machine.js';
+export * from './fields/conditions.js';
 export * from './selector.js';
-export * from './equality.js';
+export * from './fields/equality.js';
 export * from './stored.js';
 export * from './watch-event.js';
 export * from './cursor.js';

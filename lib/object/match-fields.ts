@@ -1,6 +1,6 @@
-import { jsonEqual } from './equality.js';
-import type { Kind } from './kind.js';
-import { type ApiObject, fieldsOf } from './object.js';
+import { jsonEqual } from './fields/equality.js';
+import type { Kind } from './kinds/kind.js';
+import { type ApiObject, fieldsOf } from './kinds/object.js';
 import type { FieldSelector } from './selector.js';
 
 /** A field selector whose fields and values the compiler checks: all must be equal. */

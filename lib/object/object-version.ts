@@ -1,6 +1,6 @@
 import { invalid } from '../base/index.js';
-import type { AnyKind } from './kind.js';
-import type { ObjectKey } from './object.js';
+import type { AnyKind } from './kinds/kind.js';
+import type { ObjectKey } from './kinds/object.js';
 
 /** One object in one version: what a guarded write was decided on. */
 export interface ObjectVersion {

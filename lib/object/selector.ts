@@ -1,6 +1,6 @@
 import { type FieldViolation, invalid, limits } from '../base/index.js';
-import { valueAt } from './equality.js';
-import type { ApiObject } from './object.js';
+import { valueAt } from './fields/equality.js';
+import type { ApiObject } from './kinds/object.js';
 
 type Labels = Readonly<Record<string, string>> | undefined;
 

@@ -1,4 +1,4 @@
-import { type ApiObject, keyOf, keyString } from './object.js';
+import { type ApiObject, keyOf, keyString } from './kinds/object.js';
 
 /**
  * An object with its key and version at hand; the object itself may be parsed at first use. So a

@@ -1,4 +1,4 @@
-import type { ApiObject } from './object.js';
+import type { ApiObject } from './kinds/object.js';
 import { type Stored, stored } from './stored.js';
 
 /** One change of one object. A deletion carries the last state, stamped with the deleting revision. */

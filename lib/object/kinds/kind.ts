@@ -1,7 +1,7 @@
-import type { Condition } from './conditions.js';
+import type { Condition } from '../fields/conditions.js';
 import type { ApiObject, ObjectKey, OwnerReference, Scope } from './object.js';
-import type { Completion } from './completion.js';
-import type { Fields } from './fields.js';
+import type { Completion } from '../fields/completion.js';
+import type { Fields } from '../fields/field.js';
 import type { StateMachine } from './state-machine.js';
 
 /** A column of a table: `wide` ones show with `-o wide` only. */

@@ -3,7 +3,7 @@ import type { KindInit } from './kind.js';
 import type { ApiObject } from './object.js';
 import { declareKind } from './declare-kind.js';
 import { defineKind, kindOf } from './define-kind.js';
-import { enumeration, int32, string } from './fields.js';
+import { enumeration, int32, string } from '../fields/fields.js';
 import { stateMachine } from './state-machine.js';
 
 interface Lamp extends ApiObject {

@@ -9,7 +9,7 @@ import {
   parseLabelSelector,
   parseQuantity,
   setCondition,
-} from './index.js';
+} from '../index.js';
 
 describe('namespaceOf', () => {
   it('is the namespace of an object or key, and refuses those that have none', () => {

@@ -1,5 +1,5 @@
 import { deepFreeze } from './equality.js';
-import type { AnyField, Fields } from './fields.js';
+import type { AnyField, Fields } from './field.js';
 
 type Values = Readonly<Record<string, unknown>>;
 /** A value with everything filled in that its fields say; the same value where nothing was missing. */

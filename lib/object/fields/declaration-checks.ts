@@ -1,4 +1,4 @@
-import type { AnyField, Fields, Shape } from './fields.js';
+import type { AnyField, Fields, Shape } from './field.js';
 import { isFieldNumber, numberFromName } from './field-numbers.js';
 import { patternProblem } from './pattern-cost.js';
 

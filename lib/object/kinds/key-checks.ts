@@ -1,4 +1,4 @@
-import { type FieldViolation, invalid, limits } from '../base/index.js';
+import { type FieldViolation, invalid, limits } from '../../base/index.js';
 import type { AnyKind } from './kind.js';
 import type { ObjectKey } from './object.js';
 

@@ -1,7 +1,7 @@
-import { limits } from '../base/index.js';
-import { completion } from './completion.js';
-import { checkFields, immutablePaths } from './declaration-checks.js';
-import type { Fields, InputsOf, Simplify, ValuesOf } from './fields.js';
+import { limits } from '../../base/index.js';
+import { completion } from '../fields/completion.js';
+import { checkFields, immutablePaths } from '../fields/declaration-checks.js';
+import type { Fields, InputsOf, Simplify, ValuesOf } from '../fields/field.js';
 import { freezeKind } from './define-kind.js';
 import { checkKindName, reservedFields } from './kind-checks.js';
 import type { Column, IndexFunction, Kind, KindDeclaration } from './kind.js';
