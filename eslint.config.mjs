@@ -1,5 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
+
+/** Shared with test/architecture/sizes.test.ts. */
+const sizes = JSON.parse(
+  readFileSync(join(import.meta.dirname, 'test/architecture/sizes.json'), 'utf8'),
+);
+const maxLines = (max) => ({ 'max-lines': ['error', { max }] });
 
 const time = 'inject a Clock (lib/base/clock.ts) instead';
 /** Phases of volumes and snapshots. */
@@ -56,10 +64,15 @@ export default defineConfig(
       ],
       '@typescript-eslint/no-misused-promises': 'error',
       eqeqeq: 'error',
-      'max-lines': ['error', { max: 400 }],
+      ...maxLines(sizes.sourceLinesMax),
       'no-restricted-exports': ['error', { restrictDefaultExports: { direct: true, named: true } }],
     },
   },
+  { files: ['**/*.test.ts', 'test/**/*.ts'], rules: maxLines(sizes.testLinesMax) },
+  ...Object.entries(sizes.longerSources).map(([file, max]) => ({
+    files: [file],
+    rules: maxLines(max),
+  })),
   {
     files: ['lib/**/*.ts', 'controllers/**/*.ts'],
     ignores: ['lib/base/clock.ts', 'lib/base/random.ts', 'lib/testing/**', '**/*.test.ts'],
