@@ -21,7 +21,7 @@ import {
 } from '../store/index.js';
 // What every store refuses, wherever it is.
 import { demandIndexSelection } from '../store/writes/kind-checks.js';
-import { demandGeneration } from '../store/writes/operations.js';
+import { demandGeneration } from '../store/writes/preconditions.js';
 
 /** Metadata that is absent in a store when it is empty, and always shown by an API. */
 const optionalMetadata = ['finalizers', 'ownerReferences', 'annotations'] as const;

@@ -13,6 +13,8 @@
  *
  * Not promised: a bound on the delay of events, or that history older than the limits is kept.
  */
+export * from './contract/reads.js';
+export * from './contract/operations.js';
 export * from './contract/object-store.js';
 export type {
   Checkpoint,
@@ -28,7 +30,8 @@ export type {
   Reserve,
 } from './engine/engine.js';
 export { MemoryEngine } from './engine/memory-engine.js';
-export { LevelEngine, type LevelEngineOptions } from './level/level-engine.js';
+export { LevelEngine } from './level/level-engine.js';
+export type { LevelEngineOptions } from './level/level-engine-options.js';
 export {
   type Database,
   type DatabaseBatch,
@@ -65,5 +68,5 @@ export {
 export { TransactionalWrites } from './writes/transactional-writes.js';
 export { addFinalizer, removeFinalizer } from './writes/finalizers.js';
 export { demandKnownOperation, demandKnownOperations } from './writes/known-operation.js';
-export { keyOfOperation } from './writes/operations.js';
+export { keyOfOperation } from './writes/operation-key.js';
 export { type ModifiableStore, modify, modifyStatus } from './writes/modify.js';

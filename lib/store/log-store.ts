@@ -1,34 +1,19 @@
 import {
   type Clock,
   limits,
-  linkSignals,
   type Logger,
   type Random,
   silentLogger,
-  StatusError,
+  type StatusError,
   systemClock,
   systemRandom,
 } from '../base/index.js';
-import {
-  type AnyKind,
-  type ApiObject,
-  demandNamespace,
-  type Kind,
-  type ListWatch,
-  namespaceIndex,
-  type ObjectKey,
-  revisionIn,
-  type StoredBatch,
-  type WatchBatch,
-} from '../object/index.js';
-import { writeBackup } from './backup/backup.js';
+import type { ApiObject, Kind, ListWatch, ObjectKey, WatchBatch } from '../object/index.js';
 import { CommitPipeline } from './log/commit-pipeline.js';
 import type { Engine, EngineState, Migration } from './engine/engine.js';
-import { Expiries } from './writes/expiries.js';
-import { initialBatches } from './watch/initial-events.js';
-import type { LazyObject } from './record/lazy-object.js';
+import { Expiries, expiredDeletion } from './writes/expiries.js';
+import type { ObjectIndex } from './index/object-index.js';
 import { KeptIndexes } from './index/kept-indexes.js';
-import { demandIndexSelection } from './writes/kind-checks.js';
 import { LogHistory } from './log/log-history.js';
 import { PagedLists } from './index/paged-lists.js';
 import { RecentChanges, type Touch } from './writes/recent-changes.js';
@@ -41,17 +26,15 @@ import type { StoreOptions } from './contract/store-options.js';
 import type {
   BackupReport,
   EmbeddedStore,
-  ListOptions,
-  ListResult,
-  Operation,
-  OperationResult,
   StoreHealth,
   VerifyReport,
-  WatchOptions,
 } from './contract/object-store.js';
+import type { Operation, OperationResult } from './contract/operations.js';
+import type { ListOptions, ListResult, WatchOptions } from './contract/reads.js';
+import { storeClosed, StoreMaintenance } from './store-maintenance.js';
+import { StoreReads } from './store-reads.js';
 import { changesOf } from './writes/replay.js';
 import { TransactionalWrites } from './writes/transactional-writes.js';
-import { verifyLog } from './log/verify.js';
 import { WatchHub } from './watch/watch-hub.js';
 import type { Published } from './watch/watch-ring.js';
 import {
@@ -61,10 +44,6 @@ import {
   type WriteCommit,
   type WriteSet,
 } from './writes/write-set.js';
-
-function unavailable(reason: string, message: string): StatusError {
-  return new StatusError({ code: 'Unavailable', reason, message });
-}
 
 /** The object store over a log engine that is open; `openStore` makes one. */
 export class LogStore extends TransactionalWrites implements EmbeddedStore {
@@ -79,8 +58,10 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
   readonly #pipeline: CommitPipeline<WriteCommit>;
   readonly #hub: WatchHub;
   readonly #history: LogHistory;
-  readonly #restored: Restored;
+  readonly #maintenance: StoreMaintenance;
+  readonly #index: ObjectIndex;
   readonly #pages: PagedLists;
+  readonly #reads: StoreReads;
   readonly #kept = new KeptIndexes();
   readonly #recent: RecentChanges;
   readonly #expiries: Expiries;
@@ -89,8 +70,6 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
   /** Last assigned revision; visible revision <= durable revision <= assigned revision. */
   #assigned: number;
   #health: StoreHealth = { state: 'serving' };
-  /** Work beside the commits that must not overlap: compaction, verification, revival. */
-  #background: Promise<unknown> = Promise.resolve();
 
   constructor(options: StoreOptions, state: EngineState, restored: Restored) {
     super();
@@ -103,7 +82,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     this.#random = options.random ?? systemRandom;
     this.#logger = options.logger ?? silentLogger;
     this.#engine = engine;
-    this.#restored = restored;
+    this.#index = restored.index;
     this.#assigned = restored.revision;
     this.#pages = new PagedLists(this.#clock, this.#random);
     this.#recent = new RecentChanges(restored.revision);
@@ -113,6 +92,15 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
       logger: this.#logger,
       revision: restored.revision,
       compacted: state.checkpoint.revision,
+    });
+    this.#reads = new StoreReads({
+      storeId: state.storeId,
+      index: restored.index,
+      kept: this.#kept,
+      pages: this.#pages,
+      hub: this.#hub,
+      clock: this.#clock,
+      closing: this.#closing.signal,
     });
     this.#pipeline = new CommitPipeline<WriteCommit>({
       clock: this.#clock,
@@ -130,14 +118,18 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
       onCompacting: (revision) => this.#hub.setCompacted(revision),
       onFailure: (cause) => this.#pipeline.fail(cause),
     });
+    this.#maintenance = new StoreMaintenance({
+      engine,
+      clock: this.#clock,
+      history: this.#history,
+      index: restored.index,
+      hub: this.#hub,
+      health: () => this.#health,
+    });
     const { freeBytesFloor: floor = limits.freeBytesFloor, reserveBytes = 0 } = options;
     const ports = { engine, clock: this.#clock, logger: this.#logger };
     this.#space = new SpaceGuard({ ...ports, floor, reserveBytes });
     this.#expiries = new Expiries(this.#clock, (due) => this.#expire(due), restored.expiries);
-  }
-
-  get #index(): Restored['index'] {
-    return this.#restored.index;
   }
 
   get revision(): number {
@@ -151,69 +143,19 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
   }
 
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
-    return new Promise((resolve) => resolve(this.#index.lookup(kind, key)));
+    return this.#reads.get(kind, key);
   }
 
-  async list<T extends ApiObject>(
-    kind: Kind<T>,
-    options: ListOptions = {},
-  ): Promise<ListResult<T>> {
-    demandIndexSelection(kind, options);
-    demandNamespace(kind, options.namespace);
-    this.#kept.learn(kind, this.#assigned);
-    const { pageToken, namespace, index, value } = options;
-    if (pageToken) return this.#pages.next<T>(pageToken, kind.kind, options, options);
-    const byNamespace = index === namespaceIndex ? value : namespace;
-    const under =
-      index === undefined || index === namespaceIndex
-        ? undefined
-        : await this.#kept.under(kind, index, value, this.#index, this.#clock);
-    const chunks = under ? [under()] : this.#index.snapshot(kind.kind, byNamespace);
-    const snapshot = { kind: kind.kind, revision: this.revision, chunks };
-    return this.#pages.first<T>(snapshot, options, options);
+  list<T extends ApiObject>(kind: Kind<T>, options: ListOptions = {}): Promise<ListResult<T>> {
+    return this.#reads.list(kind, options, this.#assigned);
   }
 
-  async *watch<T extends ApiObject>(
-    kind: Kind<T>,
-    options: WatchOptions,
-  ): AsyncIterable<WatchBatch<T>> {
-    demandNamespace(kind, options.namespace);
-    using link = linkSignals(options.signal, this.#closing.signal);
-    const { signal } = link;
-    let fromRevision: number;
-    if ('fromRevision' in options) {
-      ({ fromRevision } = options);
-    } else if ('cursor' in options) {
-      fromRevision = revisionIn(this.storeId, options.cursor);
-    } else {
-      fromRevision = this.revision;
-      const chunks = this.#index.snapshot(kind.kind, options.namespace);
-      const batches = initialBatches(chunks, options, fromRevision, this.#clock);
-      for await (const batch of batches) {
-        if (signal.aborted) return;
-        yield batch as WatchBatch<T>;
-      }
-    }
-    const batches = this.#hub.watch(kind.kind, { ...options, fromRevision, signal });
-    yield* batches as AsyncIterable<WatchBatch<T>>;
+  watch<T extends ApiObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchBatch<T>> {
+    return this.#reads.watch(kind, options);
   }
 
   source<T extends ApiObject>(kind: Kind<T>): ListWatch<T> {
-    return {
-      list: () => {
-        // Not flat(): it takes many times as long, in one piece.
-        const chunks = this.#index.snapshot(kind.kind);
-        const items = ([] as LazyObject[]).concat(...chunks) as LazyObject<T>[];
-        return Promise.resolve({ items, revision: this.revision });
-      },
-      watch: async (revision, sink, signal, cursor) => {
-        const from = cursor === undefined ? revision : revisionIn(this.storeId, cursor);
-        using link = linkSignals(signal, this.#closing.signal);
-        const told = sink as (batch: StoredBatch<ApiObject>) => void;
-        await this.#hub.subscribe(kind.kind, from, told, link.signal);
-      },
-      currentRevision: () => this.revision,
-    };
+    return this.#reads.source(kind);
   }
 
   transact(operations: readonly Operation[]): Promise<readonly OperationResult[]> {
@@ -225,7 +167,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
   }
 
   #stage(operations: readonly Operation[]): WriteSet {
-    if (this.#health.state === 'closed') throw unavailable('StoreClosed', 'the store is closed');
+    if (this.#health.state === 'closed') throw storeClosed();
     this.#pipeline.demandRoom();
     demandOperations(operations);
     const set = stageWrites(operations, {
@@ -287,28 +229,16 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     if (before) this.#pages.noteReplaced(kind, before.size);
   }
 
-  async #expire({ kind, key, at }: Expiry): Promise<void> {
-    const entry = this.#index.get(kind, key);
-    const { resourceVersion, expiresAt } = entry?.object.metadata ?? {};
-    if (!entry || expiresAt === undefined || Date.parse(expiresAt) > at) return;
-    const { namespace, name } = entry.object;
-    const objectKey = namespace === undefined ? { name } : { namespace, name };
-    const precondition = { resourceVersion: resourceVersion ?? '' };
-    // Deleting needs the kind's name only.
-    const operation = {
-      op: 'deleteByName',
-      kind: { kind } as AnyKind,
-      key: objectKey,
-      precondition,
-    };
+  async #expire(due: Expiry): Promise<void> {
+    const deletion = expiredDeletion(this.#index.get(due.kind, due.key)?.object, due);
     // Any refusal is tried again, also a conflict: the write that it lost to may fail in the end.
-    await this.transact([operation as Operation]);
+    if (deletion) await this.transact([deletion]);
   }
 
   #poisoned(error: StatusError): void {
     this.#health = { state: 'poisoned', error };
     this.#logger.error('store poisoned: writes are refused, reads go on', { error: error.message });
-    void this.#queued(() => this.#revive());
+    void this.#maintenance.queued(() => this.#revive());
   }
 
   async #revive(): Promise<void> {
@@ -337,42 +267,16 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     this.#logger.info('store reopened: writes are taken again', { revision: this.revision });
   }
 
-  /** Runs background work after what runs already; not while the engine may be closed. */
-  #exclusively<R>(work: () => Promise<R>): Promise<R> {
-    if (this.#health.state === 'closed')
-      return Promise.reject(unavailable('StoreClosed', 'the store is closed'));
-    if (this.#health.state === 'poisoned') return Promise.reject(this.#health.error);
-    return this.#queued(work);
-  }
-
-  #queued<R>(work: () => Promise<R>): Promise<R> {
-    const result = this.#background.then(work);
-    this.#background = result.catch(() => undefined);
-    return result;
-  }
-
   compact(): Promise<void> {
-    return this.#exclusively(() => this.#history.compact(this.revision, this.#closing.signal));
+    return this.#maintenance.compact(this.#closing.signal);
   }
 
   backup(sink: (bytes: Buffer) => Promise<void>): Promise<BackupReport> {
-    const { storeId, clusterId, revision } = this;
-    const kinds = this.#index.snapshotAll();
-    return writeBackup({ storeId, clusterId, revision, kinds, clock: this.#clock }, sink);
+    return this.#maintenance.backup(this, sink);
   }
 
   verify(): Promise<VerifyReport> {
-    return this.#exclusively(() =>
-      verifyLog(
-        this.#engine,
-        {
-          checkpoint: this.#history.checkpoint,
-          revision: this.revision,
-          kinds: this.#index.snapshotAll(),
-        },
-        this.#clock,
-      ),
-    );
+    return this.#maintenance.verify();
   }
 
   async close(): Promise<void> {
@@ -382,7 +286,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     this.#expiries.close();
     this.#hub.wakeAll();
     await this.#pipeline.drain();
-    await this.#background;
+    await this.#maintenance.idle();
     await this.#space.close();
     // Where the note of it stays, it is told once more.
     if (this.migration) await this.#engine.migrationTold?.().catch(() => undefined);

@@ -2,7 +2,7 @@ import { differs, StatusError } from '../../base/index.js';
 import { type ApiObject, jsonEqual, valueAt } from '../../object/index.js';
 import type { Precondition } from '../../store/index.js';
 // How the store judges what a precondition demands: the same words for the same refusals.
-import { demandState } from '../../store/writes/operations.js';
+import { demandState } from '../../store/writes/preconditions.js';
 import type { AccessControl } from '../auth/index.js';
 import type { CallContext } from '../api/call.js';
 import { demandStored } from '../admission/expected-object.js';

@@ -3,7 +3,7 @@ import { keyFor, type ObjectKey, type ObjectMeta } from '../../object/index.js';
 import { isJsonObject, type JsonObject, type StandardVerb, textOf } from '../../rpc/index.js';
 import type { ServedKind } from '../api/served-kind.js';
 // The bound that the store has, so that what is judged here is judged there alike.
-import { tooManyFields } from '../../store/writes/operations.js';
+import { tooManyFields } from '../../store/writes/preconditions.js';
 import type { ExposedKinds } from './exposed-kinds.js';
 import { type GivenKindCheck, parseKindCheck } from './kind-check-operations.js';
 import { rightVerbs } from '../api/right-verbs.js';

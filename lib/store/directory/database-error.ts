@@ -76,3 +76,13 @@ export function readingError(path: string, cause: unknown): StatusError {
     cause,
   });
 }
+
+/** The error of a high-water mark that can't be written. */
+export function markUnwritable(path: string, error: unknown): StatusError {
+  return new StatusError({
+    code: 'Unavailable',
+    reason: 'HighWaterUnwritable',
+    message: `${path} can't be written (${messageOf(error)}); without it a lost tail of the log would go unnoticed: make room on the disk, or make the file writable`,
+    cause: error,
+  });
+}

@@ -11,7 +11,7 @@ import {
 import type { ApiObject } from '../../object/index.js';
 import { type Keepable, KeptLists, type ListSnapshot } from './kept-lists.js';
 import { Selection, type SelectionOptions } from './selection.js';
-import type { IndexSelection, ListBounds, ListResult } from '../contract/object-store.js';
+import type { IndexSelection, ListBounds, ListResult } from '../contract/reads.js';
 
 /** What a list covers and who asks; the same for all of its pages. */
 export type ListSubject = SelectionOptions & Pick<ListBounds, 'caller'> & IndexSelection;

@@ -1,7 +1,7 @@
 import type { ApiObject, WatchEvent } from '../../object/index.js';
 import type { LazyObject } from '../record/lazy-object.js';
 import type { ChangeType, Predecessor } from '../record/record-codec.js';
-import type { ListBounds } from '../contract/object-store.js';
+import type { ListBounds } from '../contract/reads.js';
 
 /** One change of the log with the kind it belongs to. */
 export interface Change {

@@ -1,12 +1,5 @@
 import { join } from 'node:path';
-import {
-  type Clock,
-  demandOptions,
-  messageOf,
-  someText,
-  StatusError,
-  systemClock,
-} from '../../base/index.js';
+import { demandOptions, someText, StatusError, systemClock } from '../../base/index.js';
 import type { DirectoryLock } from '../directory/directory-lock.js';
 import {
   type Checkpoint,
@@ -23,7 +16,7 @@ import {
   type Reserve,
   type ScanOptions,
 } from '../engine/engine.js';
-import { damaged, openingError, readingError } from '../directory/database-error.js';
+import { damaged, markUnwritable, openingError } from '../directory/database-error.js';
 import { type FileSystem, nodeFileSystem } from '../directory/file-system.js';
 import { syncNamesAbove } from '../directory/first-start.js';
 import { type Database, type DatabaseDriver, levelDriver } from './level-database.js';
@@ -38,8 +31,11 @@ import {
 import { copyStore, migrationSteps } from './migration.js';
 import { forgetMigration, noteMigration, notedMigration } from './migration-note.js';
 import { HighWaterMark, type MarkState } from '../directory/high-water.js';
-import { decodeKey, encodeKey, keyBytes, logEnd, metaKey } from './level-keys.js';
+import { encodeKey, keyBytes, metaKey } from './level-keys.js';
+import { OpeningMark } from '../directory/opening-mark.js';
+import { closeAll } from '../engine/close-all.js';
 import { LogNames } from '../directory/log-names.js';
+import { reading, scanLog } from './log-scan.js';
 import { replaceStore } from './replace-store.js';
 import { databaseName, finishReplacement, markName } from '../directory/replacement.js';
 import {
@@ -50,33 +46,12 @@ import {
 } from '../directory/reserve.js';
 import { restoreIndex } from '../log/restore.js';
 import { SerialWrites } from '../engine/serial-writes.js';
+import type { LevelEngineOptions } from './level-engine-options.js';
 
 /** No less than a meta record with its key. */
 const metaBytes = 1_024;
-/** Records read at a time: large enough for the native side, small enough to yield often. */
-const chunkRecords = 400;
 /** For what lies in a directory whose lock is held already. */
 const noLock: DirectoryLock = { release: () => Promise.resolve() };
-
-/** Options of {@link LevelEngine}. */
-export interface LevelEngineOptions {
-  /** Data directory; the database is its `db` folder. */
-  readonly directory: string;
-  /** Bytes LevelDB gathers in memory before a file; default 16 MiB. */
-  readonly writeBufferBytes?: number;
-  readonly clock?: Clock;
-  /** Where the files beside the database live; tests give one that fails. Default: the machine's. */
-  readonly fileSystem?: FileSystem;
-  /**
-   * Names in the directory, beside the library's own, that a way back from a migration needs: they are
-   * copied with the database. Absent ones are passed over.
-   */
-  readonly copiedBeforeMigration?: readonly string[];
-  /** Which database keeps the log; tests give one that loses what LevelDB may lose. Default: LevelDB. */
-  readonly driver?: DatabaseDriver;
-  /** Only for the test that proves that the power-loss test sees: appends without waiting for the disk. */
-  readonly unsafeNoSync?: boolean;
-}
 
 /** The log on LevelDB: every append is one batch, synced before it resolves. */
 export class LevelEngine implements ReplaceableEngine {
@@ -90,9 +65,7 @@ export class LevelEngine implements ReplaceableEngine {
   #identity = { storeId: '', clusterId: '' };
   #highWater: HighWaterMark | undefined;
   readonly #writes = new SerialWrites(() => this.#names?.settle());
-  /** A file that is there from the begin of opening until every record was read once. */
-  readonly #openingMark: string;
-  #marked = false;
+  readonly #openingMark: OpeningMark;
   #names: LogNames | undefined;
 
   /** @throws TypeError without a directory */
@@ -101,7 +74,7 @@ export class LevelEngine implements ReplaceableEngine {
     this.#options = options;
     this.#files = options.fileSystem ?? nodeFileSystem;
     this.#driver = options.driver ?? levelDriver;
-    this.#openingMark = join(options.directory, 'opening');
+    this.#openingMark = new OpeningMark(this.#files, options.directory);
     this.#path = join(options.directory, databaseName);
     const isOpen = (): boolean => this.#lock !== undefined;
     this.reserve = new ReserveFolder(this.#files, options.directory, isOpen);
@@ -135,7 +108,7 @@ export class LevelEngine implements ReplaceableEngine {
       // LevelDB begins anew, over what is there, when CURRENT is missing.
       if (mark.type !== 'missing' && !(await this.#files.exists(join(this.#path, 'CURRENT'))))
         throw this.#damaged('its CURRENT file is missing');
-      await this.#markOpening();
+      await this.#openingMark.set(() => this.#driver.check(this.#path));
       await this.#openDatabase();
       const meta = await this.#loadMeta(newStoreId, clusterId, mark.type !== 'missing');
       this.#identity = { storeId: meta.storeId, clusterId: clusterOf(meta) };
@@ -161,26 +134,6 @@ export class LevelEngine implements ReplaceableEngine {
     } catch (error) {
       throw await explainNoRoom(error, this.#files, directory);
     }
-  }
-
-  /**
-   * LevelDB stops the process on some damaged tables, without a word of ours. So whoever opens after
-   * a process that died while it was opening looks at every block first.
-   */
-  async #markOpening(): Promise<void> {
-    const diedOpening = await this.#files.exists(this.#openingMark);
-    if (diedOpening) await this.#driver.check(this.#path);
-    // Without a mark (a full disk) an abort stays unexplained, and nothing else is lost.
-    this.#marked = await this.#files.open(this.#openingMark, 'w').then(
-      (file) => file.close().then(() => true),
-      () => diedOpening,
-    );
-  }
-
-  async #unmarkOpening(): Promise<void> {
-    if (!this.#marked) return;
-    this.#marked = false;
-    await this.#files.remove(this.#openingMark);
   }
 
   async #openDatabase(): Promise<void> {
@@ -276,36 +229,9 @@ export class LevelEngine implements ReplaceableEngine {
     return damaged(this.#path, detail);
   }
 
-  async *scan(
-    revision: number,
-    { through }: ScanOptions = {},
-  ): AsyncIterable<readonly EngineRecord[]> {
-    const from = encodeKey({ revision: revision + 1, index: 0 });
-    const to = through === undefined ? logEnd : encodeKey({ revision: through + 1, index: 0 });
-    const iterator = this.#db.iterator({ gte: from, lt: to });
-    // The next chunk is read while this one is worked on; it may fail before anyone waits for it.
-    const ahead = (): ReturnType<typeof iterator.nextv> => {
-      const chunk = this.#reading(iterator.nextv(chunkRecords));
-      chunk.catch(() => undefined);
-      return chunk;
-    };
-    let next = ahead();
-    try {
-      for (;;) {
-        const entries = await next;
-        if (entries.length === 0) return await this.#unmarkOpening();
-        next = ahead();
-        yield entries.map(([key, bytes]) => this.#record(key, bytes));
-      }
-    } finally {
-      await iterator.close();
-    }
-  }
-
-  #record(key: Buffer, bytes: Buffer): EngineRecord {
-    const address = decodeKey(key);
-    if (!address) throw this.#damaged(`a key of ${key.length} bytes in the log`);
-    return { ...address, bytes };
+  scan(revision: number, options: ScanOptions = {}): AsyncIterable<readonly EngineRecord[]> {
+    const ended = (): Promise<void> => this.#openingMark.remove();
+    return scanLog({ database: () => this.#db, path: this.#path, ended }, revision, options);
   }
 
   async append(records: readonly EngineRecord[]): Promise<void> {
@@ -324,15 +250,7 @@ export class LevelEngine implements ReplaceableEngine {
   }
 
   async get(address: RecordAddress): Promise<Buffer | undefined> {
-    return await this.#reading(this.#db.get(encodeKey(address)));
-  }
-
-  async #reading<T>(promise: Promise<T>): Promise<T> {
-    try {
-      return await promise;
-    } catch (error) {
-      throw readingError(this.#path, error);
-    }
+    return await reading(this.#path, this.#db.get(encodeKey(address)));
   }
 
   saveCheckpoint(checkpoint: Checkpoint, superseded: readonly RecordAddress[] = []): Promise<void> {
@@ -343,13 +261,7 @@ export class LevelEngine implements ReplaceableEngine {
     try {
       await this.#highWater?.confirm(revision);
     } catch (error) {
-      const path = join(this.#options.directory, markName);
-      throw new StatusError({
-        code: 'Unavailable',
-        reason: 'HighWaterUnwritable',
-        message: `${path} can't be written (${messageOf(error)}); without it a lost tail of the log would go unnoticed: make room on the disk, or make the file writable`,
-        cause: error,
-      });
+      throw markUnwritable(join(this.#options.directory, markName), error);
     }
   }
 
@@ -378,20 +290,11 @@ export class LevelEngine implements ReplaceableEngine {
     this.#highWater = undefined;
     this.#open = undefined;
     this.#lock = undefined;
-    const failures: unknown[] = [];
-    const steps = [
-      () => this.#unmarkOpening(),
+    await closeAll([
+      () => this.#openingMark.remove(),
       () => highWater?.close(),
       () => database?.close(),
       () => lock?.release(),
-    ];
-    for (const step of steps) {
-      try {
-        await step();
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-    if (failures.length > 0) throw failures[0];
+    ]);
   }
 }

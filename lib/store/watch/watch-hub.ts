@@ -18,6 +18,7 @@ import type { Engine } from '../engine/engine.js';
 import { LazyObject } from '../record/lazy-object.js';
 import { decodeRecord } from '../record/record-codec.js';
 import { type Change, Selection, type SelectionOptions } from '../index/selection.js';
+import { readChanges, logHole } from './log-reads.js';
 import { type Published, WatchRing } from './watch-ring.js';
 
 interface Subscriber {
@@ -128,25 +129,7 @@ export class WatchHub {
   /** The next published revisions after `revision`: from the ring, else from the log. */
   async #after(revision: number): Promise<readonly Published[]> {
     if (revision >= this.#ring.start) return this.#ring.after(revision, limits.watchBatchEvents);
-    const found: { revision: number; changes: Change[] }[] = [];
-    let events = 0;
-    let bytes = 0;
-    reading: for await (const chunk of this.#options.engine.scan(revision)) {
-      for (const raw of chunk) {
-        if (raw.revision > this.#revision) break reading;
-        if (raw.index === 0) {
-          if (events >= limits.watchBatchEvents || bytes >= limits.batchBytesMax) break reading;
-          found.push({ revision: raw.revision, changes: [] });
-        }
-        const record = decodeRecord(raw);
-        events += 1;
-        bytes += record.size;
-        const { kind, type, size } = record;
-        const entry = new LazyObject(record.key, record, record.json);
-        const predecessor = record.previous;
-        found.at(-1)?.changes.push({ kind, type, entry, before: undefined, predecessor, size });
-      }
-    }
+    const found = await readChanges(this.#options.engine, revision, () => this.#revision);
     // Compaction may have passed the cursor while the log was read: then the read may have holes.
     this.#check(revision);
     const hole = found.findIndex((published, at) => published.revision !== revision + 1 + at);
@@ -286,14 +269,6 @@ export class WatchHub {
       signal.addEventListener('abort', aborted, { once: true });
     });
   }
-}
-
-function logHole(revision: number): StatusError {
-  return new StatusError({
-    code: 'DataLoss',
-    reason: 'LogHole',
-    message: `the store's log has a hole at revision ${revision}; restore the data directory from a backup`,
-  });
 }
 
 function storedEvents(

@@ -1,4 +1,6 @@
-import { type Clock, type Timer } from '../../base/index.js';
+import type { Clock, Timer } from '../../base/index.js';
+import type { AnyKind, ApiObject } from '../../object/index.js';
+import type { Operation } from '../contract/operations.js';
 import type { Expiry } from '../log/restore.js';
 
 /** After a deletion that could not be written. */
@@ -105,4 +107,18 @@ export class Expiries {
 
 function idOf({ kind, key }: { readonly kind: string; readonly key: string }): string {
   return `${kind} ${key}`;
+}
+
+/** The deletion of an object that has expired; undefined when it was changed or is gone. */
+export function expiredDeletion(
+  object: ApiObject | undefined,
+  { kind, at }: Expiry,
+): Operation | undefined {
+  const { resourceVersion, expiresAt } = object?.metadata ?? {};
+  if (!object || expiresAt === undefined || Date.parse(expiresAt) > at) return undefined;
+  const { namespace, name } = object;
+  const key = namespace === undefined ? { name } : { namespace, name };
+  const precondition = { resourceVersion: resourceVersion ?? '' };
+  // Deleting needs the kind's name only.
+  return { op: 'deleteByName', kind: { kind } as AnyKind, key, precondition };
 }

@@ -2,7 +2,8 @@ import { type FieldViolation, invalid, limits, StatusError } from '../../base/in
 import { type AnyKind, namespaceIndex } from '../../object/index.js';
 import type { KeptIndexes } from '../index/kept-indexes.js';
 import type { RecentChanges } from './recent-changes.js';
-import type { IndexSelection, KindCheck } from '../contract/object-store.js';
+import type { KindCheck } from '../contract/operations.js';
+import type { IndexSelection } from '../contract/reads.js';
 
 /**
  * Checks an index and a value as a caller gives them.

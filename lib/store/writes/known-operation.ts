@@ -1,5 +1,5 @@
 import { type FieldViolation, invalid } from '../../base/index.js';
-import type { Operation } from '../contract/object-store.js';
+import type { Operation } from '../contract/operations.js';
 
 /** What an operation is about: an object that is given, the key of one, or a kind. */
 const subjects = {

@@ -1,37 +1,21 @@
-import {
-  alreadyExists,
-  conflict,
-  differs,
-  failedPrecondition,
-  invalid,
-  limits,
-  notFound,
-  recreated,
-  type ResourceInfo,
-  type StatusError,
-} from '../../base/index.js';
+import { alreadyExists, failedPrecondition, invalid, conflict } from '../../base/index.js';
 import {
   asObject,
   fieldsOf,
-  isDeleting,
   type AnyKind,
   type ApiObject,
   demandKey,
   demandLookup,
-  demandObjectVersion,
   jsonEqual,
-  keyFor,
   keyOf,
   keyString,
   type NewObject,
-  type ObjectKey,
   type ObjectMeta,
-  type ObjectVersion,
-  requiredUid,
-  requiredVersion,
-  valueAt,
 } from '../../object/index.js';
-import type { ObjectOperation, Precondition } from '../contract/object-store.js';
+import type { ObjectOperation } from '../contract/operations.js';
+import { resourceOf, keyOfOperation } from './operation-key.js';
+import { demandCurrent, demandGuard } from './preconditions.js';
+import { demandMove, demandRemovable } from './transitions.js';
 
 /** What the store stamps on a write. */
 export interface Stamp {
@@ -48,84 +32,6 @@ export interface Applied {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-
-function info(kind: AnyKind, key: ObjectKey): ResourceInfo {
-  return { kind: kind.kind, ...key };
-}
-
-/** The key an operation addresses. */
-export function keyOfOperation(operation: ObjectOperation): ObjectKey {
-  if ('key' in operation) return operation.key;
-  return keyFor(operation.kind, operation.object.namespace, operation.object.name);
-}
-
-/** What is wrong with a precondition of so many fields; undefined when nothing is. */
-export function tooManyFields(count: number): string | undefined {
-  const { preconditionFieldsMax } = limits;
-  if (count <= preconditionFieldsMax) return undefined;
-  return `holds ${count} fields, at most ${preconditionFieldsMax} are allowed; compare resourceVersion, or use several checks`;
-}
-
-function demand(
-  operation: ObjectOperation,
-  current: ApiObject | undefined,
-  precondition: Precondition | undefined,
-): ApiObject {
-  const resource = info(operation.kind, keyOfOperation(operation));
-  if (current === undefined) throw notFound(resource);
-  // Another uid is another object that happens to have the name.
-  if (precondition?.uid !== undefined && precondition.uid !== current.metadata.uid)
-    throw recreated(resource, precondition.uid, current.metadata.uid);
-  const version = precondition?.resourceVersion;
-  if (version !== undefined && version !== current.metadata.resourceVersion)
-    throw conflict(resource, demandObjectVersion(version), current.metadata.resourceVersion);
-  if (precondition) demandState(resource, current, precondition);
-  return current;
-}
-
-/** @throws StatusError InvalidArgument for a generation that no object has */
-export function demandGeneration(generation: number, resource: ResourceInfo): void {
-  if (Number.isSafeInteger(generation) && generation > 0) return;
-  const description = `is ${generation}; give that of an object that was read, 1 or more`;
-  throw invalid([{ field: 'precondition.generation', description }], resource);
-}
-
-/**
- * Judges what a precondition demands beside identity and version.
- * @throws StatusError Aborted (Conflict), InvalidArgument for a generation that no object has and for too many
- * fields
- */
-export function demandState(
-  resource: ResourceInfo,
-  current: ApiObject,
-  { generation, deleting, fields = {} }: Precondition,
-): void {
-  const description = tooManyFields(Object.keys(fields).length);
-  if (description) throw invalid([{ field: 'precondition.fields', description }], resource);
-  const stored = current.metadata.generation;
-  if (generation !== undefined) {
-    demandGeneration(generation, resource);
-    if (generation !== stored)
-      throw differs(resource, `generation ${generation} given, ${stored} stored`);
-  }
-  if (deleting === false && isDeleting(current))
-    throw differs(resource, 'its deletion was requested');
-  const changed = Object.keys(fields).filter(
-    (path) => !jsonEqual(valueAt(current, path), fields[path]),
-  );
-  if (changed.length > 0)
-    throw differs(resource, `other values than those given are stored in ${changed.join(', ')}`);
-}
-
-/** @throws StatusError InvalidArgument for an operation whose guard is missing, although the types demand it. */
-function demandGuard(operation: ObjectOperation & { op: 'update' | 'delete' }): void {
-  const given = operation.precondition as Partial<ObjectVersion> | undefined;
-  const complete = given?.uid && (operation.op === 'delete' || given.resourceVersion);
-  if (complete) return;
-  const guarded = { ...keyOfOperation(operation), metadata: given };
-  if (operation.op === 'delete') requiredUid(operation.kind, guarded);
-  else requiredVersion(operation.kind, guarded);
-}
 
 /** Copies what is set of an object's spec or status fields, in their order; never its metadata. */
 function copyInto(
@@ -177,61 +83,6 @@ function compact(meta: { [K in keyof ObjectMeta]: ObjectMeta[K] | undefined }): 
   return out as unknown as ObjectMeta;
 }
 
-function demandAbsent(
-  operation: ObjectOperation & { op: 'check' },
-  current: ApiObject | undefined,
-): Applied {
-  const resource = info(operation.kind, operation.key);
-  if (current) throw conflict(resource, 'none', current.metadata.resourceVersion);
-  const metadata = { uid: '', resourceVersion: '', generation: 0, createdAt: '', updatedAt: '' };
-  return { object: { ...operation.key, metadata }, exists: false, changed: false };
-}
-
-/**
- * @param before undefined for a creation; an object of before its kind had states is in the initial one
- * @throws StatusError FailedPrecondition (IllegalTransition) for a move that the kind's states do not have.
- */
-function demandMove(operation: ObjectOperation, before: Fields | undefined, after: Fields): void {
-  const { states } = operation.kind;
-  if (!states) return;
-  const { field, initial, transitions } = states;
-  const stored = before?.[field] as string | undefined;
-  const to = after[field] as string | undefined;
-  if (stored === to) return;
-  const from = before && (stored ?? initial);
-  const allowed = from === undefined ? [initial] : (transitions[from] ?? []);
-  if (to !== undefined && (from === to || allowed.includes(to))) return;
-  const shown = JSON.stringify(to) ?? 'nothing';
-  const ways = allowed.length === 0 ? 'nowhere' : `to ${allowed.join(', ')} only`;
-  throw illegal(
-    operation,
-    `can't have ${field} ${shown}: from ${from ?? 'its creation'} it moves ${ways}`,
-  );
-}
-
-/** @throws StatusError FailedPrecondition (IllegalTransition) in a state in which it must not be removed. */
-function demandRemovable(operation: ObjectOperation, last: Fields): void {
-  const { states } = operation.kind;
-  if (!states?.removable) return;
-  const { field, initial, removable } = states;
-  const state = (last[field] as string | undefined) ?? initial;
-  if (removable.includes(state)) return;
-  throw illegal(
-    operation,
-    `can't be removed while its ${field} is ${state}; it is removed in ${removable.join(', ')} only`,
-  );
-}
-
-function illegal(operation: ObjectOperation, problem: string): StatusError {
-  const { kind } = operation;
-  const key = keyOfOperation(operation);
-  return failedPrecondition(
-    'IllegalTransition',
-    `${kind.kind} "${keyString(key)}" ${problem}`,
-    info(kind, key),
-  );
-}
-
 function demandTime(
   kind: AnyKind,
   object: NewObject<ApiObject>,
@@ -241,7 +92,7 @@ function demandTime(
   const field = 'metadata.expiresAt';
   throw invalid(
     [{ field, description: `"${time}" is not a time; use RFC 3339, such as 2026-01-01T00:00:00Z` }],
-    info(kind, keyOf(object)),
+    resourceOf(kind, keyOf(object)),
   );
 }
 
@@ -291,7 +142,7 @@ function update(
       throw failedPrecondition(
         'Deleting',
         `${kind.kind} "${keyString(keyOfOperation(operation))}" is being deleted: finalizer ${added.join(', ')} can't be added`,
-        info(kind, keyOfOperation(operation)),
+        resourceOf(kind, keyOfOperation(operation)),
       );
   }
   const specChanged = !jsonEqual(spec, part(current, statusFields, 'spec'));
@@ -375,24 +226,38 @@ export function applyOperation(
     case 'create':
       demandKey(operation.kind, keyOf(operation.object));
       if (current !== undefined)
-        throw alreadyExists(info(operation.kind, keyOfOperation(operation)));
+        throw alreadyExists(resourceOf(operation.kind, keyOfOperation(operation)));
       return create(operation, stamp);
     case 'update':
       demandGuard(operation);
-      return update(operation, demand(operation, current, operation.precondition), stamp);
+      return update(operation, demandCurrent(operation, current, operation.precondition), stamp);
     case 'overwrite':
-      return update(operation, demand(operation, current, undefined), stamp);
+      return update(operation, demandCurrent(operation, current, undefined), stamp);
     case 'updateStatus':
-      return updateStatus(operation, demand(operation, current, operation.precondition), stamp);
+      return updateStatus(
+        operation,
+        demandCurrent(operation, current, operation.precondition),
+        stamp,
+      );
     case 'delete':
       demandGuard(operation);
-      return remove(operation, demand(operation, current, operation.precondition), stamp);
+      return remove(operation, demandCurrent(operation, current, operation.precondition), stamp);
     case 'deleteByName':
-      return remove(operation, demand(operation, current, operation.precondition), stamp);
+      return remove(operation, demandCurrent(operation, current, operation.precondition), stamp);
     case 'check': {
       if (operation.precondition.exists === false) return demandAbsent(operation, current);
-      const object = demand(operation, current, operation.precondition);
+      const object = demandCurrent(operation, current, operation.precondition);
       return { object, exists: true, changed: false };
     }
   }
+}
+
+function demandAbsent(
+  operation: ObjectOperation & { op: 'check' },
+  current: ApiObject | undefined,
+): Applied {
+  const resource = resourceOf(operation.kind, operation.key);
+  if (current) throw conflict(resource, 'none', current.metadata.resourceVersion);
+  const metadata = { uid: '', resourceVersion: '', generation: 0, createdAt: '', updatedAt: '' };
+  return { object: { ...operation.key, metadata }, exists: false, changed: false };
 }

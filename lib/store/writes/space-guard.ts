@@ -2,7 +2,7 @@ import { type Clock, type Logger, messageOf, StatusError, type Timer } from '../
 import type { Engine } from '../engine/engine.js';
 import { ReserveKeeper } from './reserve-keeper.js';
 import type { Change } from '../index/selection.js';
-import type { Operation } from '../contract/object-store.js';
+import type { Operation } from '../contract/operations.js';
 import type { WriteSet } from './write-set.js';
 
 /** Asked again after this long or this many bytes, whichever comes first, as long as anything is written. */

@@ -10,12 +10,8 @@ import {
   requiredUid,
   requiredVersion,
 } from '../../object/index.js';
-import type {
-  Operation,
-  OperationResult,
-  Precondition,
-  StoreWriter,
-} from '../contract/object-store.js';
+import type { StoreWriter } from '../contract/object-store.js';
+import type { Operation, OperationResult, Precondition } from '../contract/operations.js';
 
 /** The single writes of a store, each a transaction of one operation; for stores that have `transact`. */
 export abstract class TransactionalWrites implements StoreWriter {

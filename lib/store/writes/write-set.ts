@@ -6,7 +6,8 @@ import { demandUnchanged } from './kind-checks.js';
 import { LazyObject } from '../record/lazy-object.js';
 import { demandKnownOperations } from './known-operation.js';
 import type { ObjectIndex } from '../index/object-index.js';
-import { type Applied, applyOperation, keyOfOperation, type Stamp } from './operations.js';
+import { type Applied, applyOperation, type Stamp } from './operations.js';
+import { keyOfOperation } from './operation-key.js';
 import { type ChangeType, type EncodedRecord, encodeRecord } from '../record/record-codec.js';
 import type { RecentChanges, Touch } from './recent-changes.js';
 import type { Change } from '../index/selection.js';
@@ -15,7 +16,7 @@ import type {
   ObjectOperation,
   Operation,
   OperationResult,
-} from '../contract/object-store.js';
+} from '../contract/operations.js';
 
 /** The effect of a transaction on one object. */
 interface Staged {

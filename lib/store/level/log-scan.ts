@@ -1,0 +1,59 @@
+import { damaged, readingError } from '../directory/database-error.js';
+import type { EngineRecord, ScanOptions } from '../engine/engine.js';
+import type { Database } from './level-database.js';
+import { decodeKey, encodeKey, logEnd } from './level-keys.js';
+
+/** Records read at a time: large enough for the native side, small enough to yield often. */
+const chunkRecords = 400;
+
+/** Where a log is read. */
+export interface ScannedLog {
+  readonly database: () => Database;
+  /** Of the database, for errors. */
+  readonly path: string;
+  /** Called when the end was reached. */
+  readonly ended: () => Promise<void>;
+}
+
+/** The records behind `revision`, in chunks. @throws StatusError DataLoss */
+export async function* scanLog(
+  { database, path, ended }: ScannedLog,
+  revision: number,
+  { through }: ScanOptions,
+): AsyncIterable<readonly EngineRecord[]> {
+  const from = encodeKey({ revision: revision + 1, index: 0 });
+  const to = through === undefined ? logEnd : encodeKey({ revision: through + 1, index: 0 });
+  const iterator = database().iterator({ gte: from, lt: to });
+  // The next chunk is read while this one is worked on; it may fail before anyone waits for it.
+  const ahead = (): ReturnType<typeof iterator.nextv> => {
+    const chunk = reading(path, iterator.nextv(chunkRecords));
+    chunk.catch(() => undefined);
+    return chunk;
+  };
+  let next = ahead();
+  try {
+    for (;;) {
+      const entries = await next;
+      if (entries.length === 0) return await ended();
+      next = ahead();
+      yield entries.map(([key, bytes]) => recordOf(path, key, bytes));
+    }
+  } finally {
+    await iterator.close();
+  }
+}
+
+function recordOf(path: string, key: Buffer, bytes: Buffer): EngineRecord {
+  const address = decodeKey(key);
+  if (!address) throw damaged(path, `a key of ${key.length} bytes in the log`);
+  return { ...address, bytes };
+}
+
+/** What is read from a database; its errors as ours. */
+export async function reading<T>(path: string, promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    throw readingError(path, error);
+  }
+}

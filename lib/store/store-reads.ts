@@ -1,0 +1,112 @@
+import { type Clock, linkSignals } from '../base/index.js';
+import {
+  type ApiObject,
+  demandNamespace,
+  type Kind,
+  type ListWatch,
+  namespaceIndex,
+  type ObjectKey,
+  revisionIn,
+  type StoredBatch,
+  type WatchBatch,
+} from '../object/index.js';
+import type { ListOptions, ListResult, WatchOptions } from './contract/reads.js';
+import type { KeptIndexes } from './index/kept-indexes.js';
+import type { ObjectIndex } from './index/object-index.js';
+import type { PagedLists } from './index/paged-lists.js';
+import type { LazyObject } from './record/lazy-object.js';
+import { initialBatches } from './watch/initial-events.js';
+import type { WatchHub } from './watch/watch-hub.js';
+import { demandIndexSelection } from './writes/kind-checks.js';
+
+/** What a store reads from. */
+export interface StoreReadsOptions {
+  readonly storeId: string;
+  readonly index: ObjectIndex;
+  readonly kept: KeptIndexes;
+  readonly pages: PagedLists;
+  readonly hub: WatchHub;
+  readonly clock: Clock;
+  /** Ends every watch. */
+  readonly closing: AbortSignal;
+}
+
+/** Reads of a store: objects, lists, watches. They see what is visible, never a write that may still fail. */
+export class StoreReads {
+  readonly #options: StoreReadsOptions;
+
+  constructor(options: StoreReadsOptions) {
+    this.#options = options;
+  }
+
+  get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
+    return new Promise((resolve) => resolve(this.#options.index.lookup(kind, key)));
+  }
+
+  /** @param assigned the last revision that was given to a write */
+  async list<T extends ApiObject>(
+    kind: Kind<T>,
+    options: ListOptions,
+    assigned: number,
+  ): Promise<ListResult<T>> {
+    demandIndexSelection(kind, options);
+    demandNamespace(kind, options.namespace);
+    const { index: objects, kept, pages, hub, clock } = this.#options;
+    kept.learn(kind, assigned);
+    const { pageToken, namespace, index, value } = options;
+    if (pageToken) return pages.next<T>(pageToken, kind.kind, options, options);
+    const byNamespace = index === namespaceIndex ? value : namespace;
+    const under =
+      index === undefined || index === namespaceIndex
+        ? undefined
+        : await kept.under(kind, index, value, objects, clock);
+    const chunks = under ? [under()] : objects.snapshot(kind.kind, byNamespace);
+    const snapshot = { kind: kind.kind, revision: hub.revision, chunks };
+    return pages.first<T>(snapshot, options, options);
+  }
+
+  async *watch<T extends ApiObject>(
+    kind: Kind<T>,
+    options: WatchOptions,
+  ): AsyncIterable<WatchBatch<T>> {
+    demandNamespace(kind, options.namespace);
+    const { storeId, index, hub, clock, closing } = this.#options;
+    using link = linkSignals(options.signal, closing);
+    const { signal } = link;
+    let fromRevision: number;
+    if ('fromRevision' in options) {
+      ({ fromRevision } = options);
+    } else if ('cursor' in options) {
+      fromRevision = revisionIn(storeId, options.cursor);
+    } else {
+      fromRevision = hub.revision;
+      const chunks = index.snapshot(kind.kind, options.namespace);
+      const batches = initialBatches(chunks, options, fromRevision, clock);
+      for await (const batch of batches) {
+        if (signal.aborted) return;
+        yield batch as WatchBatch<T>;
+      }
+    }
+    const batches = hub.watch(kind.kind, { ...options, fromRevision, signal });
+    yield* batches as AsyncIterable<WatchBatch<T>>;
+  }
+
+  source<T extends ApiObject>(kind: Kind<T>): ListWatch<T> {
+    const { storeId, index, hub, closing } = this.#options;
+    return {
+      list: () => {
+        // Not flat(): it takes many times as long, in one piece.
+        const chunks = index.snapshot(kind.kind);
+        const items = ([] as LazyObject[]).concat(...chunks) as LazyObject<T>[];
+        return Promise.resolve({ items, revision: hub.revision });
+      },
+      watch: async (revision, sink, signal, cursor) => {
+        const from = cursor === undefined ? revision : revisionIn(storeId, cursor);
+        using link = linkSignals(signal, closing);
+        const told = sink as (batch: StoredBatch<ApiObject>) => void;
+        await hub.subscribe(kind.kind, from, told, link.signal);
+      },
+      currentRevision: () => hub.revision,
+    };
+  }
+}

@@ -1,0 +1,94 @@
+import {
+  conflict,
+  differs,
+  invalid,
+  limits,
+  notFound,
+  recreated,
+  type ResourceInfo,
+} from '../../base/index.js';
+import {
+  isDeleting,
+  type ApiObject,
+  demandObjectVersion,
+  jsonEqual,
+  type ObjectVersion,
+  requiredUid,
+  requiredVersion,
+  valueAt,
+} from '../../object/index.js';
+import type { ObjectOperation, Precondition } from '../contract/operations.js';
+import { resourceOf, keyOfOperation } from './operation-key.js';
+
+/** What is wrong with a precondition of so many fields; undefined when nothing is. */
+export function tooManyFields(count: number): string | undefined {
+  const { preconditionFieldsMax } = limits;
+  if (count <= preconditionFieldsMax) return undefined;
+  return `holds ${count} fields, at most ${preconditionFieldsMax} are allowed; compare resourceVersion, or use several checks`;
+}
+
+/**
+ * The object that an operation is about, as it is stored.
+ * @throws StatusError NotFound, Aborted (Conflict) for another object or version than the precondition names,
+ * and what {@link demandState} throws
+ */
+export function demandCurrent(
+  operation: ObjectOperation,
+  current: ApiObject | undefined,
+  precondition: Precondition | undefined,
+): ApiObject {
+  const resource = resourceOf(operation.kind, keyOfOperation(operation));
+  if (current === undefined) throw notFound(resource);
+  // Another uid is another object that happens to have the name.
+  if (precondition?.uid !== undefined && precondition.uid !== current.metadata.uid)
+    throw recreated(resource, precondition.uid, current.metadata.uid);
+  const version = precondition?.resourceVersion;
+  if (version !== undefined && version !== current.metadata.resourceVersion)
+    throw conflict(resource, demandObjectVersion(version), current.metadata.resourceVersion);
+  if (precondition) demandState(resource, current, precondition);
+  return current;
+}
+
+/** @throws StatusError InvalidArgument for a generation that no object has */
+export function demandGeneration(generation: number, resource: ResourceInfo): void {
+  if (Number.isSafeInteger(generation) && generation > 0) return;
+  const description = `is ${generation}; give that of an object that was read, 1 or more`;
+  throw invalid([{ field: 'precondition.generation', description }], resource);
+}
+
+/**
+ * Judges what a precondition demands beside identity and version.
+ * @throws StatusError Aborted (Conflict), InvalidArgument for a generation that no object has and for too many
+ * fields
+ */
+export function demandState(
+  resource: ResourceInfo,
+  current: ApiObject,
+  { generation, deleting, fields = {} }: Precondition,
+): void {
+  const description = tooManyFields(Object.keys(fields).length);
+  if (description) throw invalid([{ field: 'precondition.fields', description }], resource);
+  const stored = current.metadata.generation;
+  if (generation !== undefined) {
+    demandGeneration(generation, resource);
+    if (generation !== stored)
+      throw differs(resource, `generation ${generation} given, ${stored} stored`);
+  }
+  if (deleting === false && isDeleting(current))
+    throw differs(resource, 'its deletion was requested');
+  const changed = Object.keys(fields).filter(
+    (path) => !jsonEqual(valueAt(current, path), fields[path]),
+  );
+  if (changed.length > 0)
+    throw differs(resource, `other values than those given are stored in ${changed.join(', ')}`);
+}
+
+/** @throws StatusError InvalidArgument for an operation whose guard is missing, although the types demandCurrent it. */
+export function demandGuard(operation: ObjectOperation & { op: 'update' | 'delete' }): void {
+  const given = operation.precondition as Partial<ObjectVersion> | undefined;
+  const complete = given?.uid && (operation.op === 'delete' || given.resourceVersion);
+  if (complete) return;
+  const guarded = { ...keyOfOperation(operation), metadata: given };
+  if (operation.op === 'delete') requiredUid(operation.kind, guarded);
+  else requiredVersion(operation.kind, guarded);
+}

@@ -1,0 +1,55 @@
+import { failedPrecondition, type StatusError } from '../../base/index.js';
+import { keyString } from '../../object/index.js';
+import type { ObjectOperation } from '../contract/operations.js';
+import { resourceOf, keyOfOperation } from './operation-key.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * @param before undefined for a creation; an object of before its kind had states is in the initial one
+ * @throws StatusError FailedPrecondition (IllegalTransition) for a move that the kind's states do not have.
+ */
+export function demandMove(
+  operation: ObjectOperation,
+  before: Fields | undefined,
+  after: Fields,
+): void {
+  const { states } = operation.kind;
+  if (!states) return;
+  const { field, initial, transitions } = states;
+  const stored = before?.[field] as string | undefined;
+  const to = after[field] as string | undefined;
+  if (stored === to) return;
+  const from = before && (stored ?? initial);
+  const allowed = from === undefined ? [initial] : (transitions[from] ?? []);
+  if (to !== undefined && (from === to || allowed.includes(to))) return;
+  const shown = JSON.stringify(to) ?? 'nothing';
+  const ways = allowed.length === 0 ? 'nowhere' : `to ${allowed.join(', ')} only`;
+  throw illegal(
+    operation,
+    `can't have ${field} ${shown}: from ${from ?? 'its creation'} it moves ${ways}`,
+  );
+}
+
+/** @throws StatusError FailedPrecondition (IllegalTransition) in a state in which it must not be removed. */
+export function demandRemovable(operation: ObjectOperation, last: Fields): void {
+  const { states } = operation.kind;
+  if (!states?.removable) return;
+  const { field, initial, removable } = states;
+  const state = (last[field] as string | undefined) ?? initial;
+  if (removable.includes(state)) return;
+  throw illegal(
+    operation,
+    `can't be removed while its ${field} is ${state}; it is removed in ${removable.join(', ')} only`,
+  );
+}
+
+function illegal(operation: ObjectOperation, problem: string): StatusError {
+  const { kind } = operation;
+  const key = keyOfOperation(operation);
+  return failedPrecondition(
+    'IllegalTransition',
+    `${kind.kind} "${keyString(key)}" ${problem}`,
+    resourceOf(kind, key),
+  );
+}
