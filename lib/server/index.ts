@@ -58,7 +58,7 @@ export { type FieldsOf, type FieldSpec, mount, type MountedKind } from './api/mo
 export type { JudgedWrites, PendingCommit, Verdict } from './admission/judged-writes.js';
 export type { Judgement } from './admission/judgement.js';
 export type { Seen, SeenMeta } from './api/seen-object.js';
-export type { PreparedWrite, WriteRequest } from './admission/admission.js';
+export type { PreparedWrite, WriteRequest } from './admission/write-request.js';
 export type { CallContext, CustomMethod, MethodAccess, Peer } from './api/call.js';
 export type { AuditEntry, AuditSink } from './api/audit.js';
 export type { ObjectAccess, ObjectChange, ObjectFilter } from './api/object-access.js';

@@ -7,55 +7,21 @@ import {
   StatusError,
   TimeSlice,
 } from '../../base/index.js';
-import {
-  asObject,
-  fieldsOf,
-  type AnyKind,
-  type ApiObject,
-  demandObjectVersion,
-  jsonEqual,
-  keyFor,
-  keyString,
-  type NewObject,
-  type ObjectKey,
-  type ObjectMeta,
-} from '../../object/index.js';
-import {
-  type DescMessage,
-  isJsonObject,
-  type JsonObject,
-  type SchemaRegistry,
-  textOf,
-} from '../../rpc/index.js';
-import type { ObjectStore, Operation } from '../../store/index.js';
+import { asObject, type ApiObject, keyFor, keyString, type ObjectKey } from '../../object/index.js';
+import type { DescMessage, JsonObject, SchemaRegistry } from '../../rpc/index.js';
+import type { ObjectStore } from '../../store/index.js';
 import type { AdmissionContext } from '../api/admission-rules.js';
 import type { ServedKind } from '../api/served-kind.js';
 import type { AccessControl, Identity } from '../auth/index.js';
 import { changedImmutables, type ImmutableWrite } from './immutable-fields.js';
 import type { InputSchemas } from '../schema/input-schemas.js';
+import { writeOperation } from './write-operation.js';
+import { statusIn } from './written-status.js';
 import { Judgement } from './judgement.js';
 import type { ObjectAccess } from '../api/object-access.js';
-
-/** A write that a client asks for. */
-export interface WriteRequest {
-  readonly served: ServedKind;
-  readonly namespace: string | undefined;
-  /** From the path; undefined where only the body names the object. */
-  readonly name: string | undefined;
-  readonly object: JsonObject;
-  readonly mode: 'create' | 'update' | 'createOrUpdate';
-}
-
-/** A write that passed admission. */
-export interface PreparedWrite {
-  readonly kind: AnyKind;
-  readonly key: ObjectKey;
-  readonly object: ApiObject;
-  readonly before: ApiObject | undefined;
-  readonly operation: Operation;
-  /** False when an update would change nothing. */
-  readonly changes: boolean;
-}
+import type { WriteRequest, PreparedWrite } from './write-request.js';
+import { changedFields } from './changed-fields.js';
+import { asStored, withStatus } from './stored-form.js';
 
 /** What admission needs to know about the installation. */
 export interface AdmissionOptions {
@@ -86,41 +52,11 @@ export class Admission {
   }
 
   /**
-   * The status fields of an object that a controller sends, those its message has. A declared kind's
-   * field that `mask` names and the object lacks is emptied: protobuf does not carry empty values.
+   * The status fields of an object that a controller sends; see {@link statusIn}.
    * @throws StatusError InvalidArgument when they do not fit the message.
    */
   statusOf(served: ServedKind, object: JsonObject, mask: readonly string[] = []): JsonObject {
-    const message = this.message(served);
-    const { statusFields, declaration } = served.kind;
-    const named = message.fields.map((field) => field.jsonName);
-    const names = statusFields.filter((name) => named.includes(name));
-    const description = 'is kept by controllers and no field of the API; leave it out';
-    const hidden = statusFields
-      .filter((name) => !named.includes(name) && Object.hasOwn(object, name))
-      .map((field) => ({ field, description }));
-    if (hidden.length > 0) throw invalid(hidden);
-    const { schemas, inputs } = this.#options;
-    const given = declaration ? inputs.cleanStatus(message, object) : object;
-    const status = Object.fromEntries(
-      names.filter((name) => name in given).map((name) => [name, given[name]]),
-    );
-    if (declaration) {
-      const found = [
-        ...mask
-          .filter((name) => !names.includes(name))
-          .map((name) => ({ field: 'updateMask', description: `${name} is no status field` })),
-        ...inputs.statusViolations(message, names, status),
-      ];
-      if (found.length > 0) throw invalid(found);
-      const emptied: readonly (readonly [string, unknown])[] = mask
-        .filter((name) => !(name in status))
-        .map((name) => [name, undefined]);
-      return declaration.completeGiven({ ...Object.fromEntries(emptied), ...status });
-    }
-    const problem = schemas.problem(message, status);
-    if (problem !== undefined) throw invalid([{ field: 'status', description: problem }]);
-    return status;
+    return statusIn(this.#options, { served, message: this.message(served), object, mask });
   }
 
   /** A new judgement, for one attempt to store something. */
@@ -246,7 +182,7 @@ export class Admission {
     ];
     if (mode === 'create' && current && found.length === 0)
       throw alreadyExists({ kind: kind.kind, ...key });
-    const operation = this.#operation(request, object, before);
+    const operation = writeOperation(request, object, before);
     const changes = !before || changedFields(kind, object, before).length > 0;
     return { write: { kind, key, object, before, operation, changes }, found };
   }
@@ -290,60 +226,6 @@ export class Admission {
     const reveals = (): Promise<boolean> => context.reveals(kind, write.before);
     return changedImmutables(write, { paths, rules, isSensitive, reveals });
   }
-
-  #operation(
-    { served, object: asGiven }: WriteRequest,
-    object: ApiObject,
-    before: ApiObject | undefined,
-  ): Operation {
-    const given = object.metadata as Partial<ObjectMeta> | undefined;
-    const annotations = {
-      ...(given?.annotations ? { annotations: given.annotations } : {}),
-      // Never a client's: it is an output-only field, so only rules set it.
-      ...(given?.expiresAt === undefined ? {} : { expiresAt: given.expiresAt }),
-    };
-    const { kind, rules } = served;
-    if (!before) {
-      const finalizers = rules.finalizers ? { finalizers: rules.finalizers } : {};
-      const metadata = { ...annotations, ...finalizers };
-      return { op: 'create', kind, object: { ...object, metadata } };
-    }
-    // Judged against `before`, so it must still be what is stored when the write happens.
-    const asked = demandObjectVersion(given?.resourceVersion ?? '');
-    const resourceVersion = asked !== '' ? asked : before.metadata.resourceVersion;
-    const next = { ...object, metadata: annotations } as NewObject<ApiObject>;
-    // Rules never see the uid that was sent, since it identifies nothing that is stored.
-    const sent = isJsonObject(asGiven.metadata) ? textOf(asGiven.metadata, 'uid') : '';
-    const uid = sent === '' ? before.metadata.uid : sent;
-    return { op: 'update', kind, object: next, precondition: { resourceVersion, uid } };
-  }
-}
-
-/** A written object in the form in which the store would hold it, for the rules of other writes. */
-function asStored(kind: AnyKind, object: ApiObject, current: ApiObject | undefined): ApiObject {
-  const stored = Object.entries(current ?? {}).filter(([name]) => kind.statusFields.includes(name));
-  const status = current ? Object.fromEntries(stored) : kind.initialStatus;
-  return asObject({ ...status, ...object, metadata: current?.metadata ?? unstored });
-}
-
-const unstored: ObjectMeta = {
-  uid: '',
-  resourceVersion: '',
-  generation: 0,
-  createdAt: '',
-  updatedAt: '',
-};
-
-/** The object of a declared kind with its status, so that rules see it as its type says. */
-function withStatus(
-  { declaration, initialStatus, statusFields }: AnyKind,
-  object: ApiObject,
-  before: ApiObject | undefined,
-): ApiObject {
-  if (!declaration) return object;
-  const stored = Object.entries(before ?? {}).filter(([name]) => statusFields.includes(name));
-  const status = before ? Object.fromEntries(stored) : { ...initialStatus };
-  return asObject({ ...declaration.completeStatus(status), ...object });
 }
 
 function prefixed(violation: FieldViolation, index: number, object: ApiObject): FieldViolation {
@@ -351,39 +233,4 @@ function prefixed(violation: FieldViolation, index: number, object: ApiObject): 
   const label =
     typeof name === 'string' && name !== '' ? `objects[${index}] (${name})` : `objects[${index}]`;
   return { ...violation, field: `${label}.${violation.field}` };
-}
-
-/** Fields of metadata that an update replaces where they are given. */
-const metadataFields = ['annotations', 'expiresAt'] as const;
-
-/**
- * What an update changes: names of top-level fields, status apart, and `metadata.annotations` and
- * `metadata.expiresAt`.
- */
-export function changedFields(
-  kind: AnyKind,
-  object: ApiObject,
-  before: ApiObject | undefined,
-): readonly string[] {
-  const now = fieldsOf(object);
-  const then = fieldsOf(before ?? {});
-  const names = new Set([...Object.keys(now), ...Object.keys(then)]);
-  const fields = [...names].filter(
-    (name) =>
-      name !== 'metadata' &&
-      !kind.statusFields.includes(name) &&
-      !jsonEqual(now[name] ?? emptyOf(name), then[name] ?? emptyOf(name)),
-  );
-  const given = object.metadata as Partial<ObjectMeta> | undefined;
-  const metadata = metadataFields.filter(
-    (name) =>
-      given?.[name] !== undefined &&
-      !jsonEqual(given[name], before?.metadata[name] ?? emptyOf(name)),
-  );
-  return [...fields, ...metadata.map((name) => `metadata.${name}`)];
-}
-
-/** No labels and an empty map of them are the same, as are annotations. */
-function emptyOf(name: string): object | undefined {
-  return name === 'annotations' || name === 'labels' ? {} : undefined;
 }

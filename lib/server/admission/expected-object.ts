@@ -7,7 +7,7 @@ import {
   type ObjectVersion,
 } from '../../object/index.js';
 import { isJsonObject, type JsonObject, textOf } from '../../rpc/index.js';
-import type { PreparedWrite } from './admission.js';
+import type { PreparedWrite } from './write-request.js';
 
 /** The object and version that a given object names. @throws StatusError InvalidArgument for a watch cursor */
 export function expectedBy({ metadata }: JsonObject): ObjectVersion {

@@ -11,7 +11,8 @@ import {
   type ObjectChange,
 } from '../api/object-access.js';
 import type { Judgement } from './judgement.js';
-import type { Admission, PreparedWrite, WriteRequest } from './admission.js';
+import type { Admission } from './admission.js';
+import type { PreparedWrite, WriteRequest } from './write-request.js';
 
 /** What plans are made with. */
 export interface WritePlannerOptions {

@@ -12,7 +12,7 @@ import type { Access } from '../auth/index.js';
 import type { CustomMethod, MethodAccess, RecordedAccess } from '../api/call.js';
 import { normalizedRequest } from './normalized-request.js';
 import { rightVerbs } from '../api/right-verbs.js';
-import { requestNamespace } from '../objects/resources.js';
+import { requestNamespace } from '../objects/request-key.js';
 
 type Named = Pick<Access, 'resource' | 'verb'>;
 

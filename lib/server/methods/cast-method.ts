@@ -15,7 +15,9 @@ import { demandExpected } from '../admission/expected-object.js';
 import type { JudgedWrites, Verdict } from '../admission/judged-writes.js';
 import type { Judgement } from '../admission/judgement.js';
 import { recordedObjects } from '../objects/recorded-sets.js';
-import { type Admission, changedFields, type WriteRequest } from '../admission/admission.js';
+import type { Admission } from '../admission/admission.js';
+import { changedFields } from '../admission/changed-fields.js';
+import type { WriteRequest } from '../admission/write-request.js';
 
 /** What the cast method needs. */
 export interface CastOptions {

@@ -9,7 +9,8 @@ import type { JudgedWrites } from '../admission/judged-writes.js';
 import { parseOperations } from './object-operations.js';
 import { ObjectTransactions } from './object-transactions.js';
 import { recordedOperations } from './recorded-sets.js';
-import { type Resources, requestNamespace } from './resources.js';
+import { requestNamespace } from './request-key.js';
+import type { Resources } from './resources.js';
 import type { WritePlanner } from '../admission/write-planner.js';
 
 /** What the object service stands on. */

@@ -1,5 +1,3 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
-import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { limits, StatusError } from '../../base/index.js';
 import type { JsonObject, MethodInfo } from '../../rpc/index.js';
@@ -13,6 +11,7 @@ import { indirection } from '../transport/indirect-call.js';
 import { Listener } from '../transport/listener.js';
 import { peerOfSocket } from '../transport/peer.js';
 import { RequestCaller } from '../transport/request-caller.js';
+import { httpServer } from './http-server.js';
 import { RestAnswers } from './answers.js';
 import { discardBody, sendError, transportError } from './errors.js';
 import { CrossOrigin, entityTag, isKnown, withPrecondition } from './headers.js';
@@ -22,11 +21,6 @@ import { sendStream } from './stream.js';
 import { answerUnreadable } from './unreadable.js';
 import { fastifyPath, RouteMatcher } from './routes.js';
 
-/** A request must have arrived whole within this time, its headers within the shorter one. */
-const requestTimeoutMs = 30_000;
-const headersTimeoutMs = 10_000;
-/** How often overdue connections are looked for. */
-const overdueMs = 5_000;
 /** Names may be this long in paths. */
 const parameterCharactersMax = 1_024;
 
@@ -97,7 +91,7 @@ export class RestServer {
       return503OnClosing: false,
       clientErrorHandler: (error, socket) =>
         answerUnreadable(error, socket, this.#options.random.uuid()),
-      serverFactory: (handler) => this.#makeServer(handler),
+      serverFactory: (handler) => httpServer(handler, this.#options),
     }) as FastifyInstance;
     app.removeAllContentTypeParsers();
     app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
@@ -119,24 +113,6 @@ export class RestServer {
     });
     app.setNotFoundHandler((request, reply) => this.#notFound(request, reply));
     return app;
-  }
-
-  #makeServer(handler: RequestListener): Server {
-    const { bounds, tls } = this.#options;
-    const times = {
-      headersTimeout: headersTimeoutMs,
-      requestTimeout: requestTimeoutMs,
-      connectionsCheckingInterval: overdueMs,
-      keepAliveTimeout: bounds.idleMs,
-    };
-    const handshake = { handshakeTimeout: bounds.silentMs };
-    const server = tls
-      ? createTlsServer({ ...times, ...handshake, ...tls.serverOptions }, handler)
-      : createServer(times, handler);
-    // Also one that does not read its answer; events are written far more often.
-    server.timeout = bounds.idleMs;
-    if (server instanceof TlsServer) tls?.follow(server);
-    return server;
   }
 
   /** Starts listening; resolves to the port. */

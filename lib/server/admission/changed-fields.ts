@@ -1,0 +1,42 @@
+import {
+  fieldsOf,
+  type AnyKind,
+  type ApiObject,
+  jsonEqual,
+  type ObjectMeta,
+} from '../../object/index.js';
+
+/** Fields of metadata that an update replaces where they are given. */
+const metadataFields = ['annotations', 'expiresAt'] as const;
+
+/**
+ * What an update changes: names of top-level fields, status apart, and `metadata.annotations` and
+ * `metadata.expiresAt`.
+ */
+export function changedFields(
+  kind: AnyKind,
+  object: ApiObject,
+  before: ApiObject | undefined,
+): readonly string[] {
+  const now = fieldsOf(object);
+  const then = fieldsOf(before ?? {});
+  const names = new Set([...Object.keys(now), ...Object.keys(then)]);
+  const fields = [...names].filter(
+    (name) =>
+      name !== 'metadata' &&
+      !kind.statusFields.includes(name) &&
+      !jsonEqual(now[name] ?? emptyOf(name), then[name] ?? emptyOf(name)),
+  );
+  const given = object.metadata as Partial<ObjectMeta> | undefined;
+  const metadata = metadataFields.filter(
+    (name) =>
+      given?.[name] !== undefined &&
+      !jsonEqual(given[name], before?.metadata[name] ?? emptyOf(name)),
+  );
+  return [...fields, ...metadata.map((name) => `metadata.${name}`)];
+}
+
+/** No labels and an empty map of them are the same, as are annotations. */
+function emptyOf(name: string): object | undefined {
+  return name === 'annotations' || name === 'labels' ? {} : undefined;
+}

@@ -1,0 +1,32 @@
+import { asObject, type AnyKind, type ApiObject, type ObjectMeta } from '../../object/index.js';
+
+/** A written object in the form in which the store would hold it, for the rules of other writes. */
+export function asStored(
+  kind: AnyKind,
+  object: ApiObject,
+  current: ApiObject | undefined,
+): ApiObject {
+  const stored = Object.entries(current ?? {}).filter(([name]) => kind.statusFields.includes(name));
+  const status = current ? Object.fromEntries(stored) : kind.initialStatus;
+  return asObject({ ...status, ...object, metadata: current?.metadata ?? unstored });
+}
+
+const unstored: ObjectMeta = {
+  uid: '',
+  resourceVersion: '',
+  generation: 0,
+  createdAt: '',
+  updatedAt: '',
+};
+
+/** The object of a declared kind with its status, so that rules see it as its type says. */
+export function withStatus(
+  { declaration, initialStatus, statusFields }: AnyKind,
+  object: ApiObject,
+  before: ApiObject | undefined,
+): ApiObject {
+  if (!declaration) return object;
+  const stored = Object.entries(before ?? {}).filter(([name]) => statusFields.includes(name));
+  const status = before ? Object.fromEntries(stored) : { ...initialStatus };
+  return asObject({ ...declaration.completeStatus(status), ...object });
+}

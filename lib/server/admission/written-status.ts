@@ -1,0 +1,53 @@
+import { invalid } from '../../base/index.js';
+import type { DescMessage, JsonObject, SchemaRegistry } from '../../rpc/index.js';
+import type { ServedKind } from '../api/served-kind.js';
+import type { InputSchemas } from '../schema/input-schemas.js';
+
+/** A status that a controller sends. */
+export interface GivenStatus {
+  readonly served: ServedKind;
+  /** Of the kind. */
+  readonly message: DescMessage;
+  readonly object: JsonObject;
+  /** Fields that it names as its own. */
+  readonly mask: readonly string[];
+}
+
+/**
+ * The status fields of an object that a controller sends, those its message has. A declared kind's
+ * field that `mask` names and the object lacks is emptied: protobuf does not carry empty values.
+ * @throws StatusError InvalidArgument when they do not fit the message.
+ */
+export function statusIn(
+  { schemas, inputs }: { readonly schemas: SchemaRegistry; readonly inputs: InputSchemas },
+  { served, message, object, mask }: GivenStatus,
+): JsonObject {
+  const { statusFields, declaration } = served.kind;
+  const named = message.fields.map((field) => field.jsonName);
+  const names = statusFields.filter((name) => named.includes(name));
+  const description = 'is kept by controllers and no field of the API; leave it out';
+  const hidden = statusFields
+    .filter((name) => !named.includes(name) && Object.hasOwn(object, name))
+    .map((field) => ({ field, description }));
+  if (hidden.length > 0) throw invalid(hidden);
+  const given = declaration ? inputs.cleanStatus(message, object) : object;
+  const status = Object.fromEntries(
+    names.filter((name) => name in given).map((name) => [name, given[name]]),
+  );
+  if (declaration) {
+    const found = [
+      ...mask
+        .filter((name) => !names.includes(name))
+        .map((name) => ({ field: 'updateMask', description: `${name} is no status field` })),
+      ...inputs.statusViolations(message, names, status),
+    ];
+    if (found.length > 0) throw invalid(found);
+    const emptied: readonly (readonly [string, unknown])[] = mask
+      .filter((name) => !(name in status))
+      .map((name) => [name, undefined]);
+    return declaration.completeGiven({ ...Object.fromEntries(emptied), ...status });
+  }
+  const problem = schemas.problem(message, status);
+  if (problem !== undefined) throw invalid([{ field: 'status', description: problem }]);
+  return status;
+}

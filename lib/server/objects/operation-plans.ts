@@ -1,0 +1,270 @@
+import { type Clock, conflict, systemRandom, timestamp } from '../../base/index.js';
+import {
+  type AnyKind,
+  type ApiObject,
+  jsonEqual,
+  keyString,
+  type NewObject,
+  type ObjectKey,
+} from '../../object/index.js';
+import type { ObjectOperation, Operation, OperationResult } from '../../store/index.js';
+import { applyOperation } from '../../store/writes/operations.js';
+import type { AccessControl } from '../auth/index.js';
+import type { CallContext } from '../api/call.js';
+import type { Judgement } from '../admission/judgement.js';
+import {
+  type GivenObjectOperation,
+  type GivenOperation,
+  type ProtectedMetadata,
+  protectedResources,
+} from './object-operations.js';
+import { judgeGuard } from './object-guards.js';
+import { accessesByIndex } from './kind-check-operations.js';
+import type { Resources } from './resources.js';
+import { demandFinalizersOnly } from './transaction-refusals.js';
+import type { WritePlanner } from '../admission/write-planner.js';
+import { accessOf, reading } from './object-rights.js';
+
+// How the store applies an operation, to judge the next one of the same transaction by its outcome.
+
+/** What operations are judged with. */
+export interface OperationPlanOptions {
+  readonly authorizer: AccessControl;
+  readonly planner: WritePlanner;
+  readonly resources: Resources;
+  readonly clock: Clock;
+}
+
+/** What becomes of one operation: what the store is to do, or what is known already. */
+export type Planned =
+  | { readonly type: 'store'; readonly operation: Operation; readonly object?: ApiObject }
+  | { readonly type: 'known'; readonly result: OperationResult | undefined };
+
+/** Judges single operations of a transaction, each by what those before it leave. */
+export class OperationPlans {
+  readonly #options: OperationPlanOptions;
+
+  constructor(options: OperationPlanOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @param touches how many operations of the transaction are on the object of each id
+   * @throws StatusError what the operation is refused with
+   */
+  async step(
+    context: CallContext,
+    given: GivenOperation,
+    judgement: Judgement,
+    touches: ReadonlyMap<string, number>,
+  ): Promise<Planned> {
+    const { authorizer } = this.#options;
+    if (given.type === 'CHECK_KIND') {
+      for (const access of accessesByIndex(given.served, given.check, undefined))
+        await authorizer.demand(context.identity, access);
+      return { type: 'store', operation: given.check };
+    }
+    const again = (touches.get(idOf(given.served.kind, given.key)) ?? 0) > 1;
+    await authorizer.demand(context.identity, accessOf(given));
+    // Whether values hold is told by the outcome, so it needs the right to read them.
+    if (given.precondition.fields.size > 0 && given.type !== 'CHECK')
+      await authorizer.demand(context.identity, { ...accessOf(given), ...reading(given) });
+    switch (given.type) {
+      case 'CREATE':
+      case 'UPDATE':
+      case 'OVERWRITE':
+        if (given.finalizersOnly) return this.#finalizers(context, given, judgement);
+        return this.#write(context, given, judgement);
+      case 'UPDATE_STATUS':
+        return this.#status(context, given, judgement, again);
+      case 'DELETE':
+      case 'DELETE_BY_NAME':
+        return this.#deletion(context, given, judgement);
+      case 'CHECK':
+        return this.#check(context, given, judgement, again);
+    }
+  }
+
+  async #write(
+    context: CallContext,
+    given: GivenObjectOperation,
+    judgement: Judgement,
+  ): Promise<Planned> {
+    const { planner } = this.#options;
+    const { served, namespace, key, object } = given;
+    const mode = given.type === 'CREATE' ? 'create' : 'update';
+    const first = !judgement.staging.has(served.kind, key);
+    const asked = { served, namespace, name: key.name, object, mode } as const;
+    const write = await planner.write(context, asked, judgement);
+    const { before, operation } = write;
+    if (before) await judgeGuard(this.#options, context, given, before);
+    const wanted = await this.#protected(context, given, before);
+    if (operation.op !== 'create' && operation.op !== 'update')
+      throw new TypeError(`admission made a ${operation.op} of a ${given.type}`);
+    const metadata = { ...operation.object.metadata, ...wanted };
+    const stored: NewObject<ApiObject> = { ...operation.object, metadata };
+    if (operation.op === 'create') {
+      const creation: ObjectOperation = { op: 'create', kind: served.kind, object: stored };
+      return this.#stage(given, creation, undefined, judgement);
+    }
+    // An object that an operation before has touched is guarded by that one.
+    const replacement: ObjectOperation = first
+      ? { ...operation, object: stored }
+      : { op: 'overwrite', kind: served.kind, object: stored };
+    return this.#stage(given, replacement, before, judgement);
+  }
+
+  async #finalizers(
+    context: CallContext,
+    given: GivenObjectOperation,
+    judgement: Judgement,
+  ): Promise<Planned> {
+    const { planner, resources } = this.#options;
+    const { served, key } = given;
+    const { kind } = served;
+    const first = !judgement.staging.has(kind, key);
+    const before = await planner.require(served, key, judgement);
+    await planner.demand(context, kind.plural, 'get', before);
+    await judgeGuard(this.#options, context, given, before);
+    demandFinalizersOnly(given, before, resources.show(served, before));
+    const wanted = await this.#protected(context, given, before);
+    const object = { ...before, metadata: { ...before.metadata, ...wanted } };
+    const { uid, resourceVersion } = before.metadata;
+    const operation: ObjectOperation = first
+      ? { op: 'update', kind, object, precondition: { uid, resourceVersion } }
+      : { op: 'overwrite', kind, object };
+    return this.#stage(given, operation, before, judgement);
+  }
+
+  /** Finalizers, owner references and expiry to write: what differs needs the right to it. */
+  async #protected(
+    context: CallContext,
+    given: GivenObjectOperation,
+    before: ApiObject | undefined,
+  ): Promise<ProtectedMetadata> {
+    const { served, protectedMetadata } = given;
+    const { plural } = served.kind;
+    const own = before ? [] : (served.rules.finalizers ?? []);
+    const { finalizers } = protectedMetadata;
+    const wanted = {
+      ...protectedMetadata,
+      ...(finalizers ? { finalizers: [...new Set([...own, ...finalizers])] } : {}),
+    };
+    const meta: ProtectedMetadata = before?.metadata ?? { finalizers: own };
+    const changed: ProtectedMetadata = {};
+    for (const field of Object.keys(wanted) as (keyof ProtectedMetadata)[]) {
+      if (jsonEqual(wanted[field] ?? [], meta[field] ?? [])) continue;
+      const resource = `${plural}/${protectedResources[field]}`;
+      const access = { ...accessOf(given), resource, verb: 'update' };
+      await this.#options.authorizer.demand(context.identity, access);
+      Object.assign(changed, { [field]: wanted[field] });
+      if (!before) continue;
+      const { planner } = this.#options;
+      await planner.demand(context, resource, 'update', before);
+      const after = { ...before, metadata: { ...before.metadata, ...changed } };
+      await planner.demandChange(context, resource, { before, after });
+    }
+    return changed;
+  }
+
+  async #status(
+    context: CallContext,
+    given: GivenObjectOperation,
+    judgement: Judgement,
+    again: boolean,
+  ): Promise<Planned> {
+    const { served, key, object, precondition } = given;
+    const { kind } = served;
+    const first = !judgement.staging.has(kind, key);
+    const planned = await this.#options.planner.status(context, served, key, object, [], judgement);
+    const { current, status } = planned;
+    await judgeGuard(this.#options, context, given, current);
+    const { uid, resourceVersion } = current.metadata;
+    // Controllers write status without a version: pinned only where something else was judged too.
+    const { resourceVersion: version, generation, notDeleting, fields } = precondition;
+    const guarded = version !== '' || generation > 0 || notDeleting || fields.size > 0;
+    const pinned = again || guarded || this.#options.planner.narrows(context);
+    const guard = pinned ? { uid, resourceVersion } : { uid };
+    const update = { op: 'updateStatus', kind, key, status } as const;
+    const operation: ObjectOperation = first ? { ...update, precondition: guard } : update;
+    return this.#stage(given, operation, current, judgement);
+  }
+
+  async #deletion(
+    context: CallContext,
+    given: GivenObjectOperation,
+    judgement: Judgement,
+  ): Promise<Planned> {
+    const { served, key } = given;
+    const { kind } = served;
+    const first = !judgement.staging.has(kind, key);
+    const guard = async (object: ApiObject): Promise<void> => {
+      await judgeGuard(this.#options, context, given, object);
+    };
+    const { planner } = this.#options;
+    const object = await planner.deletion(context, served, key, guard, {}, judgement);
+    const { uid, resourceVersion } = object.metadata;
+    const operation: ObjectOperation = first
+      ? { op: 'delete', kind, key, precondition: { uid, resourceVersion } }
+      : { op: 'deleteByName', kind, key };
+    return this.#stage(given, operation, object, judgement);
+  }
+
+  async #check(
+    context: CallContext,
+    given: GivenObjectOperation,
+    judgement: Judgement,
+    again: boolean,
+  ): Promise<Planned> {
+    const { planner } = this.#options;
+    const { served, key, precondition } = given;
+    const { kind } = served;
+    const { staging } = judgement;
+    const first = !staging.has(kind, key);
+    if (precondition.absent) {
+      const object = await planner.find(served, key, judgement);
+      if (object) {
+        await planner.demand(context, kind.plural, 'get', object);
+        throw conflict({ kind: kind.kind, ...key }, 'none', object.metadata.resourceVersion);
+      }
+      if (!first) return { type: 'known', result: undefined };
+      staging.set(kind, key, undefined);
+      const operation: Operation = { op: 'check', kind, key, precondition: { exists: false } };
+      return { type: 'store', operation };
+    }
+    const object = await planner.require(served, key, judgement);
+    await planner.demand(context, kind.plural, 'get', object);
+    const demanded = await judgeGuard(this.#options, context, given, object);
+    if (!first) return { type: 'known', result: { object, exists: true, changed: false } };
+    staging.set(kind, key, object);
+    const { uid, resourceVersion } = object.metadata;
+    // The commit compares what the caller demanded and no more, but for a right that goes by the object,
+    // and for an object that a further operation is judged by.
+    const pinned = again || precondition.resourceVersion !== '' || planner.narrows(context);
+    const guard = pinned ? { uid, resourceVersion } : { ...demanded, uid };
+    const operation: Operation = { op: 'check', kind, key, precondition: guard };
+    return { type: 'store', operation, object };
+  }
+
+  /** Notes what an operation on `current` leaves, for those after it. */
+  #stage(
+    { served, key }: GivenObjectOperation,
+    operation: ObjectOperation,
+    current: ApiObject | undefined,
+    { staging }: Judgement,
+  ): Planned {
+    const applied = applyOperation(operation, current, {
+      // No version of any object: nothing can be guarded by a state that is not stored.
+      revision: -1,
+      now: timestamp(this.#options.clock),
+      uid: () => systemRandom.uuid(),
+    });
+    staging.set(served.kind, key, applied.exists ? applied.object : undefined);
+    return { type: 'store', operation, object: applied.object };
+  }
+}
+
+/** The object of an operation among those of its transaction. */
+export function idOf(kind: AnyKind, key: ObjectKey): string {
+  return `${kind.kind} ${keyString(key)}`;
+}

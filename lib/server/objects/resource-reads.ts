@@ -1,0 +1,180 @@
+import { type Clock, invalid, limits, notFound } from '../../base/index.js';
+import {
+  asObject,
+  fieldsOf,
+  type ApiObject,
+  type LabelSelector,
+  type FieldSelector,
+  type WatchEvent,
+  parseFieldSelector,
+  parseLabelSelector,
+  withText,
+} from '../../object/index.js';
+import { type JsonObject, present, textOf } from '../../rpc/index.js';
+import type { ObjectStore } from '../../store/index.js';
+import type { ServedKind } from '../api/served-kind.js';
+import type { AccessControl } from '../auth/index.js';
+import type { CallContext } from '../api/call.js';
+import { demandKnownPaths } from '../schema/field-paths.js';
+import type { ObjectAccess } from '../api/object-access.js';
+import { accessesByIndex, indexSelection } from './kind-check-operations.js';
+import { RecentCache } from './recent-cache.js';
+import { listCaller, listResource } from './resource-list.js';
+import { watchResource } from './resource-watch.js';
+import type { WritePlanner } from '../admission/write-planner.js';
+import type { Admission } from '../admission/admission.js';
+import { requestKey, requestNamespace } from './request-key.js';
+
+/** What reads of objects need. */
+export interface ResourceReadsOptions {
+  readonly store: ObjectStore;
+  readonly admission: Admission;
+  readonly authorizer: AccessControl;
+  readonly planner: WritePlanner;
+  readonly clock: Clock;
+  readonly objectAccess?: ObjectAccess | undefined;
+}
+
+/** Objects whose shown form is remembered. */
+const recentMax = 1_024;
+
+/** Get, List and Watch for every kind. */
+export class ResourceReads {
+  readonly #options: ResourceReadsOptions;
+  readonly #recent = new RecentCache<ApiObject, JsonObject>(recentMax);
+
+  constructor(options: ResourceReadsOptions) {
+    this.#options = options;
+  }
+
+  /** As {@link show}, remembered: what many ask for or watch is shown once. */
+  #seen(served: ServedKind, object: ApiObject): JsonObject {
+    return this.#recent.of(object, () => this.show(served, object));
+  }
+
+  /** The object as this caller may see it. */
+  show(served: ServedKind, object: ApiObject, reveal = false): JsonObject {
+    const visible = served.rules.present?.(object, reveal) ?? object;
+    return present(this.#options.admission.message(served), fieldsOf(visible));
+  }
+
+  watch(served: ServedKind, context: CallContext, request: JsonObject): AsyncIterable<JsonObject> {
+    const tell = ({ type, object }: WatchEvent<ApiObject>): JsonObject => ({
+      type,
+      object: this.#seen(served, object),
+    });
+    return this.#watch(served, context, request, tell);
+  }
+
+  #watch(
+    served: ServedKind,
+    context: CallContext,
+    request: JsonObject,
+    tell: (event: WatchEvent<ApiObject>) => JsonObject,
+    withPrevious = false,
+  ): AsyncIterable<JsonObject> {
+    const namespace = requestNamespace(served.kind, request);
+    const filter = this.#options.objectAccess?.filterFor(context.identity);
+    const { plural } = served.kind;
+    return watchResource(this.#options.store, served.kind, {
+      namespace: namespace === '-' ? undefined : namespace,
+      resourceVersion: textOf(request, 'resourceVersion'),
+      selector: selectorOf(request),
+      fields: this.#fieldsOf(served, request),
+      visible: filter && ((object) => filter.allows(plural, 'watch', object)),
+      withPrevious,
+      signal: context.signal,
+      tell,
+    });
+  }
+
+  /** As {@link watch}, with objects as JSON text, and the states before where they are asked for. */
+  async *watchObjects(
+    served: ServedKind,
+    context: CallContext,
+    request: JsonObject,
+  ): AsyncIterable<JsonObject> {
+    const text = (object: ApiObject): string => JSON.stringify(this.#seen(served, object));
+    const withPrevious = request.previous === true;
+    const tell = (event: WatchEvent<ApiObject>): JsonObject => {
+      const previous = withPrevious && event.type !== 'ADDED' ? event.previous : undefined;
+      return {
+        type: event.type,
+        object: text(event.object),
+        ...(previous ? { previous: text(previous) } : {}),
+        revision: String(event.revision),
+      };
+    };
+    const asked = { ...request, resourceVersion: textOf(request, 'cursor') };
+    for await (const answer of this.#watch(served, context, asked, tell, withPrevious))
+      yield { events: answer.events, cursor: answer.resourceVersion };
+  }
+
+  async get(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
+    const reveal = request.reveal === true;
+    if (reveal)
+      await this.#options.authorizer.demand(context.identity, {
+        resource: served.kind.plural,
+        verb: 'reveal',
+        namespace: requestNamespace(served.kind, request),
+      });
+    const key = requestKey(served, request);
+    const object = await this.#options.store.get(served.kind, key);
+    if (!object) throw notFound({ kind: served.kind.kind, ...key });
+    const verb = reveal ? 'reveal' : 'get';
+    await this.#options.planner.demand(context, served.kind.plural, verb, object);
+    return reveal ? this.show(served, object, true) : this.#seen(served, object);
+  }
+
+  async list(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
+    const limit = typeof request.limit === 'number' ? request.limit : 0;
+    if (limit < 0)
+      throw invalid([{ field: 'limit', description: `${limit} is below 0; leave it out for all` }]);
+    const namespace = requestNamespace(served.kind, request);
+    const pageToken = textOf(request, 'pageToken');
+    const labels = selectorOf(request);
+    const fields = this.#fieldsOf(served, request);
+    const filter = this.#options.objectAccess?.filterFor(context.identity);
+    const selection = indexSelection(request);
+    // The right to the list itself was judged with the call.
+    const [, ...further] = accessesByIndex(served, selection, namespace === '-' ? '*' : namespace);
+    for (const access of further) await this.#options.authorizer.demand(context.identity, access);
+    return listResource(this.#options.store, served.kind, {
+      ...selection,
+      ...(labels ? { labels } : {}),
+      ...(fields ? { fields } : {}),
+      ...(namespace === undefined || namespace === '-' ? {} : { namespace }),
+      ...(limit > 0 ? { limit } : {}),
+      ...(context.transport === 'grpc' ? { pageBytes: pageBytesOf(request) } : {}),
+      ...(pageToken === '' ? {} : { pageToken }),
+      caller: listCaller(context.identity),
+      visible: filter && ((object) => filter.allows(served.kind.plural, 'list', object)),
+      show: (object) => this.show(served, object),
+      clock: this.#options.clock,
+    });
+  }
+
+  /**
+   * Judges what the caller would be shown, never what is stored beside it: a selector must not tell
+   * by its answers what a mask hides.
+   */
+  #fieldsOf(served: ServedKind, request: JsonObject): FieldSelector | undefined {
+    const text = textOf(request, 'fieldSelector');
+    if (text === '') return undefined;
+    const fields = parseFieldSelector(text);
+    demandKnownPaths(served.kind, this.#options.admission.message(served), fields.paths ?? []);
+    return withText((object: ApiObject) => fields(asObject(this.show(served, object))), text);
+  }
+}
+
+/** What one message may hold; the object service may ask for less. */
+function pageBytesOf({ pageBytes }: JsonObject): number {
+  const asked = typeof pageBytes === 'number' && pageBytes > 0 ? pageBytes : Infinity;
+  return Math.min(asked, limits.listMessageBytes);
+}
+
+/** Undefined for none: then no object has to be looked at. */
+function selectorOf(request: JsonObject): LabelSelector | undefined {
+  const text = textOf(request, 'labelSelector');
+  return text === '' ? undefined : parseLabelSelector(text);
+}

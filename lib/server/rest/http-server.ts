@@ -1,0 +1,30 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
+import type { TransportOptions } from '../transport/transport-options.js';
+
+/** A request must have arrived whole within this time, its headers within the shorter one. */
+const requestTimeoutMs = 30_000;
+const headersTimeoutMs = 10_000;
+/** How often overdue connections are looked for. */
+const overdueMs = 5_000;
+
+/** The HTTP server under fastify: how long it waits for a request, an answer's reader and a handshake. */
+export function httpServer(
+  handler: RequestListener,
+  { bounds, tls }: Pick<TransportOptions, 'bounds' | 'tls'>,
+): Server {
+  const times = {
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: overdueMs,
+    keepAliveTimeout: bounds.idleMs,
+  };
+  const handshake = { handshakeTimeout: bounds.silentMs };
+  const server = tls
+    ? createTlsServer({ ...times, ...handshake, ...tls.serverOptions }, handler)
+    : createServer(times, handler);
+  // Also one that does not read its answer; events are written far more often.
+  server.timeout = bounds.idleMs;
+  if (server instanceof TlsServer) tls?.follow(server);
+  return server;
+}
