@@ -10,7 +10,8 @@ import {
   StatusError,
 } from '../base/index.js';
 import { baseDescriptors, type JsonObject, SchemaRegistry } from '../rpc/index.js';
-import { ApiClient, type ApiClientOptions } from './client.js';
+import { ApiClient } from './client.js';
+import type { ApiClientOptions } from './client-options.js';
 
 /** Where and as whom a remote store calls. */
 export interface RemoteConnection

@@ -36,32 +36,7 @@ import { followChanges, type FollowSource, type FollowStart } from './follow.js'
 import { batchOf, type RemoteBatch } from './watch-answers.js';
 import { type ResourceList, wholeList } from './whole-list.js';
 import type { NewRemoteObject } from './new-remote-object.js';
-
-/** What a resource client calls through. */
-export interface Caller {
-  call(
-    id: string,
-    request: JsonObject,
-    options?: { readonly onLostAnswer?: () => void },
-  ): Promise<JsonObject>;
-  stream(id: string, request: JsonObject, signal: AbortSignal): AsyncIterable<JsonObject>;
-}
-
-/** Defaults of a resource client. */
-export interface ResourceOptions {
-  /** Objects a page when everything is listed; default 500. */
-  readonly pageSize: number;
-}
-
-/** Which objects a list or watch covers. */
-export interface ResourceSelection {
-  /** Absent: all namespaces. */
-  readonly namespace?: string;
-  /** Kubernetes' text form. */
-  readonly labelSelector?: string;
-  /** Over dotted paths: `status=Bound`. */
-  readonly fieldSelector?: string;
-}
+import type { Caller, ResourceOptions, ResourceSelection } from './resource-options.js';
 
 /** The version that an object must still have. */
 type VersionGuard = Pick<Partial<ObjectVersion>, 'resourceVersion'>;

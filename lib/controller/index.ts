@@ -40,5 +40,5 @@ export * from './watches/predicates.js';
 export { reconcileObject } from './reconcile/reconcile-object.js';
 export { done, fail, pending, requeueAfter, retry, type Result } from './reconcile/result.js';
 export { runTxn } from './transactions/run-txn.js';
-export type { Transaction } from './transactions/transaction.js';
+export type { Transaction } from './transactions/transaction-contract.js';
 export type { ReadSelection, StatusPath, Watching } from './transactions/transaction-reads.js';

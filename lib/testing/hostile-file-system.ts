@@ -1,61 +1,19 @@
 import { basename, dirname } from 'node:path';
 import { type Random, seededRandom } from '../base/index.js';
 import type { DirectoryEntry, FileSystem, OpenFile, OpenMode } from '../store/index.js';
-
-/** Disks write sectors whole; a write of several may be torn between them. */
-const sectorBytes = 512;
-
-interface FileNode {
-  readonly type: 'file';
-  current: Buffer;
-  durable: Buffer;
-}
-
-interface DirectoryNode {
-  readonly type: 'directory';
-  readonly current: Map<string, Node>;
-  readonly durable: Map<string, Node>;
-}
-
-type Node = FileNode | DirectoryNode;
-
-/** One change of names that the disk applies whole or not at all. */
-interface NameChange {
-  readonly steps: readonly {
-    readonly directory: DirectoryNode;
-    readonly name: string;
-    readonly node: Node | undefined;
-  }[];
-}
-
-/** What happens at a call. */
-export type Fault =
-  /** The call fails and has done nothing. */
-  | { readonly type: 'error'; readonly code: 'EIO' | 'ENOSPC' | 'EMFILE' }
-  /** The call fails although it has done its work. */
-  | { readonly type: 'errorAfter'; readonly code: 'EIO' | 'ENOSPC' }
-  /** The machine loses power: this call and all later ones fail until `restart`. */
-  | { readonly type: 'powerLoss' };
-
-/** Options of {@link HostileFileSystem}. */
-export interface HostileOptions {
-  /** Decides what survives a power loss; default seed 1. */
-  readonly random?: Random;
-  /** Bytes of file content that fit; beyond, writes fail with ENOSPC. Default: no limit. */
-  readonly capacityBytes?: number;
-  /**
-   * Whether a power loss may take any of the name changes that were not synced (`any`, strict POSIX),
-   * or only the last ones (`last`, as file systems with an ordered journal do). Default `any`.
-   */
-  readonly names?: 'any' | 'last';
-}
+import {
+  sectorBytes,
+  type FileNode,
+  type DirectoryNode,
+  type Node,
+  type NameChange,
+  emptyDirectory,
+  applyDurably,
+} from './hostile-nodes.js';
+import type { Fault, HostileOptions } from './hostile-options.js';
 
 function systemError(code: string, path: string): Error {
   return Object.assign(new Error(`${code}: ${path}`), { code, path });
-}
-
-function emptyDirectory(): DirectoryNode {
-  return { type: 'directory', current: new Map(), durable: new Map() };
 }
 
 /**
@@ -327,11 +285,4 @@ export class HostileFileSystem implements FileSystem {
 
 function partsOf(path: string): readonly string[] {
   return path.split('/').filter((part) => part !== '' && part !== '.');
-}
-
-function applyDurably({ steps }: NameChange): void {
-  for (const { directory, name, node } of steps) {
-    if (node) directory.durable.set(name, node);
-    else directory.durable.delete(name);
-  }
 }

@@ -1,8 +1,10 @@
 /** The test kit: a clock under the test's control, waiting for conditions. The memory engine is the fake store. */
 export { FakeClock, settle } from './fake-clock.js';
-export { loseNewestTable, modelDriver, type ModelDriverOptions } from './model-database.js';
+export type { ModelDriverOptions } from './model-database.js';
+export { loseNewestTable, modelDriver } from './model-driver.js';
 export { eventually } from './eventually.js';
-export { type Fault, HostileFileSystem, type HostileOptions } from './hostile-file-system.js';
+export { HostileFileSystem } from './hostile-file-system.js';
+export type { Fault, HostileOptions } from './hostile-options.js';
 export { type RecordedLine, RecordingLogger } from './recording-logger.js';
 export { reachState } from './reach-state.js';
 export { RecordingMetrics } from './recording-metrics.js';

@@ -1,25 +1,16 @@
-import { crc32 } from 'node:zlib';
 import { type Random, seededRandom } from '../base/index.js';
-import type {
-  Database,
-  DatabaseBatch,
-  DatabaseDriver,
-  Durability,
-  FileSystem,
-  OpenFile,
-} from '../store/index.js';
+import type { Database, DatabaseBatch, Durability, FileSystem, OpenFile } from '../store/index.js';
 import { LogEncoder, readLog } from './model-log.js';
-
-/** A key (as latin1 text, which sorts as its bytes do) with its value; undefined when deleted. */
-type Entry = readonly [key: string, value: Buffer | undefined];
-
-/** What the database uses, as its manifest says. */
-interface Manifest {
-  readonly tables: readonly number[];
-  /** Logs from this number on are not in tables yet. */
-  readonly log: number;
-  readonly next: number;
-}
+import {
+  type Entry,
+  type Manifest,
+  readNamed,
+  encodeEntries,
+  decodeEntries,
+  encodeManifest,
+  readManifest,
+  writeWhole,
+} from './model-files.js';
 
 /** Options of {@link modelDriver}. */
 export interface ModelDriverOptions {
@@ -30,72 +21,7 @@ export interface ModelDriverOptions {
   readonly memoryBytes?: number;
 }
 
-const deleted = 0xffffffff;
 const tablesMax = 4;
-
-function corrupt(what: string): Error {
-  return Object.assign(new Error(`Corruption: ${what}`), { code: 'LEVEL_CORRUPTION' });
-}
-
-/** A file that the database names. LevelDB calls it damage, too, when there is none. */
-async function readNamed(files: FileSystem, path: string): Promise<Buffer> {
-  try {
-    return await files.readFile(path);
-  } catch (error) {
-    const { code = '' } = error as { readonly code?: string };
-    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(code)) throw corrupt(`${path} is missing`);
-    throw error;
-  }
-}
-
-function encodeEntries(entries: Iterable<Entry>): Buffer {
-  const parts: Buffer[] = [];
-  for (const [key, value] of entries) {
-    const head = Buffer.alloc(6);
-    head.writeUInt16LE(key.length, 0);
-    head.writeUInt32LE(value?.length ?? deleted, 2);
-    parts.push(head, Buffer.from(key, 'latin1'), value ?? Buffer.alloc(0));
-  }
-  return Buffer.concat(parts);
-}
-
-function decodeEntries(bytes: Buffer): readonly Entry[] {
-  const entries: Entry[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    if (at + 6 > bytes.length) throw corrupt('an entry is cut');
-    const keyEnd = at + 6 + bytes.readUInt16LE(at);
-    const size = bytes.readUInt32LE(at + 2);
-    const end = keyEnd + (size === deleted ? 0 : size);
-    if (end > bytes.length) throw corrupt('an entry is longer than its table');
-    const key = bytes.toString('latin1', at + 6, keyEnd);
-    entries.push([key, size === deleted ? undefined : Buffer.from(bytes.subarray(keyEnd, end))]);
-    at = end;
-  }
-  return entries;
-}
-
-function encodeManifest(manifest: Manifest): Buffer {
-  const text = JSON.stringify(manifest);
-  return Buffer.from(`${crc32(text)} ${text}`);
-}
-
-async function readManifest(files: FileSystem, path: string): Promise<Manifest> {
-  const name = (await files.readFile(`${path}/CURRENT`)).toString();
-  const [checksum, ...rest] = (await readNamed(files, `${path}/${name}`)).toString().split(' ');
-  const text = rest.join(' ');
-  if (String(crc32(text)) !== checksum) throw corrupt(`${name} has a wrong checksum`);
-  return JSON.parse(text) as Manifest;
-}
-
-async function writeWhole(files: FileSystem, path: string, content: Buffer): Promise<void> {
-  const file = await files.open(path, 'w');
-  try {
-    await file.write(content, 0);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
 
 /**
  * A database that keeps its promises as LevelDB does, no better, on files that tests own:
@@ -110,7 +36,7 @@ async function writeWhole(files: FileSystem, path: string, content: Buffer): Pro
  * The name of a new log is durable with its first sync, as on file systems that order names in a
  * journal (ext4, XFS, btrfs).
  */
-class ModelDatabase implements Database {
+export class ModelDatabase implements Database {
   readonly #files: FileSystem;
   readonly #path: string;
   readonly #random: Random;
@@ -357,28 +283,4 @@ class ModelDatabase implements Database {
   #table(number: number): string {
     return this.#at(`${number}.ldb`);
   }
-}
-
-/**
- * Takes the newest table away as if it had never been: what was written last is gone, and nothing in
- * the database tells. The database must not be open.
- */
-export async function loseNewestTable(files: FileSystem, path: string): Promise<void> {
-  const manifest = await readManifest(files, path);
-  const name = (await files.readFile(`${path}/CURRENT`)).toString();
-  const lost = { ...manifest, tables: manifest.tables.slice(0, -1) };
-  await writeWhole(files, `${path}/${name}`, encodeManifest(lost));
-}
-
-/** Databases on files that tests own, for `LevelEngine`; see the guide to testing. */
-export function modelDriver(options: ModelDriverOptions): DatabaseDriver {
-  return {
-    lock: () => Promise.resolve({ release: () => Promise.resolve() }),
-    check: () => Promise.resolve(),
-    open: async (path) => {
-      const database = new ModelDatabase(path, options);
-      await database.recover();
-      return database;
-    },
-  };
 }

@@ -151,3 +151,18 @@ export async function changeEffect(
     }
   }
 }
+
+/** What an effect keeps through its phases. */
+export function commonFields({
+  idempotencyKey,
+  controller,
+  key,
+  startedAt,
+}: EffectState): Omit<EffectState, 'phase'> {
+  return { idempotencyKey, controller, key, startedAt };
+}
+
+/** The object in words. */
+export function nameOfObject({ kind, key }: EffectObject): string {
+  return `${kind.kind} "${keyString(key)}"`;
+}

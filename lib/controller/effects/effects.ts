@@ -1,6 +1,6 @@
-import { type Clock, type Logger, messageOf, type Random, StatusError } from '../../base/index.js';
-import { type AnyKind, type ApiObject, keyString } from '../../object/index.js';
-import type { ObjectStore, Operation } from '../../store/index.js';
+import { messageOf, StatusError } from '../../base/index.js';
+import type { AnyKind, ApiObject } from '../../object/index.js';
+import type { Operation } from '../../store/index.js';
 import {
   type EffectCall,
   type EffectOperation,
@@ -20,20 +20,12 @@ import {
   objectOfRecord,
   readRecord,
   recordWrite,
+  commonFields,
+  nameOfObject,
 } from './effect-records.js';
 import { effectsIn } from './effect-shape.js';
-import type { Journal } from './journal.js';
 import { idsOf } from './operation-ids.js';
-
-/** Parts of the effects of one controller. */
-export interface EffectsOptions {
-  readonly store: ObjectStore;
-  readonly controller: string;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly journal: Journal;
-}
+import type { EffectsOptions } from './effects-options.js';
 
 /** An object that runs of a key have called effects for. */
 interface Tracked {
@@ -90,7 +82,7 @@ export class Effects {
       }
       default:
         throw new TypeError(
-          `effect "${name}" of ${describe(about)} was begun as an operation; give start and poll`,
+          `effect "${name}" of ${nameOfObject(about)} was begun as an operation; give start and poll`,
         );
     }
   }
@@ -138,7 +130,7 @@ export class Effects {
     if (answer.type === 'pending') return answer;
     if (answer.type !== 'unknown') return this.#end(key, object, name, state, answer);
     // Under the same key the provider gives what it made before, if it made anything.
-    await this.#advance(object, name, state, { ...common(state), phase: 'called' });
+    await this.#advance(object, name, state, { ...commonFields(state), phase: 'called' });
     return answer;
   }
 
@@ -150,7 +142,7 @@ export class Effects {
     outcome: EffectOutcome<Json> & { readonly type: 'done' | 'failed' },
   ): Promise<EffectOutcome<Json>> {
     const { type, ...rest } = outcome;
-    const next = { ...common(state), phase: type, ...rest } as State<'done' | 'failed'>;
+    const next = { ...commonFields(state), phase: type, ...rest } as State<'done' | 'failed'>;
     await this.#advance(object, name, state, next);
     return this.#give(key, object, name, outcome);
   }
@@ -207,7 +199,7 @@ export class Effects {
       throw new StatusError({
         code: 'Aborted',
         reason: 'EffectTakenOver',
-        message: `effect "${name}" of ${describe(object)} was finished by another run meanwhile; read the object again`,
+        message: `effect "${name}" of ${nameOfObject(object)} was finished by another run meanwhile; read the object again`,
         resource: { kind: object.kind.kind, ...object.key },
       });
     });
@@ -297,17 +289,4 @@ export class Effects {
     if (removal) await store.transact([removal]);
     return false;
   }
-}
-
-function common({
-  idempotencyKey,
-  controller,
-  key,
-  startedAt,
-}: EffectState): Omit<EffectState, 'phase'> {
-  return { idempotencyKey, controller, key, startedAt };
-}
-
-function describe({ kind, key }: EffectObject): string {
-  return `${kind.kind} "${keyString(key)}"`;
 }

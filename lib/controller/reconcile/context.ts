@@ -9,7 +9,7 @@ import type {
   OperationIds,
 } from '../effects/effect.js';
 import type { Result } from './result.js';
-import type { Transaction } from '../transactions/transaction.js';
+import type { Transaction } from '../transactions/transaction-contract.js';
 
 /** What a reconciler is given: a name, never the event that woke it. */
 export interface Request {

@@ -14,7 +14,8 @@ import { Journal } from '../effects/journal.js';
 import { effectOperations } from '../transactions/effect-guard.js';
 import type { OwnWrites } from '../watches/own-writes.js';
 import { isWait, requireResult, type Result } from './result.js';
-import { runTransaction, type Transaction, type Written } from '../transactions/transaction.js';
+import { runTransaction, type Written } from '../transactions/transaction.js';
+import type { Transaction } from '../transactions/transaction-contract.js';
 
 /** Waits from this long on survive a restart; shorter ones are over before it is. */
 const durableMs = 60_000;

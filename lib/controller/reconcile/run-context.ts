@@ -10,7 +10,7 @@ import type {
   Json,
   OperationIds,
 } from '../effects/effect.js';
-import type { Transaction } from '../transactions/transaction.js';
+import type { Transaction } from '../transactions/transaction-contract.js';
 
 /** What a run is made of. */
 export interface RunInit {

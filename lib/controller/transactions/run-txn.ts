@@ -1,6 +1,7 @@
 import type { ObjectStore } from '../../store/index.js';
 import { effectOperations } from './effect-guard.js';
-import { runTransaction, type Transaction } from './transaction.js';
+import { runTransaction } from './transaction.js';
+import type { Transaction } from './transaction-contract.js';
 
 /**
  * As `txn` of a reconcile, for work that is no part of one: a heartbeat, a queue of its own, a shutdown. What

@@ -8,7 +8,8 @@ import {
   openStore,
   removeFinalizer,
 } from '../../store/index.js';
-import { runTransaction, type Transaction } from './transaction.js';
+import { runTransaction } from './transaction.js';
+import type { Transaction } from './transaction-contract.js';
 import type { Watching } from './transaction-reads.js';
 
 interface Lamp extends ApiObject {

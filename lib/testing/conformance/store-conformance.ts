@@ -1,6 +1,7 @@
 import { guardedWriteTests } from './guarded-writes.js';
 import { kindCheckTests } from './kind-checks.js';
 import { keyTests } from './keys.js';
+import { listTests } from './lists.js';
 import { readAndWriteTests } from './read-and-write.js';
 import type { StoreConformanceOptions } from './subject.js';
 import { watchTests } from './watch.js';
@@ -25,6 +26,7 @@ export function storeConformance(options: StoreConformanceOptions): void {
   runner.describe(`store conformance: ${name}`, () => {
     const tests = [
       ...readAndWriteTests,
+      ...listTests,
       ...keyTests,
       ...guardedWriteTests,
       ...kindCheckTests,

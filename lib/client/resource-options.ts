@@ -1,0 +1,27 @@
+import type { JsonObject } from '../rpc/index.js';
+
+/** What a resource client calls through. */
+export interface Caller {
+  call(
+    id: string,
+    request: JsonObject,
+    options?: { readonly onLostAnswer?: () => void },
+  ): Promise<JsonObject>;
+  stream(id: string, request: JsonObject, signal: AbortSignal): AsyncIterable<JsonObject>;
+}
+
+/** Defaults of a resource client. */
+export interface ResourceOptions {
+  /** Objects a page when everything is listed; default 500. */
+  readonly pageSize: number;
+}
+
+/** Which objects a list or watch covers. */
+export interface ResourceSelection {
+  /** Absent: all namespaces. */
+  readonly namespace?: string;
+  /** Kubernetes' text form. */
+  readonly labelSelector?: string;
+  /** Over dotted paths: `status=Bound`. */
+  readonly fieldSelector?: string;
+}

@@ -1,0 +1,27 @@
+import { ModelDatabase, type ModelDriverOptions } from './model-database.js';
+import type { DatabaseDriver, FileSystem } from '../store/index.js';
+import { encodeManifest, readManifest, writeWhole } from './model-files.js';
+
+/**
+ * Takes the newest table away as if it had never been: what was written last is gone, and nothing in
+ * the database tells. The database must not be open.
+ */
+export async function loseNewestTable(files: FileSystem, path: string): Promise<void> {
+  const manifest = await readManifest(files, path);
+  const name = (await files.readFile(`${path}/CURRENT`)).toString();
+  const lost = { ...manifest, tables: manifest.tables.slice(0, -1) };
+  await writeWhole(files, `${path}/${name}`, encodeManifest(lost));
+}
+
+/** Databases on files that tests own, for `LevelEngine`; see the guide to testing. */
+export function modelDriver(options: ModelDriverOptions): DatabaseDriver {
+  return {
+    lock: () => Promise.resolve({ release: () => Promise.resolve() }),
+    check: () => Promise.resolve(),
+    open: async (path) => {
+      const database = new ModelDatabase(path, options);
+      await database.recover();
+      return database;
+    },
+  };
+}
