@@ -75,6 +75,7 @@ module.exports = {
       watches: [],
       reconcile: ['effects', 'transactions', 'watches'],
     }),
+    ...rooms('client', { resources: [], calls: ['resources'], remote: ['calls'] }),
     ...rooms('server', {
       auth: [],
       schema: [],

@@ -1,5 +1,10 @@
-import { type ApiObject, parseCursor, type WatchBatch, type WatchEvent } from '../object/index.js';
-import { isJsonObject, type JsonObject, textOf } from '../rpc/index.js';
+import {
+  type ApiObject,
+  parseCursor,
+  type WatchBatch,
+  type WatchEvent,
+} from '../../object/index.js';
+import { isJsonObject, type JsonObject, textOf } from '../../rpc/index.js';
 
 /** A batch with the cursor to go on at, as the server told it. */
 export type RemoteBatch<T extends ApiObject> = WatchBatch<T> & { readonly cursor: string };

@@ -1,10 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { accessControl, ApiServer, describeKinds, type Identity, mount } from '../server/index.js';
-import { LevelEngine, type ObjectStore, openStore } from '../store/index.js';
-import { others, things } from '../testing/conformance/subject.js';
-import { storeConformance } from '../testing/index.js';
+import {
+  accessControl,
+  ApiServer,
+  describeKinds,
+  type Identity,
+  mount,
+} from '../../server/index.js';
+import { LevelEngine, type ObjectStore, openStore } from '../../store/index.js';
+import { others, things } from '../../testing/conformance/subject.js';
+import { storeConformance } from '../../testing/index.js';
 import { RemoteStore } from './remote-store.js';
 
 const root: Identity = {

@@ -1,4 +1,4 @@
-import type { ResourceInfo } from '../base/index.js';
+import type { ResourceInfo } from '../../base/index.js';
 import {
   type ApiObject,
   deepFreeze,
@@ -8,8 +8,8 @@ import {
   type ObjectVersion,
   requiredUid,
   requiredVersion,
-} from '../object/index.js';
-import { isJsonObject, type JsonObject, textOf } from '../rpc/index.js';
+} from '../../object/index.js';
+import { isJsonObject, type JsonObject, textOf } from '../../rpc/index.js';
 import {
   demandKnownOperation,
   type KindCheck,
@@ -18,10 +18,10 @@ import {
   type Operation,
   type OperationResult,
   type Precondition,
-} from '../store/index.js';
+} from '../../store/index.js';
 // What every store refuses, wherever it is.
-import { demandIndexSelection } from '../store/writes/kind-checks.js';
-import { demandGeneration } from '../store/writes/preconditions.js';
+import { demandIndexSelection } from '../../store/writes/kind-checks.js';
+import { demandGeneration } from '../../store/writes/preconditions.js';
 
 /** Metadata that is absent in a store when it is empty, and always shown by an API. */
 const optionalMetadata = ['finalizers', 'ownerReferences', 'annotations'] as const;

@@ -1,4 +1,4 @@
-import type { ApiObject, InScope, NewFields, Scope } from '../object/index.js';
+import type { ApiObject, InScope, NewFields, Scope } from '../../object/index.js';
 
 /** An object as a creator sends it. */
 export type NewRemoteObject<T extends ApiObject, N extends Scope = Scope, C = unknown> = NewFields<

@@ -1,17 +1,9 @@
-import {
-  hasCode,
-  linkSignals,
-  sleep,
-  StatusError,
-  systemClock,
-  systemRandom,
-} from '../base/index.js';
+import { hasCode, systemClock, systemRandom } from '../../base/index.js';
 import {
   type ApiObject,
   asObject,
   type Kind,
   keyOf,
-  keyString,
   type ListWatch,
   type ObjectKey,
   type Scope,
@@ -24,16 +16,13 @@ import {
   storedBatch,
   type WatchEvent,
   type WatchPosition,
-} from '../object/index.js';
-import {
-  bodyField,
-  type JsonObject,
-  type MethodInfo,
-  type StandardVerb,
-  textOf,
-} from '../rpc/index.js';
+} from '../../object/index.js';
+import { type JsonObject, type MethodInfo, type StandardVerb, textOf } from '../../rpc/index.js';
 import { followChanges, type FollowSource, type FollowStart } from './follow.js';
 import { batchOf, type RemoteBatch } from './watch-answers.js';
+import { createRepeated } from './repeated-create.js';
+import { ResourceRequests } from './resource-requests.js';
+import { waitForObject } from './wait-for-object.js';
 import { type ResourceList, wholeList } from './whole-list.js';
 import type { NewRemoteObject } from './new-remote-object.js';
 import type { Caller, ResourceOptions, ResourceSelection } from './resource-options.js';
@@ -41,19 +30,12 @@ import type { Caller, ResourceOptions, ResourceSelection } from './resource-opti
 /** The version that an object must still have. */
 type VersionGuard = Pick<Partial<ObjectVersion>, 'resourceVersion'>;
 
-/** Tells a repeated create from somebody else's object. */
-const requestAnnotation = 'kedge.dev/request';
 /** The server sends a bookmark every 15 s: a watch that is silent for longer is dead. */
 const silenceMs = 40_000;
-/** Pause before a creation whose answer was lost is tried again. */
-const resumeMs = 250;
 
 function selectionOf({ namespace }: ObjectKey): ResourceSelection {
   return namespace === undefined ? {} : { namespace };
 }
-
-/** Namespace that stands for all of them in requests. */
-const everywhere = '-';
 
 /** The client of a kind's objects, for variables: `ResourceClientOf<typeof lamps>`. */
 export type ResourceClientOf<K> =
@@ -68,7 +50,7 @@ export class ResourceClient<
 > {
   readonly #caller: Caller;
   readonly #kind: Kind<T, S, string, N, C>;
-  readonly #methods: ReadonlyMap<StandardVerb, string>;
+  readonly #requests: ResourceRequests;
   readonly #pageSize: number;
 
   constructor(
@@ -80,12 +62,7 @@ export class ResourceClient<
     this.#caller = caller;
     this.#kind = kind;
     this.#pageSize = options.pageSize ?? 500;
-    this.#methods = new Map(
-      methods.flatMap(({ id, standard }) =>
-        standard?.kind.kind === kind.kind ? [[standard.verb, id] as const] : [],
-      ),
-    );
-    if (!this.#methods.has('Get')) throw new TypeError(`the API has no methods for ${kind.kind}`);
+    this.#requests = new ResourceRequests(kind, methods);
   }
 
   /** The object, or undefined when there is none. */
@@ -127,8 +104,8 @@ export class ResourceClient<
     pageToken: string,
     limit: number = this.#pageSize,
   ): Promise<JsonObject> {
-    const request = { ...this.#selected(selection), limit, pageToken };
-    return this.#caller.call(this.#id('List'), request);
+    const request = { ...this.#requests.selected(selection), limit, pageToken };
+    return this.#caller.call(this.#requests.id('List'), request);
   }
 
   /**
@@ -169,68 +146,41 @@ export class ResourceClient<
     holds: (object: T | undefined) => boolean,
     options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<T | undefined> {
-    const stop = new AbortController();
-    const sources = [stop.signal, ...(options.signal ? [options.signal] : [])];
-    using link = linkSignals(...sources);
-    const timer = systemClock.setTimer(() => stop.abort(), options.timeoutMs);
-    try {
-      const where = selectionOf(key);
-      const from = { cursor: textOf(await this.#page(where, '', 1), 'resourceVersion') };
-      let seen = await this.get(key);
-      if (holds(seen)) return seen;
-      const known = seen ? [seen] : [];
-      for await (const { type, object } of this.#follow(where, from, known, link.signal)) {
-        if (object.name !== key.name) continue;
-        seen = type === 'DELETED' ? undefined : object;
-        if (holds(seen)) return seen;
-      }
-      const { status } = (seen ?? {}) as { readonly status?: string };
-      throw new StatusError({
-        code: 'DeadlineExceeded',
-        reason: 'WaitedInVain',
-        message: `${this.#kind.kind} "${keyString(key)}" was not as wanted after ${options.timeoutMs} ms; it is ${seen ? (status ?? 'there') : 'not there'}`,
-        resource: { kind: this.#kind.kind, ...key },
-      });
-    } finally {
-      timer.cancel();
-      stop.abort();
-    }
+    const where = selectionOf(key);
+    return await waitForObject(
+      {
+        kind: this.#kind.kind,
+        cursor: async () => textOf(await this.#page(where, '', 1), 'resourceVersion'),
+        get: () => this.get(key),
+        follow: (from, known, signal) => this.#follow(where, from, known, signal),
+      },
+      key,
+      holds,
+      options,
+    );
   }
 
   /**
    * With `attempts` above 1 a try whose answer was lost is repeated, safely: the object carries a key
    * of this call in annotation `kedge.dev/request`, so that one that is there already is known as ours.
    */
-  async create(
+  create(
     object: NewRemoteObject<T, N, C>,
     options: { readonly attempts?: number } = {},
   ): Promise<T> {
     const { attempts = 1 } = options;
-    const key = systemRandom.uuid();
-    const { metadata } = asObject(object);
-    const annotations = { ...metadata?.annotations, [requestAnnotation]: key };
-    const marked = attempts > 1 ? { ...object, metadata: { ...metadata, annotations } } : object;
-    for (let tries = 1, lost = false; ; tries += 1) {
-      try {
-        return await this.#create(marked);
-      } catch (error) {
-        if (lost && hasCode(error, 'AlreadyExists')) {
-          const found = await this.get(keyOf(asObject(object)));
-          if (found?.metadata.annotations?.[requestAnnotation] === key) return found;
-        }
-        const unknown = hasCode(error, 'Unavailable') || hasCode(error, 'DeadlineExceeded');
-        if (!unknown || tries >= attempts) throw error;
-        lost = true;
-        await sleep(systemClock, resumeMs * tries);
-      }
-    }
+    const calls = {
+      create: (marked: object) => this.#create(marked),
+      get: (key: ObjectKey) => this.get(key),
+    };
+    return createRepeated(calls, object, attempts);
   }
 
   #create(object: object): Promise<T> {
     const { namespace } = object as ApiObject;
     return this.#one('Create', {
       ...(namespace === undefined ? {} : { namespace }),
-      ...this.#body(object),
+      ...this.#requests.body(object),
     });
   }
 
@@ -242,7 +192,7 @@ export class ResourceClient<
    */
   async update(object: T): Promise<T> {
     requiredVersion(this.#kind, object);
-    return this.#one('Update', { ...keyOf(object), ...this.#body(object) });
+    return this.#one('Update', { ...keyOf(object), ...this.#requests.body(object) });
   }
 
   /**
@@ -254,7 +204,7 @@ export class ResourceClient<
     const { annotations } = metadata ?? {};
     const body = { ...object, metadata: annotations ? { annotations } : {} };
     const key = namespace === undefined ? { name } : { namespace, name };
-    return this.#one('Update', { ...key, ...this.#body(body) });
+    return this.#one('Update', { ...key, ...this.#requests.body(body) });
   }
 
   /** Sets these status fields; with `precondition`, only if it holds. */
@@ -268,7 +218,7 @@ export class ResourceClient<
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
     };
     const updateMask = Object.keys(status).join(',');
-    const body = this.#body({ ...key, ...status, metadata });
+    const body = this.#requests.body({ ...key, ...status, metadata });
     return this.#one('UpdateStatus', { ...key, ...body, updateMask });
   }
 
@@ -316,8 +266,8 @@ export class ResourceClient<
   ): AsyncIterable<RemoteBatch<T>> {
     const { signal, ...rest } = options;
     const resourceVersion = 'cursor' in rest ? rest.cursor : String(rest.fromRevision);
-    const request = { ...this.#selected(rest), resourceVersion };
-    for await (const answer of this.#caller.stream(this.#id('Watch'), request, signal))
+    const request = { ...this.#requests.selected(rest), resourceVersion };
+    for await (const answer of this.#caller.stream(this.#requests.id('Watch'), request, signal))
       yield batchOf<T>(answer);
   }
 
@@ -345,24 +295,6 @@ export class ResourceClient<
     request: JsonObject,
     options?: { readonly onLostAnswer?: () => void },
   ): Promise<T> {
-    return asObject<T>(await this.#caller.call(this.#id(verb), request, options));
-  }
-
-  #id(verb: StandardVerb): string {
-    const id = this.#methods.get(verb);
-    if (id === undefined) throw new TypeError(`the API has no ${verb} for ${this.#kind.kind}`);
-    return id;
-  }
-
-  #body(object: object): JsonObject {
-    return { [bodyField(this.#kind)]: object };
-  }
-
-  #selected({ namespace, labelSelector, fieldSelector }: ResourceSelection): JsonObject {
-    return {
-      ...(this.#kind.scope === 'Cluster' ? {} : { namespace: namespace ?? everywhere }),
-      ...(labelSelector === undefined ? {} : { labelSelector }),
-      ...(fieldSelector === undefined ? {} : { fieldSelector }),
-    };
+    return asObject<T>(await this.#caller.call(this.#requests.id(verb), request, options));
   }
 }

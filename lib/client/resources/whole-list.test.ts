@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { StatusError } from '../base/index.js';
-import type { JsonObject } from '../rpc/index.js';
+import { StatusError } from '../../base/index.js';
+import type { JsonObject } from '../../rpc/index.js';
 import { wholeList } from './whole-list.js';
 
 function outOfRange(reason: string): StatusError {

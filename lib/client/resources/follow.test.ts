@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { messageOf, seededRandom, StatusError } from '../base/index.js';
-import type { ApiObject, WatchBatch, WatchPosition } from '../object/index.js';
-import { FakeClock, settle } from '../testing/index.js';
+import { messageOf, seededRandom, StatusError } from '../../base/index.js';
+import type { ApiObject, WatchBatch, WatchPosition } from '../../object/index.js';
+import { FakeClock, settle } from '../../testing/index.js';
 import { followChanges, type FollowSource } from './follow.js';
 
 function lamp(name: string, version: number, uid = name): ApiObject {

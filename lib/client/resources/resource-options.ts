@@ -1,4 +1,4 @@
-import type { JsonObject } from '../rpc/index.js';
+import type { JsonObject } from '../../rpc/index.js';
 
 /** What a resource client calls through. */
 export interface Caller {

@@ -1,6 +1,6 @@
-import { hasCode } from '../base/index.js';
-import type { ApiObject } from '../object/index.js';
-import { type JsonObject, textOf } from '../rpc/index.js';
+import { hasCode } from '../../base/index.js';
+import type { ApiObject } from '../../object/index.js';
+import { type JsonObject, textOf } from '../../rpc/index.js';
 
 /** All objects of a selection at one revision. */
 export interface ResourceList<T extends ApiObject> {

@@ -5,8 +5,8 @@ import {
   StatusError,
   systemClock,
   systemRandom,
-} from '../base/index.js';
-import { type HttpRoute, type JsonObject, textOf } from '../rpc/index.js';
+} from '../../base/index.js';
+import { type HttpRoute, type JsonObject, textOf } from '../../rpc/index.js';
 
 const backoff = { baseMs: 100, maxMs: 5_000, jitter: 0.25 };
 

@@ -1,5 +1,5 @@
-import { someText, withMethods } from '../base/index.js';
-import type { SchemaRegistry } from '../rpc/index.js';
+import { someText, withMethods } from '../../base/index.js';
+import type { SchemaRegistry } from '../../rpc/index.js';
 
 /** What options are judged by. */
 export const clientRules = {

@@ -1,5 +1,5 @@
-import { StatusError } from '../base/index.js';
-import type { StoreHealth } from '../store/index.js';
+import { StatusError } from '../../base/index.js';
+import type { StoreHealth } from '../../store/index.js';
 
 /** What `ObjectService.Status` says of a store's state, as the health of the store here. */
 export function healthOf(state: string): StoreHealth {

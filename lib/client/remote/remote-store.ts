@@ -1,18 +1,15 @@
 import {
-  backoffDelayMs,
   type Clock,
   hasCode,
   type Logger,
-  messageOf,
   type Random,
   silentLogger,
   sleep,
   StatusError,
   systemClock,
   systemRandom,
-} from '../base/index.js';
+} from '../../base/index.js';
 import {
-  type AnyKind,
   type ApiObject,
   demandSendable,
   formatCursor,
@@ -23,8 +20,8 @@ import {
   stored,
   storedBatch,
   type WatchBatch,
-} from '../object/index.js';
-import { type JsonObject, textOf } from '../rpc/index.js';
+} from '../../object/index.js';
+import { type JsonObject, textOf } from '../../rpc/index.js';
 import type {
   ListOptions,
   ListResult,
@@ -33,37 +30,21 @@ import type {
   OperationResult,
   StoreHealth,
   WatchOptions,
-} from '../store/index.js';
-import { TransactionalWrites } from '../store/writes/transactional-writes.js';
-import { demandConnection, RemoteCalls, type RemoteConnection } from './remote-calls.js';
+} from '../../store/index.js';
+import { TransactionalWrites } from '../../store/writes/transactional-writes.js';
+import { demandConnection, RemoteCalls } from './remote-calls.js';
+import { RemoteLists } from './remote-lists.js';
+import { resumedWatch } from './resumed-watch.js';
+import { isGone, restartsMax } from './remote-restarts.js';
 import { healthOf } from './remote-health.js';
 import { objectFrom, resultFrom, wireOperation } from './remote-objects.js';
-import { isSelected, remoteScope, remoteSelection } from './remote-selection.js';
 import { type RemoteWatch, watchBatches } from './remote-watch.js';
-
-/** Where a store in another process is, and what it may take. */
-export interface RemoteStoreOptions extends RemoteConnection {
-  /** Kinds whose secret values `get` asks for; needs the right `reveal` to them. */
-  readonly reveal?: readonly AnyKind[];
-  /** Told when the server turned out to have another store than before: restored, or replaced. */
-  readonly onOtherStore?: (storeId: string) => void;
-  readonly clock?: Clock;
-  readonly random?: Random;
-  readonly logger?: Logger;
-}
+import type { RemoteStoreOptions } from './remote-store-options.js';
 
 /** Pause between looks at the server, which keep health and store id up to date. */
 const heartbeatMs = 5_000;
 /** The server sends a bookmark every 15 s: a stream that is silent for longer is dead. */
 const silenceMs = 40_000;
-/** Pause before a broken watch is resumed. */
-const resumeBackoff = { baseMs: 200, maxMs: 5_000, jitter: 0.5 };
-/** How often a read that met another store, or a paged list that expired, is started again. */
-const restartsMax = 3;
-
-function isGone(error: unknown): error is StatusError {
-  return hasCode(error, 'OutOfRange');
-}
 
 /**
  * The store of a server in another process, over its object service.
@@ -86,6 +67,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
   readonly #random: Random;
   readonly #logger: Logger;
   readonly #calls: RemoteCalls;
+  readonly #lists: RemoteLists;
   readonly #closing = new AbortController();
   #storeId = '';
   #clusterId = '';
@@ -100,6 +82,9 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
     this.#random = options.random ?? systemRandom;
     this.#logger = (options.logger ?? silentLogger).child({ store: options.server });
     this.#calls = new RemoteCalls(options, this.#clock, this.#random);
+    this.#lists = new RemoteLists((request, signal) =>
+      this.#read('ObjectService.List', request, signal),
+    );
   }
 
   /**
@@ -144,68 +129,8 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
     return text === '' ? undefined : objectFrom<T>(text);
   }
 
-  async list<T extends ApiObject>(
-    kind: Kind<T>,
-    options: ListOptions = {},
-  ): Promise<ListResult<T>> {
-    const { limit, pageBytes, pageToken } = options;
-    const bounded = limit !== undefined || pageBytes !== undefined || Boolean(pageToken);
-    if (bounded) return this.#page(kind, options);
-    for (let restarts = 0; ; restarts += 1) {
-      try {
-        return await this.#whole(kind, options);
-      } catch (error) {
-        if (!isGone(error) || restarts >= restartsMax) throw error;
-      }
-    }
-  }
-
-  /** All pages of one list. */
-  async #whole<T extends ApiObject>(
-    kind: Kind<T>,
-    options: ListOptions,
-    signal?: AbortSignal,
-  ): Promise<ListResult<T>> {
-    const items: T[] = [];
-    let page = await this.#page(kind, options, signal);
-    for (;;) {
-      for (const item of page.items) items.push(item);
-      if (page.nextPageToken === '') return { ...page, items };
-      page = await this.#page(kind, { ...options, pageToken: page.nextPageToken }, signal);
-    }
-  }
-
-  /** One page; where a selector is a function of this process, pages are fetched until it is full. */
-  async #page<T extends ApiObject>(
-    kind: Kind<T>,
-    options: ListOptions,
-    signal?: AbortSignal,
-  ): Promise<ListResult<T>> {
-    const { limit, pageBytes } = options;
-    const { texts, local } = remoteSelection(options);
-    const items: T[] = [];
-    let pageToken = options.pageToken ?? '';
-    for (;;) {
-      const request = {
-        kind: kind.kind,
-        ...remoteScope(kind, options),
-        ...texts,
-        limit: limit === undefined ? 0 : limit - items.length,
-        pageBytes: pageBytes ?? 0,
-        pageToken,
-      };
-      const answer = await this.#read('ObjectService.List', request, signal);
-      for (const text of answer.objects as readonly string[]) {
-        const object = objectFrom<T>(text);
-        if (!local || isSelected(local, object)) items.push(object);
-      }
-      pageToken = textOf(answer, 'nextPageToken');
-      const full = limit === undefined ? items.length > 0 : items.length >= limit;
-      if (pageToken !== '' && local && !full) continue;
-      const cursor = textOf(answer, 'cursor');
-      const { revision } = parseCursor(cursor);
-      return { items, revision, cursor, nextPageToken: pageToken };
-    }
+  list<T extends ApiObject>(kind: Kind<T>, options: ListOptions = {}): Promise<ListResult<T>> {
+    return this.#lists.list(kind, options);
   }
 
   /**
@@ -213,41 +138,24 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
    * @throws StatusError OutOfRange as every watch, Unavailable when it breaks before the objects of
    * the beginning were all told.
    */
-  async *watch<T extends ApiObject>(
-    kind: Kind<T>,
-    options: WatchOptions,
-  ): AsyncIterable<WatchBatch<T>> {
-    const { signal, bookmarkMs } = options;
-    let cursor = this.#startOf(options);
-    for (let failures = 0; !signal.aborted && !this.#closing.signal.aborted; ) {
-      try {
-        for await (const batch of this.#batches(kind, { ...options, start: cursor }, signal)) {
-          failures = 0;
-          cursor = batch.cursor ?? cursor;
-          const told = batch.events.length > 0 || batch.initial !== undefined;
-          if (told || bookmarkMs !== undefined) yield batch;
-          if (signal.aborted) return;
-        }
-      } catch (error) {
-        const passing = hasCode(error, 'Unavailable') || hasCode(error, 'Unauthenticated');
-        // A token may be renewed once; without a cursor there is nowhere to go on.
-        const again = hasCode(error, 'Unavailable') || failures === 0;
-        if (!passing || !again || cursor === '') throw error;
-        this.#logger.info('watch is taken up again', { kind: kind.kind, error: messageOf(error) });
-      }
-      if (signal.aborted || this.#closing.signal.aborted) return;
-      if (cursor === '') throw brokeOff(kind);
-      const delayMs = backoffDelayMs(resumeBackoff, failures, this.#random);
-      failures += 1;
-      await sleep(this.#clock, delayMs, signal);
-    }
+  watch<T extends ApiObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchBatch<T>> {
+    return resumedWatch<T>({
+      kind: kind.kind,
+      options,
+      start: () => this.#startOf(options),
+      open: (start) => this.#batches(kind, { ...options, start }, options.signal),
+      closing: this.#closing.signal,
+      clock: this.#clock,
+      random: this.#random,
+      logger: this.#logger,
+    });
   }
 
   source<T extends ApiObject>(kind: Kind<T>): ListWatch<T> {
     return {
       silenceMs,
       list: async (signal) => {
-        const { items, revision, cursor } = await this.#whole(kind, {}, signal);
+        const { items, revision, cursor } = await this.#lists.whole(kind, {}, signal);
         return { items: items.map(stored), revision, ...(cursor === undefined ? {} : { cursor }) };
       },
       watch: async (revision, sink, signal, cursor) => {
@@ -381,12 +289,4 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-}
-
-function brokeOff(kind: AnyKind): StatusError {
-  return new StatusError({
-    code: 'Unavailable',
-    reason: 'WatchBroke',
-    message: `the watch of ${kind.kind} broke before all objects of its beginning were told; begin it anew`,
-  });
 }

@@ -8,10 +8,10 @@ import {
   type Random,
   sleep,
   StatusError,
-} from '../base/index.js';
-import { baseDescriptors, type JsonObject, SchemaRegistry } from '../rpc/index.js';
-import { ApiClient } from './client.js';
-import type { ApiClientOptions } from './client-options.js';
+} from '../../base/index.js';
+import { baseDescriptors, type JsonObject, SchemaRegistry } from '../../rpc/index.js';
+import { ApiClient } from '../calls/client.js';
+import type { ApiClientOptions } from '../calls/client-options.js';
 
 /** Where and as whom a remote store calls. */
 export interface RemoteConnection

@@ -5,7 +5,7 @@ import {
   hasCode,
   type Random,
   sleep,
-} from '../base/index.js';
+} from '../../base/index.js';
 import {
   type ApiObject,
   keyOf,
@@ -13,7 +13,7 @@ import {
   type WatchBatch,
   type WatchEvent,
   type WatchPosition,
-} from '../object/index.js';
+} from '../../object/index.js';
 import type { ResourceList } from './whole-list.js';
 
 /** Where following begins: `cursor` wins, without either the present state is told first. */

@@ -1,4 +1,4 @@
-import { invalid } from '../base/index.js';
+import { invalid } from '../../base/index.js';
 import {
   type AnyKind,
   type ApiObject,
@@ -7,10 +7,10 @@ import {
   isNamespace,
   type LabelSelector,
   namespaceIndex,
-} from '../object/index.js';
-import type { IndexSelection, ListBounds } from '../store/index.js';
+} from '../../object/index.js';
+import type { IndexSelection, ListBounds } from '../../store/index.js';
 // What every store refuses, wherever it is.
-import { demandIndexSelection } from '../store/writes/kind-checks.js';
+import { demandIndexSelection } from '../../store/writes/kind-checks.js';
 
 /** What a list or watch chooses by. */
 export interface Selectors {

@@ -1,8 +1,14 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { StatusError } from '../base/index.js';
-import { type AnyKind, type ApiObject, kindOf } from '../object/index.js';
-import { accessControl, ApiServer, describeKinds, type Identity, mount } from '../server/index.js';
+import { StatusError } from '../../base/index.js';
+import { type AnyKind, type ApiObject, kindOf } from '../../object/index.js';
+import {
+  accessControl,
+  ApiServer,
+  describeKinds,
+  type Identity,
+  mount,
+} from '../../server/index.js';
 import {
   type EmbeddedStore,
   MemoryEngine,
@@ -11,7 +17,7 @@ import {
   type Operation,
   type OperationResult,
   type Precondition,
-} from '../store/index.js';
+} from '../../store/index.js';
 import { RemoteStore } from './remote-store.js';
 
 interface Lamp extends ApiObject {

@@ -4,8 +4,8 @@ import {
   parseCursor,
   type WatchBatch,
   type WatchEvent,
-} from '../object/index.js';
-import { isJsonObject, type JsonObject, textOf } from '../rpc/index.js';
+} from '../../object/index.js';
+import { isJsonObject, type JsonObject, textOf } from '../../rpc/index.js';
 import { objectFrom } from './remote-objects.js';
 import {
   isSelected,

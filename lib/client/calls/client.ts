@@ -14,8 +14,8 @@ import {
   statusCodes,
   type StatusError,
   systemClock,
-} from '../base/index.js';
-import type { ApiObject, Kind, Scope } from '../object/index.js';
+} from '../../base/index.js';
+import type { ApiObject, Kind, Scope } from '../../object/index.js';
 import {
   decodeStatus,
   type DescMethod,
@@ -24,9 +24,9 @@ import {
   methodTable,
   present,
   statusDetailsKey,
-} from '../rpc/index.js';
-import { ResourceClient } from './resource-client.js';
-import type { ResourceOptions } from './resource-options.js';
+} from '../../rpc/index.js';
+import { ResourceClient } from '../resources/resource-client.js';
+import type { ResourceOptions } from '../resources/resource-options.js';
 import { isIdempotent, retried } from './retry.js';
 import {
   clientRules,

@@ -1,10 +1,10 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { type ApiObject, kindOf } from '../object/index.js';
-import { accessControl, ApiServer, describeKinds, mount } from '../server/index.js';
-import { type EmbeddedStore, MemoryEngine, openStore } from '../store/index.js';
-import { eventually } from '../testing/index.js';
-import { ApiClient, RemoteStore } from './index.js';
+import { type ApiObject, kindOf } from '../../object/index.js';
+import { accessControl, ApiServer, describeKinds, mount } from '../../server/index.js';
+import { type EmbeddedStore, MemoryEngine, openStore } from '../../store/index.js';
+import { eventually } from '../../testing/index.js';
+import { ApiClient, RemoteStore } from '../index.js';
 
 const lamps = kindOf<ApiObject & { readonly watts?: number }>()({
   kind: 'Lamp',

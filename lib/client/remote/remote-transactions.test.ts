@@ -1,9 +1,20 @@
 import { expect } from 'chai';
-import { changeEffect, effectRecords } from '../controller/effects/effect-records.js';
-import { runTransaction } from '../controller/transactions/transaction.js';
-import { type ApiObject, kindOf } from '../object/index.js';
-import { accessControl, ApiServer, describeKinds, type Identity, mount } from '../server/index.js';
-import { type EmbeddedStore, MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
+import { changeEffect, effectRecords } from '../../controller/effects/effect-records.js';
+import { runTransaction } from '../../controller/transactions/transaction.js';
+import { type ApiObject, kindOf } from '../../object/index.js';
+import {
+  accessControl,
+  ApiServer,
+  describeKinds,
+  type Identity,
+  mount,
+} from '../../server/index.js';
+import {
+  type EmbeddedStore,
+  MemoryEngine,
+  type ObjectStore,
+  openStore,
+} from '../../store/index.js';
 import { RemoteStore } from './remote-store.js';
 
 interface Lamp extends ApiObject {

@@ -1,0 +1,77 @@
+import { type ApiObject, type Kind, parseCursor } from '../../object/index.js';
+import { type JsonObject, textOf } from '../../rpc/index.js';
+import type { ListOptions, ListResult } from '../../store/index.js';
+import { objectFrom } from './remote-objects.js';
+import { isSelected, remoteScope, remoteSelection } from './remote-selection.js';
+import { isGone, restartsMax } from './remote-restarts.js';
+
+/** Lists of a store in another process. */
+export class RemoteLists {
+  readonly #read: (request: JsonObject, signal?: AbortSignal) => Promise<JsonObject>;
+
+  /** @param read one request for a page, answered by what this process has written or seen */
+  constructor(read: (request: JsonObject, signal?: AbortSignal) => Promise<JsonObject>) {
+    this.#read = read;
+  }
+
+  async list<T extends ApiObject>(kind: Kind<T>, options: ListOptions): Promise<ListResult<T>> {
+    const { limit, pageBytes, pageToken } = options;
+    const bounded = limit !== undefined || pageBytes !== undefined || Boolean(pageToken);
+    if (bounded) return this.#page(kind, options);
+    for (let restarts = 0; ; restarts += 1) {
+      try {
+        return await this.whole(kind, options);
+      } catch (error) {
+        if (!isGone(error) || restarts >= restartsMax) throw error;
+      }
+    }
+  }
+
+  /** All pages of one list. */
+  async whole<T extends ApiObject>(
+    kind: Kind<T>,
+    options: ListOptions,
+    signal?: AbortSignal,
+  ): Promise<ListResult<T>> {
+    const items: T[] = [];
+    let page = await this.#page(kind, options, signal);
+    for (;;) {
+      for (const item of page.items) items.push(item);
+      if (page.nextPageToken === '') return { ...page, items };
+      page = await this.#page(kind, { ...options, pageToken: page.nextPageToken }, signal);
+    }
+  }
+
+  /** One page; where a selector is a function of this process, pages are fetched until it is full. */
+  async #page<T extends ApiObject>(
+    kind: Kind<T>,
+    options: ListOptions,
+    signal?: AbortSignal,
+  ): Promise<ListResult<T>> {
+    const { limit, pageBytes } = options;
+    const { texts, local } = remoteSelection(options);
+    const items: T[] = [];
+    let pageToken = options.pageToken ?? '';
+    for (;;) {
+      const request = {
+        kind: kind.kind,
+        ...remoteScope(kind, options),
+        ...texts,
+        limit: limit === undefined ? 0 : limit - items.length,
+        pageBytes: pageBytes ?? 0,
+        pageToken,
+      };
+      const answer = await this.#read(request, signal);
+      for (const text of answer.objects as readonly string[]) {
+        const object = objectFrom<T>(text);
+        if (!local || isSelected(local, object)) items.push(object);
+      }
+      pageToken = textOf(answer, 'nextPageToken');
+      const full = limit === undefined ? items.length > 0 : items.length >= limit;
+      if (pageToken !== '' && local && !full) continue;
+      const cursor = textOf(answer, 'cursor');
+      const { revision } = parseCursor(cursor);
+      return { items, revision, cursor, nextPageToken: pageToken };
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import { hasCode, sleep, systemClock, systemRandom } from '../../base/index.js';
+import { type ApiObject, asObject, keyOf, type ObjectKey } from '../../object/index.js';
+
+/** Tells a repeated create from somebody else's object. */
+const requestAnnotation = 'kedge.dev/request';
+/** Pause before a creation whose answer was lost is tried again. */
+const resumeMs = 250;
+
+/** What a creation calls. */
+export interface CreateCalls<T extends ApiObject> {
+  readonly create: (object: object) => Promise<T>;
+  readonly get: (key: ObjectKey) => Promise<T | undefined>;
+}
+
+/** Creates an object, up to `attempts` times where an answer was lost. It is created once. */
+export async function createRepeated<T extends ApiObject>(
+  calls: CreateCalls<T>,
+  object: object,
+  attempts: number,
+): Promise<T> {
+  const key = systemRandom.uuid();
+  const { metadata } = asObject(object);
+  const annotations = { ...metadata?.annotations, [requestAnnotation]: key };
+  const marked = attempts > 1 ? { ...object, metadata: { ...metadata, annotations } } : object;
+  for (let tries = 1, lost = false; ; tries += 1) {
+    try {
+      return await calls.create(marked);
+    } catch (error) {
+      if (lost && hasCode(error, 'AlreadyExists')) {
+        const found = await calls.get(keyOf(asObject(object)));
+        if (found?.metadata.annotations?.[requestAnnotation] === key) return found;
+      }
+      const unknown = hasCode(error, 'Unavailable') || hasCode(error, 'DeadlineExceeded');
+      if (!unknown || tries >= attempts) throw error;
+      lost = true;
+      await sleep(systemClock, resumeMs * tries);
+    }
+  }
+}

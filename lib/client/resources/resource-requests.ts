@@ -1,0 +1,44 @@
+import type { AnyKind } from '../../object/index.js';
+import { bodyField, type JsonObject, type MethodInfo, type StandardVerb } from '../../rpc/index.js';
+import type { ResourceSelection } from './resource-options.js';
+
+/** Namespace that stands for all of them in requests. */
+const everywhere = '-';
+
+/** The methods of a kind, and the parts of their requests. */
+export class ResourceRequests {
+  readonly #kind: AnyKind;
+  readonly #methods: ReadonlyMap<StandardVerb, string>;
+
+  /** @throws TypeError for a kind that the API does not have */
+  constructor(kind: AnyKind, methods: readonly MethodInfo[]) {
+    this.#kind = kind;
+    this.#methods = new Map(
+      methods.flatMap(({ id, standard }) =>
+        standard?.kind.kind === kind.kind ? [[standard.verb, id] as const] : [],
+      ),
+    );
+    if (!this.#methods.has('Get')) throw new TypeError(`the API has no methods for ${kind.kind}`);
+  }
+
+  /** The method of a verb. @throws TypeError when the API has none */
+  id(verb: StandardVerb): string {
+    const id = this.#methods.get(verb);
+    if (id === undefined) throw new TypeError(`the API has no ${verb} for ${this.#kind.kind}`);
+    return id;
+  }
+
+  /** An object in a request. */
+  body(object: object): JsonObject {
+    return { [bodyField(this.#kind)]: object };
+  }
+
+  /** Which objects a request is about. */
+  selected({ namespace, labelSelector, fieldSelector }: ResourceSelection): JsonObject {
+    return {
+      ...(this.#kind.scope === 'Cluster' ? {} : { namespace: namespace ?? everywhere }),
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    };
+  }
+}

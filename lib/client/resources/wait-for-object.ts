@@ -1,0 +1,64 @@
+import { linkSignals, StatusError, systemClock } from '../../base/index.js';
+import {
+  type ApiObject,
+  keyString,
+  type ObjectKey,
+  type WatchEvent,
+  type WatchPosition,
+} from '../../object/index.js';
+
+/** Where an object is waited for. */
+export interface WaitSource<T extends ApiObject> {
+  readonly kind: string;
+  /** The position of now. */
+  readonly cursor: () => Promise<string>;
+  readonly get: () => Promise<T | undefined>;
+  readonly follow: (
+    from: WatchPosition,
+    known: readonly T[],
+    signal: AbortSignal,
+  ) => AsyncIterable<WatchEvent<T>>;
+}
+
+/** How long is waited. */
+export interface WaitOptions {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Resolves to the object as soon as `holds` says so of it; `undefined` stands for one that is not
+ * there. @throws StatusError DeadlineExceeded with what was last seen.
+ */
+export async function waitForObject<T extends ApiObject>(
+  source: WaitSource<T>,
+  key: ObjectKey,
+  holds: (object: T | undefined) => boolean,
+  { timeoutMs, signal }: WaitOptions,
+): Promise<T | undefined> {
+  const stop = new AbortController();
+  const sources = [stop.signal, ...(signal ? [signal] : [])];
+  using link = linkSignals(...sources);
+  const timer = systemClock.setTimer(() => stop.abort(), timeoutMs);
+  try {
+    const from = { cursor: await source.cursor() };
+    let seen = await source.get();
+    if (holds(seen)) return seen;
+    const known = seen ? [seen] : [];
+    for await (const { type, object } of source.follow(from, known, link.signal)) {
+      if (object.name !== key.name) continue;
+      seen = type === 'DELETED' ? undefined : object;
+      if (holds(seen)) return seen;
+    }
+    const { status } = (seen ?? {}) as { readonly status?: string };
+    throw new StatusError({
+      code: 'DeadlineExceeded',
+      reason: 'WaitedInVain',
+      message: `${source.kind} "${keyString(key)}" was not as wanted after ${timeoutMs} ms; it is ${seen ? (status ?? 'there') : 'not there'}`,
+      resource: { kind: source.kind, ...key },
+    });
+  } finally {
+    timer.cancel();
+    stop.abort();
+  }
+}
