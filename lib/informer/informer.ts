@@ -1,33 +1,17 @@
 import {
-  backoffDelayMs,
-  type BackoffOptions,
   CallbackFaults,
   type Clock,
   guardedLogger,
   guardedMetrics,
-  hasCode,
-  linkSignals,
   type Logger,
-  messageOf,
   noMetrics,
-  type Random,
-  retryAfterOf,
   silentLogger,
-  sleep,
   systemClock,
   systemRandom,
-  TimeSlice,
-  untilAborted,
 } from '../base/index.js';
-import type {
-  ApiObject,
-  IndexFunction,
-  Stored,
-  StoredBatch,
-  StoredEvent,
-} from '../object/index.js';
+import type { ApiObject, IndexFunction } from '../object/index.js';
 import { type EventHandler, type NotificationHandler, objectHandler } from './handler-buffer.js';
-import { Handlers, type HandlersNow, tell, tellChange } from './handlers.js';
+import { Handlers } from './handlers.js';
 import { Indexer, type IndexFault, type Lister } from './indexer.js';
 import {
   defaultBackoff,
@@ -38,11 +22,9 @@ import {
   requireInformerOptions,
 } from './informer-options.js';
 import { informerHealth } from './informer-health.js';
+import { Reflector } from './reflector.js';
 import { RevisionWaiters } from './revision-waiters.js';
 import { type InformerHealth, WatchProgress } from './watch-progress.js';
-
-/** A batch of the source could not be taken into the cache. */
-class BatchFault extends Error {}
 
 /**
  * A cache of one kind that follows its source, and tells handlers of changes.
@@ -71,20 +53,14 @@ class BatchFault extends Error {}
 export class SharedInformer<T extends ApiObject = ApiObject, I extends string = string> {
   readonly #options: InformerOptions<T>;
   readonly #clock: Clock;
-  readonly #random: Random;
-  readonly #backoff: BackoffOptions;
-  readonly #silenceMs: number | undefined;
   readonly #logger: Logger;
   readonly #faults: CallbackFaults;
   readonly #indexer: Indexer<T>;
   readonly #handlers: Handlers<T>;
   readonly #stop = new AbortController();
   readonly #progress: WatchProgress;
+  readonly #reflector: Reflector<T>;
   #running: Promise<void> | undefined;
-  /** The cache must be replaced by a list before it is watched (again). */
-  #mustList = true;
-  /** The position of the cache as the source told it: handed back to resume. */
-  #cursor: string | undefined;
   readonly #waiters = new RevisionWaiters();
   #resolveListed: () => void = () => undefined;
   #rejectListed: (error: Error) => void = () => undefined;
@@ -95,8 +71,6 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     requireInformerOptions(options);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#random = options.random ?? systemRandom;
-    this.#backoff = options.backoff ?? defaultBackoff;
     this.#logger = guardedLogger(options.logger ?? silentLogger).child({ informer: options.name });
     this.#faults = new CallbackFaults({
       part: `informer ${options.name}`,
@@ -108,11 +82,11 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     );
     this.#handlers = new Handlers({ faults: this.#faults, clock: this.#clock });
     const { source } = options;
-    this.#silenceMs = options.silenceMs ?? source.silenceMs;
+    const silenceMs = options.silenceMs ?? source.silenceMs;
     this.#progress = new WatchProgress({
       clock: this.#clock,
       staleAfterMs: options.staleAfterMs ?? 30_000,
-      silenceMs: this.#silenceMs,
+      silenceMs,
       sourceRevision: source.currentRevision && (() => source.currentRevision?.() ?? 0),
     });
     this.#listed = new Promise((resolve, reject) => {
@@ -121,6 +95,19 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     });
     // Nobody need wait for it.
     this.#listed.catch(() => undefined);
+    this.#reflector = new Reflector({
+      source,
+      clock: this.#clock,
+      random: options.random ?? systemRandom,
+      logger: this.#logger,
+      backoff: options.backoff ?? defaultBackoff,
+      silenceMs,
+      indexer: this.#indexer,
+      handlers: this.#handlers,
+      progress: this.#progress,
+      waiters: this.#waiters,
+      onListed: this.#resolveListed,
+    });
   }
 
   /** The kind it caches. */
@@ -239,7 +226,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   start(): void {
     if (this.#stop.signal.aborted) throw informerClosed(this.#options.name);
     this.#progress.started();
-    this.#running ??= this.#follow();
+    this.#running ??= this.#reflector.follow(this.#stop.signal);
   }
 
   /** Stops and resolves when nothing runs any more. Handlers are told of nothing from here on. */
@@ -252,143 +239,5 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  async #follow(): Promise<void> {
-    const { signal } = this.#stop;
-    let failures = 0;
-    while (!signal.aborted) {
-      let askedMs = 0;
-      try {
-        if (this.#mustList) await this.#relist();
-        failures = (await this.#watch()) ? 0 : failures + 1;
-        this.#progress.ended();
-      } catch (error) {
-        if (signal.aborted) return;
-        failures += 1;
-        askedMs = retryAfterOf(error);
-        this.#progress.ended(error);
-        this.#failed(error);
-      }
-      // The first failure is answered at once; from then on never in a hot loop.
-      const backoffMs =
-        failures > 1 ? backoffDelayMs(this.#backoff, failures - 2, this.#random) : 0;
-      const delayMs = Math.max(askedMs, backoffMs);
-      if (delayMs > 0) await sleep(this.#clock, delayMs, signal);
-    }
-  }
-
-  #failed(error: unknown): void {
-    if (error instanceof BatchFault) {
-      this.#mustList = true;
-      const { message, cause } = error;
-      this.#logger.error('informer lists again', { reason: message, error: cause });
-    } else if (hasCode(error, 'OutOfRange')) {
-      this.#mustList = true;
-      this.#logger.info('informer lists again', { reason: error.message });
-    } else {
-      this.#logger.warn('informer source failed', { error: messageOf(error) });
-    }
-  }
-
-  /** Lists and swaps the cache at once; then tells deletes before everything else. In slices. */
-  async #relist(): Promise<void> {
-    const { signal } = this.#stop;
-    const { items, revision, cursor } = await untilAborted(
-      this.#options.source.list(signal),
-      signal,
-    );
-    const content = await this.#indexer.prepare(items, this.#clock);
-    const initial = this.revision === undefined;
-    const before = this.#indexer.swap(content);
-    this.#mustList = false;
-    // Handlers that are added from here on are told of the new content when they are.
-    const handlers = [...this.#handlers];
-    this.#progress.listed(revision);
-    this.#waiters.reached(revision);
-    this.#cursor = cursor;
-    const slice = new TimeSlice(this.#clock);
-    for (const [key, entry] of before) {
-      if (!content.entries.has(key)) tell(handlers, key, { type: 'delete', entry, known: false });
-      if (slice.due()) await slice.pause();
-    }
-    for (const entry of items) {
-      const old = before.get(entry.key);
-      if (!old) tell(handlers, entry.key, { type: 'add', entry, initial }, 'last');
-      else this.#relisted(old, entry, handlers);
-      if (slice.due()) await slice.pause();
-    }
-    for (const handler of handlers) handler.listed();
-    this.#resolveListed();
-  }
-
-  /** The cache has the new content already: what can't be compared must not hide the rest of it. */
-  #relisted(before: Stored<T>, entry: Stored<T>, handlers: HandlersNow<T>): void {
-    try {
-      tellChange(handlers, { before, entry, known: false }, 'last');
-    } catch (error) {
-      this.#logger.error('change could not be told', { key: entry.key, error });
-    }
-  }
-
-  /** Follows the stream until it ends; true when it brought anything. */
-  async #watch(): Promise<boolean> {
-    const from = this.revision ?? 0;
-    const stream = new AbortController();
-    using link = linkSignals(this.#stop.signal, stream.signal);
-    const { signal } = link;
-    let heardAt = this.#clock.monotonic();
-    const silenceMs = this.#silenceMs;
-    const guard = (): void => {
-      if (signal.aborted || silenceMs === undefined) return;
-      if (this.#clock.monotonic() - heardAt >= silenceMs) stream.abort();
-      else this.#clock.setTimer(guard, silenceMs / 4, { background: true });
-    };
-    guard();
-    let fault: BatchFault | undefined;
-    this.#progress.watching();
-    try {
-      const sink = (batch: StoredBatch<T>): void => {
-        // A source that does not look at the signal may go on after a new stream began.
-        if (signal.aborted) return;
-        heardAt = this.#clock.monotonic();
-        try {
-          this.#apply(batch);
-        } catch (cause) {
-          // Part of the batch may be in the cache: only a list tells what it should be.
-          fault = new BatchFault(`a batch could not be taken: ${messageOf(cause)}`, { cause });
-          stream.abort();
-        }
-      };
-      await untilAborted(
-        this.#options.source.watch(from, sink, signal, this.#cursor),
-        signal,
-      ).catch((error: unknown) => {
-        if (!signal.aborted) throw error;
-      });
-    } finally {
-      stream.abort();
-    }
-    if (fault) throw fault;
-    return this.revision !== from;
-  }
-
-  #apply(batch: StoredBatch<T>): void {
-    for (const event of batch.events) this.#applyEvent(event);
-    this.#progress.moved(batch.revision);
-    this.#waiters.reached(batch.revision);
-    this.#cursor = batch.cursor;
-  }
-
-  #applyEvent({ type, entry }: StoredEvent<T>): void {
-    const { key } = entry;
-    if (type === 'delete') {
-      const told = this.#indexer.delete(key);
-      if (told) tell(this.#handlers, key, { type: 'delete', entry, known: true, told });
-      return;
-    }
-    const before = this.#indexer.set(entry);
-    if (before) tellChange(this.#handlers, { before, entry, known: true });
-    else tell(this.#handlers, key, { type: 'add', entry, initial: false });
   }
 }

@@ -1,0 +1,190 @@
+import {
+  backoffDelayMs,
+  type BackoffOptions,
+  type Clock,
+  hasCode,
+  linkSignals,
+  type Logger,
+  messageOf,
+  type Random,
+  retryAfterOf,
+  sleep,
+  TimeSlice,
+  untilAborted,
+} from '../base/index.js';
+import type { ApiObject, Stored, StoredBatch, StoredEvent, ListWatch } from '../object/index.js';
+import { type Handlers, type HandlersNow, tell, tellChange } from './handlers.js';
+import { type Indexer } from './indexer.js';
+import { type RevisionWaiters } from './revision-waiters.js';
+import { type WatchProgress } from './watch-progress.js';
+
+/** A batch of the source could not be taken into the cache. */
+class BatchFault extends Error {}
+
+/** What a reflector keeps up to date, and with what. */
+export interface ReflectorOptions<T extends ApiObject> {
+  readonly source: ListWatch<T>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly backoff: BackoffOptions;
+  /** A stream that is silent for so long is dead; absent: never. */
+  readonly silenceMs: number | undefined;
+  readonly indexer: Indexer<T>;
+  readonly handlers: Handlers<T>;
+  readonly progress: WatchProgress;
+  readonly waiters: RevisionWaiters;
+  /** Called after each list, once its objects were told. */
+  readonly onListed: () => void;
+}
+
+/** Brings what a source has into a cache, by a list and the watch behind it, and tells handlers. */
+export class Reflector<T extends ApiObject> {
+  readonly #options: ReflectorOptions<T>;
+  readonly #indexer: Indexer<T>;
+  readonly #handlers: Handlers<T>;
+  /** The cache must be replaced by a list before it is watched (again). */
+  #mustList = true;
+  /** The position of the cache as the source told it: handed back to resume. */
+  #cursor: string | undefined;
+
+  constructor(options: ReflectorOptions<T>) {
+    this.#options = options;
+    this.#indexer = options.indexer;
+    this.#handlers = options.handlers;
+  }
+
+  /** Lists and watches until `signal` aborts. */
+  async follow(signal: AbortSignal): Promise<void> {
+    const { progress, backoff, random, clock } = this.#options;
+    let failures = 0;
+    while (!signal.aborted) {
+      let askedMs = 0;
+      try {
+        if (this.#mustList) await this.#relist(signal);
+        failures = (await this.#watch(signal)) ? 0 : failures + 1;
+        progress.ended();
+      } catch (error) {
+        if (signal.aborted) return;
+        failures += 1;
+        askedMs = retryAfterOf(error);
+        progress.ended(error);
+        this.#failed(error);
+      }
+      // The first failure is answered at once; from then on never in a hot loop.
+      const backoffMs = failures > 1 ? backoffDelayMs(backoff, failures - 2, random) : 0;
+      const delayMs = Math.max(askedMs, backoffMs);
+      if (delayMs > 0) await sleep(clock, delayMs, signal);
+    }
+  }
+
+  #failed(error: unknown): void {
+    if (error instanceof BatchFault) {
+      this.#mustList = true;
+      const { message, cause } = error;
+      this.#options.logger.error('informer lists again', { reason: message, error: cause });
+    } else if (hasCode(error, 'OutOfRange')) {
+      this.#mustList = true;
+      this.#options.logger.info('informer lists again', { reason: error.message });
+    } else {
+      this.#options.logger.warn('informer source failed', { error: messageOf(error) });
+    }
+  }
+
+  /** Lists and swaps the cache at once; then tells deletes before everything else. In slices. */
+  async #relist(signal: AbortSignal): Promise<void> {
+    const { source, indexer, progress, waiters, clock } = this.#options;
+    const { items, revision, cursor } = await untilAborted(source.list(signal), signal);
+    const content = await indexer.prepare(items, clock);
+    const initial = progress.revision === undefined;
+    const before = indexer.swap(content);
+    this.#mustList = false;
+    // Handlers that are added from here on are told of the new content when they are.
+    const handlers = [...this.#handlers];
+    progress.listed(revision);
+    waiters.reached(revision);
+    this.#cursor = cursor;
+    const slice = new TimeSlice(clock);
+    for (const [key, entry] of before) {
+      if (!content.entries.has(key)) tell(handlers, key, { type: 'delete', entry, known: false });
+      if (slice.due()) await slice.pause();
+    }
+    for (const entry of items) {
+      const old = before.get(entry.key);
+      if (!old) tell(handlers, entry.key, { type: 'add', entry, initial }, 'last');
+      else this.#relisted(old, entry, handlers);
+      if (slice.due()) await slice.pause();
+    }
+    for (const handler of handlers) handler.listed();
+    this.#options.onListed();
+  }
+
+  /** The cache has the new content already: what can't be compared must not hide the rest of it. */
+  #relisted(before: Stored<T>, entry: Stored<T>, handlers: HandlersNow<T>): void {
+    try {
+      tellChange(handlers, { before, entry, known: false }, 'last');
+    } catch (error) {
+      this.#options.logger.error('change could not be told', { key: entry.key, error });
+    }
+  }
+
+  /** Follows the stream until it ends; true when it brought anything. */
+  async #watch(ending: AbortSignal): Promise<boolean> {
+    const { source, progress, clock, silenceMs } = this.#options;
+    const from = progress.revision ?? 0;
+    const stream = new AbortController();
+    using link = linkSignals(ending, stream.signal);
+    const { signal } = link;
+    let heardAt = clock.monotonic();
+    const guard = (): void => {
+      if (signal.aborted || silenceMs === undefined) return;
+      if (clock.monotonic() - heardAt >= silenceMs) stream.abort();
+      else clock.setTimer(guard, silenceMs / 4, { background: true });
+    };
+    guard();
+    let fault: BatchFault | undefined;
+    progress.watching();
+    try {
+      const sink = (batch: StoredBatch<T>): void => {
+        // A source that does not look at the signal may go on after a new stream began.
+        if (signal.aborted) return;
+        heardAt = clock.monotonic();
+        try {
+          this.#apply(batch);
+        } catch (cause) {
+          // Part of the batch may be in the cache: only a list tells what it should be.
+          fault = new BatchFault(`a batch could not be taken: ${messageOf(cause)}`, { cause });
+          stream.abort();
+        }
+      };
+      await untilAborted(source.watch(from, sink, signal, this.#cursor), signal).catch(
+        (error: unknown) => {
+          if (!signal.aborted) throw error;
+        },
+      );
+    } finally {
+      stream.abort();
+    }
+    if (fault) throw fault;
+    return progress.revision !== from;
+  }
+
+  #apply(batch: StoredBatch<T>): void {
+    for (const event of batch.events) this.#applyEvent(event);
+    this.#options.progress.moved(batch.revision);
+    this.#options.waiters.reached(batch.revision);
+    this.#cursor = batch.cursor;
+  }
+
+  #applyEvent({ type, entry }: StoredEvent<T>): void {
+    const { key } = entry;
+    if (type === 'delete') {
+      const told = this.#indexer.delete(key);
+      if (told) tell(this.#handlers, key, { type: 'delete', entry, known: true, told });
+      return;
+    }
+    const before = this.#indexer.set(entry);
+    if (before) tellChange(this.#handlers, { before, entry, known: true });
+    else tell(this.#handlers, key, { type: 'add', entry, initial: false });
+  }
+}
