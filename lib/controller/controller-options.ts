@@ -57,21 +57,6 @@ export interface StoreControllerOptions extends ControllerOptions<ReconcileConte
   readonly timers?: 'store' | 'memory';
 }
 
-/** Counters of a controller. */
-export interface ControllerStats {
-  readonly reconciles: number;
-  readonly errors: number;
-  readonly terminalErrors: number;
-  /** Runs that went on beyond their time limit. */
-  readonly timeouts: number;
-  readonly active: number;
-  readonly queued: number;
-  /** Keys waiting for a time. */
-  readonly delayed: number;
-  /** Milliseconds that the longest run goes on; 0 when none does. */
-  readonly longestRunMs: number;
-}
-
 /** @throws TypeError, RangeError naming the option, its value and what to give. */
 export function requireControllerOptions(options: ControllerOptions<never>): void {
   const rules = { name: someText('a name, for logs and metrics'), ...portRules };

@@ -11,8 +11,6 @@ import {
   StatusError,
   systemClock,
   systemRandom,
-  TimeSlice,
-  type Tracer,
 } from '../base/index.js';
 import type { SharedInformer } from '../informer/index.js';
 import {
@@ -23,32 +21,26 @@ import {
   parseKey,
 } from '../object/index.js';
 import { defaultBackoff, ItemBackoff, RateLimitingQueue } from '../workqueue/index.js';
-import { CauseRegistry, describeCauses, PendingCauses } from './watches/causes.js';
-import type { ReconcileContext } from './reconcile/context.js';
+import { CauseRegistry, PendingCauses } from './watches/causes.js';
 import {
   type ControllerOptions,
-  type ControllerStats,
   requireControllerOptions,
   type StoreControllerOptions,
 } from './controller-options.js';
-import type { WatchHandle } from './watches/watches.js';
+import type { ControllerStats } from './reconcile/controller-stats.js';
+import type { WatchHandle, Wake } from './watches/watches.js';
 import { Durability } from './reconcile/durability.js';
 import { guardedLimiter } from './guarded-limiter.js';
 import { OwnWrites } from './watches/own-writes.js';
 import { ownerKeys } from './watches/owner-keys.js';
 import type { Predicate } from './watches/predicates.js';
 import { ReconcileMetrics } from './reconcile/reconcile-metrics.js';
-import { checkedResult, type Result, retry } from './reconcile/result.js';
-import { RunContext } from './reconcile/run-context.js';
-import { logOutcome } from './reconcile/run-log.js';
+import { KeyRuns } from './reconcile/key-runs.js';
 import { WatchSet } from './watches/watch-set.js';
-import type { Wake } from './watches/watches.js';
 
 const defaultTimeoutMs = 60_000;
 /** Time that an aborted reconcile gets to end. */
 const abortMs = 1_000;
-/** Wait of a key whose run could not be settled. */
-const unsettledMs = 1_000;
 /** Updates kept while one run goes on; with more, the key runs again whoever wrote them. */
 const suspectsMax = 64;
 
@@ -73,12 +65,11 @@ const suspectsMax = 64;
  */
 export class Controller {
   readonly name: string;
-  readonly #options: ControllerOptions<ReconcileContext>;
+  readonly #options: ControllerOptions<never>;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #queue: RateLimitingQueue<string>;
   readonly #backoff: ItemBackoff<string>;
-  readonly #metrics: ReconcileMetrics;
   readonly #authors: CauseRegistry;
   readonly #causes = new PendingCauses();
   readonly #ownWrites = new OwnWrites();
@@ -86,19 +77,16 @@ export class Controller {
   readonly #suspects = new Map<string, Wake[]>();
   readonly #durability: Durability | undefined;
   readonly #faults: CallbackFaults;
-  readonly #tracer: Tracer | undefined;
   readonly #watches: WatchSet;
-  readonly #runs = new Set<RunContext>();
+  readonly #runs: KeyRuns;
   #workers: Promise<void>[] = [];
   #started: Promise<void> | undefined;
   #stopped = false;
-  readonly #stats = { reconciles: 0, errors: 0, terminalErrors: 0, timeouts: 0 };
 
   constructor(options: ControllerOptions | StoreControllerOptions) {
     requireControllerOptions(options);
     const { name, groupOf } = options;
     this.name = name;
-    // A reconciler that takes a Request takes a ReconcileContext too.
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#logger = guardedLogger(options.logger ?? silentLogger).child({ controller: name });
@@ -113,7 +101,6 @@ export class Controller {
       faults: this.#faults,
       wake: (wake) => this.#wake(wake),
     });
-    this.#tracer = options.tracer && guardedTracer(options.tracer, this.#logger);
     const random = options.random ?? systemRandom;
     this.#backoff = new ItemBackoff<string>(random, options.backoff ?? defaultBackoff);
     this.#queue = new RateLimitingQueue<string>({
@@ -124,7 +111,6 @@ export class Controller {
       onGroupFault: (error, key) => this.#faults.report('groupOf', error, { key }),
       ...(options.metrics ? { metrics } : {}),
     });
-    this.#metrics = new ReconcileMetrics(metrics, name, options.concurrency ?? 1);
     this.#authors = options.causes ?? new CauseRegistry();
     if ('store' in options)
       this.#durability = new Durability({
@@ -138,6 +124,26 @@ export class Controller {
         conditionsOf: options.conditionsOf,
         timers: options.timers ?? 'store',
       });
+    this.#runs = new KeyRuns({
+      name,
+      // A reconciler that takes a Request takes a ReconcileContext too.
+      reconcile: options.reconcile,
+      timeoutMs: options.timeoutMs ?? defaultTimeoutMs,
+      clock: this.#clock,
+      logger: this.#logger,
+      metrics: new ReconcileMetrics(metrics, name, options.concurrency ?? 1),
+      tracer: options.tracer && guardedTracer(options.tracer, this.#logger),
+      queue: this.#queue,
+      backoff: this.#backoff,
+      authors: this.#authors,
+      causes: this.#causes,
+      durability: this.#durability,
+      informers: () => this.#watches.informers,
+      onBegin: (key) => {
+        if (this.#durability) this.#suspects.set(key, []);
+      },
+      onEnd: (key) => this.#judgeSuspects(key),
+    });
   }
 
   /** The kind this controller reconciles: each of its objects is a request. */
@@ -203,15 +209,8 @@ export class Controller {
   }
 
   stats(): ControllerStats {
-    const now = this.#clock.monotonic();
-    const oldest = Math.min(now, ...[...this.#runs].map((run) => run.startedAt));
-    return {
-      ...this.#stats,
-      active: this.#runs.size,
-      queued: this.#queue.len,
-      delayed: this.#queue.delayed,
-      longestRunMs: now - oldest,
-    };
+    const { len: queued, delayed } = this.#queue;
+    return { ...this.#runs.stats(), queued, delayed };
   }
 
   /** Brings gauges that change with time up to date; a manager with metrics does it each second. */
@@ -251,7 +250,7 @@ export class Controller {
       this.#queue.addAfter(key, delayMs);
     }
     const count = this.#options.concurrency ?? 1;
-    this.#workers = Array.from({ length: count }, () => this.#work());
+    this.#workers = Array.from({ length: count }, () => this.#runs.work());
   }
 
   /**
@@ -266,120 +265,16 @@ export class Controller {
     const ended = new AbortController();
     const workers = Promise.all(this.#workers).then(() => ended.abort());
     await Promise.race([workers, sleep(this.#clock, graceMs, ended.signal)]);
-    for (const run of this.#runs) run.stop();
+    this.#runs.stop();
     await Promise.race([workers, sleep(this.#clock, abortMs, ended.signal)]);
     if (!ended.signal.aborted)
       this.#logger.warn('reconciles ignored their abort and were left behind', {
-        active: this.#runs.size,
+        active: this.#runs.active,
       });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop(0);
-  }
-
-  async #work(): Promise<void> {
-    // Runs that only look at caches never wait for anything: the event loop must get its turn.
-    const slice = new TimeSlice(this.#clock, { everyStep: true });
-    for (;;) {
-      let key = this.#queue.tryGet();
-      if (key === undefined) {
-        const handout = await this.#queue.get();
-        if (handout.shutDown) return;
-        ({ key } = handout);
-      }
-      const priority = this.#queue.priority(key);
-      if (this.#durability) this.#suspects.set(key, []);
-      try {
-        const result = await this.#reconcile(key);
-        await this.#settle(key, result, priority);
-      } catch (error) {
-        // A port that fails must cost neither the worker nor the key.
-        this.#logger.error('run could not be settled, the key is tried again', { key, error });
-        this.#queue.addAfter(key, unsettledMs, priority);
-      }
-      this.#judgeSuspects(key);
-      this.#queue.done(key);
-      if (slice.due()) await slice.pause();
-    }
-  }
-
-  async #reconcile(key: string): Promise<Result> {
-    const context = new RunContext({
-      key,
-      run: this.#authors.nextRun(),
-      failures: this.#queue.failures(key),
-      causes: this.#causes.take(key),
-      authors: this.#authors,
-      timeoutMs: this.#options.timeoutMs ?? defaultTimeoutMs,
-      onTimeout: () => {
-        this.#stats.timeouts += 1;
-        this.#metrics.timedOut();
-      },
-      clock: this.#clock,
-      logger: this.#logger,
-      durability: this.#durability,
-    });
-    this.#runs.add(context);
-    this.#metrics.active(this.#runs.size);
-    this.#stats.reconciles += 1;
-    let result: Result;
-    try {
-      if (this.#durability?.mustWait(key))
-        await this.#durability.awaitOwnWrites(key, this.#watches.informers, context.signal);
-      result = checkedResult(await this.#traced(key, context));
-    } catch (error) {
-      result = retry(error);
-    }
-    context.end();
-    this.#runs.delete(context);
-    this.#metrics.active(this.#runs.size);
-    this.#metrics.ended(result, (this.#clock.monotonic() - context.startedAt) / 1_000);
-    logOutcome(this.#logger, key, result, context);
-    return result;
-  }
-
-  #traced(key: string, context: RunContext): Promise<Result> {
-    const { reconcile } = this.#options;
-    if (!this.#tracer) return reconcile(context);
-    const causes = describeCauses(context.causes);
-    const attributes = { controller: this.name, key, run: context.run, causes };
-    return this.#tracer.trace('reconcile', attributes, async (span) => {
-      const ended = checkedResult(await reconcile(context));
-      // Authors may have become known meanwhile.
-      span.setAttributes({ causes: describeCauses(context.causes) });
-      if (ended.type === 'retry') span.recordError(ended.error);
-      return ended;
-    });
-  }
-
-  async #settle(key: string, result: Result, priority: number): Promise<void> {
-    switch (result.type) {
-      case 'done':
-        this.#queue.forget(key);
-        break;
-      case 'requeueAfter':
-        this.#queue.forget(key);
-        this.#causes.note(key, { type: 'timer' });
-        this.#queue.addAfter(key, result.delayMs, result.priority ?? priority);
-        break;
-      case 'pending':
-        this.#queue.forget(key);
-        this.#causes.note(key, { type: 'timer' });
-        this.#queue.addAfter(key, result.pollAfterMs, priority);
-        break;
-      case 'retry': {
-        this.#stats.errors += 1;
-        this.#causes.note(key, { type: 'retry' });
-        const delayMs = this.#queue.addRateLimited(key, result.error, priority);
-        await this.#durability?.remember(key, result, delayMs, this.#backoff.failures(key));
-        return;
-      }
-      case 'fail':
-        this.#stats.terminalErrors += 1;
-        break;
-    }
-    await this.#durability?.settle(key, result);
   }
 }
 

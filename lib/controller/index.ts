@@ -8,11 +8,8 @@
  * Not promised: one reconcile per change. Many changes may be one run, one change may be several.
  */
 export { Controller, newController } from './controller.js';
-export type {
-  ControllerOptions,
-  ControllerStats,
-  StoreControllerOptions,
-} from './controller-options.js';
+export type { ControllerOptions, StoreControllerOptions } from './controller-options.js';
+export type { ControllerStats } from './reconcile/controller-stats.js';
 export type { WatchHandle } from './watches/watches.js';
 export { type Author, type Cause, CauseRegistry, describeCauses } from './watches/causes.js';
 export type { ReconcileContext, Reconciler, Request } from './reconcile/context.js';
