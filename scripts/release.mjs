@@ -1,9 +1,9 @@
 // npm run release: builds what is installed outside a checkout, the tarballs for npm and the Debian package,
 // into dist/release. `npm run release -- tarballs` or `-- deb [amd64|arm64]` builds one of the two.
 import { join } from 'node:path';
-import { architectures, debianPackage } from './debian-package.mjs';
+import { architectures, debianPackage } from './release/debian-package.mjs';
 import { build, demandNode, install, root } from './steps.mjs';
-import { tarballs } from './tarballs.mjs';
+import { tarballs } from './release/tarballs.mjs';
 
 const [what = 'all', architecture = process.arch === 'arm64' ? 'arm64' : 'amd64'] =
   process.argv.slice(2);

@@ -47,7 +47,7 @@ describe('kedge describe of what the server describes no further', function () {
   it('secret names its keys and shows none of its values, in no format', async () => {
     const text = await described('secret', 'login');
     expect(text).to.match(/^Data: +(?=.*password=)(?=.*user=)/m);
-    for (const format of ['table', 'json', 'yaml', 'name']) {
+    for (const format of ['table', 'json', 'yaml']) {
       const { code, stdout, stderr } = await daemon.cli(
         'describe',
         'secret',

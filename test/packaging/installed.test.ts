@@ -26,7 +26,7 @@ describe('Kedge installed outside a checkout', function () {
     let tarball: string;
 
     before(async function () {
-      const { tarballs } = (await import(script('tarballs.mjs'))) as {
+      const { tarballs } = (await import(script('release/tarballs.mjs'))) as {
         tarballs: (folder: string) => ReadonlyMap<string, string>;
       };
       tarball = tarballs(join(home, 'tarballs')).get('@kedge/cmd') ?? '';
@@ -64,7 +64,7 @@ describe('Kedge installed outside a checkout', function () {
         console.log('skipped: dpkg-deb is missing (package dpkg)');
         this.skip();
       }
-      const { debianPackage } = (await import(script('debian-package.mjs'))) as {
+      const { debianPackage } = (await import(script('release/debian-package.mjs'))) as {
         debianPackage: (folder: string, architecture: string) => Promise<string>;
       };
       const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';

@@ -75,7 +75,7 @@ describe('objects on the command line', function () {
     expect(await run('restart service/web')).to.equal('services/web restarts\n');
     expect(await run('health service/web')).to.contain('web');
     expect(await run('health volume/one', 2)).to.contain('is a volume; name a service or instance');
-    expect(await run('volume resize volume/two 32Mi')).to.contain('volumes/two resized to 32Mi');
+    expect(await run('volume resize volume/two 32Mi')).to.contain('volumes/two is to grow to 32Mi');
     expect(await run('volume resize service/web 32Mi', 2)).to.contain('name a volume');
   });
 

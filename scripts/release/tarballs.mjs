@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { root } from './steps.mjs';
+import { root } from '../steps.mjs';
 
 const own = ['lib', 'proto', 'drivers/sdk', 'drivers', 'controllers'];
 

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundle } from './bundle.mjs';
-import { root } from './steps.mjs';
+import { root } from '../steps.mjs';
 
 /** Debian's name of an architecture, and Node's. */
 export const architectures = { amd64: 'linux-x64', arm64: 'linux-arm64' };

@@ -2,7 +2,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
-import { root } from './steps.mjs';
+import { root } from '../steps.mjs';
 
 /** The only package that is not bundled: it loads a binary that lies beside it. */
 const native = 'classic-level';
