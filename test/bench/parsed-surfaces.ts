@@ -198,7 +198,7 @@ interface CastReader {
 /** What has YAML read by the command line, from a file in a directory. */
 export async function castSurface(directory: string): Promise<Surface> {
   const file = join(directory, 'cast.yaml');
-  const url = new URL('../../../cmd/dist/kedge/cast-file.js', import.meta.url).href;
+  const url = new URL('../../../cmd/dist/kedge/files/cast-file.js', import.meta.url).href;
   const { readCastFiles } = (await import(url)) as CastReader;
   return {
     name: 'YAML',
