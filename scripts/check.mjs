@@ -12,4 +12,4 @@ run('unused', 'knip', []);
 run('proto lint', 'buf', ['lint']);
 run('proto compatibility', 'buf', ['breaking', 'proto', '--against', 'proto/baseline.binpb']);
 run('generated code', 'node', ['scripts/generate.mjs', '--check']);
-if (!process.argv.includes('--no-tests')) runParts(unitParts());
+if (!process.argv.includes('--no-tests')) await runParts(unitParts());

@@ -1,8 +1,16 @@
 // The suites in parts, each run by a mocha of its own. To start a program, a process is forked, and a
 // fork takes as long as its memory is large: in one process for all suites it came to take 20 times as long.
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { spawn } from 'node:child_process';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from './steps.mjs';
 
@@ -33,27 +41,45 @@ export function suiteParts() {
   return [...parts].map(([name, specs]) => ({ name, specs }));
 }
 
-/** The longest part takes nine minutes on two cores, and may take four times as long elsewhere; one that hangs is killed, so that the others still run. */
+/** The longest part takes 15 minutes on two cores, and may take four times as long elsewhere; one that hangs is killed, so that the others still run. */
 const partMs = 60 * 60_000;
 
+/** Parts that take longest start first, so that none of them runs alone at the end. */
+const longest = ['test/acceptance', 'test/drivers', 'test/packaging', 'test/store', 'test/storage'];
+
 /** What one mocha counted; a mocha that died without a word counts as one failure. */
-function runPart({ name, specs }, args, file) {
-  rmSync(file, { force: true });
+async function runPart({ name, specs }, args, file, alone) {
   const started = performance.now();
-  console.log(`\ntests of ${name}`);
-  const { status, signal } = spawnSync(join(root, 'node_modules/.bin/mocha'), [...specs, ...args], {
-    cwd: root,
-    stdio: 'inherit',
-    env: { ...process.env, KEDGE_TOTALS_FILE: file },
-    timeout: partMs,
-    killSignal: 'SIGKILL',
-  });
+  if (alone) console.log(`\ntests of ${name}`);
+  const { output, status, signal } = await runMocha([...specs, ...args], file, alone);
+  if (!alone) process.stdout.write(`\ntests of ${name}\n${output}`);
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.error(`${status === 0 ? 'ok' : 'FAILED'} tests of ${name} (${seconds} s)`);
   const counted = readTotals(file) ?? { passes: 0, failures: 0, pending: 0, failed: [] };
   if (status === 0 || counted.failures > 0) return counted;
   const why = `${name}: mocha ended with ${signal ?? `exit code ${status}`}`;
   return { ...counted, failures: 1, failed: [why] };
+}
+
+/** Runs mocha. Its output goes to the terminal if it runs alone, and otherwise to a file, from where it is returned. */
+function runMocha(args, totals, alone) {
+  const log = alone ? undefined : openSync(`${totals}.log`, 'w+');
+  return new Promise((resolve, reject) => {
+    const child = spawn(join(root, 'node_modules/.bin/mocha'), args, {
+      cwd: root,
+      stdio: log === undefined ? 'inherit' : ['ignore', log, log],
+      env: { ...process.env, KEDGE_TOTALS_FILE: totals },
+      timeout: partMs,
+      killSignal: 'SIGKILL',
+    });
+    child.once('error', reject);
+    child.once('exit', (status, signal) => {
+      const output = log === undefined ? '' : readFileSync(`${totals}.log`);
+      resolve({ output, status, signal });
+    });
+  }).finally(() => {
+    if (log !== undefined) closeSync(log);
+  });
 }
 
 function readTotals(file) {
@@ -65,13 +91,24 @@ function readTotals(file) {
   }
 }
 
-/** Runs all parts, whatever fails, and prints the sum and each failure. Exits with 1 if one failed. */
-export function runParts(parts, args = []) {
+/**
+ * Runs all parts, whatever fails, and prints the sum and each failure. Exits with 1 if one failed.
+ * With two or more cores, two parts run at a time: most of a part is spent waiting for processes.
+ */
+export async function runParts(parts, args = []) {
   const empty = parts.filter(({ specs }) => specs.length === 0);
   if (empty.length > 0) throw new Error(`no tests in ${empty.map(({ name }) => name).join(', ')}`);
   const folder = mkdtempSync(join(tmpdir(), 'kedge-totals-'));
   const started = performance.now();
-  const counted = parts.map((part) => runPart(part, args, join(folder, 'totals.json')));
+  const rank = ({ name }) => (longest.includes(name) ? longest.indexOf(name) : longest.length);
+  const waiting = [...parts].sort((a, b) => rank(a) - rank(b)).entries();
+  const lanes = Math.min(2, availableParallelism(), parts.length);
+  const counted = [];
+  const runLane = async () => {
+    for (const [index, part] of waiting)
+      counted.push(await runPart(part, args, join(folder, `${index}.json`), lanes === 1));
+  };
+  await Promise.all(Array.from({ length: lanes }, runLane));
   rmSync(folder, { recursive: true });
   const sum = (key) => counted.reduce((total, part) => total + part[key], 0);
   const totals = {

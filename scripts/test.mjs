@@ -5,4 +5,4 @@ import { build, demandNode, install } from './steps.mjs';
 demandNode();
 install();
 build();
-runParts([...unitParts(), ...suiteParts()], process.argv.slice(2));
+await runParts([...unitParts(), ...suiteParts()], process.argv.slice(2));
