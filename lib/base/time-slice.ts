@@ -5,19 +5,33 @@ const sliceMs = 4;
 /** Small steps between looks at the clock. */
 const stride = 32;
 
+/** Work that waits for a turn, by clock: the longest first. */
+const waiting = new WeakMap<Clock, (() => void)[]>();
+
+function waitersOf(clock: Clock): (() => void)[] {
+  const known = waiting.get(clock);
+  if (known) return known;
+  const waiters: (() => void)[] = [];
+  waiting.set(clock, waiters);
+  return waiters;
+}
+
 /**
  * Breaks long work on many small items into slices, so that the event loop stays free:
  * `if (slice.due()) await slice.pause();` after each item. All work on one clock shares the budget
- * of a turn: ten loops that slice are no slower for others than one.
+ * of a turn: ten loops that slice are no slower for others than one, and each gets its turn after at
+ * most so many turns as there are others, however much these have to do.
  */
 export class TimeSlice {
   readonly #clock: Clock;
   readonly #stride: number;
+  readonly #waiters: (() => void)[];
   #steps = 0;
 
   /** @param options `everyStep`: the items are not that small, look at the clock after each. */
   constructor(clock: Clock, options: { readonly everyStep?: boolean } = {}) {
     this.#clock = clock;
+    this.#waiters = waitersOf(clock);
     this.#stride = options.everyStep ? 1 : stride;
     // A turn's age counts from when it is first asked for: what is done before the first step counts too.
     clock.turnAgeMs();
@@ -31,9 +45,19 @@ export class TimeSlice {
   }
 
   /** Lets everything else run, then goes on. */
-  async pause(): Promise<void> {
-    // Others may have used up the new turn before it is ours.
-    do await new Promise<void>((resolve) => this.#clock.defer(resolve));
-    while (this.#clock.turnAgeMs() >= sliceMs);
+  pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiters.push(resolve);
+      this.#clock.defer(() => this.#serve());
+    });
+  }
+
+  /**
+   * As often as somebody waits, and not for whom it was deferred: the one that used up a turn defers before
+   * those that found it used up, and would come before them in every turn.
+   */
+  #serve(): void {
+    if (this.#clock.turnAgeMs() >= sliceMs) this.#clock.defer(() => this.#serve());
+    else this.#waiters.shift()?.();
   }
 }
