@@ -12,14 +12,13 @@ import {
   salvageStore,
   StatusError,
 } from 'kedge';
-import { checkBackup, restoreData } from '@kedge/controllers';
 import { daemonLogger } from './daemon-logger.js';
+import { openDataDirectory } from './data-directory.js';
 import { findKeys, keyFileName, keyPlace, loadKeys } from './key-file.js';
 import { type ConfigOptions, loadConfig, withSettings } from './load-config.js';
 import { foundLines, lossLines } from './salvage-report.js';
 import type { DaemonConfig } from './settings.js';
 import { tellMigration } from './tell-migration.js';
-import { openDataDirectory } from './wire.js';
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`);
@@ -147,6 +146,7 @@ async function verify(file: string | undefined, options: ConfigOptions): Promise
     return;
   }
   const keys = await findKeys(...keySource(config));
+  const { checkBackup } = await import('@kedge/controllers');
   const found = await checkBackup(file, keys);
   const { objects, revision, createdAt, clusterId, openedValues } = found;
   say(
@@ -175,6 +175,7 @@ async function restore(file: string, flags: RestoreFlags, options: ConfigOptions
   const { dataDirectory } = config;
   const keys = await findKeys(...keySource(config));
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  const { restoreData } = await import('@kedge/controllers');
   const restored = restoreData({
     path: file,
     engine: new LevelEngine({ directory: dataDirectory, copiedBeforeMigration: [keyFileName] }),

@@ -1,7 +1,6 @@
 import { lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failedPrecondition, type ObjectStore } from 'kedge';
-import { bootstrap, isBootstrapped } from 'kedge/auth';
 import { shippedExamples } from '../installation.js';
 
 /** The host directory that the examples name, for whoever was first on this machine; private to its owner. */
@@ -91,6 +90,7 @@ export type LocalAccess = 'created' | 'kept' | 'missing';
 
 /** On the first run: the root token, made before anybody can ask for it. */
 export async function firstToken(store: ObjectStore): Promise<string | undefined> {
+  const { bootstrap, isBootstrapped } = await import('kedge/auth');
   return (await isBootstrapped(store)) ? undefined : bootstrap(store);
 }
 

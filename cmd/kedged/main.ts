@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
-import { messageOf, StatusError, systemClock } from 'kedge';
-import { recoverRoot } from 'kedge/auth';
+import { type EmbeddedStore, messageOf, StatusError, systemClock } from 'kedge';
 import { installation } from '../installation.js';
 import { version } from '../version.js';
 import {
@@ -14,11 +13,12 @@ import {
 import { tellMigration } from './tell-migration.js';
 import { daemonLogger } from './daemon-logger.js';
 import { addDataCommands } from './data-commands.js';
+import { openDaemonData, openDataDirectory } from './data-directory.js';
 import { type ConfigOptions, configurationFile, loadConfig, withSettings } from './load-config.js';
 import { restoreAdvice } from './restore-advice.js';
 import type { DaemonConfig } from './settings.js';
 import { stopSignals } from './stop-signals.js';
-import { type Daemon, openDataDirectory, startDaemon } from './wire.js';
+import type { Daemon } from './wire.js';
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`);
@@ -86,10 +86,15 @@ async function serve(options: ConfigOptions): Promise<void> {
   }
   const logger = daemonLogger(config.logLevel);
   let token: string | undefined;
-  const daemon = await startDaemon(config, logger, async (store) => {
+  // The database replays its log in a thread of its own: meanwhile this one loads the rest of the program.
+  const opening = openDaemonData(config, logger);
+  opening.catch(() => undefined); // it is told to who awaits it, which is later
+  const { startDaemon } = await import('./wire.js');
+  const beforeListen = async (store: EmbeddedStore): Promise<void> => {
     tellMigration(store);
     if (options.local) token = await firstToken(store);
-  });
+  };
+  const daemon = await startDaemon(config, logger, beforeListen, undefined, opening);
   stopOnSignals(daemon, config, () => {
     logger.info('stopped');
     process.exitCode = 0;
@@ -107,6 +112,7 @@ async function recover(options: ConfigOptions): Promise<void> {
   const store = await openDataDirectory(config.dataDirectory, daemonLogger('warn'));
   try {
     tellMigration(store);
+    const { recoverRoot } = await import('kedge/auth');
     const token = await recoverRoot(store);
     process.stderr.write('A new root token (told once; revoke the lost one):\n');
     say(token);

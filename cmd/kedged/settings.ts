@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net';
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import { invalid, type FieldViolation } from 'kedge';
-import { type ControllerPolicy, policyKeys, readPolicy } from '@kedge/controllers';
+import { type ControllerPolicy, policyKeys, readPolicy } from '@kedge/controllers/policy';
 import { misspeltVariables } from './misspelt-variables.js';
 
 /** A setting of kedged: where it may come from and what it is when nobody sets it. */

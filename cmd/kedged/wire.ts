@@ -1,14 +1,10 @@
 import { join, resolve } from 'node:path';
-import { mkdir } from 'node:fs/promises';
 import {
   type EmbeddedStore,
-  LevelEngine,
-  limits,
   lockDirectory,
   type Logger,
   Manager,
   messageOf,
-  openStore,
   StatusError,
   systemClock,
   systemRandom,
@@ -46,7 +42,8 @@ import { directoryJournal, type DriverRegistry, type StorageSettings } from '@ke
 import { builtinDrivers } from '@kedge/drivers';
 import { version } from '../version.js';
 import { AuditLog } from './audit-log.js';
-import { type DaemonKeys, keyFileName, keyPlace, loadKeys } from './key-file.js';
+import { type DaemonData, openDaemonData } from './data-directory.js';
+import { type DaemonKeys, keyPlace } from './key-file.js';
 import { privatePaths } from './private-paths.js';
 import { PrometheusMetrics } from './prometheus-metrics.js';
 import { OpsServer } from './ops-server.js';
@@ -57,13 +54,6 @@ export interface Daemon {
   readonly ports: { readonly grpc: number; readonly rest: number; readonly ops: number };
   /** Workloads, volumes, controllers, store: in this order, within the budget. */
   stop(budgetMs: number): Promise<void>;
-}
-
-/** Opens the store of a data directory, its lock held. */
-export async function openDataDirectory(directory: string, logger: Logger): Promise<EmbeddedStore> {
-  const engine = new LevelEngine({ directory, copiedBeforeMigration: [keyFileName] });
-  const { reserveBytes } = limits;
-  return openStore({ engine, reserveBytes, logger: logger.child({ part: 'store' }) });
 }
 
 /** Turns "address in use" into an error that names the setting. */
@@ -83,17 +73,16 @@ async function bound<T>(key: string, address: string, listen: Promise<T>): Promi
 /**
  * The composition root: the only place that constructs concrete things. `beforeListen` runs when the
  * store is open and nobody can call yet; `driversOf` gives the drivers, of this project or of another.
+ * Who has begun to open the data directory already gives it as `opening`.
  */
 export async function startDaemon(
   config: DaemonConfig,
   logger: Logger,
   beforeListen: (store: EmbeddedStore) => Promise<void>,
   driversOf: (settings: StorageSettings) => DriverRegistry = builtinDrivers,
+  opening: Promise<DaemonData> = openDaemonData(config, logger),
 ): Promise<Daemon> {
-  const { dataDirectory } = config;
-  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
-  const keys = await loadKeys(dataDirectory, config.kekFile, process.env.KEDGE_KEK);
-  const store = await openDataDirectory(dataDirectory, logger);
+  const { keys, store } = await opening;
   try {
     await beforeListen(store);
     return await assemble(config, logger, store, keys, driversOf);
