@@ -46,7 +46,7 @@ export async function* scanLog(
 function recordOf(path: string, key: Buffer, bytes: Buffer): EngineRecord {
   const address = decodeKey(key);
   if (!address) throw damaged(path, `a key of ${key.length} bytes in the log`);
-  return { ...address, bytes };
+  return { revision: address.revision, index: address.index, bytes };
 }
 
 /** What is read from a database; its errors as ours. */

@@ -105,7 +105,7 @@ export async function restoreIndex(engine: Engine, state: EngineState): Promise<
   const index = new ObjectIndex();
   const density = new DensityCheck(checkpoint.revision);
   const garbage: RecordAddress[] = [];
-  const expiring = new Map<string, Expiry>();
+  const expiring = new Map<string, Map<string, Expiry>>();
   let found: Checkpoint = { revision: checkpoint.revision, objects: 0, hash: 0 };
   let atMark = false;
   let historyBytes = 0;
@@ -136,13 +136,15 @@ export async function restoreIndex(engine: Engine, state: EngineState): Promise<
   if (!atMark) demandCheckpoint(checkpoint, found);
   density.end();
   demandTail(density.revision, state.highWater);
-  const expiries = [...expiring.values()];
+  const expiries = [...expiring.values()].flatMap((ofKind) => [...ofKind.values()]);
   return { index, revision: density.revision, historyBytes, garbage, expiries };
 }
 
-function noteExpiry(expiring: Map<string, Expiry>, record: DecodedRecord): void {
+/** By kind and key: objects of most kinds never expire, and cost nothing here. */
+function noteExpiry(expiring: Map<string, Map<string, Expiry>>, record: DecodedRecord): void {
   const { kind, key, type, expiresAt } = record;
-  const id = `${kind} ${key}`;
-  if (type !== 'DELETED' && expiresAt > 0) expiring.set(id, { kind, key, at: expiresAt });
-  else if (expiring.size > 0) expiring.delete(id);
+  const ofKind = expiring.get(kind);
+  if (type === 'DELETED' || !(expiresAt > 0)) ofKind?.delete(key);
+  else if (ofKind) ofKind.set(key, { kind, key, at: expiresAt });
+  else expiring.set(kind, new Map([[key, { kind, key, at: expiresAt }]]));
 }

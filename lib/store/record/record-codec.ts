@@ -146,7 +146,6 @@ export function decodeRecord({ revision, index, bytes }: EngineRecord): DecodedR
   const checksum = verified({ revision, index, bytes });
   const keyStart = headerBytes + bytes.readUInt16BE(6);
   const jsonStart = keyStart + bytes.readUInt16BE(8);
-  const previous = previousOf(bytes);
   return {
     revision,
     index,
@@ -157,7 +156,7 @@ export function decodeRecord({ revision, index, bytes }: EngineRecord): DecodedR
     json: bytes.toString('utf8', jsonStart),
     at: bytes.readDoubleBE(14),
     expiresAt: bytes.readDoubleBE(22),
-    ...(previous ? { previous } : {}),
+    previous: previousOf(bytes),
     checksum,
     size: bytes.length,
   };

@@ -35,9 +35,8 @@ export class Expiries {
   constructor(clock: Clock, expire: (expiry: Expiry) => Promise<void>, start: readonly Expiry[]) {
     this.#clock = clock;
     this.#expire = expire;
-    for (const expiry of start)
-      if (!Number.isNaN(expiry.at))
-        this.#waiting.set(idOf(expiry), { ...expiry, tryAt: expiry.at });
+    for (const { kind, key, at } of start)
+      if (!Number.isNaN(at)) this.#waiting.set(idOf({ kind, key }), { kind, key, at, tryAt: at });
     this.#arm(this.#earliest());
   }
 
