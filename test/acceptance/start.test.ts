@@ -55,6 +55,19 @@ describe('npm start', function () {
     expect(log).not.to.match(/\/@fastify\/(ajv|fast-json-stringify)-compiler\//);
   });
 
+  it('knows its configuration, and can open its store, before it loads API, controllers and drivers', async () => {
+    const program = 'cmd/bin/kedged.mjs';
+    const result = await finish(process.execPath, [program, '--check-config'], {
+      NODE_DEBUG: 'esm,module',
+    });
+    expect(result.code, result.stderr).to.equal(0);
+    expect(result.stderr, 'what it loads').to.match(/\/controllers\/dist\/policy\.js/);
+    expect(result.stderr).to.match(/\/classic-level\//);
+    expect(result.stderr).not.to.match(/\/controllers\/dist\/(index|agent|volume)/);
+    expect(result.stderr).not.to.match(/\/lib\/dist\/(server|rpc)\/|\/fastify\/|\/grpc-js\//);
+    expect(result.stderr).not.to.match(/\/drivers\/dist\/index\.js|\/prom-client\//);
+  });
+
   it('says clearly that a port is taken', async () => {
     const home = await mkdtemp(join(tmpdir(), 'kedge-port-'));
     const server = createServer();
