@@ -9,14 +9,19 @@ import {
   ownExampleDirectory,
   prepareExamples,
   sharedExampleDirectory,
-} from './local-profile.js';
-import { tellMigration } from './tell-migration.js';
-import { daemonLogger } from './daemon-logger.js';
-import { addDataCommands } from './data-commands.js';
-import { openDaemonData, openDataDirectory } from './data-directory.js';
-import { type ConfigOptions, configurationFile, loadConfig, withSettings } from './load-config.js';
-import { restoreAdvice } from './restore-advice.js';
-import type { DaemonConfig } from './settings.js';
+} from './config/local-profile.js';
+import { tellMigration } from './data/tell-migration.js';
+import { daemonLogger } from './telemetry/daemon-logger.js';
+import { addDataCommands } from './data/data-commands.js';
+import { openDaemonData, openDataDirectory } from './data/data-directory.js';
+import {
+  type ConfigOptions,
+  configurationFile,
+  loadConfig,
+  withSettings,
+} from './config/load-config.js';
+import { restoreAdvice } from './data/restore-advice.js';
+import type { DaemonConfig } from './config/settings.js';
 import { stopSignals } from './stop-signals.js';
 import type { Daemon } from './wire.js';
 

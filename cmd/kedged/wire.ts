@@ -41,13 +41,13 @@ import {
 import { directoryJournal, type DriverRegistry, type StorageSettings } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { version } from '../version.js';
-import { AuditLog } from './audit-log.js';
-import { type DaemonData, openDaemonData } from './data-directory.js';
-import { type DaemonKeys, keyPlace } from './key-file.js';
-import { privatePaths } from './private-paths.js';
-import { PrometheusMetrics } from './prometheus-metrics.js';
-import { OpsServer } from './ops-server.js';
-import { type DaemonConfig, parseAddress } from './settings.js';
+import { AuditLog } from './telemetry/audit-log.js';
+import { type DaemonData, openDaemonData } from './data/data-directory.js';
+import { type DaemonKeys, keyPlace } from './config/key-file.js';
+import { privatePaths } from './config/private-paths.js';
+import { PrometheusMetrics } from './telemetry/prometheus-metrics.js';
+import { OpsServer } from './telemetry/ops-server.js';
+import { type DaemonConfig, parseAddress } from './config/settings.js';
 
 /** A running daemon. */
 export interface Daemon {

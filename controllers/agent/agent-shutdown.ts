@@ -1,11 +1,11 @@
 import { type Clock, type Logger, type Manager, messageOf } from 'kedge';
 import { type Instance, instances } from '../instance/kind.js';
-import type { AbandonedWorkloads } from './abandoned-workloads.js';
-import { type InstanceNotes, told } from './instance-notes.js';
-import { graceMsOf, runtimeOf } from './instance-runtime.js';
-import type { Runtime } from './runtime.js';
-import { claimOf, type VolumeManager } from './volume-manager.js';
-import type { WorkloadInputs } from './workload-inputs.js';
+import type { AbandonedWorkloads } from './recovery/abandoned-workloads.js';
+import { type InstanceNotes, told } from './instances/instance-notes.js';
+import { graceMsOf, runtimeOf } from './instances/instance-runtime.js';
+import type { Runtime } from './runtime/runtime.js';
+import { claimOf, type VolumeManager } from './volumes/volume-manager.js';
+import type { WorkloadInputs } from './inputs/workload-inputs.js';
 
 /** Ports of {@link AgentShutdown}. */
 export interface AgentShutdownOptions {

@@ -19,8 +19,8 @@ import type { Instance } from '../instance/kind.js';
 import type { Node } from '../node/kind.js';
 import { ProcessRuntime } from './process/process-runtime.js';
 import { defaultPolicy } from '../policy/policy.js';
-import { decideRestart } from './restart.js';
-import type { WorkloadSpec } from './runtime.js';
+import { decideRestart } from './instances/restart.js';
+import type { WorkloadSpec } from './runtime/runtime.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
 

@@ -28,20 +28,20 @@ import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import type { Sealer } from '../secret/index.js';
 import { mountedVolumes, usedData } from '../service/index.js';
 import { AgentShutdown } from './agent-shutdown.js';
-import { AbandonedWorkloads } from './abandoned-workloads.js';
-import type { DataFiles } from './data-files.js';
-import { InstanceNotes, told } from './instance-notes.js';
-import { graceMsOf, runtimeNameOf, runtimeOf } from './instance-runtime.js';
-import { crashPriority } from './restart.js';
-import { RestartTurns } from './restart-turns.js';
-import type { Runtime, WorkloadState } from './runtime.js';
-import { RuntimeWaits } from './runtime-waits.js';
-import { takenVolume } from './taken-volumes.js';
-import { StartBackoff } from './start-backoff.js';
-import { claimOf, type VolumeManager } from './volume-manager.js';
-import { WorkloadInputs } from './workload-inputs.js';
-import { WorkloadRestarts } from './workload-restarts.js';
-import { WorkloadStarts } from './workload-starts.js';
+import { AbandonedWorkloads } from './recovery/abandoned-workloads.js';
+import type { DataFiles } from './inputs/data-files.js';
+import { InstanceNotes, told } from './instances/instance-notes.js';
+import { graceMsOf, runtimeNameOf, runtimeOf } from './instances/instance-runtime.js';
+import { crashPriority } from './instances/restart.js';
+import { RestartTurns } from './instances/restart-turns.js';
+import type { Runtime, WorkloadState } from './runtime/runtime.js';
+import { RuntimeWaits } from './instances/runtime-waits.js';
+import { takenVolume } from './volumes/taken-volumes.js';
+import { StartBackoff } from './instances/start-backoff.js';
+import { claimOf, type VolumeManager } from './volumes/volume-manager.js';
+import { WorkloadInputs } from './inputs/workload-inputs.js';
+import { WorkloadRestarts } from './instances/workload-restarts.js';
+import { WorkloadStarts } from './instances/workload-starts.js';
 
 /** Ports of the agent. */
 export interface AgentOptions {

@@ -9,8 +9,8 @@ export {
   type AgentDirectoryOptions,
   openAgentDirectory,
 } from './agent-directory.js';
-export { DataFiles, dataFilesDirectory } from './data-files.js';
-export type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from './exec.js';
+export { DataFiles, dataFilesDirectory } from './inputs/data-files.js';
+export type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from './runtime/exec.js';
 export { ProcessRuntime, type ProcessRuntimeOptions } from './process/process-runtime.js';
 export type {
   Availability,
@@ -19,7 +19,7 @@ export type {
   WorkloadMount,
   WorkloadSpec,
   WorkloadState,
-} from './runtime.js';
-export { UsedParameters, type UsedParametersOptions } from './used-parameters.js';
-export { claimOf, VolumeManager, type VolumeManagerOptions } from './volume-manager.js';
-export { type RecoveryOptions, thawLeftovers } from './node-recovery.js';
+} from './runtime/runtime.js';
+export { UsedParameters, type UsedParametersOptions } from './volumes/used-parameters.js';
+export { claimOf, VolumeManager, type VolumeManagerOptions } from './volumes/volume-manager.js';
+export { type RecoveryOptions, thawLeftovers } from './recovery/node-recovery.js';

@@ -27,8 +27,8 @@ import {
   type ShapeBasis,
   shapeViolations,
 } from '../storage-class/index.js';
-import { claimViolations, demandUnreservedName } from './claims.js';
-import { deletionObstacle, sourceValue, waitingCopy } from './in-use.js';
+import { claimViolations, demandUnreservedName } from './rules/claims.js';
+import { deletionObstacle, sourceValue, waitingCopy } from './rules/in-use.js';
 
 /** Held until nothing of the volume is left to take care of. */
 export const volumeFinalizer = 'svc.io/volume';

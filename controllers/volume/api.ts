@@ -1,6 +1,6 @@
 import type { KindApi } from '../api/kind-entry.js';
 import { volumeRules } from './admission.js';
-import { volumeController } from './controller.js';
+import { volumeController } from './reconcile/controller.js';
 import type { Volume } from './kind.js';
 import { volumeVerbs } from './verbs.js';
 

@@ -9,34 +9,39 @@ export {
   type VolumeRuleOptions,
   volumeRules,
 } from './admission.js';
-export { rearm, volumeController } from './controller.js';
-export { keyOfVolume, type VolumeControllerOptions } from './effects.js';
-export { detached, fileSystemPending } from './upkeep.js';
-export { deleteUnused, deletionObstacle } from './in-use.js';
-export { judgeFailure } from './failure.js';
-export { driverCall, identityOf } from './driver-call.js';
+export { rearm, volumeController } from './reconcile/controller.js';
+export { keyOfVolume, type VolumeControllerOptions } from './reconcile/effects.js';
+export { detached, fileSystemPending } from './reconcile/upkeep.js';
+export { deleteUnused, deletionObstacle } from './rules/in-use.js';
+export { judgeFailure } from './states/failure.js';
+export { driverCall, identityOf } from './reconcile/driver-call.js';
 export {
   operationsOfSnapshot,
   operationsOfVolume,
   releaseObject,
   underWay,
-} from './operations.js';
+} from './states/operations.js';
 export {
   nextPhase,
   type NextVolumePhase,
   transitions,
   type VolumeEvent,
   volumeStates,
-} from './phases.js';
+} from './states/phases.js';
 export {
   deletedCondition,
   isDeletionAsked,
   isDeletionDone,
   waitsReason,
-} from './deletion-report.js';
-export { isUntold } from './handover.js';
-export { homeOf, nodesOf, ownerOf, type VolumeOwner } from './owner.js';
-export { effectivePolicy, planVolume, type VolumeAction, type VolumeSituation } from './plan.js';
+} from './states/deletion-report.js';
+export { isUntold } from './reconcile/handover.js';
+export { homeOf, nodesOf, ownerOf, type VolumeOwner } from './states/owner.js';
+export {
+  effectivePolicy,
+  planVolume,
+  type VolumeAction,
+  type VolumeSituation,
+} from './states/plan.js';
 export {
   callAgain,
   driverErrorOf,
@@ -45,12 +50,12 @@ export {
   retryDelayMs,
   shownTime,
   writeStatus,
-} from './retries.js';
-export { type Part, type Turn, turnOf } from './turn.js';
+} from './reconcile/retries.js';
+export { type Part, type Turn, turnOf } from './reconcile/turn.js';
 export {
   reportedConditions,
   reportedOfSnapshot,
   reportedOfVolume,
   reportOf,
-} from './reported.js';
+} from './states/reported.js';
 export { volumeVerbs } from './verbs.js';

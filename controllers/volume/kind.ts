@@ -1,7 +1,7 @@
 import { isDeleting, keyString, kindOf, type StatusUpdate } from 'kedge';
 import { type Volume, volumeSchema } from '@kedge/api/kinds';
 import { referencedSecrets } from '../secret/reference.js';
-import { type NextVolumePhase, volumeStates } from './phases.js';
+import { type NextVolumePhase, volumeStates } from './states/phases.js';
 
 export type {
   Volume,

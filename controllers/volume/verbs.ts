@@ -23,11 +23,11 @@ import { storageClasses } from '../storage-class/kind.js';
 import { type Attachment, type Volume, type VolumeStatus, volumes } from './kind.js';
 import { describeMethod, field, operationFields } from '../api/describe.js';
 import { shownHandle } from '../secret/index.js';
-import { rearm } from './controller.js';
-import { volumeHints } from './hints.js';
-import { deletionWaitsFor, sourceValue } from './in-use.js';
-import { nextPhase } from './phases.js';
-import { keptScaledAway } from './scaled-away.js';
+import { rearm } from './reconcile/controller.js';
+import { volumeHints } from './rules/hints.js';
+import { deletionWaitsFor, sourceValue } from './rules/in-use.js';
+import { nextPhase } from './states/phases.js';
+import { keptScaledAway } from './rules/scaled-away.js';
 
 function keyOf(request: JsonObject): ObjectKey {
   return { namespace: String(request.namespace), name: String(request.name) };

@@ -2,9 +2,9 @@
  * What a storage driver implements and what helps it: the interface, the closed set of errors,
  * parameter rules as data. Imports nothing of Kedge.
  */
-export * from './driver.js';
-export * from './errors.js';
-export * from './operations.js';
+export * from './contract/driver.js';
+export * from './contract/errors.js';
+export * from './contract/operations.js';
 export {
   type AwaitOptions,
   awaitOperation,
@@ -13,11 +13,11 @@ export {
   operationIdOf,
   type OperationState,
   type ProviderOperation,
-} from './await-operation.js';
-export * from './parameters.js';
-export { type SynchronousDriver, synchronousDriver } from './synchronous-driver.js';
-export { declaredDriver, type DriverDeclaration } from './declared-driver.js';
-export { inTurn } from './in-turn.js';
+} from './provider/await-operation.js';
+export * from './contract/parameters.js';
+export { type SynchronousDriver, synchronousDriver } from './provider/synchronous-driver.js';
+export { declaredDriver, type DriverDeclaration } from './provider/declared-driver.js';
+export { inTurn } from './turns/in-turn.js';
 export {
   type DiskRoom,
   type FileKind,
@@ -26,38 +26,38 @@ export {
   mountOn,
   type NodeHost,
   type OpenedDirectory,
-} from './node-host.js';
-export { nodeHost, thisNode } from './this-node.js';
-export { KeyedQueue } from './keyed-queue.js';
-export { attachLoop, loopOf, loopsOf, mountOfLoop } from './loop-device.js';
+} from './node/node-host.js';
+export { nodeHost, thisNode } from './node/this-node.js';
+export { KeyedQueue } from './turns/keyed-queue.js';
+export { attachLoop, loopOf, loopsOf, mountOfLoop } from './block/loop-device.js';
 export {
   directoryJournal,
   type JournalFiles,
   memoryJournal,
   NodeJournal,
   type NodeState,
-} from './node-journal.js';
-export { type NodeUndo, type Recovery, recoverNode } from './node-recovery.js';
-export { detachLoops, nodeUndo, thawDevice } from './node-undo.js';
-export { replaceFile, syncFolder } from './replace-file.js';
-export { type StorageRoot, uncheckedStorageRoot } from './storage-root.js';
-export { noSnapshots } from './no-snapshots.js';
+} from './journal/node-journal.js';
+export { type NodeUndo, type Recovery, recoverNode } from './journal/node-recovery.js';
+export { detachLoops, nodeUndo, thawDevice } from './journal/node-undo.js';
+export { replaceFile, syncFolder } from './node/replace-file.js';
+export { type StorageRoot, uncheckedStorageRoot } from './contract/storage-root.js';
+export { noSnapshots } from './provider/no-snapshots.js';
 export {
   type CommandResult,
   demandCommand,
   demandPrograms,
   type RunCommand,
   runCommand,
-} from './run-command.js';
+} from './node/run-command.js';
 export {
   describeHolders,
   type HeldVolume,
   type Holder,
   type Holders,
   joinHolders,
-} from './holders.js';
-export { nodeHolders } from './node-holders.js';
-export { type ProcessMounts, processMounts } from './process-mounts.js';
+} from './node/holders.js';
+export { nodeHolders } from './node/node-holders.js';
+export { type ProcessMounts, processMounts } from './node/process-mounts.js';
 export {
   deviceNumber,
   formatDeviceNumber,
@@ -65,7 +65,7 @@ export {
   type MountEntry,
   parseMountTable,
   readMountTable,
-} from './mount-table.js';
+} from './node/mount-table.js';
 export {
   checkFileSystem,
   type DeviceContent,
@@ -75,14 +75,14 @@ export {
   inspectDevice,
   makeFileSystem,
   waitForDevice,
-} from './block-device.js';
+} from './block/block-device.js';
 export {
   type BlockMountOptions,
   demandUnused,
   mountBlockDevice,
   unmountTarget,
-} from './block-mount.js';
-export { type InstanceLookup, type NodeInstances } from './node-instance.js';
+} from './block/block-mount.js';
+export { type InstanceLookup, type NodeInstances } from './provider/node-instance.js';
 export {
   type BlockDetachRequest,
   type BlockAttachRequest,
@@ -91,4 +91,4 @@ export {
   type BlockProvider,
   type BlockSnapshots,
   createBlockDriver,
-} from './block-driver.js';
+} from './block/block-driver.js';

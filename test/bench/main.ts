@@ -1,22 +1,22 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { type Benchmark, type Measurement, meets } from './measurement.js';
+import { type Benchmark, type Measurement, meets } from './measuring/measurement.js';
 
 /** Every benchmark by name; loaded in the process that runs it. */
 const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmark }>>> = {
-  'durable-writes': () => import('./durable-writes.js'),
-  'informer-latency': () => import('./informer-latency.js'),
-  converge: () => import('./converge.js'),
-  etcd: () => import('./etcd.js'),
-  'work-queue': () => import('./work-queue.js'),
-  'large-store': () => import('./large-store.js'),
-  compaction: () => import('./compaction.js'),
-  volumes: () => import('./volumes.js'),
-  services: () => import('./services.js'),
-  'crash-loops': () => import('./crash-loops.js'),
-  'stubborn-workloads': () => import('./stubborn-workloads.js'),
-  api: () => import('./api.js'),
-  parsers: () => import('./parsers.js'),
+  'durable-writes': () => import('./store/durable-writes.js'),
+  'informer-latency': () => import('./library/informer-latency.js'),
+  converge: () => import('./library/converge.js'),
+  etcd: () => import('./store/etcd.js'),
+  'work-queue': () => import('./library/work-queue.js'),
+  'large-store': () => import('./store/large-store.js'),
+  compaction: () => import('./store/compaction.js'),
+  volumes: () => import('./daemon/volumes.js'),
+  services: () => import('./daemon/services.js'),
+  'crash-loops': () => import('./daemon/crash-loops.js'),
+  'stubborn-workloads': () => import('./daemon/stubborn-workloads.js'),
+  api: () => import('./daemon/api.js'),
+  parsers: () => import('./parsers/parsers.js'),
 };
 
 const usage = `usage: npm run bench -- [--quick] [--gate] [NAME...]

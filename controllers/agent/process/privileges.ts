@@ -8,7 +8,7 @@ import {
   defaultCapabilities,
   parseUser,
 } from '../../service/capabilities.js';
-import type { WorkloadRights } from '../runtime.js';
+import type { WorkloadRights } from '../runtime/runtime.js';
 import { programPath } from './process-table.js';
 
 const run = promisify(execFile);

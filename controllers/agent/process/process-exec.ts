@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
 import { merge } from '../../log/merge.js';
-import type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from '../exec.js';
+import type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from '../runtime/exec.js';
 import { type BoxMode, ownerOf, withoutRights } from './privileges.js';
 import { programPath } from './process-table.js';
 import { becomeCommand, carriedEnvironment, startedWith } from './workload-environment.js';

@@ -15,8 +15,8 @@ import type {
   WorkloadMount,
   WorkloadSpec,
   WorkloadState,
-} from '../runtime.js';
-import type { ExecProcess, ExecSpec } from '../exec.js';
+} from '../runtime/runtime.js';
+import type { ExecProcess, ExecSpec } from '../runtime/exec.js';
 import { noteSize, rotate } from './log-rotation.js';
 import { execInProcess } from './process-exec.js';
 import {

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { WorkloadState } from '../runtime.js';
+import type { WorkloadState } from '../runtime/runtime.js';
 import { readIfExists } from './process-table.js';
 import { refusalOf } from './run-start.js';
 

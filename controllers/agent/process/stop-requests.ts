@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from 'kedge';
 import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
-import type { StopProgress, WorkloadState } from '../runtime.js';
+import type { StopProgress, WorkloadState } from '../runtime/runtime.js';
 import { readIfExists, readProcessId } from './process-table.js';
 
 /** A killed process is gone within this time, unless the kernel holds it. */

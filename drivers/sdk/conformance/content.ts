@@ -12,7 +12,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { demandCommand, runCommand } from '../run-command.js';
+import { demandCommand, runCommand } from '../node/run-command.js';
 import { ConformanceError, demand } from './failure.js';
 
 /** Folder of the suite's content, at the top of a volume. */

@@ -1,5 +1,5 @@
-import type { Driver } from '../driver.js';
-import type { SynchronousDriver } from '../synchronous-driver.js';
+import type { Driver } from '../contract/driver.js';
+import type { SynchronousDriver } from '../provider/synchronous-driver.js';
 
 /** A driver that passes every call on, except those that `changes` replaces. */
 export function delegate(

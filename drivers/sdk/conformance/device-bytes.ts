@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
-import { deviceSize } from '../block-device.js';
-import { runCommand } from '../run-command.js';
+import { deviceSize } from '../block/block-device.js';
+import { runCommand } from '../node/run-command.js';
 
 /** Size of a block device in bytes. */
 export function deviceBytes(device: string): Promise<bigint> {

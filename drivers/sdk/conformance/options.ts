@@ -1,4 +1,4 @@
-import type { Driver, Parameters } from '../driver.js';
+import type { Driver, Parameters } from '../contract/driver.js';
 
 /** What the suite is run with. */
 export interface ConformanceOptions {

@@ -1,4 +1,4 @@
-import type { Capabilities } from '../driver.js';
+import type { Capabilities } from '../contract/driver.js';
 import type { Check, CheckNeed, CheckTopic } from './check.js';
 import { ConformanceError, demand, LeftOut } from './failure.js';
 import { cancellation } from './checks/cancellation.js';

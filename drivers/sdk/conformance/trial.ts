@@ -18,11 +18,11 @@ import type {
   SnapshotRequest,
   SnapshotResult,
   VolumeIdentity,
-} from '../driver.js';
-import { DriverError, type DriverErrorKind } from '../errors.js';
-import { mountAt } from '../mount-table.js';
-import { memoryOperations, type Operations } from '../operations.js';
-import { type SynchronousDriver, synchronousDriver } from '../synchronous-driver.js';
+} from '../contract/driver.js';
+import { DriverError, type DriverErrorKind } from '../contract/errors.js';
+import { mountAt } from '../node/mount-table.js';
+import { memoryOperations, type Operations } from '../contract/operations.js';
+import { type SynchronousDriver, synchronousDriver } from '../provider/synchronous-driver.js';
 import { ConformanceError, demand, LeftOut } from './failure.js';
 import type { ConformanceOptions } from './options.js';
 import { watchedDriver } from './watched-driver.js';

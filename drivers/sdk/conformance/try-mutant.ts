@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Driver } from '../driver.js';
-import { synchronousDriver } from '../synchronous-driver.js';
+import type { Driver } from '../contract/driver.js';
+import { synchronousDriver } from '../provider/synchronous-driver.js';
 import type { Check } from './check.js';
 import { delegate } from './delegate.js';
 import { emptyMemory, type Mutant, type MutantMemory, remembering } from './mutants/mutant.js';

@@ -1,4 +1,4 @@
-import { readMountTable } from '../../mount-table.js';
+import { readMountTable } from '../../node/mount-table.js';
 import type { Check } from '../check.js';
 import { demand } from '../failure.js';
 import { demandContent, demandEmpty, writeContent } from '../content.js';

@@ -1,4 +1,4 @@
-import type { Parameters } from '../../driver.js';
+import type { Parameters } from '../../contract/driver.js';
 import type { Check } from '../check.js';
 import { demand } from '../failure.js';
 import { demandContent, demandEmpty, labelOf, writeContent } from '../content.js';

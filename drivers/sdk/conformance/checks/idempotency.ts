@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { readMountTable } from '../../mount-table.js';
+import { readMountTable } from '../../node/mount-table.js';
 import type { Check } from '../check.js';
 import { demand } from '../failure.js';
 import { demandContent, writeContent } from '../content.js';

@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { mountAt } from '../../mount-table.js';
+import { mountAt } from '../../node/mount-table.js';
 import type { Check } from '../check.js';
 import { demand } from '../failure.js';
 import { demandContent, writeContent } from '../content.js';

@@ -10,10 +10,10 @@ import type {
   SnapshotIdentity,
   SnapshotRequest,
   VolumeIdentity,
-} from '../../driver.js';
-import type { SynchronousDriver } from '../../synchronous-driver.js';
-import { DriverError } from '../../errors.js';
-import { memoryOperations } from '../../operations.js';
+} from '../../contract/driver.js';
+import type { SynchronousDriver } from '../../provider/synchronous-driver.js';
+import { DriverError } from '../../contract/errors.js';
+import { memoryOperations } from '../../contract/operations.js';
 import type { KnownVolume, MutantMemory } from './mutant.js';
 
 /** Outlives the calls: what a mutant does of itself is not cancelled with them. */

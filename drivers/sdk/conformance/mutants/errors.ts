@@ -5,9 +5,9 @@ import type {
   Parameters,
   ProvisionRequest,
   SnapshotRequest,
-} from '../../driver.js';
-import type { SynchronousDriver } from '../../synchronous-driver.js';
-import { DriverError } from '../../errors.js';
+} from '../../contract/driver.js';
+import type { SynchronousDriver } from '../../provider/synchronous-driver.js';
+import { DriverError } from '../../contract/errors.js';
 import type { Mutant } from './mutant.js';
 
 /** Replaces what some calls throw. */

@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises';
-import { demandCommand, runCommand } from '../../run-command.js';
+import { demandCommand, runCommand } from '../../node/run-command.js';
 import { erase, mountOf } from './damage.js';
 import type { Mutant } from './mutant.js';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { lchown, readdir, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DeleteRequest, Observation } from '../../driver.js';
-import { DriverError } from '../../errors.js';
+import type { DeleteRequest, Observation } from '../../contract/driver.js';
+import { DriverError } from '../../contract/errors.js';
 import { erase, exists, findVolume, withContent } from './damage.js';
 import type { Mutant } from './mutant.js';
 

@@ -1,6 +1,6 @@
-import { DriverError } from '../../errors.js';
-import { mountAt } from '../../mount-table.js';
-import { demandCommand, runCommand } from '../../run-command.js';
+import { DriverError } from '../../contract/errors.js';
+import { mountAt } from '../../node/mount-table.js';
+import { demandCommand, runCommand } from '../../node/run-command.js';
 import { aliasing, erase, exists, makeStray } from './damage.js';
 import type { Mutant } from './mutant.js';
 

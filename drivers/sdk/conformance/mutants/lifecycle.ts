@@ -1,5 +1,5 @@
-import { DriverError } from '../../errors.js';
-import { demandCommand, runCommand } from '../../run-command.js';
+import { DriverError } from '../../contract/errors.js';
+import { demandCommand, runCommand } from '../../node/run-command.js';
 import { aliasing, findVolume, mountOf } from './damage.js';
 import type { KnownVolume, Mutant, MutantMemory } from './mutant.js';
 

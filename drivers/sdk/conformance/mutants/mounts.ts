@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
-import { DriverError } from '../../errors.js';
-import { mountAt } from '../../mount-table.js';
-import { demandCommand, runCommand } from '../../run-command.js';
+import { DriverError } from '../../contract/errors.js';
+import { mountAt } from '../../node/mount-table.js';
+import { demandCommand, runCommand } from '../../node/run-command.js';
 import { writeHead } from '../device-bytes.js';
 import { mountOf } from './damage.js';
 import type { Mutant } from './mutant.js';

@@ -4,8 +4,8 @@ import type {
   ProvisionRequest,
   SnapshotIdentity,
   SnapshotRequest,
-} from '../../driver.js';
-import type { SynchronousDriver } from '../../synchronous-driver.js';
+} from '../../contract/driver.js';
+import type { SynchronousDriver } from '../../provider/synchronous-driver.js';
 import { delegate } from '../delegate.js';
 
 /** A volume that a driver made. */

@@ -1,4 +1,4 @@
-import { DriverError } from '../../errors.js';
+import { DriverError } from '../../contract/errors.js';
 import { mountOf } from './damage.js';
 import type { Mutant } from './mutant.js';
 

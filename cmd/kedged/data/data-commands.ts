@@ -1,0 +1,261 @@
+import { access, mkdir, realpath, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, sep } from 'node:path';
+import { type Command, InvalidArgumentError } from 'commander';
+import {
+  backupToFile,
+  type EmbeddedStore,
+  failedPrecondition,
+  invalid,
+  LevelEngine,
+  messageOf,
+  salvageStore,
+  StatusError,
+} from 'kedge';
+import { daemonLogger } from '../telemetry/daemon-logger.js';
+import { openDataDirectory } from './data-directory.js';
+import { findKeys, keyFileName, keyPlace, loadKeys } from '../config/key-file.js';
+import { type ConfigOptions, loadConfig, withSettings } from '../config/load-config.js';
+import { foundLines, lossLines } from './salvage-report.js';
+import type { DaemonConfig } from '../config/settings.js';
+import { tellMigration } from './tell-migration.js';
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function keySource({ dataDirectory, kekFile }: DaemonConfig): [string, string, string | undefined] {
+  return [dataDirectory, kekFile, process.env.KEDGE_KEK];
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Opening would make a store where there is none. */
+async function demandStore(directory: string): Promise<void> {
+  // A restore that was interrupted behind its commit has only the latter.
+  for (const name of ['db', 'restored']) if (await exists(join(directory, name))) return;
+  throw failedPrecondition(
+    'NoStore',
+    `there is no store in ${directory}; name its directory with --data-directory or --config`,
+  );
+}
+
+/** The refusal of a held lock, with what to do while the daemon runs. */
+function orOnline(error: unknown, online: string): unknown {
+  if (!(error instanceof StatusError) || error.reason !== 'DirectoryLocked') return error;
+  return failedPrecondition(error.reason, `${messageOf(error)}. While it runs: ${online}`);
+}
+
+/** The refusal of a restore over a store, with the flag that allows it. */
+function orReplace(error: unknown, directory: string): unknown {
+  if (!(error instanceof StatusError)) return error;
+  if (error.reason === 'RevisionUnknown')
+    return failedPrecondition(
+      error.reason,
+      `the store in ${directory} does not tell how far it was written; name a revision that it did not reach: --after-revision N. The last resourceVersion that anybody saw, or a number far beyond it, will do`,
+    );
+  if (error.reason !== 'NotEmpty') return error;
+  return failedPrecondition(
+    error.reason,
+    `there is a store in ${directory} already, and nothing was changed; restore into another directory (--data-directory), or give --replace: what is there is kept aside`,
+  );
+}
+
+/** A disk that nothing can be written to has its lock nowhere. */
+function orElsewhere(error: unknown): unknown {
+  if (!(error instanceof StatusError) || error.reason !== 'LockUnavailable') return error;
+  return new StatusError({
+    code: 'Unavailable',
+    reason: error.reason,
+    message: `${messageOf(error)}. Or copy the directory to another disk (cp -a) while no daemon runs, and name the copy with --data-directory`,
+  });
+}
+
+/** A backup in the data directory is lost with it, and may have the name of a file of the store. */
+async function demandOutside(dataDirectory: string, file: string): Promise<void> {
+  const data = await realpath(dataDirectory);
+  const named = dirname(file);
+  const cannot = (why: string): StatusError =>
+    invalid([
+      {
+        field: 'file',
+        description: `${file} can't be written: ${why}; make that directory, or name a file in one that exists`,
+      },
+    ]);
+  const folder = await realpath(named).catch((error: unknown) => {
+    throw cannot(`${named} can't be found (${messageOf(error)})`);
+  });
+  if (!(await stat(folder)).isDirectory()) throw cannot(`${named} is no directory`);
+  const way = relative(data, folder);
+  if (way === '..' || way.startsWith(`..${sep}`)) return;
+  throw invalid([
+    {
+      field: 'file',
+      description: `${file} is in the data directory ${dataDirectory}, and is lost with it; name a file elsewhere, best on another disk`,
+    },
+  ]);
+}
+
+async function withStore<T>(
+  { dataDirectory }: DaemonConfig,
+  online: string,
+  work: (store: EmbeddedStore) => Promise<T>,
+): Promise<T> {
+  await demandStore(dataDirectory);
+  const store = await openDataDirectory(dataDirectory, daemonLogger('warn')).catch(
+    (error: unknown) => {
+      throw orElsewhere(orOnline(error, online));
+    },
+  );
+  try {
+    tellMigration(store);
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+async function backup(file: string, options: ConfigOptions): Promise<void> {
+  const config = await loadConfig(options);
+  await demandStore(config.dataDirectory);
+  await demandOutside(config.dataDirectory, file);
+  const report = await withStore(config, `kedge admin backup ${file}`, (store) =>
+    backupToFile(store, file),
+  );
+  say(`${file}: ${report.objects} objects at revision ${report.revision}, ${report.bytes} bytes`);
+  say(
+    `The key-encryption key is not in it: keep ${keyPlace(...keySource(config))} too, apart from it.`,
+  );
+}
+
+async function verify(file: string | undefined, options: ConfigOptions): Promise<void> {
+  const config = await loadConfig(options);
+  if (file === undefined) {
+    const online = 'take a backup with "kedge admin backup FILE" and verify that';
+    const { objects, records, revision } = await withStore(config, online, (store) =>
+      store.verify(),
+    );
+    say(
+      `${config.dataDirectory} is whole: ${objects} objects, ${records} records, revision ${revision}`,
+    );
+    return;
+  }
+  const keys = await findKeys(...keySource(config));
+  const { checkBackup } = await import('@kedge/controllers');
+  const found = await checkBackup(file, keys);
+  const { objects, revision, createdAt, clusterId, openedValues } = found;
+  say(
+    `${file} is whole: ${objects} objects at revision ${revision} of cluster ${clusterId}, taken ${createdAt}`,
+  );
+  say(
+    openedValues === undefined
+      ? `No key-encryption key is at ${keys.place}: whether one opens its sealed values was not looked at.`
+      : `The key-encryption key at ${keys.place} opens all of its ${openedValues} sealed values.`,
+  );
+}
+
+interface RestoreFlags {
+  readonly replace?: boolean;
+  readonly asCopy?: boolean;
+  readonly afterRevision?: number;
+}
+
+function revisionOf(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('must be a revision: a whole number, 0 or more');
+}
+
+async function restore(file: string, flags: RestoreFlags, options: ConfigOptions): Promise<void> {
+  const config = await loadConfig(options);
+  const { dataDirectory } = config;
+  const keys = await findKeys(...keySource(config));
+  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  const { restoreData } = await import('@kedge/controllers');
+  const restored = restoreData({
+    path: file,
+    engine: new LevelEngine({ directory: dataDirectory, copiedBeforeMigration: [keyFileName] }),
+    keys,
+    as: flags.asCopy ? 'copy' : 'original',
+    replace: flags.replace ?? false,
+    afterRevision: flags.afterRevision,
+    // Nothing was sealed; a daemon that finds a database and no key does not start.
+    beforeWriting: async () => {
+      await loadKeys(...keySource(config));
+    },
+  });
+  const report = await restored.catch((error: unknown) => {
+    throw orReplace(error, dataDirectory);
+  });
+  const { objects, revision, clusterId, kept } = report;
+  say(`${dataDirectory}: ${objects} objects, revision ${revision}, cluster ${clusterId}`);
+  if (kept !== undefined)
+    say(`The store that was there is in ${kept}; remove it when it is no longer needed.`);
+  say(`The key-encryption key is ${keys.place}.`);
+  say(
+    flags.asCopy
+      ? 'It is a copy, with a cluster id of its own: it touches no volume or snapshot of the original. Workloads without volumes start here too.'
+      : "It goes on as the cluster of the backup. Two daemons of one cluster id destroy each other's work: never start the original again beside it. For a second daemon, restore with --as-copy.",
+  );
+}
+
+async function salvage(file: string | undefined, options: ConfigOptions): Promise<void> {
+  const { dataDirectory } = await loadConfig(options);
+  await demandStore(dataDirectory);
+  if (file !== undefined) await demandOutside(dataDirectory, file);
+  // Not on the damaged disk: where the backup goes there must be room anyway.
+  const scratch = file === undefined ? tmpdir() : dirname(file);
+  const found = await salvageStore(dataDirectory, { scratch }).catch((error: unknown) => {
+    throw orElsewhere(orOnline(error, `kedge admin backup ${file ?? 'FILE'}`));
+  });
+  if (file === undefined) for (const name of foundLines(found)) say(name);
+  for (const line of lossLines(found)) say(line);
+  if (file === undefined) return say('To write them as a backup: kedged salvage FILE');
+  const { bytes } = await backupToFile(found, file);
+  say(`${file}: ${found.objects.length} objects, ${bytes} bytes`);
+  say(
+    `To go on with it: kedged restore ${file} --replace. It needs the key-encryption key, which is not in it.`,
+  );
+}
+
+/** `kedged backup | verify | restore | salvage`, on the data directory of a stopped daemon. */
+export function addDataCommands(program: Command): void {
+  withSettings(program.command('backup'))
+    .argument('<file>', 'the backup; it appears whole or not at all')
+    .description('back up the store of a stopped daemon; of a running one: kedge admin backup')
+    .action((file: string, _options: ConfigOptions, command: Command) =>
+      backup(file, command.optsWithGlobals()),
+    );
+  withSettings(program.command('verify'))
+    .argument('[file]', 'a backup; without it, the store of a stopped daemon')
+    .description('read everything back and compare it with its checksums')
+    .action((file: string | undefined, _options: ConfigOptions, command: Command) =>
+      verify(file, command.optsWithGlobals()),
+    );
+  withSettings(program.command('restore'))
+    .argument('<file>', 'the backup')
+    .option('--replace', 'take the place of the store that is there, which is kept aside')
+    .option(
+      '--as-copy',
+      'a cluster of its own, beside the original: volumes and snapshots of that are foreign to it',
+    )
+    .option(
+      '--after-revision <n>',
+      'a revision that the replaced store did not reach, where it does not tell',
+      revisionOf,
+    )
+    .description('restore a backup, all or nothing; the daemon must be stopped')
+    .action((file: string, flags: RestoreFlags, command: Command) =>
+      restore(file, flags, command.optsWithGlobals()),
+    );
+  withSettings(program.command('salvage'))
+    .argument('[file]', 'a backup that is written of it; without it, the objects are listed')
+    .description('read what a damaged store still holds; the daemon must be stopped')
+    .action((file: string | undefined, _options: ConfigOptions, command: Command) =>
+      salvage(file, command.optsWithGlobals()),
+    );
+}

@@ -1,0 +1,28 @@
+import { mkdir } from 'node:fs/promises';
+import { type EmbeddedStore, LevelEngine, limits, type Logger, openStore } from 'kedge';
+import { type DaemonKeys, keyFileName, loadKeys } from '../config/key-file.js';
+import type { DaemonConfig } from '../config/settings.js';
+
+/** What a daemon finds in its data directory. */
+export interface DaemonData {
+  readonly keys: DaemonKeys;
+  /** Open, its lock held. */
+  readonly store: EmbeddedStore;
+}
+
+/** Opens the store of a data directory, its lock held. */
+export async function openDataDirectory(directory: string, logger: Logger): Promise<EmbeddedStore> {
+  const engine = new LevelEngine({ directory, copiedBeforeMigration: [keyFileName] });
+  const { reserveBytes } = limits;
+  return openStore({ engine, reserveBytes, logger: logger.child({ part: 'store' }) });
+}
+
+/** Keys and store of a daemon; the directory is made where it is not there. */
+export async function openDaemonData(
+  { dataDirectory, kekFile }: DaemonConfig,
+  logger: Logger,
+): Promise<DaemonData> {
+  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  const keys = await loadKeys(dataDirectory, kekFile, process.env.KEDGE_KEK);
+  return { keys, store: await openDataDirectory(dataDirectory, logger) };
+}

@@ -1,0 +1,158 @@
+import { type Logger, messageOf } from 'kedge';
+import type { Configmap } from '../../configmap/kind.js';
+import type { Instance } from '../../instance/kind.js';
+import type { Secret } from '../../secret/kind.js';
+import type { DataMount } from '../../service/kind.js';
+import { openSecret } from '../../secret/index.js';
+import { filePathProblem } from '../../service/index.js';
+import type { DataFiles } from './data-files.js';
+import type { EnvironmentSources } from './environment.js';
+import type { WorkloadMount } from '../runtime/runtime.js';
+
+/** What a workload sees of secrets and configmaps as files, or what is still lacking for that. */
+export type DataMountsOutcome =
+  | { readonly type: 'ready'; readonly mounts: readonly WorkloadMount[] }
+  /** Waits for a secret or configmap. */
+  | { readonly type: 'missing'; readonly message: string }
+  /** Worth another try. */
+  | { readonly type: 'failed'; readonly message: string };
+
+/** One entry of secretMounts or configmapMounts. */
+interface Entry {
+  readonly kind: 'secret' | 'configmap';
+  /** `secretMounts[0]` */
+  readonly field: string;
+  /** Folder of its files. */
+  readonly set: string;
+  readonly mount: DataMount;
+}
+
+/** Its files, and what tells them from other ones. */
+type Content =
+  | { readonly version: string; readonly files: () => ReadonlyMap<string, string> }
+  | { readonly problem: string };
+
+function entriesOf({ template }: Instance): readonly Entry[] {
+  const entry =
+    (kind: Entry['kind']) =>
+    (mount: DataMount, index: number): Entry => ({
+      kind,
+      field: `${kind}Mounts[${index}]`,
+      set: `${kind}-${index}`,
+      mount,
+    });
+  return [
+    ...(template.secretMounts ?? []).map(entry('secret')),
+    ...(template.configmapMounts ?? []).map(entry('configmap')),
+  ];
+}
+
+/** Keeps the files of secretMounts and configmapMounts, by instance uid. */
+export class DataMounts {
+  readonly #files: DataFiles;
+  readonly #sources: EnvironmentSources;
+  readonly #logger: Logger;
+  /** What was written last, by directory; forgotten with the process, and then written once more. */
+  readonly #written = new Map<string, string>();
+  #opened = false;
+
+  constructor(files: DataFiles, sources: EnvironmentSources, logger: Logger) {
+    this.#logger = logger;
+    this.#files = files;
+    this.#sources = sources;
+  }
+
+  /** Makes the place ready and takes away what instances left that are gone. */
+  async open(living: ReadonlySet<string>): Promise<void> {
+    try {
+      await this.#files.open();
+      this.#opened = true;
+      for (const uid of await this.#files.owners())
+        if (!living.has(uid)) await this.#files.remove(uid);
+      const swept = await this.#files.sweep();
+      if (swept.length > 0)
+        this.#logger.info('removed mounted files of data directories that are gone', { swept });
+    } catch (error) {
+      // Only workloads that mount such files need the place: they try again, and say what is wrong.
+      this.#logger.warn('the place of mounted files is not ready', { error: messageOf(error) });
+    }
+  }
+
+  /**
+   * Writes what an instance mounts, where that has changed. What is missing leaves the files of before:
+   * a workload that runs does not lose them.
+   */
+  async write(instance: Instance): Promise<DataMountsOutcome> {
+    try {
+      return await this.#write(instance, entriesOf(instance));
+    } catch (error) {
+      return { type: 'failed', message: `mounted files can't be written: ${messageOf(error)}` };
+    }
+  }
+
+  async #write(instance: Instance, entries: readonly Entry[]): Promise<DataMountsOutcome> {
+    if (entries.length > 0 && !this.#opened) {
+      await this.#files.open();
+      this.#opened = true;
+    }
+    const { uid } = instance.metadata;
+    const mounts: WorkloadMount[] = [];
+    for (const entry of entries) {
+      const content = this.#contentOf(entry, instance.namespace);
+      if ('problem' in content)
+        return { type: 'missing', message: `${entry.field}: ${content.problem}` };
+      const source = this.#files.at(uid, entry.set);
+      const same = this.#written.get(source) === content.version;
+      if (!same || !(await this.#files.has(uid, entry.set))) {
+        await this.#files.write(uid, entry.set, content.files());
+        this.#written.set(source, content.version);
+      }
+      mounts.push({ source, target: entry.mount.mountPath, readOnly: true });
+    }
+    return { type: 'ready', mounts };
+  }
+
+  async remove({ template, metadata }: Instance): Promise<void> {
+    if (!this.#opened) return;
+    if (!template.secretMounts?.length && !template.configmapMounts?.length) return;
+    for (const source of this.#written.keys())
+      if (source.startsWith(`${this.#files.at(metadata.uid, '')}`)) this.#written.delete(source);
+    await this.#files.remove(metadata.uid);
+  }
+
+  async close(): Promise<void> {
+    if (this.#opened) await this.#files.close();
+  }
+
+  #contentOf({ kind, mount }: Entry, namespace: string): Content {
+    const what = `${kind} ${namespace}/${mount.name}`;
+    const { secrets, configmaps, sealer } = this.#sources;
+    const key = `${namespace}/${mount.name}`;
+    const object: Secret | Configmap | undefined =
+      kind === 'secret' ? secrets.get(key) : configmaps.get(key);
+    if (!object)
+      return { problem: `${what} does not exist; create it and the instance goes on by itself` };
+    const names = Object.keys(object.data ?? {});
+    const items = mount.items?.length
+      ? mount.items
+      : names.map((name) => ({ key: name, path: name }));
+    const lacking = items.find((item) => !names.includes(item.key));
+    if (lacking)
+      return {
+        problem: `${what} has no key "${lacking.key}"; add it and the instance goes on by itself`,
+      };
+    const odd = items.find((item) => filePathProblem(item.path) !== undefined);
+    if (odd)
+      return {
+        problem: `key "${odd.key}" of ${what} can't be a file of that name; give it a path in items`,
+      };
+    const { uid, resourceVersion } = object.metadata;
+    return {
+      version: JSON.stringify([uid, resourceVersion, items]),
+      files: () => {
+        const data = kind === 'secret' ? openSecret(sealer, object) : object.data;
+        return new Map(items.map((item) => [item.path, data?.[item.key] ?? '']));
+      },
+    };
+  }
+}

@@ -1,0 +1,56 @@
+import type { Lister } from 'kedge';
+import type { Configmap } from '../../configmap/kind.js';
+import type { Instance } from '../../instance/kind.js';
+import type { Secret } from '../../secret/kind.js';
+import type { EnvironmentSource } from '../../service/kind.js';
+import { openSecret, type Sealer } from '../../secret/index.js';
+
+/** A workload's environment, or what it still lacks. */
+export type EnvironmentOutcome =
+  | { readonly type: 'ready'; readonly env: Readonly<Record<string, string>> }
+  | { readonly type: 'missing'; readonly message: string };
+
+/** Where the values come from. */
+export interface EnvironmentSources {
+  readonly secrets: Lister<Secret>;
+  readonly configmaps: Lister<Configmap>;
+  readonly sealer: Sealer;
+}
+
+function dataOf(
+  from: EnvironmentSource,
+  namespace: string,
+  { secrets, configmaps, sealer }: EnvironmentSources,
+): Readonly<Record<string, string>> | undefined {
+  if (!from.secret) {
+    const configmap = configmaps.get(`${namespace}/${from.configmap ?? ''}`);
+    return configmap && (configmap.data ?? {});
+  }
+  const secret = secrets.get(`${namespace}/${from.secret}`);
+  return secret && openSecret(sealer, secret);
+}
+
+/** `env` over `envFrom` over what every workload gets: its name, service, namespace and ordinal. */
+export function environmentOf(instance: Instance, sources: EnvironmentSources): EnvironmentOutcome {
+  const { namespace, name, service, ordinal, template } = instance;
+  const env: Record<string, string> = {
+    KEDGE_INSTANCE: name,
+    KEDGE_SERVICE: service,
+    KEDGE_NAMESPACE: namespace,
+    KEDGE_ORDINAL: String(ordinal),
+  };
+  for (const from of template.envFrom ?? []) {
+    const data = dataOf(from, namespace, sources);
+    if (!data) {
+      const what = from.secret
+        ? `secret ${namespace}/${from.secret}`
+        : `configmap ${namespace}/${from.configmap ?? ''}`;
+      return {
+        type: 'missing',
+        message: `${what} of envFrom does not exist; create it and the instance goes on by itself`,
+      };
+    }
+    for (const [key, value] of Object.entries(data)) env[`${from.prefix ?? ''}${key}`] = value;
+  }
+  return { type: 'ready', env: { ...env, ...template.env } };
+}

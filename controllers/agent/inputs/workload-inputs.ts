@@ -1,0 +1,57 @@
+import type { Logger } from 'kedge';
+import type { Instance } from '../../instance/kind.js';
+import type { DataFiles } from './data-files.js';
+import { DataMounts, type DataMountsOutcome } from './data-mounts.js';
+import { environmentOf, type EnvironmentSources } from './environment.js';
+import type { WorkloadMount } from '../runtime/runtime.js';
+
+/** What a workload is given of secrets and configmaps, or what it still lacks. */
+export type WorkloadInputsOutcome =
+  | {
+      readonly type: 'ready';
+      readonly env: Readonly<Record<string, string>>;
+      readonly mounts: readonly WorkloadMount[];
+    }
+  | Exclude<DataMountsOutcome, { readonly type: 'ready' }>;
+
+/** Variables and files that workloads get from secrets and configmaps. */
+export class WorkloadInputs {
+  readonly #sources: EnvironmentSources;
+  readonly #mounts: DataMounts;
+
+  constructor(sources: EnvironmentSources, files: DataFiles, logger: Logger) {
+    this.#sources = sources;
+    this.#mounts = new DataMounts(files, sources, logger);
+  }
+
+  /** Before the first workload. @param living uids of all instances */
+  open(living: ReadonlySet<string>): Promise<void> {
+    return this.#mounts.open(living);
+  }
+
+  /** All that a workload needs before it starts. */
+  async of(instance: Instance): Promise<WorkloadInputsOutcome> {
+    const environment = environmentOf(instance, this.#sources);
+    if (environment.type === 'missing') return environment;
+    const data = await this.#mounts.write(instance);
+    return data.type === 'ready' ? { ...environment, mounts: data.mounts } : data;
+  }
+
+  /**
+   * The files of a workload that runs follow what they come from; variables can't. Undefined when it
+   * mounts none.
+   */
+  async follow(instance: Instance): Promise<DataMountsOutcome | undefined> {
+    const outcome = await this.#mounts.write(instance);
+    return outcome.type === 'ready' && outcome.mounts.length === 0 ? undefined : outcome;
+  }
+
+  /** Of a workload that is gone. */
+  remove(instance: Instance): Promise<void> {
+    return this.#mounts.remove(instance);
+  }
+
+  close(): Promise<void> {
+    return this.#mounts.close();
+  }
+}

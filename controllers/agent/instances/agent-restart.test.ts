@@ -1,0 +1,172 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import {
+  Manager,
+  MemoryEngine,
+  type ObjectStore,
+  openStore,
+  seededRandom,
+  silentLogger,
+} from 'kedge';
+import { eventually, FakeClock, settle } from 'kedge/testing';
+import { agentFinalizer } from '../../instance/index.js';
+import { instances } from '../../instance/kind.js';
+import { secrets } from '../../secret/kind.js';
+import { parameterResolver, Sealer } from '../../secret/index.js';
+import { defaultPolicy } from '../../policy/policy.js';
+import { PlayedDriver } from '../../testing/played-driver.js';
+import { PlayedRuntime } from '../../testing/played-runtime.js';
+import { Agent } from '../agent.js';
+import { DataFiles, dataFilesDirectory } from '../inputs/data-files.js';
+import { VolumeManager } from '../volumes/volume-manager.js';
+
+const names = Array.from({ length: 20 }, (_, n) => `loop-${n}`);
+
+describe('a restart of the agent', () => {
+  let directory: string;
+  let clock: FakeClock;
+  let store: ObjectStore;
+  let runtime: PlayedRuntime;
+  let manager: Manager;
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'kedge-agent-'));
+    clock = new FakeClock();
+    store = await openStore({ engine: new MemoryEngine(), clock });
+    runtime = new PlayedRuntime();
+    runtime.now = () => clock.now();
+    await run();
+    for (const name of names)
+      await store.create(instances, {
+        namespace: 'default',
+        name,
+        service: name,
+        ordinal: 0,
+        node: 'n',
+        template: { runtime: 'process', command: ['x'] },
+        metadata: { finalizers: [agentFinalizer] },
+      });
+    await settle();
+  });
+  afterEach(async () => {
+    await stop();
+    await store.close();
+    await rm(directory, { recursive: true });
+  });
+
+  async function run(): Promise<void> {
+    const random = seededRandom(1);
+    manager = new Manager({ store, clock, random });
+    const sealer = new Sealer(randomBytes(32));
+    const ports = { store, manager, clock, random, logger: silentLogger };
+    const common = { ...ports, node: 'n', policy: defaultPolicy };
+    const volumeManager = new VolumeManager({
+      ...common,
+      drivers: new PlayedDriver().registry(),
+      resolver: parameterResolver(manager.informer(secrets).lister, sealer),
+      mountRoot: join(directory, 'mounts'),
+      mayMount: false,
+    });
+    const dataFiles = new DataFiles(dataFilesDirectory(directory), directory);
+    manager.addRunnable(
+      new Agent({ ...common, runtimes: [runtime], volumeManager, sealer, dataFiles }),
+    );
+    await manager.start();
+  }
+
+  async function stop(): Promise<void> {
+    const stopping = manager.stop(600_000);
+    await eventually('the stop', async () => {
+      await clock.advance(1);
+      return manager.state === 'stopped';
+    });
+    await stopping;
+  }
+
+  /** What runtimes keep of workloads that have ended is there afterwards. */
+  async function restart(): Promise<void> {
+    const states = [...runtime.states].filter(([, { state }]) => state !== 'running');
+    await stop();
+    for (const [id, state] of states) runtime.states.set(id, state);
+    await run();
+    await settle();
+  }
+
+  /** Lets time pass; what runs then has crashed by the end of each second. */
+  async function pass(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second += 1) {
+      await clock.advance(1_000);
+      await settle();
+      for (const id of runtime.states.keys()) runtime.crash(id, clock.now());
+      await settle();
+    }
+  }
+
+  it('keeps the pace of workloads that crash again and again', async () => {
+    await pass(100);
+    const [one] = names;
+    const { backoff } = (await store.get(instances, { namespace: 'default', name: one ?? '' }))!;
+    expect(backoff?.crashes).to.be.within(5, 8);
+    const before = runtime.starts.length;
+    await restart();
+    await pass(15);
+    expect(runtime.starts.length - before, 'within the wait that they were in').to.equal(0);
+    await pass(60);
+    expect(runtime.starts.length - before, 'once it is over').to.equal(names.length);
+  });
+
+  it('counts the restarts of workloads that end before anybody sees them run', async () => {
+    runtime.endsAtOnce = true;
+    await pass(100);
+    const [name = ''] = names;
+    const { metadata, restartCount } = (await store.get(instances, {
+      namespace: 'default',
+      name,
+    }))!;
+    const runs = runtime.starts.filter((id) => id === metadata.uid).length;
+    expect(runs).to.be.greaterThan(3);
+    expect(restartCount).to.equal(runs - 1);
+  });
+
+  it('keeps the pace of workloads that can not be started', async () => {
+    runtime.startsFail = 'no space left on device';
+    await pass(100);
+    const before = runtime.starts.length;
+    await restart();
+    await restart();
+    await pass(5);
+    expect(runtime.starts.length - before).to.be.below(names.length / 2);
+    await pass(75);
+    expect(runtime.starts.length - before).to.be.within(names.length, 2 * names.length);
+  });
+
+  it('lets no crash loop but one before the first restart of another workload', async () => {
+    await pass(100);
+    let release = (): void => undefined;
+    runtime.startsWait = new Promise((resolve) => (release = resolve));
+    const before = runtime.starts.length;
+    await clock.advance(300_000);
+    await eventually('two restarts', () => runtime.starts.length === before + 2);
+    runtime.startsWait = Promise.resolve();
+    const { metadata } = await store.create(instances, {
+      namespace: 'default',
+      name: 'another',
+      service: 'another',
+      ordinal: 0,
+      node: 'n',
+      template: { runtime: 'process', command: ['x'] },
+      metadata: { finalizers: [agentFinalizer] },
+    });
+    await eventually('its start', () => runtime.starts.at(-1) === metadata.uid);
+    await settle();
+    runtime.crash(metadata.uid, clock.now());
+    await clock.advance(1_000);
+    const waiting = runtime.starts.length;
+    release();
+    await eventually('all restarts', () => runtime.starts.length >= waiting + names.length - 1);
+    expect(runtime.starts.indexOf(metadata.uid, waiting) - waiting).to.be.within(0, 1);
+  });
+});

@@ -1,0 +1,134 @@
+import {
+  type Clock,
+  type ConditionStatus,
+  type ObjectStore,
+  runTxn,
+  setCondition,
+  timestamp,
+  type StatusUpdate,
+} from 'kedge';
+import {
+  type Instance,
+  type InstanceBackoff,
+  type InstanceMount,
+  type InstancePhase,
+  instances,
+} from '../../instance/kind.js';
+import type { DataMountsOutcome } from '../inputs/data-mounts.js';
+import type { WorkloadState } from '../runtime/runtime.js';
+
+/** A condition to set. */
+export interface Told {
+  readonly type: 'VolumesReady' | 'FilesReady' | 'ContainersReady' | 'Ready';
+  readonly status: ConditionStatus;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Why a workload does not have what it is to be given. */
+export const inputsReason = { missing: 'InvalidParameters', failed: 'WriteFailed' } as const;
+
+/** A condition that holds, or does not. */
+export function told(type: Told['type'], ok: boolean, reason: string, message: string): Told {
+  return { type, status: ok ? 'True' : 'False', reason, message };
+}
+
+/** In steps, so that a long wait is not a write each second. */
+function inSeconds(ms: number): string {
+  const seconds = Math.ceil(ms / 1_000);
+  return `${seconds > 10 ? Math.ceil(seconds / 10) * 10 : seconds} s`;
+}
+
+/** A workload that runs. */
+export interface RunningNote {
+  readonly state: Extract<WorkloadState, { state: 'running' }>;
+  readonly mounts: readonly InstanceMount[];
+  /** Undefined when it mounts no secrets and configmaps. */
+  readonly files: DataMountsOutcome | undefined;
+  /** Until it has run for long enough to be ready; 0 when it has. */
+  readonly readyInMs: number;
+  /** Undefined: it stays as it is. */
+  readonly backoff: InstanceBackoff | undefined;
+}
+
+/** What the agent writes into an instance's status. */
+export class InstanceNotes {
+  readonly #options: { readonly store: ObjectStore; readonly clock: Clock };
+
+  constructor(options: { readonly store: ObjectStore; readonly clock: Clock }) {
+    this.#options = options;
+  }
+
+  /** @param status undefined leaves the phase as it is */
+  async note(
+    instance: Instance,
+    status: InstancePhase | undefined,
+    conditions: readonly Told[],
+    more: StatusUpdate<Instance> = {},
+  ): Promise<void> {
+    const now = timestamp(this.#options.clock);
+    const key = { namespace: instance.namespace, name: instance.name };
+    await runTxn(this.#options.store, async (txn) => {
+      const current = await txn.get(instances, key);
+      // The name may belong to a successor by now.
+      if (current?.metadata.uid !== instance.metadata.uid) return;
+      let all = current.conditions;
+      for (const condition of conditions) all = setCondition(all, condition, now);
+      const told = { ...more, ...(status ? { status } : {}), ...(all ? { conditions: all } : {}) };
+      txn.updateStatus(instances, key, told);
+    });
+  }
+
+  /** The phase is left as it is: a workload that was asked to end still runs. */
+  stopping(instance: Instance, condition: Told, more: StatusUpdate<Instance> = {}): Promise<void> {
+    return this.note(instance, undefined, [condition], more);
+  }
+
+  /**
+   * What a runtime that can't be asked last told stays: its workload may still run. Whether one that ran
+   * is ready is not known.
+   */
+  runtimeUnavailable(instance: Instance, message: string): Promise<void> {
+    const status = instance.status === 'Running' ? 'Unknown' : 'False';
+    const reason = 'RuntimeUnavailable';
+    return this.note(instance, undefined, [
+      { type: 'ContainersReady', status, reason, message },
+      { type: 'Ready', status, reason, message },
+    ]);
+  }
+
+  running(instance: Instance, note: RunningNote): Promise<void> {
+    const { state, mounts, files, backoff, readyInMs } = note;
+    const conditions = [
+      told('VolumesReady', true, 'Mounted', mountedVolumesOf(mounts)),
+      told('ContainersReady', true, 'Running', `process ${state.pid}`),
+      readyInMs > 0
+        ? told(
+            'Ready',
+            false,
+            'Starting',
+            `process ${state.pid} runs; ready in ${inSeconds(readyInMs)}`,
+          )
+        : told('Ready', true, 'Running', `process ${state.pid}`),
+    ];
+    if (files?.type === 'ready')
+      conditions.push(told('FilesReady', true, 'Written', 'as the secrets and configmaps are'));
+    else if (files)
+      conditions.push(
+        told('FilesReady', false, inputsReason[files.type], `kept as they were: ${files.message}`),
+      );
+    return this.note(instance, 'Running', conditions, {
+      pid: state.pid,
+      startedAt: new Date(state.startedAt).toISOString(),
+      restartCount: state.run - 1,
+      failureMessage: '',
+      mounts,
+      ...(backoff ? { backoff } : {}),
+    });
+  }
+}
+
+/** As a condition tells it. */
+export function mountedVolumesOf({ length }: readonly unknown[]): string {
+  return `${length} ${length === 1 ? 'volume' : 'volumes'} mounted`;
+}

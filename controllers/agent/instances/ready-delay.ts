@@ -1,0 +1,48 @@
+import { type Clock, findCondition } from 'kedge';
+import type { Instance } from '../../instance/kind.js';
+import { minReadySecondsDefault } from '../../service/kind.js';
+import type { WorkloadState } from '../runtime/runtime.js';
+
+type Running = Extract<WorkloadState, { state: 'running' }>;
+
+/** How long a run has to go on until its instance is ready. */
+export class ReadyDelay {
+  readonly #clock: Clock;
+  /** Runs that are not ready yet, by instance uid, and when each was seen first: the wall clock may be set back. */
+  readonly #seen = new Map<string, { readonly run: number; readonly atMs: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Milliseconds until the instance is ready; 0 when it is. What was ready stays so until its run ends. */
+  leftMs(instance: Instance, { run, startedAt }: Running): number {
+    const { metadata, conditions, restartCount, minReadySeconds } = instance;
+    const { uid } = metadata;
+    const minMs = (minReadySeconds ?? minReadySecondsDefault) * 1_000;
+    const isReady = findCondition(conditions, 'Ready')?.status === 'True';
+    const left =
+      isReady && restartCount === run - 1 ? 0 : this.#left(uid, { run, startedAt }, minMs);
+    if (left === 0) this.#seen.delete(uid);
+    return left;
+  }
+
+  /** The instance is gone. */
+  forget(uid: string): void {
+    this.#seen.delete(uid);
+  }
+
+  #left(
+    uid: string,
+    { run, startedAt }: Pick<Running, 'run' | 'startedAt'>,
+    minMs: number,
+  ): number {
+    const nowMs = this.#clock.monotonic();
+    const before = this.#seen.get(uid);
+    const seen = before?.run === run ? before : { run, atMs: nowMs };
+    this.#seen.set(uid, seen);
+    const byStart = startedAt + minMs - this.#clock.now();
+    const bySight = seen.atMs + minMs - nowMs;
+    return Math.max(0, Math.min(byStart, bySight));
+  }
+}

@@ -1,0 +1,78 @@
+import { backoffDelayMs, type Clock, type Random } from 'kedge';
+import type { Instance, InstanceBackoff } from '../../instance/kind.js';
+import { backoffOf, type ControllerPolicy } from '../../policy/policy.js';
+import type { WorkloadState } from '../runtime/runtime.js';
+import { wasHealthy } from './restart.js';
+
+/** What the pace of starts depends on. */
+export interface StartBackoffOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly policy: ControllerPolicy;
+}
+
+/** A start that failed. */
+export interface FailedStart {
+  /** To be written into the status. */
+  readonly backoff: InstanceBackoff;
+  /** Until the next one. */
+  readonly delayMs: number;
+}
+
+/**
+ * Paces the starts of workloads. Runtimes tell of each start that failed, and volumes of each attach that did:
+ * both wake the agent, and without a pace of its own it would start again at once. All that it knows is in the
+ * status of the instance, so a restart of the agent goes on with the pace. When what a start depends on changes,
+ * it is due at once.
+ */
+export class StartBackoff {
+  readonly #options: StartBackoffOptions;
+
+  constructor(options: StartBackoffOptions) {
+    this.#options = options;
+  }
+
+  /** Milliseconds until a start may be tried; 0 when it may now. */
+  leftMs({ backoff, metadata }: Instance): number {
+    const { clock, policy } = this.#options;
+    if (backoff?.generation !== metadata.generation) return 0;
+    const left = Date.parse(backoff.nextStartAt ?? '') - clock.now();
+    // A clock that was set back holds up nobody for longer than the longest wait.
+    return left > 0 ? Math.min(left, backoffOf(policy, 'start').maxMs) : 0;
+  }
+
+  /** What follows from one more start that failed. `run` is that of the runtime, if it came so far. */
+  failed({ backoff, metadata }: Instance, run?: number): FailedStart {
+    const { clock, random, policy } = this.#options;
+    const { generation } = metadata;
+    const before = backoff?.generation === generation ? (backoff.failedStarts ?? 0) : 0;
+    const delayMs = backoffDelayMs(backoffOf(policy, 'start'), before, random);
+    const next = {
+      ...backoff,
+      ...(run === undefined ? {} : { run }),
+      failedStarts: before + 1,
+      nextStartAt: new Date(clock.now() + delayMs).toISOString(),
+      generation,
+    };
+    return { backoff: next, delayMs };
+  }
+
+  /** The backoff once a run has ended. Each run is counted once; one that the agent ended counts for nothing. */
+  ended(
+    { backoff }: Instance,
+    state: Extract<WorkloadState, { state: 'exited' }>,
+  ): InstanceBackoff | undefined {
+    const { run, requested } = state;
+    const { crashes = 0, run: counted } = backoff ?? {};
+    if (counted === run || requested) return backoff;
+    const healthy = wasHealthy(this.#options.policy, state);
+    return { ...backoff, run, crashes: healthy ? 0 : crashes + 1 };
+  }
+
+  /** The backoff while it runs: starts that failed are forgotten, runs that ended soon are not yet. */
+  running({ backoff }: Instance): InstanceBackoff | undefined {
+    if (backoff?.failedStarts === undefined) return backoff;
+    const { crashes, run } = backoff;
+    return { ...(crashes === undefined ? {} : { crashes }), ...(run === undefined ? {} : { run }) };
+  }
+}

@@ -1,0 +1,80 @@
+import { type Clock, done, requeueAfter, type Result } from 'kedge';
+import type { Instance, InstancePhase } from '../../instance/kind.js';
+import type { ControllerPolicy } from '../../policy/policy.js';
+import { type InstanceNotes, told } from './instance-notes.js';
+import { decideRestart, restartPriority, wasCrash } from './restart.js';
+import type { RestartTurns } from './restart-turns.js';
+import type { Runtime, WorkloadState } from '../runtime/runtime.js';
+import type { StartBackoff } from './start-backoff.js';
+import type { WorkloadStarts } from './workload-starts.js';
+
+/** Ports of {@link WorkloadRestarts}. */
+export interface WorkloadRestartsOptions {
+  readonly notes: InstanceNotes;
+  readonly backoff: StartBackoff;
+  readonly starts: WorkloadStarts;
+  readonly turns: RestartTurns;
+  readonly clock: Clock;
+  readonly policy: ControllerPolicy;
+}
+
+/** What follows from the end of a run. */
+export class WorkloadRestarts {
+  readonly #options: WorkloadRestartsOptions;
+
+  constructor(options: WorkloadRestartsOptions) {
+    this.#options = options;
+  }
+
+  /** Starts it again, now or later, or leaves it; says so in the instance. */
+  async afterExit(
+    instance: Instance,
+    runtime: Runtime,
+    state: Extract<WorkloadState, { state: 'exited' }>,
+  ): Promise<Result> {
+    const { clock, notes, policy, starts, turns } = this.#options;
+    const backoff = this.#options.backoff.ended(instance, state);
+    const { restartPolicy } = instance.template;
+    const crashes = backoff?.crashes ?? 0;
+    const decision = decideRestart(policy, restartPolicy, state, crashes);
+    const isDue = decision.type === 'restart' && decision.atMs <= clock.now();
+    const { namespace, name } = instance;
+    const mayStart =
+      isDue && (!wasCrash(policy, state) || turns.take({ namespace, name }, crashes));
+    if (mayStart) {
+      if (!backoff || backoff === instance.backoff) return starts.start(instance, runtime);
+      // It ended while nobody looked: it counts all the same.
+      await notes.note(instance, undefined, [], { backoff });
+      return starts.start({ ...instance, backoff }, runtime);
+    }
+    // It is woken for its turn. What it has told of this run stays told: no write for each one that waits.
+    if (isDue && backoff === instance.backoff) return done();
+    const code = state.exitCode === undefined ? 'unknown' : String(state.exitCode);
+    const waitMs = decision.type === 'restart' ? decision.atMs - clock.now() : 0;
+    const atOwnTime = decision.type === 'restart' && !isDue;
+    const otherwise = isDue
+      ? 'starts again after others that ended before'
+      : `stays so by restartPolicy ${restartPolicy ?? 'Always'}`;
+    const next = atOwnTime ? `starts again in ${Math.ceil(waitMs / 1_000)} s` : otherwise;
+    const { refused } = state;
+    const what =
+      refused === undefined ? `ended with exit code ${code}` : `can't be started: ${refused}`;
+    const message = `${what}; ${next}`;
+    const phase: InstancePhase = state.exitCode === 0 ? 'Exited' : 'Failed';
+    const reason = refused === undefined ? phase : 'StartFailed';
+    await notes.note(
+      instance,
+      phase,
+      [told('ContainersReady', false, reason, message), told('Ready', false, reason, message)],
+      {
+        failureMessage: phase === 'Failed' ? message : '',
+        pid: 0,
+        // A run that ends at once is never seen running.
+        restartCount: state.run - 1,
+        ...(backoff ? { backoff } : {}),
+        ...(state.exitCode === undefined ? {} : { exitCode: state.exitCode }),
+      },
+    );
+    return atOwnTime ? requeueAfter(waitMs, restartPriority(policy, state, crashes)) : done();
+  }
+}

@@ -1,0 +1,159 @@
+import { type Clock, done, messageOf, requeueAfter, type Result } from 'kedge';
+import type { Instance, InstanceMount } from '../../instance/kind.js';
+import type { ControllerPolicy } from '../../policy/policy.js';
+import { type InstanceNotes, inputsReason, mountedVolumesOf, told } from './instance-notes.js';
+import { ReadyDelay } from './ready-delay.js';
+import type { Runtime, WorkloadMount, WorkloadSpec, WorkloadState } from '../runtime/runtime.js';
+import type { StartBackoff } from './start-backoff.js';
+import type { VolumeManager } from '../volumes/volume-manager.js';
+import type { WorkloadInputs } from '../inputs/workload-inputs.js';
+
+/** Ports of {@link WorkloadStarts}. */
+export interface WorkloadStartsOptions {
+  readonly volumeManager: VolumeManager;
+  readonly notes: InstanceNotes;
+  readonly inputs: WorkloadInputs;
+  readonly backoff: StartBackoff;
+  readonly clock: Clock;
+  readonly policy: ControllerPolicy;
+}
+
+/** From an instance that is bound to this node to its workload: volumes, inputs, then the runtime. */
+export class WorkloadStarts {
+  readonly #options: WorkloadStartsOptions;
+  readonly #readyDelay: ReadyDelay;
+  /** Looks at a workload that is being started, by instance uid. */
+  readonly #probes = new Map<string, number>();
+
+  constructor(options: WorkloadStartsOptions) {
+    this.#options = options;
+    this.#readyDelay = new ReadyDelay(options.clock);
+  }
+
+  /** Takes the next step, or says in the instance what it waits for. */
+  async start(instance: Instance, runtime: Runtime): Promise<Result> {
+    const { uid } = instance.metadata;
+    const { backoff, notes, volumeManager } = this.#options;
+    const leftMs = backoff.leftMs(instance);
+    if (leftMs > 0) return requeueAfter(leftMs);
+    const mounts: InstanceMount[] = [];
+    const binds: WorkloadMount[] = [];
+    const outcomes = await Promise.all(
+      (instance.template.volumes ?? []).map((mount) => volumeManager.ensure(instance, mount)),
+    );
+    for (const outcome of outcomes) {
+      if (outcome.type === 'mounted') {
+        const { mount, source, subPath } = outcome;
+        mounts.push(mount);
+        const { mountPath: target, readOnly } = mount;
+        binds.push({ source, target, readOnly, ...(subPath !== undefined && { subPath }) });
+        continue;
+      }
+      const { reason, message } = outcome;
+      const failed = outcome.retry ? backoff.failed(instance) : undefined;
+      await notes.note(
+        instance,
+        'Pending',
+        [told('VolumesReady', false, reason, message), told('Ready', false, reason, message)],
+        failed ? { failureMessage: message, backoff: failed.backoff } : { failureMessage: '' },
+      );
+      return failed ? requeueAfter(failed.delayMs) : done();
+    }
+    const inputs = await this.#options.inputs.of(instance);
+    const volumesReady = told('VolumesReady', true, 'Mounted', mountedVolumesOf(mounts));
+    if (inputs.type !== 'ready') {
+      const { type, message } = inputs;
+      const failed = type === 'failed' ? backoff.failed(instance) : undefined;
+      await notes.note(
+        instance,
+        'Pending',
+        [
+          volumesReady,
+          told('ContainersReady', false, inputsReason[type], message),
+          told('Ready', false, inputsReason[type], message),
+        ],
+        failed ? { backoff: failed.backoff } : {},
+      );
+      return failed ? requeueAfter(failed.delayMs) : done();
+    }
+    const starting = told('Ready', false, 'Starting', 'the workload is being started');
+    await notes.note(instance, 'Starting', [volumesReady, starting], { mounts });
+    const { template } = instance;
+    const spec: WorkloadSpec = {
+      id: uid,
+      command: [...(template.command ?? []), ...(template.args ?? [])],
+      env: inputs.env,
+      workingDir: template.workingDir || '/',
+      ...(template.user && { user: template.user }),
+      ...(template.capabilities && { capabilities: template.capabilities }),
+      mounts: [...binds, ...inputs.mounts],
+    };
+    try {
+      await runtime.start(spec);
+    } catch (error) {
+      return this.#noteFailed(instance, messageOf(error));
+    }
+    const state = await runtime.observe(uid);
+    if (state.state === 'startFailed') return this.failed(instance, runtime, state);
+    if (state.state !== 'running') return requeueAfter(this.probeAfterMs(instance));
+    return this.running(instance, state, mounts);
+  }
+
+  /** When to look again at a workload that is being started: ever more rarely, since its outcome is told too. */
+  probeAfterMs({ metadata: { uid } }: Instance): number {
+    const { startingProbeMs, workloadProbeMs } = this.#options.policy;
+    const probes = this.#probes.get(uid) ?? 0;
+    this.#probes.set(uid, probes + 1);
+    return Math.min(startingProbeMs * 2 ** Math.min(probes, 20), workloadProbeMs);
+  }
+
+  /** The last run was not started: tells it once, and starts another one after the backoff. */
+  async failed(
+    instance: Instance,
+    runtime: Runtime,
+    { run, message }: Extract<WorkloadState, { state: 'startFailed' }>,
+  ): Promise<Result> {
+    const { uid } = instance.metadata;
+    if (instance.backoff?.run === run) return this.start(instance, runtime);
+    this.#probes.delete(uid);
+    return this.#noteFailed(instance, message, run);
+  }
+
+  /** It runs: starts that failed before are forgotten. Looks again once it is ready, at the latest. */
+  async running(
+    instance: Instance,
+    state: Extract<WorkloadState, { state: 'running' }>,
+    mounts: readonly InstanceMount[],
+  ): Promise<Result> {
+    this.#probes.delete(instance.metadata.uid);
+    const { inputs, notes, policy } = this.#options;
+    const files = await inputs.follow(instance);
+    const backoff = this.#options.backoff.running(instance);
+    const readyInMs = this.#readyDelay.leftMs(instance, state);
+    await notes.running(instance, { state, mounts, files, readyInMs, backoff });
+    const { workloadProbeMs } = policy;
+    return requeueAfter(readyInMs > 0 ? Math.min(readyInMs, workloadProbeMs) : workloadProbeMs, 0);
+  }
+
+  /** The instance starts over, or is gone. */
+  forget(uid: string): void {
+    this.#probes.delete(uid);
+    this.#readyDelay.forget(uid);
+  }
+
+  async #noteFailed(instance: Instance, why: string, run?: number): Promise<Result> {
+    const message = `can't be started: ${why}`;
+    const { backoff, notes } = this.#options;
+    const failed = backoff.failed(instance, run);
+    await notes.note(
+      instance,
+      'Failed',
+      [
+        told('ContainersReady', false, 'StartFailed', message),
+        told('Ready', false, 'StartFailed', message),
+      ],
+      { failureMessage: message, backoff: failed.backoff },
+    );
+    return requeueAfter(failed.delayMs);
+  }
+}

@@ -1,0 +1,80 @@
+import type { Logger, ObjectStore } from 'kedge';
+import { instances } from '../../instance/kind.js';
+import type { Runtime, StopProgress } from '../runtime/runtime.js';
+
+/** Ports of {@link AbandonedWorkloads}. */
+export interface AbandonedWorkloadsOptions {
+  readonly store: ObjectStore;
+  readonly node: string;
+  readonly runtimes: readonly Runtime[];
+  readonly logger: Logger;
+}
+
+interface Abandoned {
+  readonly runtime: Runtime;
+  readonly id: string;
+}
+
+/** What an instance gets that says nothing; nobody knows any more what a gone one said. */
+const graceMs = 30_000;
+
+/**
+ * Workloads on this node whose instances are gone, or are on another node: the node was cut off, and was
+ * deleted meanwhile. They must end before anything takes the volumes that they write to.
+ */
+export class AbandonedWorkloads {
+  readonly #options: AbandonedWorkloadsOptions;
+
+  constructor(options: AbandonedWorkloadsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Asks them to end, and waits for nothing.
+   * @param isKnown whether an instance of this node, by uid, may still be; asks the store about the others
+   * @throws Error when one survives being killed
+   */
+  async requestStop(isKnown: (uid: string) => boolean): Promise<StopProgress> {
+    let checkInMs = Infinity;
+    for (const { runtime, id } of await this.#find(isKnown)) {
+      this.#options.logger.warn('a workload whose instance is gone is stopped', { id });
+      const progress = await runtime.requestStop(id, graceMs);
+      if (progress.type === 'gone') await runtime.remove(id);
+      else checkInMs = Math.min(checkInMs, progress.checkInMs);
+    }
+    return checkInMs === Infinity ? { type: 'gone' } : { type: 'stopping', checkInMs };
+  }
+
+  /**
+   * Stops all of them, for a start and for a shutdown.
+   * @param budgetMs what there is for them to end by themselves; default 30 s
+   * @throws Error when one survives being killed
+   */
+  async stop(budgetMs = graceMs): Promise<void> {
+    const abandoned = await this.#find(() => false);
+    await Promise.all(
+      abandoned.map(async ({ runtime, id }) => {
+        this.#options.logger.warn('a workload whose instance is gone is stopped', { id });
+        await runtime.stop(id, Math.min(graceMs, budgetMs));
+        await runtime.remove(id);
+      }),
+    );
+  }
+
+  /** A workload is older than the list of it, and its instance older than the workload: the order counts. */
+  async #find(isKnown: (uid: string) => boolean): Promise<readonly Abandoned[]> {
+    const { store, node, runtimes } = this.#options;
+    const all = await Promise.all(
+      runtimes.map(async (runtime) =>
+        (await runtime.workloads()).map((id): Abandoned => ({ runtime, id })),
+      ),
+    );
+    const unknown = all.flat().filter(({ id }) => !isKnown(id));
+    if (unknown.length === 0) return [];
+    const { items } = await store.list(instances);
+    const living = new Set(
+      items.filter((i) => i.node === node).map(({ metadata }) => metadata.uid),
+    );
+    return unknown.filter(({ id }) => !living.has(id));
+  }
+}

@@ -1,0 +1,224 @@
+import {
+  type Clock,
+  hasCode,
+  type ObjectStore,
+  runTxn,
+  setCondition,
+  timestamp,
+  type Transaction,
+} from 'kedge';
+import { DriverError } from '@kedge/driver-sdk';
+import {
+  type Attachment,
+  type Volume,
+  type VolumePhase,
+  type VolumeStatus,
+  volumes,
+} from '../../volume/kind.js';
+import {
+  detached,
+  fileSystemPending,
+  keyOfVolume,
+  nextPhase,
+  type NextVolumePhase,
+} from '../../volume/index.js';
+import { type MountObstacle, obstacleOf } from './mount-obstacle.js';
+import type { PreparedMount } from './node-volumes.js';
+import { OwnAttachments } from './own-attachments.js';
+
+/** What {@link AttachmentRecords} works with. */
+export interface AttachmentRecordsOptions {
+  readonly store: ObjectStore;
+  readonly node: string;
+  readonly clock: Clock;
+}
+
+/** What the node writes into a volume's status: who holds it, how far it came, what went wrong. */
+export class AttachmentRecords {
+  readonly #options: AttachmentRecordsOptions;
+  /** What was reserved through these records. */
+  readonly own = new OwnAttachments();
+
+  constructor(options: AttachmentRecordsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Before any driver call. The commit judges once more what stands in the way, so of two claims only one gets
+   * through: by the volume, and by the attachments of `twins`, the other volumes on its storage.
+   * @returns what stands in the way; undefined once the volume is reserved
+   * @throws DriverError Unavailable when the volume is gone
+   */
+  async reserve(
+    volume: Volume,
+    claim: string,
+    twins: readonly Volume[],
+  ): Promise<MountObstacle | undefined> {
+    const { store, node } = this.#options;
+    const key = keyOfVolume(volume);
+    const mine: Attachment = { claim, node, state: 'Reserved' };
+    const work = async (txn: Transaction): Promise<MountObstacle | undefined> => {
+      const current = await txn.get(volumes, key);
+      if (current?.metadata.uid !== volume.metadata.uid) throw gone(volume);
+      const sharing = [];
+      for (const twin of twins) {
+        const now = await txn.get(volumes, keyOfVolume(twin), { watching: ['attachments'] });
+        if (now) sharing.push(now);
+      }
+      const obstacle = obstacleOf(current, { claim, node }, sharing);
+      if (obstacle) return obstacle;
+      const all = current.attachments ?? [];
+      if (!all.some((a) => a.claim === claim && a.node === node))
+        txn.updateStatus(volumes, key, { attachments: [...all, mine] });
+      return undefined;
+    };
+    try {
+      const obstacle = await runTxn(store, work);
+      if (!obstacle) this.own.add(volume, claim);
+      return obstacle;
+    } catch (error) {
+      // It may have happened: then it is let go of as one that did.
+      if (hasCode(error, 'Unavailable')) this.own.add(volume, claim);
+      throw error;
+    }
+  }
+
+  /**
+   * V11, V14, V20: attached and mounted is Bound.
+   * @throws DriverError Unavailable when it can't be bound any more: it was lost meanwhile, say
+   */
+  bound(volume: Volume, claim: string, prepared: PreparedMount): Promise<void> {
+    const { store, clock, node } = this.#options;
+    const { devicePath, formatted } = prepared;
+    const now = timestamp(clock);
+    const key = keyOfVolume(volume);
+    return runTxn(store, async (txn) => {
+      const current = await txn.get(volumes, key);
+      if (current?.metadata.uid !== volume.metadata.uid) throw gone(volume);
+      const all = current.attachments ?? [];
+      const mine = all.find((a) => a.claim === claim && a.node === node);
+      // Taken away by hand meanwhile: that stands, and somebody else may have it by now.
+      if (!mine || mine.state === 'Detaching')
+        throw new DriverError(
+          'Unavailable',
+          `it was taken from ${claim} on node ${node} meanwhile`,
+        );
+      const resized = resizeChange(volume, current, prepared.fileSystemPending);
+      const known = mine.state === 'Attached' && current.status === 'Bound' && !resized;
+      if (known && mine.devicePath === devicePath && (current.formatted === true) === formatted)
+        return;
+      const attached: Attachment = { claim, node, state: 'Attached', devicePath, attachedAt: now };
+      const bound = {
+        type: 'Bound',
+        status: 'True' as const,
+        reason: 'Bound',
+        message: `bound to ${claim}`,
+      };
+      const conditions = setCondition(current.conditions, bound, now);
+      txn.updateStatus(volumes, key, {
+        status: phaseOfBound(current),
+        boundClaim: current.boundClaim || claim,
+        boundNode: node,
+        reason: 'Bound',
+        failureMessage: '',
+        // Once true it stays: nothing makes a formatted device blank again but loss.
+        formatted: current.formatted === true || formatted,
+        attachments: [...all.filter((a) => a !== mine), attached],
+        conditions: resized ? setCondition(conditions, resized, now) : conditions,
+      });
+    });
+  }
+
+  /** What `kedge volume explain` tells; and V13, V18: an unknown outcome is Stalled. */
+  failed(volume: Volume, call: string, error: DriverError): Promise<void> {
+    const now = timestamp(this.#options.clock);
+    return this.#change(volume, ({ status = 'Pending', lastOperation }) => {
+      const unknown = error.kind === 'Timeout' ? phaseOfUnknown(status) : undefined;
+      const same = lastOperation?.call === call && lastOperation.message === error.message;
+      if (unknown === undefined && same) return undefined;
+      return {
+        lastOperation: {
+          call,
+          startedAt: now,
+          outcome: error.kind,
+          message: error.message,
+          nextTryAt: '',
+        },
+        ...(unknown === undefined
+          ? {}
+          : { status: unknown, reason: error.kind, failureMessage: error.message }),
+      };
+    });
+  }
+
+  /** The file system has grown to the size that `volume` had. */
+  grown(volume: Volume): Promise<void> {
+    const now = timestamp(this.#options.clock);
+    return this.#change(volume, (current) => {
+      const resized = resizeChange(volume, current, false);
+      return resized ? { conditions: setCondition(current.conditions, resized, now) } : undefined;
+    });
+  }
+
+  /** V15, V20: the claim is gone from this node; the last one leaves the volume Available. */
+  async released(volume: Volume, claim: string): Promise<void> {
+    const { clock, node } = this.#options;
+    const now = timestamp(clock);
+    await this.#change(volume, (current) => {
+      const left = (current.attachments ?? []).filter((a) => a.claim !== claim || a.node !== node);
+      const message = `released by ${claim}`;
+      const unbound = { type: 'Bound', status: 'False' as const, reason: 'Unbound', message };
+      return {
+        ...detached(current, left),
+        ...(left.length > 0 ? {} : { conditions: setCondition(current.conditions, unbound, now) }),
+      };
+    });
+    this.own.remove(volume, claim);
+  }
+
+  /** Writes what follows from the volume as it is stored, unless it is another one by now. */
+  #change(volume: Volume, change: (current: Volume) => VolumeStatus | undefined): Promise<void> {
+    const key = keyOfVolume(volume);
+    return runTxn(this.#options.store, async (txn) => {
+      const current = await txn.get(volumes, key);
+      if (current?.metadata.uid !== volume.metadata.uid) return;
+      const status = change(current);
+      if (status) txn.updateStatus(volumes, key, status);
+    });
+  }
+}
+
+/** Somebody deleted it, and may have made another one under its name. */
+function gone({ namespace, name }: Volume): DriverError {
+  return new DriverError('Unavailable', `volume "${namespace}/${name}" is gone`);
+}
+
+/** @throws DriverError Unavailable for a volume that can't become Bound. */
+function phaseOfBound({ namespace, name, status = 'Pending' }: Volume): NextVolumePhase {
+  if (status === 'Available' || status === 'Bound' || status === 'Stalled')
+    return nextPhase(status, 'bound');
+  throw new DriverError('Unavailable', `volume "${namespace}/${name}" became ${status} meanwhile`);
+}
+
+/** V13, V18; undefined where an unknown outcome changes nothing. */
+function phaseOfUnknown(status: VolumePhase): NextVolumePhase | undefined {
+  if (status === 'Available') return nextPhase(status, 'attachUnknown');
+  return status === 'Bound' ? nextPhase(status, 'detachUnknown') : undefined;
+}
+
+type NewCondition = Parameters<typeof setCondition>[1];
+
+/**
+ * The condition to write after a mount that began when the volume was as in `begun`; undefined for none.
+ * A volume that grew meanwhile still waits, whatever that mount says.
+ */
+function resizeChange(begun: Volume, current: Volume, pending: boolean): NewCondition | undefined {
+  if (fileSystemPending(current) === pending) return undefined;
+  if (!pending && current.sizeBytes !== begun.sizeBytes) return undefined;
+  return {
+    type: 'FileSystemResizePending',
+    status: pending ? 'True' : 'False',
+    reason: pending ? 'WaitsForMount' : 'Resized',
+    message: pending ? 'the file system grows at the next mount' : '',
+  };
+}

@@ -1,0 +1,106 @@
+import type { Logger } from 'kedge';
+import { memoryJournal, type NodeHost, type NodeJournal } from '@kedge/driver-sdk';
+import { detachLeftovers } from '../recovery/node-recovery.js';
+import type { NodeVolumes } from './node-volumes.js';
+
+/** What {@link LeftoverMounts} works with. */
+export interface LeftoverMountsOptions {
+  readonly node: NodeVolumes;
+  readonly logger: Logger;
+  /** Default: in memory only. */
+  readonly journal?: NodeJournal;
+  readonly host?: NodeHost;
+}
+
+/** Whether a volume is attached here for a claim, or for any. */
+export type IsAttached = (uid: string, claim?: string) => boolean;
+
+/**
+ * Mounts that an earlier life of the agent left and that the store does not account for: the volume was taken by
+ * hand meanwhile. They stay while the workload that was started with them runs, and go with it.
+ */
+export class LeftoverMounts {
+  readonly #options: LeftoverMountsOptions;
+  /** Uids of volumes, by the claim whose workload still has them. */
+  readonly #byClaim = new Map<string, ReadonlySet<string>>();
+
+  constructor(options: LeftoverMountsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a claim still has mounts of volumes that are not its own any more. */
+  has(claim: string): boolean {
+    return this.#byClaim.has(claim);
+  }
+
+  /**
+   * After a restart: keeps what is attached, and what a running workload has; takes the rest away. A mount that
+   * does not go is logged, and the next start tries again. Gives the uids of attached volumes found mounted.
+   */
+  async sort(
+    isAttached: IsAttached,
+    isRunning: (claim: string) => Promise<boolean>,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    const { node, logger } = this.#options;
+    const mounts = await node.mounted();
+    const taken = mounts.filter(({ uid, claim }) => !isAttached(uid, claim));
+    const running = new Set<string>();
+    for (const claim of new Set(taken.map((mount) => mount.claim)))
+      if (claim !== undefined && (await isRunning(claim))) running.add(claim);
+    for (const claim of running) {
+      const had = taken.filter((mount) => mount.claim === claim).map(({ uid }) => uid);
+      this.#byClaim.set(claim, new Set(had));
+    }
+    for (const mount of taken) {
+      const isKept = mount.claim === undefined ? this.#isHad(mount.uid) : running.has(mount.claim);
+      if (isKept) continue;
+      const { target } = mount;
+      try {
+        await node.unmount(mount, signal);
+        logger.warn('a mount without an owner was taken away', { target });
+      } catch (error) {
+        logger.warn('a mount without an owner could not be taken away', { target, error });
+      }
+    }
+    await this.#detach((uid) => isAttached(uid) || this.#isHad(uid), signal);
+    const attached = mounts.filter(({ uid }) => isAttached(uid)).map(({ uid }) => uid);
+    return [...new Set(attached)];
+  }
+
+  /** Takes away what a claim has, once nothing runs with it. Idempotent. @throws DriverError; then it still has it */
+  async takeAway(claim: string, isAttached: IsAttached, signal: AbortSignal): Promise<void> {
+    const uids = this.#byClaim.get(claim);
+    if (!uids) return;
+    const isUsed = (uid: string): boolean => isAttached(uid) || this.#isHad(uid, claim);
+    for (const mount of await this.#options.node.mounted()) {
+      if (!uids.has(mount.uid)) continue;
+      if (mount.claim === undefined ? isUsed(mount.uid) : mount.claim !== claim) continue;
+      await this.#options.node.unmount(mount, signal);
+    }
+    await this.#detach((uid) => !uids.has(uid) || isUsed(uid), signal);
+    this.#byClaim.delete(claim);
+  }
+
+  /** As {@link takeAway}, of every claim that is not busy. What does not go is logged; the next start finds it. */
+  async takeUnused(
+    busy: ReadonlySet<string>,
+    isAttached: IsAttached,
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (const claim of [...this.#byClaim.keys()].filter((each) => !busy.has(each)))
+      await this.takeAway(claim, isAttached, signal).catch((error: unknown) =>
+        this.#options.logger.warn('mounts of a volume that was taken stay', { claim, error }),
+      );
+  }
+
+  #isHad(uid: string, except?: string): boolean {
+    return [...this.#byClaim].some(([claim, uids]) => claim !== except && uids.has(uid));
+  }
+
+  /** Devices of volumes that nothing here wants, such as loop devices. */
+  #detach(isWanted: (uid: string) => boolean, signal: AbortSignal): Promise<void> {
+    const { journal = memoryJournal(), logger, host } = this.#options;
+    return detachLeftovers({ journal, logger, ...(host ? { host } : {}) }, isWanted, signal);
+  }
+}

@@ -1,0 +1,65 @@
+import type { Volume } from '../../volume/kind.js';
+import { shownHandle } from '../../secret/index.js';
+
+/** Why a volume can't be brought to a claim now; a change of a volume takes it away. */
+export interface MountObstacle {
+  readonly reason: 'VolumeNotReady' | 'VolumeInUse';
+  readonly message: string;
+}
+
+/** Who is to have a volume. */
+export interface Claimant {
+  readonly claim: string;
+  readonly node: string;
+}
+
+/**
+ * What keeps a volume from a claim. Pure. Two volumes on one real path are one storage: whoever has it
+ * through one of them has it.
+ * @param twins the other volumes on its storage
+ */
+export function obstacleOf(
+  volume: Volume,
+  { claim, node }: Claimant,
+  twins: readonly Volume[],
+): MountObstacle | undefined {
+  const label = labelOf(volume);
+  const all = volume.attachments ?? [];
+  const mine = all.find((a) => a.claim === claim && a.node === node);
+  if (volume.metadata.deletionRequestedAt !== undefined && !mine)
+    return { reason: 'VolumeNotReady', message: `${label} is being deleted` };
+  // The volume controller calls the driver until it is gone.
+  if (mine?.state === 'Detaching') {
+    const message = `${label} is being taken from ${claim} on node ${node}`;
+    return { reason: 'VolumeInUse', message };
+  }
+  const { status = 'Pending' } = volume;
+  // Stalled by an attach of ours: asking again is how its outcome is found out (V20).
+  const usable = status === 'Available' || status === 'Bound' || (status === 'Stalled' && mine);
+  if (!usable) {
+    const why = volume.failureMessage || volume.lastOperation?.message;
+    return { reason: 'VolumeNotReady', message: `${label} is ${status}${why ? `: ${why}` : ''}` };
+  }
+  const elsewhere = all.find((a) => a.claim === claim && a.node !== node);
+  if (elsewhere) {
+    const message = `${label} is still with ${claim} on node ${elsewhere.node}`;
+    return { reason: 'VolumeInUse', message };
+  }
+  const other = all.find((a) => a.claim !== claim);
+  if (other && volume.accessMode === 'ReadWriteOnce') {
+    const message = `${label} is ReadWriteOnce and in use by ${other.claim}`;
+    return { reason: 'VolumeInUse', message };
+  }
+  for (const twin of twins) {
+    const writes = [twin, volume].some((v) => v.accessMode === 'ReadWriteOnce');
+    const user = (twin.attachments ?? []).find((a) => a.claim !== claim);
+    if (!user || !writes) continue;
+    const message = `${label} and ${labelOf(twin)} are both at ${shownHandle(volume.handle) ?? ''}, and ${user.claim} uses that`;
+    return { reason: 'VolumeInUse', message };
+  }
+  return undefined;
+}
+
+function labelOf({ namespace, name }: Volume): string {
+  return `volume ${namespace}/${name}`;
+}

@@ -1,0 +1,135 @@
+import { type Clock, jsonEqual, type Lister, type Manager, type ObjectStore } from 'kedge';
+import {
+  type CallContext,
+  type Driver,
+  DriverError,
+  type DriverRegistry,
+  type Parameters,
+} from '@kedge/driver-sdk';
+import { type StorageClass, storageClasses } from '../../storage-class/kind.js';
+import { type Volume, volumes } from '../../volume/kind.js';
+import { holderOf, type ParameterResolver, type Redaction } from '../../secret/index.js';
+import { driverCall, identityOf, operationsOfVolume } from '../../volume/index.js';
+import type { UsedParameters } from './used-parameters.js';
+
+/** What {@link NodeCalls} works with. */
+export interface NodeCallsOptions {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly manager: Manager;
+  readonly drivers: DriverRegistry;
+  readonly resolver: ParameterResolver;
+  readonly node: string;
+  readonly used: UsedParameters;
+}
+
+/** A driver, and the context to call it with. */
+export interface NodeCall {
+  readonly driver: Driver;
+  readonly call: CallContext;
+  /** For what is told beside the driver. */
+  readonly redaction: Redaction;
+}
+
+/** Driver calls for volumes of this node: with which credentials, and whether one can be made at all. */
+export class NodeCalls {
+  readonly #options: NodeCallsOptions;
+  readonly #classes: Lister<StorageClass>;
+
+  constructor(options: NodeCallsOptions) {
+    this.#options = options;
+    // Now: the first call may be a detach at the shutdown, when no cache begins any more.
+    this.#classes = options.manager.informer(storageClasses).lister;
+  }
+
+  /**
+   * A call whose credentials are kept for the detach. It is made before the reservation, so that a
+   * claim which holds a volume can let go of it whatever becomes of the secret.
+   * @throws DriverError InvalidParameters naming the missing secret; Unavailable when nothing can be kept
+   */
+  async toAttach(volume: Volume, signal: AbortSignal): Promise<NodeCall> {
+    const { resolver, used } = this.#options;
+    const { driver, wanted } = await this.#wanted(volume);
+    let parameters: Parameters;
+    try {
+      parameters = resolver.resolve(wanted, holderOf(volumes, volume));
+    } catch (error) {
+      return this.#asUsed(volume, driver, wanted, signal, error);
+    }
+    const { sensitiveParameters } = driver.capabilities();
+    const confidential = sensitiveParameters.length > 0 || !jsonEqual(parameters, wanted);
+    if (confidential) await used.keep(volume.metadata.uid, parameters);
+    return this.#call(volume, driver, wanted, parameters, signal);
+  }
+
+  /**
+   * A call for a volume that this node holds. Specification 5.3.2: rather the value used at mount
+   * time than none.
+   * @throws DriverError InvalidParameters naming the missing secret when no value was used
+   */
+  async whileHeld(volume: Volume, signal: AbortSignal): Promise<NodeCall> {
+    const { driver, wanted } = await this.#wanted(volume);
+    try {
+      const parameters = this.#options.resolver.resolve(wanted, holderOf(volumes, volume));
+      return this.#call(volume, driver, wanted, parameters, signal);
+    } catch (error) {
+      return this.#asUsed(volume, driver, wanted, signal, error);
+    }
+  }
+
+  /**
+   * A call to take a volume from a claim; undefined for a reservation that came no further: the
+   * credentials of an attach are kept before its first call, so with none kept there was no call.
+   * @param mounted whether the volume is mounted on this node
+   * @throws DriverError as {@link whileHeld}
+   */
+  async toDetach(
+    volume: Volume,
+    claim: string,
+    mounted: boolean,
+    signal: AbortSignal,
+  ): Promise<NodeCall | undefined> {
+    try {
+      return await this.whileHeld(volume, signal);
+    } catch (error) {
+      if (!(error instanceof DriverError)) throw error;
+      const mine = volume.attachments?.find((attachment) => attachment.claim === claim);
+      if (mounted || mine?.state !== 'Reserved') throw error;
+      return undefined;
+    }
+  }
+
+  async #wanted(volume: Volume): Promise<{ readonly driver: Driver; readonly wanted: Parameters }> {
+    const live = this.#classes.get(volume.storageClassName);
+    const { drivers, resolver } = this.#options;
+    const parts = { drivers, resolver, holder: holderOf(volumes, volume) };
+    const { driver, parameters } = await driverCall(parts, volume, live);
+    return { driver, wanted: parameters };
+  }
+
+  async #asUsed(
+    volume: Volume,
+    driver: Driver,
+    wanted: Parameters,
+    signal: AbortSignal,
+    unresolved: unknown,
+  ): Promise<NodeCall> {
+    const used = await this.#options.used.find(volume.metadata.uid);
+    if (!used) throw unresolved;
+    return this.#call(volume, driver, wanted, used, signal);
+  }
+
+  #call(
+    volume: Volume,
+    named: Driver,
+    wanted: Parameters,
+    parameters: Parameters,
+    signal: AbortSignal,
+  ): NodeCall {
+    const { node, resolver } = this.#options;
+    const { driver, redaction } = resolver.confidential(named, wanted, parameters);
+    const operations = operationsOfVolume({ ...this.#options, controller: 'agent' }, volume, node);
+    const call = { volume: identityOf(volume), parameters, node, signal, operations };
+    return { driver, redaction, call };
+  }
+}

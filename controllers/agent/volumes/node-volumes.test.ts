@@ -1,0 +1,40 @@
+import { expect } from 'chai';
+import { silentLogger } from 'kedge';
+import { type Driver, type MountRequest, thisNode } from '@kedge/driver-sdk';
+import { FakeClock } from 'kedge/testing';
+import type { Volume } from '../../volume/kind.js';
+import { NodeVolumes } from './node-volumes.js';
+
+const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
+const volume = { namespace: 'default', name: 'v', metadata, handle: 'h' } as unknown as Volume;
+
+describe('a volume that is brought to its node', () => {
+  const requests: MountRequest[] = [];
+  const driver = {
+    attach: () => Promise.resolve({ devicePath: '/dev/x' }),
+    mount: (request: MountRequest) => {
+      requests.push(request);
+      return Promise.resolve({ path: '/host', formatted: true });
+    },
+  } as unknown as Driver;
+  const call = { signal: new AbortController().signal } as never;
+  const ports = { host: thisNode, mayMount: false, clock: new FakeClock(), logger: silentLogger };
+  const node = new NodeVolumes({ mountRoot: '/mounts', ...ports });
+  const bring = async (fields: Partial<Volume>): Promise<MountRequest | undefined> => {
+    const mount = { name: 'data', mountPath: '/d', claim: { name: 'v' } };
+    await node.bring({ ...volume, ...fields }, mount, 'default/a-0', driver, call);
+    return requests.pop();
+  };
+
+  it('may be formatted until it was, and never again', async () => {
+    expect(await bring({})).to.include({ mayFormat: true });
+    expect(await bring({ formatted: true })).to.include({ mayFormat: false });
+    await node.grow({ ...volume }, '/dev/x', driver, call);
+    expect(requests.pop()).to.include({ mayFormat: false });
+  });
+
+  it('is mounted read-only where many nodes read it', async () => {
+    expect(await bring({ accessMode: 'ReadOnlyMany' })).to.include({ readOnly: true });
+    expect(await bring({ accessMode: 'ReadWriteOnce' })).to.include({ readOnly: false });
+  });
+});

@@ -1,0 +1,122 @@
+import {
+  type Condition,
+  done,
+  findCondition,
+  isDeleting,
+  type ReconcileContext,
+  requeueAfter,
+  type Result,
+} from 'kedge';
+import { nodes } from '../../node/kind.js';
+import { type Volume, type VolumeStatus, volumes } from '../kind.js';
+import { deletedCondition, waitsReason } from '../states/deletion-report.js';
+import { keyOfVolume, type VolumeEffects } from './effects.js';
+import { effectivePolicy, type VolumeAction, type VolumeSituation } from '../states/plan.js';
+import { requireSeen } from './retries.js';
+import type { Turn } from './turn.js';
+import { detached } from './upkeep.js';
+
+type Waits = Extract<Turn, { readonly type: 'waits' }>;
+
+/** Conditions that say that something waits, by what waits. */
+const asking = {
+  provision: { type: 'Provisioned', status: 'False' },
+  observe: { type: 'Provisioned', status: 'False' },
+  expand: { type: 'Resizing', status: 'True' },
+  reclaim: { type: deletedCondition, status: 'False' },
+  detach: { type: 'Bound', status: 'True' },
+} as const satisfies Partial<
+  Record<VolumeAction['type'], { type: string; status: Condition['status'] }>
+>;
+
+function isAsking(type: VolumeAction['type']): type is keyof typeof asking {
+  return Object.hasOwn(asking, type);
+}
+
+/**
+ * Whether to write what is waited for. What a node that is at work reports in the condition stays: writing
+ * over it would wake the node each time that it fails.
+ */
+export function isUntold(
+  told: Condition | undefined,
+  status: Condition['status'],
+  { message, ready }: Pick<Waits, 'message' | 'ready'>,
+): boolean {
+  if (told?.status !== status) return true;
+  return told.reason === waitsReason ? told.message !== message : !ready;
+}
+
+/** Whether what is to be done for a volume is a call of its driver. */
+export function callsDriver(action: VolumeAction, volume: Volume): boolean {
+  switch (action.type) {
+    case 'provision':
+    case 'observe':
+    case 'expand':
+    case 'look':
+    case 'detach':
+      return true;
+    case 'reclaim':
+      return isDeleting(volume);
+    default:
+      return false;
+  }
+}
+
+/** What is done for a volume whose driver another process has to call. */
+export class Handover {
+  readonly #effects: VolumeEffects;
+
+  constructor(effects: VolumeEffects) {
+    this.#effects = effects;
+  }
+
+  /** Says what is waited for; a change of the volume, or of the node, wakes its key. */
+  async wait(
+    situation: VolumeSituation,
+    action: VolumeAction,
+    waits: Waits,
+    request: ReconcileContext,
+  ): Promise<Result> {
+    const { volume } = situation;
+    if (action.type === 'detach' && waits.home !== undefined && !waits.ready)
+      return this.#takeFromSilent(volume, waits.home, request);
+    if (!isAsking(action.type)) return done();
+    const { type, status } = asking[action.type];
+    const message = action.type === 'reclaim' ? withWayOut(situation, waits) : waits.message;
+    const told = findCondition(volume.conditions, type);
+    if (!isUntold(told, status, { ...waits, message })) return done();
+    // V9: nobody could use it, so there is no data to retain.
+    const neverUsed: VolumeStatus = isDeleting(volume) && !volume.handle ? { neverUsed: true } : {};
+    const condition = this.#effects.condition(volume, type, status, waitsReason, message);
+    await this.#effects.write(request, volume, { ...neverUsed, ...condition });
+    return done();
+  }
+
+  /**
+   * V19 of a volume whose data is on a node that does not answer: no provider can take it from there, and
+   * nobody else can reach it. When the node is back, it takes away what is mounted without an attachment.
+   */
+  #takeFromSilent(volume: Volume, home: string, request: ReconcileContext): Promise<Result> {
+    return request.txn(async (txn) => {
+      const current = await txn.get(volumes, keyOfVolume(volume));
+      requireSeen(volumes, volume, current);
+      const node = await txn.get(nodes, { name: home }, { watching: ['status'] });
+      if (node?.status === 'Ready') return requeueAfter(0);
+      const all = current.attachments ?? [];
+      const left = all.filter(({ state }) => state !== 'Detaching');
+      const message = `taken by hand from node ${home}, which does not answer`;
+      txn.updateStatus(volumes, keyOfVolume(volume), {
+        ...detached(current, left),
+        ...this.#effects.condition(current, 'Bound', 'False', 'Detached', message),
+      });
+      return requeueAfter(0);
+    });
+  }
+}
+
+/** Without its node the data stays, but the object does not have to. */
+function withWayOut({ volume, storageClass }: VolumeSituation, { message, ready }: Waits): string {
+  const keeps = volume.neverUsed !== true && (volume.handle ?? '') !== '';
+  if (ready || !keeps || effectivePolicy(volume, storageClass) === 'retain') return message;
+  return `${message}; or set reclaimPolicy to retain to let the object go without its data`;
+}

@@ -1,0 +1,389 @@
+import {
+  done,
+  isDeleting,
+  keyString,
+  parseQuantity,
+  type ReconcileContext,
+  requeueAfter,
+  type Result,
+} from 'kedge';
+import {
+  type Driver,
+  DriverError,
+  errorClasses,
+  isPending,
+  type ProvisionResult,
+  type SnapshotIdentity,
+} from '@kedge/driver-sdk';
+import { type Node, nodes } from '../../node/kind.js';
+import { type Snapshot, snapshots } from '../../snapshot/kind.js';
+import type { StorageClass } from '../../storage-class/kind.js';
+import { sourceSnapshot, type Volume, type VolumeStatus, volumes } from '../kind.js';
+import { policyOf } from '../../storage-class/shape.js';
+import { chooseTopology, type TopologyChoice } from '../../storage-class/topology.js';
+import { classMissing } from './driver-call.js';
+import { keyOfVolume, type VolumeEffects } from './effects.js';
+import { type Failure, judgeFailure } from '../states/failure.js';
+import { waitsReason } from '../states/deletion-report.js';
+import { homeOf } from '../states/owner.js';
+import { nextPhase, type NextVolumePhase } from '../states/phases.js';
+import { effectivePolicy, type VolumeAction, type VolumeSituation } from '../states/plan.js';
+import { callAgain, driverErrorOf, requireSeen, retryDelayMs } from './retries.js';
+
+/** The step from Pending or Failed to Provisioning. */
+type Start = Extract<VolumeAction, { readonly type: 'startProvisioning' }>;
+
+/** From Pending to a known outcome: V2 to V10, V20, V21. */
+export class Provisioning {
+  readonly #effects: VolumeEffects;
+
+  constructor(effects: VolumeEffects) {
+    this.#effects = effects;
+  }
+
+  /**
+   * V3, V10: the intent is stored before the driver is called, so that a crash in between leaks nothing;
+   * and after the secrets were found, so that a volume without an intent is one that no driver knows.
+   */
+  async start(
+    situation: VolumeSituation,
+    { from, status: begun }: Start,
+    request: ReconcileContext,
+  ): Promise<Result> {
+    const { volume, storageClass } = situation;
+    const { options } = this.#effects;
+    if (!storageClass) return this.#refused(situation, from, classMissing(volume), request);
+    let prepared;
+    try {
+      requireSameDriver(volume, storageClass);
+      prepared = await this.#effects.prepare(situation, request.signal);
+    } catch (thrown) {
+      // Anything else is nobody's failure yet: tried again with the controller's backoff.
+      if (thrown instanceof DriverError && errorClasses[thrown.kind] === 'final')
+        return this.#refused(situation, from, thrown, request);
+      throw thrown;
+    }
+    const source = this.#sourceOf(volume);
+    const all = options.manager.informer(nodes).lister.list();
+    const choice = choosePlace(volume, storageClass, all, prepared.driver, source, options.node);
+    if (choice.type === 'none')
+      return this.#wait(request, volume, 'TopologyUnsatisfied', choice.message);
+    if (typeof source === 'string') return this.#wait(request, volume, 'SnapshotNotReady', source);
+    const turn = this.#effects.turn({ ...volume, topology: choice.topology });
+    const status: VolumeStatus = {
+      status: begun,
+      driver: storageClass.driver,
+      topology: choice.topology,
+      effectiveReclaimPolicy: policyOf(volume, storageClass),
+      reason: 'Provisioning',
+      failureMessage: '',
+      attempts: 0,
+      ...(turn.type === 'waits'
+        ? {
+            // Its node makes it with what controllers wrote, and it fails with what it depends on now.
+            driverParameters: prepared.parameters,
+            failedWith: situation.inputs,
+            ...this.#effects.condition(volume, 'Provisioned', 'False', waitsReason, turn.message),
+          }
+        : this.#effects.condition(
+            volume,
+            'Provisioned',
+            'False',
+            'Provisioning',
+            `driver ${storageClass.driver} is asked`,
+          )),
+    };
+    if (!source) await this.#effects.write(request, volume, status);
+    else await this.#startRestore(volume, status, source, request);
+    return requeueAfter(0);
+  }
+
+  /** The Ready snapshot a volume is made from; undefined for none, a message while there is none yet. */
+  #sourceOf(volume: Volume): Snapshot | undefined | string {
+    if (!volume.source) return undefined;
+    const key = keyString(sourceSnapshot(volume) ?? { name: volume.source.snapshot });
+    const snapshot = this.#effects.options.manager.informer(snapshots).lister.get(key);
+    if (!snapshot) return `snapshot "${key}" does not exist; create it, or delete this volume`;
+    if (snapshot.metadata.deletionRequestedAt !== undefined)
+      return `snapshot "${key}" is being deleted`;
+    if (snapshot.status === 'Failed') {
+      const { name, namespace, failureMessage = '' } = snapshot;
+      return `snapshot "${key}" is Failed: ${failureMessage}; mend that, then: kedge snapshot retry ${name} -n ${namespace}; or delete this volume`;
+    }
+    if (snapshot.status !== 'Ready')
+      return `snapshot "${key}" is ${snapshot.status ?? 'Pending'}, not Ready yet`;
+    return snapshot;
+  }
+
+  /** The snapshot is told in the same transaction: it is not deleted under the copy. */
+  async #startRestore(
+    volume: Volume,
+    status: VolumeStatus,
+    source: Snapshot,
+    request: ReconcileContext,
+  ): Promise<void> {
+    const { uid } = volume.metadata;
+    const key = { namespace: source.namespace, name: source.name };
+    await request.txn(async (txn) => {
+      requireSeen(volumes, volume, await txn.get(volumes, keyOfVolume(volume)));
+      const snapshot = await txn.get(snapshots, key);
+      requireSeen(snapshots, source, snapshot);
+      const inFlight = (snapshot.restoresInFlight ?? []).filter((other) => other !== uid);
+      txn.updateStatus(volumes, keyOfVolume(volume), status);
+      txn.updateStatus(snapshots, key, { restoresInFlight: [...inFlight, uid] });
+    });
+  }
+
+  /** V2: nothing was asked of anybody; a change of what it waits for wakes it. */
+  async #wait(
+    request: ReconcileContext,
+    volume: Volume,
+    reason: string,
+    message: string,
+  ): Promise<Result> {
+    const { reason: before } = volume;
+    const condition = this.#effects.condition(volume, 'Provisioned', 'False', reason, message);
+    const told = (volume.conditions ?? []).find((c) => c.type === 'Provisioned');
+    // What a Failed volume failed with before is no longer what it waits for.
+    const failure = volume.status === 'Failed' ? { failureMessage: message } : {};
+    if (before !== reason || told?.message !== message)
+      await this.#effects.write(request, volume, { reason, ...failure, ...condition });
+    return done();
+  }
+
+  async provision(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
+    const { volume, storageClass } = situation;
+    const startedAt = this.#effects.now;
+    const call = volume.source ? 'restore' : 'provision';
+    let made: ProvisionResult;
+    let prepared;
+    try {
+      prepared = await this.#effects.begin(request, situation);
+      const { driver, context } = prepared;
+      const sizeBytes = parseQuantity(volume.size) ?? 0n;
+      const asked = { ...context, sizeBytes, accessMode: volume.accessMode };
+      const wanted = { ...asked, topology: volume.topology ?? {} };
+      const answer = volume.source
+        ? await driver.restore({ ...wanted, snapshot: await this.#restored(volume) })
+        : await driver.provision(wanted);
+      if (isPending(answer)) return await this.#effects.goesOn(request, volume, call, answer);
+      made = answer;
+      const { ownsData, expand } = driver.capabilities();
+      // An earlier try made it before the size was raised: it grows next, or is made anew.
+      if (made.sizeBytes < sizeBytes && ownsData && !expand) {
+        const gone = await driver.delete({ ...context, handle: made.handle });
+        if (isPending(gone)) return await this.#effects.goesOn(request, volume, call, gone);
+        throw new DriverError(
+          'Internal',
+          `driver ${driver.name} made ${made.sizeBytes} bytes, ${sizeBytes} were asked for; it is made anew`,
+        );
+      }
+    } catch (thrown) {
+      return this.#failed(situation, call, thrown, startedAt, request);
+    }
+    const { driver, parameters } = prepared;
+    await this.#effects.write(request, volume, {
+      status: nextPhase('Provisioning', 'provisioned'),
+      handle: made.handle,
+      sizeBytes: String(made.sizeBytes),
+      driver: driver.name,
+      driverParameters: parameters,
+      effectiveReclaimPolicy: effectivePolicy(volume, storageClass),
+      reason: 'Provisioned',
+      failureMessage: '',
+      failedWith: '',
+      ...neverUsed(volume),
+      formatted: isFormatted(volume, driver),
+      ...this.#effects.succeeded(call, startedAt),
+      ...this.#effects.condition(
+        volume,
+        'Provisioned',
+        'True',
+        'Provisioned',
+        `driver ${driver.name} made it`,
+      ),
+    });
+    return requeueAfter(0);
+  }
+
+  /** As it is stored: the cache of a node's part may not show it yet. */
+  async #restored(volume: Volume): Promise<SnapshotIdentity & { readonly handle: string }> {
+    const source = sourceSnapshot(volume) ?? { name: '' };
+    const key = keyString(source);
+    const snapshot = await this.#effects.options.store.get(snapshots, source);
+    const inFlight = snapshot?.restoresInFlight?.includes(volume.metadata.uid) === true;
+    if (!snapshot?.handle || !inFlight)
+      throw new DriverError(
+        'InvalidParameters',
+        `snapshot "${key}" is gone; make the volume anew from another one`,
+      );
+    const { uid } = snapshot.metadata;
+    return { uid, name: snapshot.name, namespace: snapshot.namespace, handle: snapshot.handle };
+  }
+
+  /** V4 before a driver was asked: what it needs is missing or wrong. */
+  #refused(
+    situation: VolumeSituation,
+    from: 'Pending' | 'Failed',
+    error: DriverError,
+    request: ReconcileContext,
+  ): Promise<Result> {
+    const status = nextPhase(from, 'failedForGood');
+    return this.#tell(situation, 'provision', error, () => status, this.#effects.now, request);
+  }
+
+  /** V4, V5, V7, V8 by the class of the error. A store conflict is nobody's failure: just again. */
+  async #failed(
+    situation: VolumeSituation,
+    call: string,
+    thrown: unknown,
+    startedAt: string,
+    request: ReconcileContext,
+  ): Promise<Result> {
+    const error = driverErrorOf(thrown);
+    const next = (event: Failure['event']) => nextPhase('Provisioning', event);
+    return this.#tell(situation, call, error, next, startedAt, request);
+  }
+
+  async #tell(
+    situation: VolumeSituation,
+    call: string,
+    error: DriverError,
+    next: (event: Failure['event']) => NextVolumePhase,
+    startedAt: string,
+    request: ReconcileContext,
+  ): Promise<Result> {
+    const { volume, inputs } = situation;
+    const attempts = (volume.attempts ?? 0) + 1;
+    const { logger, policy } = this.#effects.options;
+    const { event, reason, message } = judgeFailure(error, attempts, policy, !isDeleting(volume));
+    const unknown = event === 'outcomeUnknown';
+    const leastMs = unknown ? policy.stalledProbeMs : 0;
+    const delayMs = retryDelayMs(request, error, this.#effects.options, leastMs);
+    const again = unknown || event === 'failedForNow' ? delayMs : undefined;
+    await this.#effects.write(request, volume, {
+      status: next(event),
+      attempts,
+      reason,
+      // Only Failed and Stalled have one (specification section 2.2); the rest is in lastOperation.
+      failureMessage: event === 'failedForNow' ? '' : message,
+      failedWith: inputs,
+      lastOperation: this.#effects.failedOperation(
+        call,
+        startedAt,
+        error,
+        again ?? policy.failedRecheckMs,
+      ),
+      ...this.#effects.condition(volume, 'Provisioned', 'False', reason, message),
+    });
+    if (again !== undefined) return callAgain(error, again);
+    const label = `${volume.namespace}/${volume.name}`;
+    logger.warn('driver call failed', { volume: label, call, reason, error: error.message });
+    return requeueAfter(0);
+  }
+
+  async recheck(volume: Volume, request: ReconcileContext): Promise<Result> {
+    const { clock, policy } = this.#effects.options;
+    const since = Date.parse(volume.metadata.updatedAt);
+    const leftMs = since + policy.failedRecheckMs - clock.now();
+    if (leftMs > 0 || (volume.handle ?? '') !== '') return requeueAfter(Math.max(leftMs, 60_000));
+    await this.#effects.write(request, volume, {
+      attempts: 0,
+      failedWith: '',
+      reason: 'Rechecking',
+    });
+    return requeueAfter(0);
+  }
+
+  /** V20, V21: only what the provider shows leads out of Stalled. */
+  async observe(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
+    const { volume } = situation;
+    const startedAt = this.#effects.now;
+    try {
+      const { driver, parameters, context } = await this.#effects.begin(request, situation);
+      const found = await driver.observe({ ...context, handle: volume.handle || undefined });
+      // What the operation did is known now: nobody asks for its end any more.
+      for (const kind of ['provision', 'restore'] as const) await context.operations.clear(kind);
+      await this.#effects.write(request, volume, {
+        status: nextPhase('Stalled', 'provisioned'),
+        formatted: isFormatted(volume, driver),
+        handle: found.handle,
+        sizeBytes: String(found.sizeBytes ?? parseQuantity(volume.size) ?? 0n),
+        driverParameters: parameters,
+        effectiveReclaimPolicy: effectivePolicy(volume, situation.storageClass),
+        failureMessage: '',
+        failedWith: '',
+        reason: 'Provisioned',
+        ...neverUsed(volume),
+        ...this.#effects.succeeded('observe', startedAt),
+        ...this.#effects.condition(
+          volume,
+          'Provisioned',
+          'True',
+          'Provisioned',
+          `driver ${driver.name} has it`,
+        ),
+      });
+      return requeueAfter(0);
+    } catch (thrown) {
+      const error = driverErrorOf(thrown);
+      // A driver that never looks at it is asked to make it, and says why not.
+      if (error.kind !== 'NotFound' && error.kind !== 'Unsupported') {
+        const { stalledProbeMs } = this.#effects.options.policy;
+        const delayMs = retryDelayMs(request, error, this.#effects.options, stalledProbeMs);
+        await this.#effects.write(request, volume, {
+          lastOperation: this.#effects.failedOperation('observe', startedAt, error, delayMs),
+        });
+        return callAgain(error, delayMs);
+      }
+      await this.#effects.write(request, volume, {
+        status: nextPhase('Stalled', 'observedAbsent'),
+        failureMessage: '',
+        reason: 'Provisioning',
+      });
+      return requeueAfter(0);
+    }
+  }
+}
+
+/** Where it is made: on the node of its snapshot, else where it was begun or this process runs, if that will do. */
+function choosePlace(
+  volume: Volume,
+  storageClass: StorageClass,
+  all: readonly Node[],
+  driver: Driver,
+  source: Snapshot | string | undefined,
+  here: string,
+): TopologyChoice {
+  const keys = driver.capabilities().topologyKeys;
+  const home = typeof source === 'object' ? homeOf(source) : undefined;
+  if (home === undefined) return chooseTopology(storageClass, all, keys, homeOf(volume) ?? here);
+  const there = all.filter(({ name }) => name === home);
+  const choice = chooseTopology(storageClass, there, keys, home);
+  if (choice.type === 'node' && there.length > 0) return choice;
+  const why = there.length > 0 ? `allowedTopologies of class "${storageClass.name}"` : 'its name';
+  const message = `its snapshot is on node "${home}", and no node fits ${why}; start kedged there, or choose another class`;
+  return { type: 'none', message };
+}
+
+/**
+ * What a try may have made is with the driver that the volume was begun with.
+ * @throws DriverError InvalidParameters when the class names another driver by now
+ */
+function requireSameDriver({ driver = '' }: Volume, storageClass: StorageClass): void {
+  if (driver === '' || driver === storageClass.driver) return;
+  throw new DriverError(
+    'InvalidParameters',
+    `its class "${storageClass.name}" has driver ${storageClass.driver} now, the volume was begun with ${driver}; delete the volume and create it again`,
+  );
+}
+
+/** V9: deleted before anybody could use it, so there is no data that a policy could retain. */
+function neverUsed(volume: Volume): VolumeStatus {
+  return isDeleting(volume) && !volume.handle ? { neverUsed: true } : {};
+}
+
+/** What comes from a snapshot of a block device has a file system already: it is never formatted. */
+function isFormatted({ source }: Volume, driver: Driver): boolean {
+  return source !== undefined && driver.capabilities().blockDevice;
+}

@@ -1,0 +1,153 @@
+import { done, findCondition, isDeleting, type ReconcileContext, type Result } from 'kedge';
+import { type DriverError, errorClasses, isPending } from '@kedge/driver-sdk';
+import { snapshots } from '../../snapshot/kind.js';
+import { sourceSnapshot, type Volume, volumes } from '../kind.js';
+import { volumeFinalizer } from '../admission.js';
+import type { VolumeEffects } from './effects.js';
+import { deleteUnused, deletionWaitsFor, sourceValue } from '../rules/in-use.js';
+import { effectOf, releaseObject } from '../states/operations.js';
+import { nextPhase } from '../states/phases.js';
+import type { ReclaimedFrom, VolumeSituation } from '../states/plan.js';
+import { callAgain, driverErrorOf, retryDelayMs } from './retries.js';
+
+/** The way out: V23 to V25. */
+export class Reclaim {
+  readonly #effects: VolumeEffects;
+
+  constructor(effects: VolumeEffects) {
+    this.#effects = effects;
+  }
+
+  /**
+   * V23, V24: until the driver says it is gone; the finalizer goes last. No snapshot begins meanwhile:
+   * it would have to write a version of the volume from before its deletion was asked for.
+   */
+  async reclaim(
+    situation: VolumeSituation,
+    from: ReclaimedFrom,
+    request: ReconcileContext,
+  ): Promise<Result> {
+    const { volume } = situation;
+    // V23 for an owned volume whose service is gone: the object goes with its data.
+    if (!isDeleting(volume)) return this.#requestUnused(volume, request);
+    const startedAt = this.#effects.now;
+    try {
+      const { driver, context } = await this.#effects.begin(request, situation);
+      const answer = await driver.delete({ ...context, handle: volume.handle || undefined });
+      if (isPending(answer)) return await this.#effects.goesOn(request, volume, 'delete', answer);
+    } catch (thrown) {
+      return this.#failed(situation, from, thrown, startedAt, request);
+    }
+    if (this.#effects.part === 'node') return this.#effects.reportDeletion(request, volume);
+    return this.release(volume, request);
+  }
+
+  /** A deletion says what it waits for; that wakes it when it ends. */
+  async waitForUsers(volume: Volume, request: ReconcileContext): Promise<Result> {
+    const of = { index: 'sourceVolume', value: sourceValue(volume) } as const;
+    const { items } = await this.#effects.options.store.list(snapshots, of);
+    const message = deletionWaitsFor(volume, items) ?? '';
+    const told = findCondition(volume.conditions, 'Deleted');
+    if (told?.message !== message)
+      await this.#effects.write(
+        request,
+        volume,
+        this.#effects.condition(volume, 'Deleted', 'False', 'InUse', message),
+      );
+    return done();
+  }
+
+  /** A copy that waits to begin is made first: the volume's snapshots wake this. */
+  async #requestUnused(volume: Volume, request: ReconcileContext): Promise<Result> {
+    const obstacle = await deleteUnused(this.#effects.options.store, volume);
+    if (obstacle === undefined) return done();
+    const message = `its service is gone, and its policy is delete: ${obstacle}`;
+    const told = findCondition(volume.conditions, 'Bound');
+    if (told?.message !== message)
+      await this.#effects.write(
+        request,
+        volume,
+        this.#effects.condition(volume, 'Bound', 'False', 'InUse', message),
+      );
+    return done();
+  }
+
+  /**
+   * Asks for the deletion of a volume that holds nothing, as it was looked at: no copy of it can begin.
+   * @throws StatusError Aborted when it changed
+   */
+  async requestDeletion(volume: Volume): Promise<Result> {
+    const { resourceVersion } = volume.metadata;
+    await this.#effects.options.store.delete(volumes, volume, { resourceVersion });
+    return done();
+  }
+
+  async #failed(
+    situation: VolumeSituation,
+    from: ReclaimedFrom,
+    thrown: unknown,
+    startedAt: string,
+    request: ReconcileContext,
+  ): Promise<Result> {
+    const { volume } = situation;
+    const error = driverErrorOf(thrown);
+    const delayMs = retryDelayMs(request, error, this.#effects.options);
+    const final = errorClasses[error.kind] === 'final';
+    const lastOperation = this.#effects.failedOperation('delete', startedAt, error, delayMs);
+    await this.#effects.write(request, volume, {
+      lastOperation,
+      reason: error.kind,
+      ...(final || from === 'Failed'
+        ? {
+            status: nextPhase(from, 'deleteFailed'),
+            failureMessage: messageWithRemedy(situation, error),
+          }
+        : {}),
+    });
+    return callAgain(error, delayMs);
+  }
+
+  /** V25: the object goes, its data stays. A deletion that was begun is followed to its end first. */
+  async forget(
+    situation: VolumeSituation,
+    from: 'Pending' | ReclaimedFrom,
+    request: ReconcileContext,
+  ): Promise<Result> {
+    const { volume } = situation;
+    const operations = request.operations(volumes, volume);
+    if (from !== 'Pending' && (await operations.get(effectOf('delete'))))
+      return this.reclaim(situation, from, request);
+    return this.release(volume, request);
+  }
+
+  /**
+   * The finalizer goes, and with it the object and its records; what held a snapshot for it lets go
+   * before. Other operations of the driver are moot: nobody holds the volume, and what it is at the
+   * provider is known.
+   */
+  async release(volume: Volume, request: ReconcileContext): Promise<Result> {
+    await this.letGoOfSource(volume, request);
+    return releaseObject(request, volumes, volume, volumeFinalizer);
+  }
+
+  /** The snapshot a volume was made from may be deleted again. Idempotent. */
+  async letGoOfSource(volume: Volume, request: ReconcileContext): Promise<void> {
+    const key = sourceSnapshot(volume);
+    if (!key) return;
+    const { uid } = volume.metadata;
+    const { lister } = this.#effects.options.manager.informer(snapshots);
+    if (!lister.get(`${key.namespace}/${key.name}`)?.restoresInFlight?.includes(uid)) return;
+    await request.txn(async (txn) => {
+      const snapshot = await txn.get(snapshots, key, { watching: ['restoresInFlight'] });
+      const inFlight = snapshot?.restoresInFlight ?? [];
+      if (!inFlight.includes(uid)) return;
+      txn.updateStatus(snapshots, key, { restoresInFlight: inFlight.filter((u) => u !== uid) });
+    });
+  }
+}
+
+/** Without its class a volume that was not provisioned has captured no parameters to delete it with. */
+function messageWithRemedy({ volume, storageClass }: VolumeSituation, error: DriverError): string {
+  if (storageClass || volume.handle || error.kind !== 'InvalidParameters') return error.message;
+  return `${error.message}; its storage class "${volume.storageClassName}" is gone: create it again as it was, and the deletion goes on`;
+}

@@ -1,0 +1,246 @@
+import {
+  done,
+  findCondition,
+  isDeleting,
+  type ReconcileContext,
+  requeueAfter,
+  type Result,
+  setCondition,
+} from 'kedge';
+import { nodeTopologyKey } from '@kedge/driver-sdk';
+import { secrets } from '../../secret/kind.js';
+import { services } from '../../service/kind.js';
+import { type Volume, volumes } from '../kind.js';
+import type { GoneNodes } from '../../node/gone.js';
+import { referencedSecrets } from '../../secret/index.js';
+import { rootCondition } from '../../storage-root/index.js';
+import { isDeletionAsked } from '../states/deletion-report.js';
+import { VolumeEffects, type VolumeControllerOptions } from './effects.js';
+import { callsDriver, Handover } from './handover.js';
+import { missedBy } from './missed.js';
+import type { NextVolumePhase } from '../states/phases.js';
+import { planVolume, type VolumeAction, type VolumeSituation } from '../states/plan.js';
+import { Provisioning } from './provisioning.js';
+import { Reclaim } from './reclaim.js';
+import type { Turn } from './turn.js';
+import { Upkeep } from './upkeep.js';
+
+/** Drivers whose data is of one node. */
+const nodeDrivers: readonly string[] = ['local', 'local-host'];
+
+function isUnplaced({ driver = '', handle = '', topology }: Volume): boolean {
+  return nodeDrivers.includes(driver) && handle !== '' && topology?.[nodeTopologyKey] === undefined;
+}
+
+/** Nodes that hold a volume, but this one, which is there since this runs. */
+function holdingNodes({ attachments = [] }: Volume, node: string): readonly string[] {
+  return attachments
+    .filter((attachment) => attachment.state !== 'Detaching' && attachment.node !== node)
+    .map((attachment) => attachment.node);
+}
+
+/** The same result, but looked at again after `ms` at the latest. */
+function within(result: Result, ms: number): Result {
+  if (result.type === 'done' || result.type === 'retry') return requeueAfter(ms);
+  return result.type === 'requeueAfter' && result.delayMs > ms ? requeueAfter(ms) : result;
+}
+
+type Waits = Extract<Turn, { readonly type: 'waits' }>;
+
+/** Effects of the volume state machine; what to do is decided in plan.ts. */
+export class VolumeReconciler {
+  readonly #options: VolumeControllerOptions;
+  readonly #effects: VolumeEffects;
+  readonly #provisioning: Provisioning;
+  readonly #upkeep: Upkeep;
+  readonly #reclaim: Reclaim;
+  readonly #handover: Handover;
+  readonly #gone: GoneNodes;
+  /** When to look next, monotonic milliseconds, by uid. */
+  readonly #looks = new Map<string, number>();
+  /** The call that missed a volume when it was last looked at, by uid: one look for each. */
+  readonly #missed = new Map<string, string>();
+
+  constructor(options: VolumeControllerOptions, gone: GoneNodes) {
+    this.#options = options;
+    this.#gone = gone;
+    this.#effects = new VolumeEffects(options);
+    this.#provisioning = new Provisioning(this.#effects);
+    this.#upkeep = new Upkeep(this.#effects);
+    this.#reclaim = new Reclaim(this.#effects);
+    this.#handover = new Handover(this.#effects);
+  }
+
+  async reconcile(request: ReconcileContext): Promise<Result> {
+    const volume = await this.#options.store.get(volumes, request.key);
+    if (!volume) return done();
+    if (this.#effects.part === 'node') return this.#serve(this.#effects.recalled(volume), request);
+    const { gone, leftMs } = this.#gone.among(holdingNodes(volume, this.#options.node));
+    if (gone.length > 0) return this.#upkeep.takeFromGone(volume, gone, request);
+    const result = await this.#act(volume, request);
+    return leftMs === undefined ? result : within(result, leftMs);
+  }
+
+  /** The part of a node: the calls that are asked for, for volumes whose data it has. */
+  async #serve(volume: Volume, request: ReconcileContext): Promise<Result> {
+    if (this.#effects.turn(volume).type !== 'here') return done();
+    const action = planVolume(this.#situation(volume));
+    if (action.type === 'none') return this.#untilLook(volume);
+    const isAsked = action.type !== 'reclaim' || isDeletionAsked(volume.conditions);
+    return callsDriver(action, volume) && isAsked ? this.#act(volume, request) : done();
+  }
+
+  async #act(volume: Volume, request: ReconcileContext): Promise<Result> {
+    const situation = this.#situation(volume);
+    const action = planVolume(situation);
+    const { uid } = volume.metadata;
+    const isSettled = volume.status === 'Available' || volume.status === 'Failed';
+    if (isSettled && this.#effects.part === 'cluster')
+      await this.#reclaim.letGoOfSource(volume, request);
+    if (callsDriver(action, volume)) {
+      const turn = this.#effects.turn(volume);
+      if (turn.type === 'waits') return this.#handOver(situation, action, turn, request);
+    }
+    switch (action.type) {
+      case 'none':
+        return this.#untilLook(volume);
+      case 'waitForUsers':
+        return this.#reclaim.waitForUsers(volume, request);
+      case 'recheckLater':
+        return this.#provisioning.recheck(volume, request);
+      case 'startProvisioning':
+        return this.#provisioning.start(situation, action, request);
+      case 'provision':
+        return this.#provisioning.provision(situation, request);
+      case 'observe':
+        return this.#provisioning.observe(situation, request);
+      case 'expand':
+        return this.#upkeep.expand(situation, action.sizeBytes, request);
+      case 'look':
+        return this.#look(situation, request);
+      case 'detach':
+        return this.#upkeep.detach(situation, request);
+      case 'release':
+        return this.#move(request, volume, action.status, 'OwnerGone', 'its service is gone');
+      case 'takeBack':
+        return this.#move(request, volume, action.status, 'OwnerBack', 'its service is back');
+      case 'unbind':
+        return this.#upkeep.unbind(volume, request);
+      case 'abandon':
+        return this.#reclaim.requestDeletion(volume);
+      case 'reclaim':
+        return this.#reclaim.reclaim(situation, action.from, request);
+      case 'forget':
+        this.#looks.delete(uid);
+        this.#missed.delete(uid);
+        return this.#reclaim.forget(situation, action.from, request);
+    }
+  }
+
+  #situation(volume: Volume): VolumeSituation {
+    const { manager, clock } = this.#options;
+    const storageClass = this.#effects.classes().get(volume.storageClassName);
+    const lookAt = this.#looks.get(volume.metadata.uid);
+    const missed = missedBy(volume);
+    const isMissed = missed !== undefined && this.#missed.get(volume.metadata.uid) !== missed;
+    const isLookDue = isMissed || (lookAt !== undefined && lookAt <= clock.monotonic());
+    if (this.#effects.part === 'node') {
+      // Owners and what a failure depends on are the cluster's to see.
+      const lookDue = isLookDue || Boolean(volume.missingSince);
+      return { volume, storageClass, owner: 'wanted', inputs: '', lookDue };
+    }
+    const service = volume.ownerService
+      ? manager.informer(services).lister.get(volume.ownerService)
+      : undefined;
+    const present = service && (isDeleting(service) ? 'leaving' : 'wanted');
+    const references = referencedSecrets(
+      { ...storageClass?.parameters, ...volume.parameters },
+      volume.namespace,
+    );
+    const versions = references.map((key) => {
+      const secret = manager.informer(secrets).lister.get(key);
+      return `${key}@${secret?.metadata.resourceVersion ?? 'missing'}`;
+    });
+    const inputs = [
+      `volume@${volume.metadata.generation}`,
+      `class@${storageClass?.metadata.resourceVersion ?? 'missing'}`,
+      ...versions,
+      // Backoff of what came before does not hold back a deletion.
+      ...(isDeleting(volume) ? ['deleting'] : []),
+      // A call that failed because its storage root was refused is made again when that changes.
+      `root@${findCondition(volume.conditions, rootCondition)?.status ?? 'True'}`,
+    ].join(' ');
+    // The first look of a process also finds out which node has what an earlier release made.
+    const unplaced = lookAt === undefined && isUnplaced(volume);
+    const lookDue = unplaced || Boolean(volume.missingSince) || isLookDue;
+    return { volume, storageClass, owner: present ?? 'gone', inputs, lookDue };
+  }
+
+  /** Another node calls the driver, or would if it were there. */
+  #handOver(
+    situation: VolumeSituation,
+    action: VolumeAction,
+    turn: Waits,
+    request: ReconcileContext,
+  ): Result | Promise<Result> {
+    const { volume } = situation;
+    const { type } = action;
+    const isUnmade = !volume.handle && ['provision', 'observe', 'reclaim'].includes(type);
+    if (!isUnmade || turn.home === undefined)
+      return this.#handover.wait(situation, action, turn, request);
+    // What a try may have left went with a node that was taken out of the cluster.
+    const { gone, leftMs } = this.#gone.among([turn.home]);
+    if (gone.length > 0)
+      return type === 'reclaim'
+        ? this.#reclaim.release(volume, request)
+        : this.#upkeep.giveUpOn(turn.home, volume, request);
+    const told = this.#handover.wait(situation, action, turn, request);
+    return leftMs === undefined ? told : told.then((result) => within(result, leftMs));
+  }
+
+  /** Nothing to do now; the next look is due some time. */
+  #untilLook(volume: Volume): Result {
+    if (volume.status !== 'Available' && volume.status !== 'Bound') return done();
+    if (this.#effects.turn(volume).type !== 'here') return done();
+    const { clock, random, policy } = this.#options;
+    const { uid } = volume.metadata;
+    const now = clock.monotonic();
+    let lookAt = this.#looks.get(uid);
+    if (lookAt === undefined || lookAt <= now) {
+      lookAt = now + policy.existenceProbeMs * (0.8 + 0.4 * random.next());
+      this.#looks.set(uid, lookAt);
+    }
+    return requeueAfter(lookAt - now);
+  }
+
+  async #look(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
+    const { volume } = situation;
+    const { uid } = volume.metadata;
+    this.#looks.delete(uid);
+    const missed = missedBy(volume);
+    if (missed !== undefined) this.#missed.set(uid, missed);
+    const result = await this.#upkeep.look(situation, request);
+    if (result.type !== 'done') return result;
+    // A lost one may come back: its disk was not mounted, say.
+    return volume.status === 'Failed'
+      ? requeueAfter(this.#options.policy.lostProbeMs)
+      : this.#untilLook(volume);
+  }
+
+  async #move(
+    request: ReconcileContext,
+    volume: Volume,
+    status: NextVolumePhase,
+    reason: string,
+    message: string,
+  ): Promise<Result> {
+    const condition = { type: 'Bound', status: 'False' as const, reason, message };
+    await this.#effects.write(request, volume, {
+      status,
+      reason,
+      failureMessage: '',
+      conditions: setCondition(volume.conditions, condition, this.#effects.now),
+    });
+    return requeueAfter(0);
+  }
+}

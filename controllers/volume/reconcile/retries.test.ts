@@ -1,0 +1,126 @@
+import { expect } from 'chai';
+import { modify } from 'kedge';
+import { settle } from 'kedge/testing';
+import { services } from '../../service/kind.js';
+import { snapshots } from '../../snapshot/kind.js';
+import { volumes } from '../kind.js';
+import { snapshotFinalizer } from '../../snapshot/admission.js';
+import { StorageWorld } from '../../testing/storage-world.js';
+
+const key = { namespace: 'default', name: 'v' };
+const hour = 60 * 60_000;
+
+describe('a call of a driver that fails', () => {
+  let world: StorageWorld;
+  beforeEach(async () => {
+    world = await StorageWorld.start();
+  });
+  afterEach(() => world.stop());
+
+  const count = (name: string): number => world.driver.calls.filter((c) => c === name).length;
+  /** Made, and then grown, which fails. */
+  const fail = async (): Promise<void> => {
+    await world.createService('web');
+    await world.createVolume({ ownerService: 'default/web' });
+    world.driver.failsOn = { expand: 'Unavailable' };
+    await modify(world.store, volumes, key, (volume) => ({ ...volume, size: '2Gi' }));
+    await settle();
+  };
+  /** Fails so often that the next try is minutes away. */
+  const failForLong = async (): Promise<number> => {
+    await fail();
+    await world.clock.advance(hour);
+    return count('expand');
+  };
+
+  it('is made again after a backoff that doubles up to five minutes, and not before', async () => {
+    await fail();
+    expect(count('expand')).to.equal(1);
+    await world.clock.advance(700);
+    expect(count('expand')).to.equal(1);
+    await world.clock.advance(600);
+    expect(count('expand')).to.equal(2);
+    await world.clock.advance(hour);
+    expect(count('expand')).to.be.within(15, 25);
+    world.driver.failsOn = {};
+    await world.clock.advance(400_000);
+    expect((await world.volume())?.sizeBytes).to.equal(String(2 * 1024 ** 3));
+  });
+
+  it('is made again not before the time that is shown', async () => {
+    const calls = await failForLong();
+    const shown = Date.parse((await world.volume())?.lastOperation?.nextTryAt ?? '');
+    await world.clock.advance(shown - world.clock.now() - 1_000);
+    expect(count('expand')).to.equal(calls);
+    await world.clock.advance(120_000);
+    expect(count('expand')).to.equal(calls + 1);
+  });
+
+  it('is made again not before the time that the provider named, however far', async () => {
+    world.driver.retryAfterMs = 20 * 60_000;
+    await fail();
+    await world.clock.advance(19 * 60_000);
+    expect(count('expand')).to.equal(1);
+    await world.clock.advance(2 * 60_000);
+    expect(count('expand')).to.equal(2);
+  });
+
+  it('is not made by what is told of it: the record of a call, or the status of its service', async () => {
+    const calls = await failForLong();
+    const lastOperation = (await world.volume())!.lastOperation!;
+    for (const message of ['one', 'two'])
+      await world.store.updateStatus(volumes, key, {
+        lastOperation: { ...lastOperation, message },
+      });
+    const service = { namespace: 'default', name: 'web' };
+    await world.store.updateStatus(services, service, { status: 'Degraded' });
+    await settle();
+    expect(count('expand')).to.equal(calls);
+  });
+
+  it('is made at once when what it works on changes', async () => {
+    const calls = await failForLong();
+    world.driver.failsOn = {};
+    await modify(world.store, volumes, key, (volume) => ({ ...volume, size: '3Gi' }));
+    await settle();
+    expect(count('expand')).to.equal(calls + 1);
+    expect((await world.volume())?.sizeBytes).to.equal(String(3 * 1024 ** 3));
+  });
+
+  it('has its failures counted over a restart', async () => {
+    const calls = await failForLong();
+    await world.restart();
+    const again = count('expand') - calls;
+    expect(again).to.be.at.most(1);
+    await world.clock.advance(60_000);
+    expect(count('expand') - calls).to.equal(again);
+  });
+
+  it('writes each failure once', async () => {
+    await fail();
+    const before = (await world.store.list(volumes)).revision;
+    const calls = count('expand');
+    await world.clock.advance(30_000);
+    const { revision } = await world.store.list(volumes);
+    expect(revision - before).to.equal(count('expand') - calls);
+  });
+
+  it('is paced the same for snapshots', async () => {
+    await world.createVolume();
+    world.driver.failsOn = { createSnapshot: 'Throttled' };
+    await world.store.create(snapshots, {
+      namespace: 'default',
+      name: 's',
+      source: { volume: 'v' },
+      metadata: { finalizers: [snapshotFinalizer] },
+    });
+    await settle();
+    expect(count('createSnapshot')).to.equal(1);
+    await world.clock.advance(15_000);
+    expect(count('createSnapshot')).to.be.within(3, 6);
+    world.driver.failsOn = {};
+    await world.clock.advance(60_000);
+    const snapshot = await world.store.get(snapshots, { namespace: 'default', name: 's' });
+    expect(snapshot?.status).to.equal('Ready');
+  });
+});

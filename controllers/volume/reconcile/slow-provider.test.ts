@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import { effectRecords } from 'kedge';
+import { snapshots } from '../../snapshot/kind.js';
+import { volumes } from '../kind.js';
+import { StorageWorld } from '../../testing/storage-world.js';
+
+describe('volumes of a provider that goes on after it has answered', () => {
+  let world: StorageWorld;
+
+  beforeEach(async () => {
+    world = await StorageWorld.start();
+  });
+  afterEach(() => world.stop());
+
+  const count = (call: string): number => world.driver.calls.filter((one) => one === call).length;
+  const records = async () => (await world.store.list(effectRecords)).items;
+
+  it('a pending call counts no attempt, is shown, and is made again after the wait that it names', async () => {
+    world.driver.slow = { provision: 3 };
+    await world.createVolume();
+    expect(count('provision')).to.equal(1);
+    expect(await world.volume()).to.include({ status: 'Provisioning', attempts: 0 });
+    expect((await world.volume())?.lastOperation).to.include({
+      call: 'provision',
+      outcome: 'Pending',
+      message: `the provider goes on with operation ${world.driver.begun[0]}`,
+    });
+    const { resourceVersion } = (await world.volume())!.metadata;
+    await world.clock.advance(10_500);
+    expect(count('provision')).to.equal(3);
+    expect((await world.volume())?.metadata.resourceVersion, 'polls write nothing').to.equal(
+      resourceVersion,
+    );
+    await world.clock.advance(5_000);
+    expect(await world.volume()).to.include({ status: 'Available', attempts: 0 });
+    expect(world.driver.begun).to.have.length(1);
+    expect(await records()).to.deep.equal([]);
+  });
+
+  it('a restart finds the operation by its id and begins no other', async () => {
+    world.driver.slow = { provision: 4 };
+    await world.createVolume();
+    expect((await records()).map(({ effects }) => Object.keys(effects))).to.deep.equal([
+      ['driver provision'],
+    ]);
+    await world.restart();
+    await world.clock.advance(30_000);
+    expect(world.driver.begun).to.have.length(1);
+    expect((await world.volume())?.status).to.equal('Available');
+  });
+
+  it('V9: a volume that is deleted meanwhile is followed to a known outcome, then deleted, and leaves no record', async () => {
+    world.driver.slow = { provision: 2, delete: 2 };
+    await world.createVolume();
+    await world.deleteVolume();
+    expect(count('delete')).to.equal(0);
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.equal(undefined);
+    expect(world.driver.made.size).to.equal(0);
+    expect(world.driver.begun).to.have.length(2);
+    expect(await records()).to.deep.equal([]);
+  });
+
+  it('V25: a deletion that was begun is followed to its end, also when the policy is retain by then', async () => {
+    world.driver.slow = { delete: 3 };
+    await world.createVolume();
+    await world.deleteVolume();
+    const volume = await world.volume();
+    await world.store.update(volumes, { ...volume!, reclaimPolicy: 'retain' });
+    await world.clock.advance(1_000);
+    expect(await world.volume(), 'while the provider works').to.not.equal(undefined);
+    await world.clock.advance(60_000);
+    expect(await world.volume()).to.equal(undefined);
+    expect(world.driver.made.size).to.equal(0);
+    expect(await records()).to.deep.equal([]);
+  });
+
+  it('V20: the id of an operation is forgotten when the provider shows what it made', async () => {
+    world.driver.slow = { provision: 1 };
+    await world.createVolume();
+    world.driver.failsOn = { provision: 'Timeout', observe: 'Unavailable' };
+    await world.clock.advance(6_000);
+    expect(await world.volume()).to.include({ status: 'Stalled' });
+    expect(await records(), 'kept while the outcome is unknown').to.have.length(1);
+    world.driver.failsOn = {};
+    await world.clock.advance(120_000);
+    expect(await world.volume()).to.include({ status: 'Available' });
+    expect(await records()).to.deep.equal([]);
+  });
+
+  it('V20: a volume restored from a snapshot is never formatted, also when its outcome was unknown', async () => {
+    world.driver.blockDevice = true;
+    await world.createVolume();
+    await world.store.create(snapshots, {
+      namespace: 'default',
+      name: 's',
+      source: { volume: 'v' },
+    });
+    await world.clock.advance(1_000);
+    world.driver.failsOn = { restore: 'Timeout' };
+    await world.createVolume({ name: 'restored', source: { snapshot: 's' } });
+    await world.clock.advance(120_000);
+    const restored = await world.store.get(volumes, { namespace: 'default', name: 'restored' });
+    expect(count('observe')).to.be.greaterThan(0);
+    expect(restored).to.include({ status: 'Available', formatted: true });
+  });
+});

@@ -1,0 +1,65 @@
+import type { Lister } from 'kedge';
+import type { Node } from '../../node/kind.js';
+import type { Volume } from '../kind.js';
+import { ownerOf } from '../states/owner.js';
+
+/**
+ * Which part of the controllers a process runs. `cluster` decides, and calls drivers for what no other node
+ * owns. `node` decides nothing: it calls drivers for the volumes whose data is on its node.
+ */
+export type Part = 'cluster' | 'node';
+
+/** What tells whose turn it is. */
+export interface TurnOptions {
+  /** The node of this process. */
+  readonly node: string;
+  readonly part: Part;
+  readonly nodes: Lister<Node>;
+}
+
+/** Whether this process calls the driver for a volume. */
+export type Turn =
+  | { readonly type: 'here' }
+  /** Another process looks after it, and says so. */
+  | { readonly type: 'elsewhere' }
+  | {
+      readonly type: 'waits';
+      readonly message: string;
+      /** Whether the one who is waited for is at work. */
+      readonly ready: boolean;
+      /** The node that has the data, where that is what is waited for. */
+      readonly home: string | undefined;
+    };
+
+type Placed = Pick<Volume, 'namespace' | 'name' | 'topology' | 'attachments'>;
+
+/** Whose turn it is to call the driver for a volume. */
+export function turnOf(volume: Placed, { node, part, nodes }: TurnOptions): Turn {
+  const owner = ownerOf(volume);
+  const here = owner.type === 'node' && owner.node === node;
+  if (part === 'node')
+    return here && owner.because === 'placed' ? { type: 'here' } : { type: 'elsewhere' };
+  if (here) return { type: 'here' };
+  if (owner.type === 'controller') {
+    const [first] = owner.underWay;
+    if (!first) return { type: 'here' };
+    const message = `waits until its nodes are done: ${first.claim} on node "${first.node}" is ${first.state}`;
+    return { type: 'waits', message, ready: true, home: undefined };
+  }
+  const found = nodes.get(owner.node);
+  const ready = found?.status === 'Ready';
+  const waits = `waits for node "${owner.node}", which`;
+  if (owner.because === 'attached') {
+    const off = `kedge volume detach ${volume.name} -n ${volume.namespace} --force`;
+    const remedy = ready ? '' : `; the node is ${stateOf(found)}, if it is off: ${off}`;
+    const message = `${waits} has it attached; it goes on when the volume is detached there${remedy}`;
+    return { type: 'waits', message, ready, home: undefined };
+  }
+  const gone = found ? `; when it is gone for good: kedge delete node ${owner.node}` : '';
+  const remedy = ready ? '' : `; the node is ${stateOf(found)}: start kedged on it${gone}`;
+  return { type: 'waits', message: `${waits} has its data${remedy}`, ready, home: owner.node };
+}
+
+function stateOf(node: Node | undefined): string {
+  return node ? (node.status ?? 'NotReady') : 'missing';
+}

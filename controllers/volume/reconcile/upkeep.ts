@@ -1,0 +1,268 @@
+import {
+  done,
+  findCondition,
+  parseQuantity,
+  type ReconcileContext,
+  requeueAfter,
+  type Result,
+  setCondition,
+} from 'kedge';
+import { type Driver, type DriverError, isPending, nodeTopologyKey } from '@kedge/driver-sdk';
+import { nodes } from '../../node/kind.js';
+import { type Attachment, type Volume, type VolumeStatus, volumes } from '../kind.js';
+import { keyOfVolume, type VolumeEffects } from './effects.js';
+import { nextPhase } from '../states/phases.js';
+import { lostReason, type VolumeSituation } from '../states/plan.js';
+import { callAgain, driverErrorOf, requireSeen, retryDelayMs } from './retries.js';
+
+/** What is done for a volume that stands: growing, looking after it, taking it from a node by hand. */
+export class Upkeep {
+  readonly #effects: VolumeEffects;
+
+  constructor(effects: VolumeEffects) {
+    this.#effects = effects;
+  }
+
+  /** V30 */
+  async expand(
+    situation: VolumeSituation,
+    sizeBytes: bigint,
+    request: ReconcileContext,
+  ): Promise<Result> {
+    const { volume } = situation;
+    const startedAt = this.#effects.now;
+    try {
+      const { driver, context } = await this.#effects.begin(request, situation);
+      if (!driver.capabilities().expand) return done();
+      const reached = await driver.expand({ ...context, handle: volume.handle ?? '', sizeBytes });
+      if (isPending(reached)) return await this.#effects.goesOn(request, volume, 'expand', reached);
+      const pending = reached.fileSystemPending;
+      const now = this.#effects.now;
+      const resized = {
+        type: 'Resizing',
+        status: 'False' as const,
+        reason: 'Resized',
+        message: `${reached.sizeBytes} bytes`,
+      };
+      const fileSystem = {
+        type: 'FileSystemResizePending',
+        status: pending ? ('True' as const) : ('False' as const),
+        reason: pending ? 'WaitsForMount' : 'Resized',
+        message: pending ? 'the file system grows on its node, now or at the next mount' : '',
+      };
+      await this.#effects.write(request, volume, {
+        sizeBytes: String(reached.sizeBytes),
+        reason: 'Resized',
+        ...this.#effects.succeeded('expand', startedAt),
+        conditions: setCondition(setCondition(volume.conditions, resized, now), fileSystem, now),
+      });
+      return requeueAfter(0);
+    } catch (thrown) {
+      const error = driverErrorOf(thrown);
+      if (error.kind === 'NotFound') {
+        const looked = await this.look(situation, request);
+        if (looked.type !== 'done') return looked;
+      }
+      const delayMs = retryDelayMs(request, error, this.#effects.options);
+      const wanted = parseQuantity(volume.size) ?? 0n;
+      await this.#effects.write(request, volume, {
+        lastOperation: this.#effects.failedOperation('expand', startedAt, error, delayMs),
+        ...this.#effects.condition(
+          volume,
+          'Resizing',
+          'True',
+          error.kind,
+          `to ${wanted} bytes: ${error.message}`,
+        ),
+      });
+      return callAgain(error, delayMs);
+    }
+  }
+
+  /** V27: a volume seen absent twice is lost; one that is there again is itself again. */
+  async look(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
+    const { volume } = situation;
+    const { status } = volume;
+    const startedAt = this.#effects.now;
+    let adopted: VolumeStatus = {};
+    try {
+      const { driver, context } = await this.#effects.begin(request, situation);
+      await driver.observe({ ...context, handle: volume.handle || undefined });
+      adopted = adoption(volume, driver, context.node);
+    } catch (thrown) {
+      const error = driverErrorOf(thrown);
+      // Not being able to look says nothing.
+      if (error.kind !== 'NotFound' || (status !== 'Available' && status !== 'Bound'))
+        return done();
+      return this.#missing(volume, status, error, startedAt, request);
+    }
+    // A reservation is not on a node yet: its claim goes on from Available.
+    const held = volume.attachments?.some((attachment) => attachment.state !== 'Reserved') === true;
+    if (status === 'Failed')
+      await this.#effects.write(request, volume, {
+        status: nextPhase('Failed', held ? 'foundAttached' : 'found'),
+        reason: 'Found',
+        failureMessage: '',
+        missingSince: '',
+        ...adopted,
+        ...this.#effects.succeeded('observe', startedAt),
+      });
+    else if (volume.missingSince || adopted.topology)
+      await this.#effects.write(request, volume, { missingSince: '', ...adopted });
+    return done();
+  }
+
+  async #missing(
+    volume: Volume,
+    from: 'Available' | 'Bound',
+    error: DriverError,
+    startedAt: string,
+    request: ReconcileContext,
+  ): Promise<Result> {
+    const { clock, policy } = this.#effects.options;
+    if (!volume.missingSince) {
+      await this.#effects.write(request, volume, { missingSince: startedAt });
+      return requeueAfter(policy.lossConfirmMs);
+    }
+    const sinceMs = Date.parse(volume.missingSince);
+    const leftMs = sinceMs + policy.lossConfirmMs - clock.now();
+    if (leftMs > 0) return requeueAfter(leftMs);
+    const message = `${lostReason}: the provider does not have it any more: ${error.message}; restore a snapshot, or delete the volume`;
+    await this.#effects.write(request, volume, {
+      status: nextPhase(from, 'lost'),
+      reason: lostReason,
+      failureMessage: message,
+      lastOperation: this.#effects.failedOperation('observe', startedAt, error, undefined),
+      ...this.#effects.condition(volume, 'Provisioned', 'False', lostReason, message),
+    });
+    return requeueAfter(0);
+  }
+
+  /** V19: a node that was taken out of the cluster holds nothing any more. */
+  takeFromGone(
+    volume: Volume,
+    gone: readonly string[],
+    request: ReconcileContext,
+  ): Promise<Result> {
+    return request.txn(async (txn) => {
+      const current = await txn.get(volumes, keyOfVolume(volume));
+      if (current?.metadata.uid !== volume.metadata.uid) return done();
+      const missing = new Set<string>();
+      for (const name of gone)
+        if (!(await txn.get(nodes, { name }, { watching: 'generation' }))) missing.add(name);
+      const attachments = (current.attachments ?? []).map((attachment) =>
+        missing.has(attachment.node) ? { ...attachment, state: 'Detaching' as const } : attachment,
+      );
+      const message = `node ${[...missing].join(', ')} is gone; it is taken from there`;
+      if (missing.size > 0)
+        txn.updateStatus(volumes, keyOfVolume(volume), {
+          attachments,
+          ...this.#effects.condition(current, 'Bound', 'False', 'NodeGone', message),
+        });
+      // What a transaction of this run wrote does not wake it.
+      return requeueAfter(0);
+    });
+  }
+
+  /**
+   * V4, V21 of a volume that a node was to make which was taken out of the cluster: it is made elsewhere, or deleted.
+   * What a try may have left went with the node.
+   */
+  giveUpOn(home: string, volume: Volume, request: ReconcileContext): Promise<Result> {
+    return request.txn(async (txn) => {
+      const current = await txn.get(volumes, keyOfVolume(volume));
+      requireSeen(volumes, volume, current);
+      if (await txn.get(nodes, { name: home }, { watching: 'generation' })) return requeueAfter(0);
+      const message = `node ${home}, which was to make it, is gone`;
+      txn.updateStatus(volumes, keyOfVolume(volume), {
+        status:
+          current.status === 'Stalled'
+            ? nextPhase('Stalled', 'observedAbsent')
+            : nextPhase('Provisioning', 'failedForGood'),
+        attempts: 0,
+        reason: 'NodeGone',
+        failureMessage: message,
+        // Nothing that it depends on has failed: it is tried on another node at once.
+        failedWith: '',
+        ...this.#effects.condition(current, 'Provisioned', 'False', 'NodeGone', message),
+      });
+      return requeueAfter(0);
+    });
+  }
+
+  /** V15 of a volume that nobody holds any more. */
+  async unbind(volume: Volume, request: ReconcileContext): Promise<Result> {
+    const message = 'nobody holds it';
+    await this.#effects.write(request, volume, {
+      ...detached(volume, []),
+      ...this.#effects.condition(volume, 'Bound', 'False', 'Unbound', message),
+    });
+    return requeueAfter(0);
+  }
+
+  /** V19, V15: takes it from the node by the provider's means; the node itself is not asked. */
+  async detach(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
+    const { volume } = situation;
+    const all = volume.attachments ?? [];
+    const leaving = all.find((attachment) => attachment.state === 'Detaching');
+    if (!leaving) return done();
+    const startedAt = this.#effects.now;
+    const left = all.filter((attachment) => attachment !== leaving);
+    try {
+      const stillThere = left.some((attachment) => attachment.node === leaving.node);
+      if (!stillThere) {
+        const { driver, context } = await this.#effects.begin(request, situation, leaving.node);
+        const gone = await driver.detach({ ...context, handle: volume.handle ?? '' });
+        if (isPending(gone))
+          return await this.#effects.goesOn(request, volume, 'detach', gone, leaving.node);
+      }
+    } catch (thrown) {
+      const error = driverErrorOf(thrown);
+      const delayMs = retryDelayMs(request, error, this.#effects.options);
+      await this.#effects.write(request, volume, {
+        lastOperation: this.#effects.failedOperation('detach', startedAt, error, delayMs),
+      });
+      return callAgain(error, delayMs);
+    }
+    await this.#effects.write(request, volume, {
+      ...detached(volume, left),
+      ...this.#effects.succeeded('detach', startedAt),
+      ...this.#effects.condition(
+        volume,
+        'Bound',
+        'False',
+        'Detached',
+        `taken from ${leaving.claim} on node ${leaving.node} by hand`,
+      ),
+    });
+    return requeueAfter(0);
+  }
+}
+
+/** The place of a volume of before places were written down: the node that was seen to have it. */
+function adoption(volume: Volume, driver: Driver, node: string): VolumeStatus {
+  const placedByNode = driver.capabilities().topologyKeys.includes(nodeTopologyKey);
+  if (!placedByNode || volume.topology?.[nodeTopologyKey] !== undefined) return {};
+  return { topology: { ...volume.topology, [nodeTopologyKey]: node } };
+}
+
+/** Status of a volume that lost a user: V15 when it was the last. */
+export function detached(volume: Volume, left: readonly Attachment[]): VolumeStatus {
+  const [first] = left;
+  if (first) return { attachments: left, boundClaim: first.claim, boundNode: first.node };
+  const { status } = volume;
+  const unbound = status === 'Bound' || status === 'Stalled';
+  return {
+    attachments: [],
+    boundClaim: '',
+    boundNode: '',
+    ...(unbound
+      ? { status: nextPhase(status, 'unbound'), reason: 'Unbound', failureMessage: '' }
+      : {}),
+  };
+}
+
+/** Whether the file system has still to grow on its node. */
+export function fileSystemPending(volume: Volume): boolean {
+  return findCondition(volume.conditions, 'FileSystemResizePending')?.status === 'True';
+}

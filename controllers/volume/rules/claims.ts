@@ -1,0 +1,48 @@
+import { failedPrecondition, type FieldViolation, isDeleting } from 'kedge';
+import type { AdmissionContext } from 'kedge/server';
+import { services } from '../../service/kind.js';
+import { replicaName, type Volume } from '../kind.js';
+import { processViolations } from '../../storage-class/index.js';
+
+/** Rules 3 and 7 for the services that claim a volume which comes, or changes, after them. */
+export async function claimViolations(
+  context: AdmissionContext,
+  volume: Volume,
+  driver: string,
+): Promise<readonly FieldViolation[]> {
+  const key = `${volume.namespace}/${volume.name}`;
+  const violations: FieldViolation[] = [];
+  for (const service of await context.lookupBy(services, 'claimedVolume', key)) {
+    if (isDeleting(service)) continue;
+    const whose = `service "${service.namespace}/${service.name}" claims this volume`;
+    const scale = service.scale ?? 1;
+    if (volume.accessMode === 'ReadWriteOnce' && scale > 1)
+      violations.push({
+        field: 'accessMode',
+        description: `${whose} at scale ${scale}, and ReadWriteOnce allows scale 1 only; scale the service down first`,
+      });
+    for (const { field, description } of processViolations(service, driver, 'storageClassName'))
+      violations.push({ field, description: `${whose}: ${description}` });
+  }
+  return violations;
+}
+
+/**
+ * The name of a volume that a service will make for a replica is that service's.
+ * @throws StatusError FailedPrecondition (NameTaken)
+ */
+export async function demandUnreservedName(
+  context: AdmissionContext,
+  { namespace, name }: Volume,
+): Promise<void> {
+  const replica = replicaName({ namespace, name });
+  if (!replica) return;
+  const owners = await context.lookupBy(services, 'templateStem', replica.stem);
+  const owner = owners.find((s) => !isDeleting(s) && replica.ordinal < (s.scale ?? 1));
+  if (!owner) return;
+  throw failedPrecondition(
+    'NameTaken',
+    `volume "${namespace}/${name}" is the name of what a claimTemplate of service "${owner.namespace}/${owner.name}" makes for replica ${replica.ordinal}; choose another name`,
+    { kind: 'Volume', namespace, name },
+  );
+}

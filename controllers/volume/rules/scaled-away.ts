@@ -1,0 +1,22 @@
+import { isDeleting } from 'kedge';
+import { type Service, templateVolumeName } from '../../service/kind.js';
+import { replicaName, type Volume } from '../kind.js';
+
+/**
+ * Why a volume stays although its replica was scaled away, and the way out. Undefined for one whose replica is
+ * wanted, that goes by itself, or whose service is gone. Pure.
+ */
+export function keptScaledAway(volume: Volume, owner: Service | undefined): string | undefined {
+  const replica = replicaName(volume);
+  if (!replica || !owner || isDeleting(owner) || isDeleting(volume)) return undefined;
+  const { ordinal } = replica;
+  const scale = owner.scale ?? 1;
+  const made = owner.volumes?.find(
+    ({ claimTemplate, name }) =>
+      claimTemplate && templateVolumeName(name, owner.name, ordinal) === volume.name,
+  );
+  if (ordinal < scale || !made?.claimTemplate) return undefined;
+  if (made.claimTemplate.retention?.whenScaled === 'delete') return undefined;
+  const { namespace, name } = volume;
+  return `it is of replica ${ordinal} of service ${owner.name}, which has scale ${scale}, and is kept because retention.whenScaled is retain: scale the service to ${ordinal + 1} or more and the replica finds its data again, or: kedge delete volume ${name} -n ${namespace}`;
+}

@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import type { Attachment, Volume } from '../kind.js';
+import { homeOf, nodesOf, ownerOf } from './owner.js';
+
+type Placed = Pick<Volume, 'topology' | 'attachments'>;
+
+function held(node: string, state: Attachment['state'], claim = node): Attachment {
+  return { claim: `default/${claim}`, node, state };
+}
+
+const home = { topology: { 'svc.io/node': 'a' } };
+const zone = { topology: { 'svc.io/zone': 'z' } };
+const controller = { type: 'controller', underWay: [] } as const;
+const placed = { type: 'node', node: 'a', because: 'placed' } as const;
+const attached = { type: 'node', node: 'a', because: 'attached' } as const;
+
+describe('the owner of a volume', () => {
+  const rows: readonly (readonly [string, Placed, object])[] = [
+    ['nobody has it: the volume controller', zone, controller],
+    ['its data is on a node: that node', home, placed],
+    [
+      'its data is on a node: that node, whoever is said to hold it',
+      { ...home, attachments: [held('b', 'Attached')] },
+      placed,
+    ],
+    [
+      'its data is on a node: that node, also when it is taken away by hand',
+      { ...home, attachments: [held('a', 'Detaching')] },
+      placed,
+    ],
+    [
+      'reserved by one node: that node',
+      { ...zone, attachments: [held('a', 'Reserved')] },
+      attached,
+    ],
+    [
+      'attached to one node, twice: that node',
+      { attachments: [held('a', 'Attached'), held('a', 'Detaching', 'x')] },
+      attached,
+    ],
+    [
+      'taken away by hand: the volume controller',
+      { attachments: [held('a', 'Detaching')] },
+      controller,
+    ],
+    [
+      'attached to two nodes: the volume controller',
+      { attachments: [held('a', 'Attached'), held('b', 'Attached')] },
+      controller,
+    ],
+    [
+      'on its way to one of two nodes: the volume controller, which waits for it',
+      { attachments: [held('a', 'Attached'), held('b', 'Reserved')] },
+      { type: 'controller', underWay: [held('b', 'Reserved')] },
+    ],
+  ];
+  for (const [what, volume, owner] of rows)
+    it(what, () => {
+      expect(ownerOf(volume)).to.deep.equal(owner);
+    });
+
+  it('has to do with the node of the data and with those that hold it', () => {
+    expect(
+      nodesOf({ ...home, attachments: [held('b', 'Attached'), held('b', 'Reserved', 'x')] }),
+    ).to.deep.equal(['a', 'b']);
+    expect(nodesOf(zone)).to.deep.equal([]);
+    expect([homeOf(home), homeOf(zone), homeOf({})]).to.deep.equal(['a', undefined, undefined]);
+  });
+});

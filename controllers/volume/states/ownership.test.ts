@@ -1,0 +1,337 @@
+import { expect } from 'chai';
+import { findCondition, type StatusUpdate } from 'kedge';
+import { settle } from 'kedge/testing';
+import { nodes } from '../../node/kind.js';
+import { type Snapshot, snapshots } from '../../snapshot/kind.js';
+import { storageClasses } from '../../storage-class/kind.js';
+import { type Attachment, type Volume, volumes } from '../kind.js';
+import { snapshotFinalizer } from '../../snapshot/index.js';
+import { overtakenStore, type OvertakenStore } from '../../testing/overtaken-store.js';
+import { StorageWorld } from '../../testing/storage-world.js';
+
+const key = { namespace: 'default', name: 'v' };
+const snapshotKey = { namespace: 'default', name: 's' };
+const away: Attachment = { claim: 'default/x-0', node: 'far', state: 'Attached' };
+
+describe('a volume that another node owns', () => {
+  let world: StorageWorld;
+  let race: OvertakenStore;
+
+  beforeEach(async () => {
+    world = await StorageWorld.start({
+      seenBy: (store) => {
+        race = overtakenStore(store);
+        return race.store;
+      },
+    });
+    await world.store.create(storageClasses, {
+      name: 'far',
+      driver: 'played',
+      reclaimPolicy: 'delete',
+      allowedTopologies: [{ matchLabels: { 'svc.io/node': 'far' } }],
+    });
+    await world.store.create(nodes, { name: 'far' });
+    await report('Ready');
+  });
+  afterEach(() => world.stop());
+
+  async function report(status: 'Ready' | 'NotReady'): Promise<void> {
+    await world.store.updateStatus(nodes, { name: 'far' }, { status });
+    await settle();
+  }
+  async function written(
+    status: StatusUpdate<Volume, (typeof volumes.statusFields)[number]>,
+  ): Promise<void> {
+    await world.store.updateStatus(volumes, key, status);
+    await settle();
+  }
+  const volume = async (): Promise<Volume> => (await world.volume()) ?? expect.fail('it is gone');
+  const snapshot = async (): Promise<Snapshot> =>
+    (await world.store.get(snapshots, snapshotKey)) ?? expect.fail('it is gone');
+  async function told(type: string): Promise<readonly unknown[]> {
+    const found = findCondition((await volume()).conditions, type);
+    return [found?.status, found?.reason, found?.message];
+  }
+  /** Nothing is written, and no driver called, however long it waits. */
+  async function waits(): Promise<void> {
+    const calls = [...world.driver.calls];
+    const { commits } = race;
+    await world.clock.advance(3_600_000);
+    expect(world.driver.calls).to.deep.equal(calls);
+    expect(race.commits, 'writes while it waits').to.equal(commits);
+  }
+  /** A volume that node `far` has made. */
+  async function placed(): Promise<void> {
+    world.driver.topologyKeys = ['svc.io/node'];
+    await world.createVolume({ storageClassName: 'far' });
+    await written({ status: 'Available', handle: 'h', sizeBytes: String(1024 ** 3) });
+  }
+  async function grow(size: string): Promise<void> {
+    await world.store.update(volumes, { ...(await volume()), size });
+    await settle();
+  }
+  async function copy(): Promise<void> {
+    await world.store.create(snapshots, {
+      ...snapshotKey,
+      source: { volume: 'v' },
+      metadata: { finalizers: [snapshotFinalizer] },
+    });
+    await settle();
+  }
+
+  it('is not provisioned here: its node is asked, with all that it needs, and waited for', async () => {
+    world.driver.topologyKeys = ['svc.io/node'];
+    await world.createVolume({ storageClassName: 'far', parameters: { token: 't' } });
+    expect(await volume()).to.deep.include({
+      status: 'Provisioning',
+      topology: { 'svc.io/node': 'far' },
+      driver: 'played',
+      driverParameters: { token: 't' },
+      effectiveReclaimPolicy: 'delete',
+    });
+    const message = 'waits for node "far", which has its data';
+    expect(await told('Provisioned')).to.deep.equal(['False', 'WaitsForNode', message]);
+    await waits();
+    await report('NotReady');
+    const silent = `${message}; the node is NotReady: start kedged on it; when it is gone for good: kedge delete node far`;
+    expect(await told('Provisioned')).to.deep.equal(['False', 'WaitsForNode', silent]);
+    await waits();
+    await report('Ready');
+    expect(await told('Provisioned')).to.deep.equal(['False', 'WaitsForNode', message]);
+    expect(world.driver.calls).to.deep.equal([]);
+  });
+
+  it('is not tried again when its node failed, until what that depends on changes', async () => {
+    world.driver.topologyKeys = ['svc.io/node'];
+    await world.createVolume({ storageClassName: 'far' });
+    await written({ status: 'Failed', reason: 'InvalidParameters', failureMessage: 'no' });
+    expect((await volume()).status).to.equal('Failed');
+    const storageClass = await world.store.get(storageClasses, { name: 'far' });
+    await world.store.update(storageClasses, { ...storageClass!, parameters: { token: 'new' } });
+    await settle();
+    expect(await volume()).to.deep.include({
+      status: 'Provisioning',
+      driverParameters: { token: 'new' },
+    });
+    expect(world.driver.calls).to.deep.equal([]);
+  });
+
+  it('is grown and deleted by its node: the object goes when the node says that the data is gone', async () => {
+    await placed();
+    await grow('2Gi');
+    expect((await told('Resizing')).slice(0, 2)).to.deep.equal(['True', 'WaitsForNode']);
+    await written({ sizeBytes: String(2 * 1024 ** 3) });
+    await world.deleteVolume();
+    await waits();
+    const [status, reason] = await told('Deleted');
+    expect([status, reason]).to.deep.equal(['False', 'WaitsForNode']);
+    const { conditions = [] } = await volume();
+    await written({
+      conditions: conditions.map((c) =>
+        c.type === 'Deleted' ? { ...c, status: 'True' as const } : c,
+      ),
+    });
+    expect(await world.volume()).to.equal(undefined);
+    expect(world.driver.calls).to.deep.equal([]);
+  });
+
+  it('goes without its data where that is retained, and says so while its node is silent', async () => {
+    await placed();
+    await report('NotReady');
+    await world.deleteVolume();
+    expect((await told('Deleted'))[2]).to.contain('or set reclaimPolicy to retain');
+    await world.store.update(volumes, { ...(await volume()), reclaimPolicy: 'retain' });
+    await settle();
+    expect(await world.volume()).to.equal(undefined);
+    expect(world.driver.calls).to.deep.equal([]);
+  });
+
+  it('that was not made goes with a node that was taken out of the cluster', async () => {
+    world.driver.topologyKeys = ['svc.io/node'];
+    await world.createVolume({ storageClassName: 'far' });
+    await written({ status: 'Failed', reason: 'Internal', failureMessage: 'no' });
+    await world.deleteVolume();
+    await world.store.deleteByName(nodes, { name: 'far' });
+    await settle();
+    expect((await told('Deleted'))[2]).to.contain('the node is missing: start kedged on it');
+    await world.clock.advance(70_000);
+    expect(await world.volume()).to.equal(undefined);
+    expect(world.driver.calls).to.deep.equal([]);
+  });
+
+  async function takeOut(): Promise<void> {
+    await world.store.deleteByName(nodes, { name: 'far' });
+    await settle();
+    await world.clock.advance(70_000);
+  }
+
+  for (const status of ['Provisioning', 'Stalled'] as const)
+    it(`that was to be made, ${status}, and is deleted goes with a node that was taken out of the cluster`, async () => {
+      world.driver.topologyKeys = ['svc.io/node'];
+      await world.createVolume({ storageClassName: 'far' });
+      if (status === 'Stalled') await written({ status });
+      await report('NotReady');
+      await world.deleteVolume();
+      await waits();
+      await takeOut();
+      expect(await world.volume()).to.equal(undefined);
+      expect(world.driver.calls).to.deep.equal([]);
+    });
+
+  it('that was to be made is made elsewhere when its node was taken out of the cluster, or says why not', async () => {
+    world.driver.topologyKeys = ['svc.io/node'];
+    await world.createVolume({ storageClassName: 'far' });
+    await takeOut();
+    expect(await volume()).to.include({ status: 'Failed', reason: 'TopologyUnsatisfied' });
+    expect((await volume()).failureMessage).to.contain('label a node, or widen allowedTopologies');
+    await world.store.create(nodes, { name: 'n' });
+    const storageClass = (await world.store.get(storageClasses, { name: 'far' }))!;
+    await world.store.update(storageClasses, { ...storageClass, allowedTopologies: [] });
+    await settle();
+    expect(await volume()).to.deep.include({
+      status: 'Available',
+      topology: { 'svc.io/node': 'n' },
+    });
+  });
+
+  it('is not copied any more once its node was taken out of the cluster: the copy says so, and it can be deleted', async () => {
+    await placed();
+    await report('NotReady');
+    await copy();
+    expect((await snapshot()).status).to.equal('Creating');
+    await takeOut();
+    expect(await snapshot()).to.include({ status: 'Failed', reason: 'NodeGone' });
+    expect((await snapshot()).failureMessage).to.contain('kedge snapshot retry s -n default');
+    expect((await volume()).snapshotsInFlight).to.deep.equal([]);
+    await world.store.deleteByName(snapshots, snapshotKey);
+    await settle();
+    expect(await world.store.get(snapshots, snapshotKey)).to.equal(undefined);
+    expect(world.driver.calls).to.deep.equal([]);
+  });
+
+  it('has copies that go without their data when its node was taken out of the cluster, and not before', async () => {
+    await placed();
+    await copy();
+    await world.store.updateStatus(snapshots, snapshotKey, { status: 'Ready', handle: 's' });
+    await settle();
+    await report('NotReady');
+    await world.store.deleteByName(snapshots, snapshotKey);
+    await settle();
+    await waits();
+    const deleted = findCondition((await snapshot()).conditions, 'Deleted');
+    expect(deleted?.message).to.contain('when it is gone for good: kedge delete node far');
+    await takeOut();
+    expect(await world.store.get(snapshots, snapshotKey)).to.equal(undefined);
+    expect(world.driver.calls).to.deep.equal([]);
+  });
+
+  it('is taken from its node by hand only while that is silent, and without a call', async () => {
+    await placed();
+    await written({ status: 'Bound', attachments: [{ ...away, state: 'Detaching' }] });
+    await waits();
+    expect((await volume()).attachments).to.have.length(1);
+    await report('NotReady');
+    expect(await volume()).to.deep.include({ status: 'Available', attachments: [] });
+    expect(world.driver.calls).to.deep.equal([]);
+  });
+
+  it('keeps what its node reports of a failure while that is at work: the node is not woken by it', async () => {
+    world.driver.topologyKeys = ['svc.io/node'];
+    await world.createVolume({ storageClassName: 'far' });
+    const { conditions = [] } = await volume();
+    const failed = { status: 'False', reason: 'Throttled', message: 'later' } as const;
+    const { commits } = race;
+    await written({ attempts: 1, conditions: conditions.map((c) => ({ ...c, ...failed })) });
+    expect(race.commits).to.equal(commits);
+    expect((await told('Provisioned')).slice(1)).to.deep.equal(['Throttled', 'later']);
+  });
+
+  it('is not taken from a node that answers again right before that', async () => {
+    await placed();
+    await report('NotReady');
+    race.overtake(
+      (operation) => operation.op === 'updateStatus' && 'attachments' in operation.status,
+      () => world.store.updateStatus(nodes, { name: 'far' }, { status: 'Ready' }),
+    );
+    await written({ status: 'Bound', attachments: [{ ...away, state: 'Detaching' }] });
+    await world.clock.advance(10_000);
+    expect((await volume()).attachments).to.have.length(1);
+  });
+
+  it('is neither grown nor copied here while it is attached there, and is once it is detached', async () => {
+    await world.createVolume();
+    await written({ status: 'Bound', attachments: [away], boundNode: 'far' });
+    const before = [...world.driver.calls];
+    await grow('2Gi');
+    await copy();
+    const message =
+      'waits for node "far", which has it attached; it goes on when the volume is detached there';
+    expect(await told('Resizing')).to.deep.equal(['True', 'WaitsForNode', message]);
+    const ready = findCondition((await snapshot()).conditions, 'Ready');
+    expect([ready?.reason, ready?.message]).to.deep.equal(['WaitsForNode', message]);
+    expect((await snapshot()).status).to.equal('Pending');
+    await waits();
+    expect(world.driver.calls).to.deep.equal(before);
+    await written({ status: 'Available', attachments: [], boundNode: '' });
+    await world.clock.advance(10_000);
+    expect(world.driver.calls.slice(before.length)).to.have.members(['expand', 'createSnapshot']);
+    expect([(await volume()).sizeBytes, (await snapshot()).status]).to.deep.equal([
+      '2147483648',
+      'Ready',
+    ]);
+  });
+
+  it('waits until none of several nodes is at work on it', async () => {
+    await world.createVolume();
+    const other: Attachment = { claim: 'default/y-0', node: 'near', state: 'Reserved' };
+    await written({ status: 'Bound', attachments: [away, other] });
+    await grow('2Gi');
+    expect((await told('Resizing'))[2]).to.equal(
+      'waits until its nodes are done: default/y-0 on node "near" is Reserved',
+    );
+    await written({ attachments: [away, { ...other, state: 'Attached' }] });
+    expect(world.driver.calls.filter((call) => call === 'expand')).to.have.length(1);
+  });
+
+  it('is copied by its node, and let go of when the node is done', async () => {
+    await placed();
+    await copy();
+    const { uid } = (await snapshot()).metadata;
+    expect(await snapshot()).to.deep.include({
+      status: 'Creating',
+      topology: { 'svc.io/node': 'far' },
+    });
+    expect((await volume()).snapshotsInFlight).to.deep.equal([uid]);
+    await waits();
+    await world.store.updateStatus(snapshots, snapshotKey, { status: 'Ready', handle: 's' });
+    await settle();
+    expect((await volume()).snapshotsInFlight).to.deep.equal([]);
+    await world.store.deleteByName(volumes, key);
+    await settle();
+    await waits();
+    expect(world.driver.calls).to.deep.equal([]);
+  });
+
+  it('is restored on the node of its snapshot', async () => {
+    await placed();
+    await copy();
+    await world.store.updateStatus(snapshots, snapshotKey, { status: 'Ready', handle: 's' });
+    await world.store.create(nodes, { name: 'n' });
+    await world.createVolume({ name: 'w', source: { snapshot: 's' } });
+    expect((await world.volume('w'))?.topology).to.deep.equal({ 'svc.io/node': 'far' });
+    expect(world.driver.calls).to.deep.equal([]);
+  });
+
+  it('is not copied when it is reserved by a node right before the copy is begun', async () => {
+    await world.createVolume();
+    const before = [...world.driver.calls];
+    race.overtake(
+      (operation) => operation.op === 'updateStatus' && operation.kind.kind === 'Snapshot',
+      () => world.store.updateStatus(volumes, key, { attachments: [away], status: 'Bound' }),
+    );
+    await copy();
+    await world.clock.advance(10_000);
+    expect((await snapshot()).status).to.equal('Pending');
+    expect(world.driver.calls).to.deep.equal(before);
+  });
+});

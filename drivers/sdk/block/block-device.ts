@@ -1,0 +1,197 @@
+import { DriverError } from '../contract/errors.js';
+import { type HostFiles, type NodeHost } from '../node/node-host.js';
+import { demandCommand, type RunCommand } from '../node/run-command.js';
+
+/** File systems that block drivers make (specification section 8). */
+export type FsType = 'ext4' | 'xfs';
+
+/** What is on a device. */
+export type DeviceContent =
+  /** Proven: no signature, and nothing but zeros at its head and tail. */
+  | { readonly type: 'blank' }
+  | { readonly type: 'fileSystem'; readonly fsType: FsType }
+  /** Something of somebody else: never formatted, never mounted. */
+  | { readonly type: 'foreign'; readonly what: string };
+
+/** Pauses while a device has not appeared yet, milliseconds. */
+const firstPauseMs = 50;
+const longestPauseMs = 500;
+
+/**
+ * Waits until a by-id link is there and names a block device; gives the real path of the device.
+ * @throws DriverError Unavailable when it does not appear within `waitMs` (a missed udev event, a
+ * device that is not attached), InvalidParameters when it is no block device.
+ */
+export async function waitForDevice(
+  host: NodeHost,
+  path: string,
+  waitMs: number,
+  signal: AbortSignal,
+): Promise<string> {
+  const { files } = host;
+  let waited = 0;
+  for (let next = firstPauseMs; ; next = Math.min(next * 2, longestPauseMs)) {
+    const real = await files.realPath(path).catch((error: NodeJS.ErrnoException) => {
+      throw new DriverError('Unavailable', `can't look at ${path}: ${error.message}`, {
+        cause: error,
+      });
+    });
+    if (real !== undefined) {
+      if ((await files.kindAt(real)) === 'blockDevice') return real;
+      throw new DriverError('InvalidParameters', `${path} leads to ${real}, no block device`);
+    }
+    if (waited >= waitMs)
+      throw new DriverError(
+        'Unavailable',
+        `device ${path} did not appear within ${waitMs} ms; is the volume attached to this node?`,
+      );
+    await host.pause(next, signal).catch((cause: unknown) => {
+      throw new DriverError('Timeout', `gave up waiting for device ${path}`, { cause });
+    });
+    waited += next;
+  }
+}
+
+/** Head and tail of a device: whoever can't read them may not call it blank. */
+async function readsAsZeros(files: HostFiles, device: string, sizeBytes: bigint): Promise<boolean> {
+  return files.startsAndEndsBlank(device, sizeBytes).catch((cause: unknown) => {
+    const words = cause instanceof Error ? cause.message : String(cause);
+    throw new DriverError('Unavailable', `${device} can't be read: ${words}; it is left alone`, {
+      cause,
+    });
+  });
+}
+
+/** Size of a block device in bytes. */
+export async function deviceSize(
+  run: RunCommand,
+  device: string,
+  signal: AbortSignal,
+): Promise<bigint> {
+  const text = await demandCommand(run, 'blockdev', ['--getsize64', device], signal);
+  return BigInt(text.trim());
+}
+
+/**
+ * What a device holds. `blkid` gives exit code 2 alike for a blank disk, a missing device and random
+ * data, so its answer alone never means blank.
+ * @throws DriverError Unavailable when it can't be found out.
+ */
+export async function inspectDevice(
+  { run, files }: NodeHost,
+  device: string,
+  signal: AbortSignal,
+): Promise<DeviceContent> {
+  const zeros = await readsAsZeros(files, device, await deviceSize(run, device, signal));
+  const probe = await run('blkid', ['-p', '-o', 'export', device], signal);
+  const tags = new Map(
+    probe.stdout
+      .split('\n')
+      .filter((line) => line.includes('='))
+      .map((line): [string, string] => [
+        line.slice(0, line.indexOf('=')),
+        line.slice(line.indexOf('=') + 1),
+      ]),
+  );
+  if (probe.exitCode === 0) {
+    const table = tags.get('PTTYPE');
+    if (table !== undefined) return { type: 'foreign', what: `a partition table (${table})` };
+    const type = tags.get('TYPE') ?? 'something unknown';
+    if (type === 'ext4' || type === 'xfs') return { type: 'fileSystem', fsType: type };
+    return { type: 'foreign', what: type };
+  }
+  if (probe.exitCode === 2)
+    return zeros ? { type: 'blank' } : { type: 'foreign', what: 'data without a known format' };
+  if (probe.exitCode === 8) return { type: 'foreign', what: 'signatures of several formats' };
+  throw new DriverError(
+    'Unavailable',
+    `blkid ended with exit code ${probe.exitCode} for ${device}: ${probe.stderr.trim()}`,
+  );
+}
+
+/** One at a time: several of these together need more memory than small nodes have. */
+function oneAtATime<T>({ turns }: NodeHost, work: () => Promise<T>): Promise<T> {
+  return turns.run('file systems', work);
+}
+
+/** Makes a file system. The caller has proof that the device (or new image file) is blank. */
+export function makeFileSystem(
+  host: NodeHost,
+  device: string,
+  fsType: FsType,
+  signal: AbortSignal,
+): Promise<void> {
+  return oneAtATime(host, async () => {
+    // No reserved blocks: a volume has no root user to keep space for.
+    const args = fsType === 'ext4' ? ['-q', '-F', '-m0', device] : ['-q', '-f', device];
+    await demandCommand(host.run, `mkfs.${fsType}`, args, signal);
+  });
+}
+
+/**
+ * Checks an ext4 file system and corrects what is safe to correct; xfs replays its log when mounted.
+ * @throws DriverError Internal when errors are left: it is not mounted then.
+ */
+export function checkFileSystem(
+  host: NodeHost,
+  device: string,
+  fsType: FsType,
+  signal: AbortSignal,
+): Promise<void> {
+  if (fsType === 'xfs') return Promise.resolve();
+  return oneAtATime(host, async () => {
+    const { exitCode, stdout, stderr } = await host.run('e2fsck', ['-p', device], signal);
+    if (exitCode < 4) return;
+    const words = (stdout.trim() || stderr.trim()).slice(0, 500);
+    throw new DriverError(
+      'Internal',
+      `the file system on ${device} has errors that e2fsck does not correct by itself: ${words}; repair it by hand (e2fsck ${device})`,
+    );
+  });
+}
+
+/** Grows an unmounted ext4 file system to its device. Killed, it leaves one that e2fsck does not correct by itself. */
+export async function growUnmounted(
+  host: NodeHost,
+  device: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await oneAtATime(host, async () => {
+    // resize2fs demands a full check first.
+    const { exitCode, stdout } = await host.run('e2fsck', ['-f', '-p', device], signal);
+    if (exitCode >= 4)
+      throw new DriverError('Internal', `e2fsck of ${device} failed: ${stdout.slice(0, 500)}`);
+    await demandCommand(host.run, 'resize2fs', [device], signal);
+  });
+}
+
+/** Whether an ext4 file system is smaller than the device it is on. */
+export async function isSmaller(
+  run: RunCommand,
+  device: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const header = await demandCommand(run, 'dumpe2fs', ['-h', device], signal);
+  const count = /^Block count:\s+(\d+)$/m.exec(header)?.[1];
+  const size = /^Block size:\s+(\d+)$/m.exec(header)?.[1];
+  if (count === undefined || size === undefined)
+    throw new DriverError('Internal', `the size of the file system on ${device} can't be read`);
+  const blockBytes = BigInt(size);
+  return BigInt(count) < (await deviceSize(run, device, signal)) / blockBytes;
+}
+
+/** Grows a mounted file system to its device where the kernel lets it; true when it did. */
+export async function growMounted(
+  run: RunCommand,
+  device: string,
+  target: string,
+  fsType: FsType,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (fsType === 'xfs') {
+    await demandCommand(run, 'xfs_growfs', ['-d', target], signal);
+    return true;
+  }
+  // Needs CAP_SYS_RESOURCE; without it the next mount grows it.
+  return (await run('resize2fs', [device], signal)).exitCode === 0;
+}

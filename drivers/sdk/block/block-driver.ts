@@ -1,0 +1,185 @@
+import { demandUnused, mountBlockDevice, unmountTarget } from './block-mount.js';
+import type {
+  AccessMode,
+  AttachResult,
+  CallContext,
+  DeleteRequest,
+  Driver,
+  ExpandRequest,
+  HandleRequest,
+  Observation,
+  ParameterContext,
+  Parameters,
+  ParameterViolation,
+  ProvisionRequest,
+  ProvisionResult,
+  RestoreRequest,
+  SnapshotHandleRequest,
+  SnapshotRequest,
+  SnapshotResult,
+} from '../contract/driver.js';
+import { DriverError } from '../contract/errors.js';
+import { demandInstance, findInstance, type NodeInstances } from '../provider/node-instance.js';
+import { noSnapshots } from '../provider/no-snapshots.js';
+import type { Pending } from '../contract/operations.js';
+import {
+  demandParameters,
+  fsTypeRule,
+  type ParameterRule,
+  sensitiveKeys,
+  validateByRules,
+} from '../contract/parameters.js';
+import type { RunCommand } from '../node/run-command.js';
+import { nodeHost } from '../node/this-node.js';
+
+/** The snapshot calls of a provider that has them. */
+export interface BlockSnapshots {
+  create(request: SnapshotRequest): Promise<SnapshotResult | Pending>;
+  observe(request: SnapshotHandleRequest): Promise<SnapshotResult>;
+  delete(request: SnapshotHandleRequest): Promise<void | Pending>;
+  /** A new volume with the snapshot's content, at least as large as asked for. */
+  restore(request: RestoreRequest): Promise<ProvisionResult | Pending>;
+}
+
+/** How a provider grows volumes. */
+export interface BlockExpansion {
+  /** Also while a volume is attached. */
+  readonly online: boolean;
+  /** Gives the size reached, in bytes. */
+  grow(request: ExpandRequest): Promise<bigint | Pending>;
+}
+
+/** What a provider attaches to. */
+export interface BlockAttachRequest extends HandleRequest {
+  /** The provider's id of the node; the node's name where {@link BlockProvider.instances} is absent. */
+  readonly instance: string;
+}
+
+/** What a provider detaches from. */
+export interface BlockDetachRequest extends HandleRequest {
+  /** As for {@link BlockAttachRequest}; undefined when the provider has no such instance any more. */
+  readonly instance: string | undefined;
+}
+
+/** All that differs between drivers of block devices: the provider's calls, and what they promise. */
+export interface BlockProvider {
+  readonly name: string;
+  /** Default: ReadWriteOnce. */
+  readonly accessModes?: readonly AccessMode[];
+  /** Node labels that decide where a volume can be attached. */
+  readonly topologyKeys?: readonly string[];
+  /** Beside fsType, which every block driver has. */
+  readonly parameters: readonly ParameterRule[];
+  /** Further rules, over several parameters. At level `resolved` values may be secrets: don't quote them. */
+  readonly validate?: (
+    parameters: Parameters,
+    context: ParameterContext,
+  ) => readonly ParameterViolation[];
+  create(request: ProvisionRequest): Promise<ProvisionResult | Pending>;
+  /** @throws DriverError NotFound. */
+  observe(request: DeleteRequest): Promise<Observation>;
+  delete(request: DeleteRequest): Promise<void | Pending>;
+  /** How nodes are found among the provider's instances; one rule for all drivers (rule 11). */
+  readonly instances?: NodeInstances;
+  /** Attaches to `request.instance`; gives the by-id link where the device appears. */
+  attach(request: BlockAttachRequest): Promise<AttachResult | Pending>;
+  /** Called only when nothing of the device is mounted on this node. */
+  detach(request: BlockDetachRequest): Promise<void | Pending>;
+  /** Where the device is on this node, without a provider call; undefined when it is not attached here. */
+  devicePath(request: HandleRequest): Promise<string | undefined>;
+  /** Whether a device is the volume's, by its serial; absent: the provider sets none. */
+  readonly identify?: (device: string, request: HandleRequest) => Promise<boolean>;
+  readonly expansion?: BlockExpansion;
+  readonly snapshots?: BlockSnapshots;
+}
+
+/** Ports of {@link createBlockDriver}. */
+export interface BlockDriverOptions {
+  readonly run?: RunCommand;
+  /** How long an attached device may take to appear, milliseconds; default 30,000. */
+  readonly deviceWaitMs?: number;
+}
+
+/**
+ * A driver from a provider's calls: waiting for the device, identity, formatting, checking, mounting,
+ * growing and the exact reverse are the same for all and come from here.
+ */
+export function createBlockDriver(
+  provider: BlockProvider,
+  options: BlockDriverOptions = {},
+): Driver {
+  const { name, expansion, instances, snapshots } = provider;
+  const rules = [...provider.parameters, fsTypeRule];
+  const host = nodeHost(options.run);
+  const { run } = host;
+  const validate: Driver['validateParameters'] = (parameters, context) => [
+    ...validateByRules(rules, parameters, context),
+    ...(provider.validate?.(parameters, context) ?? []),
+  ];
+  /** Before something is made: what a reference stands for is known only now. */
+  const demandResolved = ({ parameters }: CallContext): void =>
+    demandParameters(validate(parameters, { level: 'resolved' }));
+  return {
+    name,
+    capabilities: () => ({
+      accessModes: provider.accessModes ?? ['ReadWriteOnce'],
+      snapshots: snapshots !== undefined,
+      clone: false,
+      expand: expansion !== undefined,
+      onlineExpand: expansion?.online ?? false,
+      blockDevice: true,
+      topologyKeys: provider.topologyKeys ?? [],
+      sensitiveParameters: sensitiveKeys(rules),
+      ownsData: true,
+    }),
+    validateParameters: validate,
+    async provision(request) {
+      demandResolved(request);
+      return provider.create(request);
+    },
+    observe: (request) => provider.observe(request),
+    delete: (request) => provider.delete(request),
+    async attach(request) {
+      const instance = instances ? await demandInstance(request, instances) : request.node;
+      return provider.attach({ ...request, instance });
+    },
+    async detach(request) {
+      const device = await provider.devicePath(request);
+      if (device !== undefined) {
+        // What is written must be on the disk before the provider takes it away.
+        await run('blockdev', ['--flushbufs', device], request.signal);
+        await demandUnused(device, host);
+      }
+      const instance = instances ? await findInstance(request, instances) : request.node;
+      return provider.detach({ ...request, instance });
+    },
+    mount: (request) => {
+      const { identify } = provider;
+      return mountBlockDevice(request, {
+        host,
+        ...(options.deviceWaitMs === undefined ? {} : { deviceWaitMs: options.deviceWaitMs }),
+        ...(identify ? { identify: (device: string) => identify(device, request) } : {}),
+      });
+    },
+    async unmount(request) {
+      const device = await provider.devicePath(request);
+      await unmountTarget(request.target, request.signal, host, device);
+    },
+    async expand(request) {
+      if (!expansion) throw new DriverError('Unsupported', `driver ${name} can't grow volumes`);
+      const grown = await expansion.grow(request);
+      return typeof grown === 'bigint' ? { sizeBytes: grown, fileSystemPending: true } : grown;
+    },
+    ...(snapshots
+      ? {
+          createSnapshot: (request: SnapshotRequest) => snapshots.create(request),
+          observeSnapshot: (request: SnapshotHandleRequest) => snapshots.observe(request),
+          deleteSnapshot: (request: SnapshotHandleRequest) => snapshots.delete(request),
+          async restore(request: RestoreRequest) {
+            demandResolved(request);
+            return snapshots.restore(request);
+          },
+        }
+      : noSnapshots(name)),
+  };
+}

@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+import { mountBlockDevice } from './block-mount.js';
+import type { CommandResult } from '../node/run-command.js';
+import { nodeHost, thisNode } from '../node/this-node.js';
+
+/** A device with an ext4 file system that is smaller than it, and what is done with it, in order. */
+class SmallFileSystem {
+  readonly done: string[] = [];
+  readonly #mayGrowMounted: boolean;
+  #mounted = false;
+
+  constructor(mayGrowMounted: boolean) {
+    this.#mayGrowMounted = mayGrowMounted;
+  }
+
+  run = (command: string, args: readonly string[]): Promise<CommandResult> => {
+    const result = this.#answer(command, args.includes('--getsize64'));
+    if (['mount', 'umount', 'resize2fs'].includes(command))
+      this.done.push(`${command}${result.exitCode === 0 ? '' : ' refused'}`);
+    return Promise.resolve(result);
+  };
+
+  #answer(command: string, isSize: boolean): CommandResult {
+    const said = (stdout: string): CommandResult => ({ exitCode: 0, stdout, stderr: '' });
+    if (isSize) return said('2097152\n');
+    if (command === 'blkid') return said('TYPE=ext4\n');
+    if (command === 'dumpe2fs') return said('Block count:   256\nBlock size:   4096\n');
+    if (command === 'resize2fs' && this.#mounted && !this.#mayGrowMounted)
+      return { exitCode: 1, stdout: '', stderr: 'Permission denied to resize filesystem' };
+    if (command === 'mount') this.#mounted = true;
+    if (command === 'umount') this.#mounted = false;
+    return said('');
+  }
+
+  async mount(): Promise<void> {
+    const host = {
+      ...nodeHost(this.run),
+      mounts: () => Promise.resolve([]),
+      files: {
+        ...thisNode.files,
+        realPath: (path: string) => Promise.resolve(path),
+        kindAt: (path: string) =>
+          Promise.resolve(path === '/dev/v' ? ('blockDevice' as const) : ('absent' as const)),
+        makeFolder: () => Promise.resolve(),
+        removeFolder: () => Promise.resolve(),
+        startsAndEndsBlank: () => Promise.resolve(false),
+      },
+    };
+    const { signal } = new AbortController();
+    const volume = { uid: 'v', name: 'v', namespace: 'default' };
+    await mountBlockDevice(
+      {
+        volume,
+        handle: 'v',
+        parameters: {},
+        node: 'n',
+        signal,
+        devicePath: '/dev/v',
+        target: '/mounted',
+        readOnly: false,
+        mayFormat: false,
+      } as never,
+      { host },
+    );
+  }
+}
+
+describe('the mount of a file system that is smaller than its device', () => {
+  it('grows ext4 while it is mounted: a kill does not damage it then', async () => {
+    const device = new SmallFileSystem(true);
+    await device.mount();
+    expect(device.done).to.deep.equal(['mount', 'resize2fs']);
+  });
+
+  it('grows ext4 unmounted where the kernel refuses that', async () => {
+    const device = new SmallFileSystem(false);
+    await device.mount();
+    const grown = ['mount', 'resize2fs refused', 'umount', 'resize2fs', 'mount'];
+    expect(device.done).to.deep.equal(grown);
+  });
+});

@@ -1,0 +1,277 @@
+import { basename, dirname, join } from 'node:path';
+import {
+  checkFileSystem,
+  type DeviceContent,
+  type FsType,
+  growMounted,
+  growUnmounted,
+  inspectDevice,
+  isSmaller,
+  makeFileSystem,
+  waitForDevice,
+} from './block-device.js';
+import type { MountRequest, MountResult, Parameters } from '../contract/driver.js';
+import { DriverError } from '../contract/errors.js';
+import { describeHolders, type Holder } from '../node/holders.js';
+import { isAbsence, mountOn, type NodeHost } from '../node/node-host.js';
+import { demandCommand } from '../node/run-command.js';
+import { shownName } from '../contract/shown-name.js';
+import { thisNode } from '../node/this-node.js';
+
+/** What {@link mountBlockDevice} works with. */
+export interface BlockMountOptions {
+  readonly host?: NodeHost;
+  /** How long an attached device may take to appear; default 30 s. */
+  readonly deviceWaitMs?: number;
+  /** Says whether the device is the volume's: by its serial, where the provider sets one. */
+  readonly identify?: (device: string) => Promise<boolean>;
+}
+
+/** The file system to make. @throws DriverError InvalidParameters: a resolved value may be anything. */
+function wantedFsType({ fsType = '' }: Parameters): FsType {
+  if (fsType === '' || fsType === 'ext4') return 'ext4';
+  if (fsType === 'xfs') return 'xfs';
+  throw new DriverError(
+    'InvalidParameters',
+    'parameter fsType: the value is not allowed; use one of ext4, xfs',
+  );
+}
+
+/**
+ * The target as the mount table names it: links in its parents are resolved.
+ * @throws DriverError InvalidParameters when the target itself is a link: the volume would appear elsewhere.
+ */
+async function realTarget({ files }: NodeHost, target: string): Promise<string> {
+  const parent = (await files.realPath(dirname(target))) ?? dirname(target);
+  const real = join(parent, basename(target));
+  if ((await files.kindAt(real)) === 'link')
+    throw new DriverError(
+      'InvalidParameters',
+      `target ${target} is a symbolic link, which is not followed; remove it`,
+    );
+  return real;
+}
+
+/** The file system on the device, made where it may be. @throws DriverError for what is not the volume's own. */
+async function demandFileSystem(
+  host: NodeHost,
+  device: string,
+  request: MountRequest,
+): Promise<FsType> {
+  const content: DeviceContent = await inspectDevice(host, device, request.signal);
+  switch (content.type) {
+    case 'fileSystem':
+      return content.fsType;
+    case 'foreign':
+      throw new DriverError(
+        'InvalidParameters',
+        `device ${device} holds ${content.what}, not a file system of this volume; it is neither formatted nor mounted. Look at it, and wipe it by hand if nobody needs it (wipefs)`,
+      );
+    case 'blank': {
+      if (!request.mayFormat)
+        throw new DriverError(
+          'Internal',
+          `device ${device} is blank although this volume was formatted before: the wrong device, or its data is lost; it is not formatted again`,
+        );
+      if (request.readOnly)
+        throw new DriverError(
+          'InvalidParameters',
+          `device ${device} is blank and can't be formatted for a read-only mount; mount it writable once`,
+        );
+      const fsType = wantedFsType(request.parameters);
+      await makeFileSystem(host, device, fsType, request.signal);
+      return fsType;
+    }
+  }
+}
+
+/**
+ * Mounts a block device at `target`: waits for it, makes sure whose it is, formats it only with consent
+ * and proof of blankness, checks, mounts, grows. Idempotent: what is mounted there already is kept.
+ */
+export function mountBlockDevice(
+  request: MountRequest,
+  options: BlockMountOptions = {},
+): Promise<MountResult> {
+  const { host = thisNode } = options;
+  return host.turns.run(`mount ${request.target}`, () => mountInTurn(host, request, options));
+}
+
+async function mountInTurn(
+  host: NodeHost,
+  request: MountRequest,
+  options: BlockMountOptions,
+): Promise<MountResult> {
+  const { signal, readOnly } = request;
+  const { run, files } = host;
+  const device = await waitForDevice(
+    host,
+    request.devicePath,
+    options.deviceWaitMs ?? 30_000,
+    signal,
+  );
+  if (options.identify && !(await options.identify(device)))
+    throw new DriverError(
+      'Unavailable',
+      `${request.devicePath} leads to ${device}, whose serial is another volume's: a stale link; it is left alone`,
+    );
+  await files.makeFolder(dirname(request.target), { parents: true, mode: 0o750 });
+  const target = await realTarget(host, request.target);
+  const there = await mountOn(host, target);
+  if (there) {
+    if (there.device !== (await host.deviceNumber(device)))
+      throw new DriverError(
+        'InUse',
+        `${shownName(there.source)} is mounted at ${target}, not ${device}; unmount it first`,
+      );
+    if (readOnly && !there.readOnly)
+      throw new DriverError(
+        'InUse',
+        `${device} is mounted writable at ${target}; unmount it before mounting it read-only`,
+      );
+    if (!readOnly && there.readOnly)
+      throw new DriverError(
+        'InUse',
+        `${device} is mounted read-only at ${target}; unmount it before mounting it writable`,
+      );
+    const fsType: FsType = there.fsType === 'xfs' ? 'xfs' : 'ext4';
+    const grown = there.readOnly || (await growMounted(run, device, target, fsType, signal));
+    return { path: request.target, formatted: true, fileSystemPending: !grown };
+  }
+  const fsType = await demandFileSystem(host, device, request);
+  if (!readOnly) await checkFileSystem(host, device, fsType, signal);
+  await files.makeFolder(target, { parents: true, mode: 0o750 });
+  try {
+    await mountChecked(host, device, target, fsType, request);
+    if (!readOnly) await growNew(host, device, target, fsType, request);
+  } catch (error) {
+    await files.removeFolder(target).catch(() => undefined);
+    throw error;
+  }
+  return { path: request.target, formatted: true };
+}
+
+async function mountChecked(
+  { run }: NodeHost,
+  device: string,
+  target: string,
+  fsType: FsType,
+  { readOnly, signal }: MountRequest,
+): Promise<void> {
+  // A restored xfs has its source's UUID; regenerating it has damaged data elsewhere.
+  const flags = [...(readOnly ? ['ro'] : []), ...(fsType === 'xfs' ? ['nouuid'] : [])];
+  const withFlags = flags.length > 0 ? ['-o', flags.join(',')] : [];
+  // Else mount(8) mounts a write-protected device read-only, and says nothing.
+  const access = readOnly ? [] : ['-w'];
+  const args = ['-t', fsType, ...access, ...withFlags, device, target];
+  await demandCommand(run, 'mount', args, signal);
+}
+
+/**
+ * Grows what was just mounted. Mounted, ext4 grows by its journal; a resize2fs that is killed on an unmounted one
+ * leaves errors that only a person corrects, so that is done where the kernel refuses the other way alone.
+ */
+async function growNew(
+  host: NodeHost,
+  device: string,
+  target: string,
+  fsType: FsType,
+  request: MountRequest,
+): Promise<void> {
+  const { signal } = request;
+  if (fsType === 'ext4' && !(await isSmaller(host.run, device, signal))) return;
+  if (await growMounted(host.run, device, target, fsType, signal)) return;
+  await demandCommand(host.run, 'umount', [target], signal);
+  await growUnmounted(host, device, signal);
+  await mountChecked(host, device, target, fsType, request);
+}
+
+/**
+ * Unmounts what is at `target`. Not mounted is success. With the `device` of a volume only that device
+ * is unmounted, and the directory goes only when no mount namespace has it any more: removing it would
+ * unmount it there, too.
+ * @throws DriverError InUse naming who holds it, or what else is mounted there; it stays mounted then.
+ */
+export function unmountTarget(
+  target: string,
+  signal: AbortSignal,
+  host: NodeHost = thisNode,
+  device?: string,
+): Promise<void> {
+  return host.turns.run(`mount ${target}`, () => unmountInTurn(host, target, signal, device));
+}
+
+async function unmountInTurn(
+  host: NodeHost,
+  given: string,
+  signal: AbortSignal,
+  device: string | undefined,
+): Promise<void> {
+  const { run, files, holders } = host;
+  const target = await realTarget(host, given);
+  const number = device === undefined ? undefined : await host.deviceNumber(device);
+  for (let there = await mountOn(host, target); there; there = await mountOn(host, target)) {
+    if (number !== undefined && there.device !== number)
+      throw new DriverError(
+        'InUse',
+        `${shownName(there.source)} is mounted at ${target}, not ${device ?? ''}; it is left alone`,
+      );
+    const { exitCode, stderr } = await run('umount', [target], signal);
+    if (exitCode !== 0 && !/not mounted/.test(stderr)) {
+      if (!/busy/.test(stderr))
+        throw new DriverError('Unavailable', `umount of ${target} failed: ${stderr.trim()}`);
+      const found = await holders.holders({ directory: target });
+      throw new DriverError(
+        'InUse',
+        `${target} is busy, ${describeHolders(found)}; it stays attached until then`,
+      );
+    }
+  }
+  if (device !== undefined) await demandReleased(host, device);
+  // Never recursively: what is in there belongs to whoever put it there.
+  await files.removeFolder(target).catch((error: NodeJS.ErrnoException) => {
+    if (isAbsence(error)) return;
+    throw new DriverError('Unavailable', `can't remove ${target}: ${error.message}`, {
+      cause: error,
+    });
+  });
+}
+
+/** The kernel ends the mount namespace of a process soon after the process: so long it is waited for. */
+const releaseMsMax = 1_000;
+const releasePauseMs = 50;
+
+/**
+ * Waits until no mount namespace has the file system of a device any more.
+ * @throws DriverError InUse naming who has it
+ */
+async function demandReleased(host: NodeHost, device: string): Promise<void> {
+  for (let waited = 0; await host.hasFileSystem(device); waited += releasePauseMs) {
+    if (waited >= releaseMsMax) throw inUse(device, await host.holders.holders({ device }));
+    await host.pause(releasePauseMs);
+  }
+}
+
+function inUse(device: string, found: readonly Holder[]): DriverError {
+  return new DriverError(
+    'InUse',
+    `${device} is in use, ${describeHolders(found)}; it stays attached until then`,
+  );
+}
+
+/**
+ * Refuses while anything has a device: a mount, also one that only another mount namespace sees, swap,
+ * or a device that the kernel made of it. Then it may not be detached.
+ * @throws DriverError InUse naming who has it
+ */
+export async function demandUnused(device: string, host: NodeHost = thisNode): Promise<void> {
+  const number = await host.deviceNumber(device).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (number === undefined) return;
+  const found = await host.holders.holders({ device });
+  // What another namespace has may be on its way out; it is waited for.
+  if (found.some((holder) => holder.type !== 'mount' || holder.here)) throw inUse(device, found);
+  await demandReleased(host, device);
+}

@@ -1,0 +1,244 @@
+import type { NodeHost } from '../node/node-host.js';
+import type { NodeJournal } from '../journal/node-journal.js';
+import type { Operations, Pending } from './operations.js';
+import type { StorageRoot } from './storage-root.js';
+
+/** How a volume may be used (specification section 2.2). */
+export type AccessMode = 'ReadWriteOnce' | 'ReadOnlyMany' | 'ReadWriteMany';
+
+/** What a driver can do; data, so that admission can refuse before anything is called. */
+export interface Capabilities {
+  readonly accessModes: readonly AccessMode[];
+  readonly snapshots: boolean;
+  readonly clone: boolean;
+  readonly expand: boolean;
+  /** Can grow a volume while it is bound. */
+  readonly onlineExpand: boolean;
+  /** Attach gives a device that must be formatted and mounted. */
+  readonly blockDevice: boolean;
+  /** Node labels that decide where a volume can be attached. */
+  readonly topologyKeys: readonly string[];
+  /** Parameters whose literal values are credentials. */
+  readonly sensitiveParameters: readonly string[];
+  /** False when the data is the user's own: such volumes can't have the reclaim policy delete. */
+  readonly ownsData: boolean;
+}
+
+/** One broken rule of one parameter. */
+export interface ParameterViolation {
+  readonly key: string;
+  readonly description: string;
+}
+
+/** Label of a node that holds its name: the topology key of data that one node has. */
+export const nodeTopologyKey = 'svc.io/node';
+
+/** Parameters by key. In admission, values may be secret references; in calls they are plaintext. */
+export type Parameters = Readonly<Record<string, string>>;
+
+/** Where parameters stand when they are judged. */
+export interface ParameterContext {
+  /**
+   * `class`: a volume may still add what is missing. `volume`: class and volume merged. `resolved`: the
+   * same in plaintext, before something is made with it: no value is a reference, and none is quoted.
+   */
+  readonly level: 'class' | 'volume' | 'resolved';
+}
+
+/** The volume a call is about. Provider-side names derive from `uid`, never from the name. */
+export interface VolumeIdentity {
+  readonly uid: string;
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** What every call gets. */
+export interface CallContext {
+  readonly volume: VolumeIdentity;
+  /** Class and volume merged, in plaintext. */
+  readonly parameters: Parameters;
+  /** Node the call is for. */
+  readonly node: string;
+  readonly signal: AbortSignal;
+  readonly operations: Operations;
+}
+
+/** What {@link Driver.provision} is asked for. */
+export interface ProvisionRequest extends CallContext {
+  readonly sizeBytes: bigint;
+  readonly accessMode: AccessMode;
+  /** Labels of the node it is made for, of the driver's topologyKeys: where parameters name no place. */
+  readonly topology: Readonly<Record<string, string>>;
+}
+
+/** What was provisioned; at least as large as asked where the driver enforces sizes. */
+export interface ProvisionResult {
+  readonly type?: never;
+  readonly handle: string;
+  readonly sizeBytes: bigint;
+}
+
+/** A call about a volume that was provisioned. */
+export interface HandleRequest extends CallContext {
+  readonly handle: string;
+}
+
+/** What {@link Driver.delete} is asked for. Without a handle: whatever was made for this identity, if anything. */
+export interface DeleteRequest extends CallContext {
+  readonly handle: string | undefined;
+}
+
+/** What {@link Driver.observe} found. */
+export interface Observation {
+  readonly handle: string;
+  readonly sizeBytes: bigint | undefined;
+}
+
+/** What {@link Driver.attach} gave. */
+export interface AttachResult {
+  readonly type?: never;
+  /** Device path for block devices, else empty. */
+  readonly devicePath: string;
+}
+
+/** What {@link Driver.mount} is asked for. */
+export interface MountRequest extends HandleRequest {
+  readonly devicePath: string;
+  /**
+   * The control plane's consent to make a file system: true until the volume was formatted once. A
+   * driver formats only with it, and only what it has seen to be blank.
+   */
+  readonly mayFormat: boolean;
+  /** Directory the volume should appear at; a driver without a mount of its own may answer another. */
+  readonly target: string;
+  readonly readOnly: boolean;
+}
+
+/** What {@link Driver.mount} gave. */
+export interface MountResult {
+  /** Where the volume's content is. */
+  readonly path: string;
+  /** The device holds a file system now: never format it again. Only block devices have it. */
+  readonly formatted?: boolean;
+  /** The file system is smaller than the device and could not grow while mounted: the next mount does it. */
+  readonly fileSystemPending?: boolean;
+}
+
+/** What {@link Driver.unmount} is asked for. */
+export interface UnmountRequest extends HandleRequest {
+  readonly target: string;
+}
+
+/** What {@link Driver.expand} is asked for. */
+export interface ExpandRequest extends HandleRequest {
+  readonly sizeBytes: bigint;
+}
+
+/** What {@link Driver.expand} gave. */
+export interface ExpandResult {
+  readonly type?: never;
+  /** The size reached. */
+  readonly sizeBytes: bigint;
+  /** The file system has still to grow: the next {@link Driver.mount}, also of a mounted volume, does it. */
+  readonly fileSystemPending: boolean;
+}
+
+/** The snapshot a call is about. Provider-side names derive from `uid`. */
+export interface SnapshotIdentity {
+  readonly uid: string;
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** What {@link Driver.createSnapshot} is asked for: `volume` and `handle` are those of the source. */
+export interface SnapshotRequest extends HandleRequest {
+  readonly snapshot: SnapshotIdentity;
+}
+
+/** A call about a snapshot; its source may be gone. Without a handle: what was made for this identity. */
+export interface SnapshotHandleRequest {
+  readonly snapshot: SnapshotIdentity;
+  readonly handle: string | undefined;
+  readonly parameters: Parameters;
+  readonly node: string;
+  readonly signal: AbortSignal;
+  readonly operations: Operations;
+}
+
+/** A snapshot at the provider. */
+export interface SnapshotResult {
+  readonly type?: never;
+  readonly handle: string;
+  /** What a volume made from it needs at least. */
+  readonly restoreSizeBytes: bigint;
+  /** False while the provider still works on it: observe it again. The point in time is fixed already. */
+  readonly ready: boolean;
+}
+
+/** What {@link Driver.restore} is asked for: a new volume with the content of a snapshot. */
+export interface RestoreRequest extends ProvisionRequest {
+  readonly snapshot: SnapshotIdentity & { readonly handle: string };
+}
+
+/**
+ * A storage driver.
+ *
+ * Every call is idempotent: repeated after success, after a lost reply or a crash it gives the same
+ * result and one resource. Deleting, unmounting or detaching what is absent succeeds. Every call
+ * throws {@link DriverError} only. A call that would wait longer than {@link answerWithinMs} for its
+ * provider answers {@link Pending} and goes on when it is made again.
+ */
+export interface Driver {
+  readonly name: string;
+  capabilities(): Capabilities;
+  /** Every broken rule; values that are secret references are not looked into. Calls nothing. */
+  validateParameters(
+    parameters: Parameters,
+    context: ParameterContext,
+  ): readonly ParameterViolation[];
+  provision(request: ProvisionRequest): Promise<ProvisionResult | Pending>;
+  /** What was made for this identity. @throws DriverError NotFound. */
+  observe(request: DeleteRequest): Promise<Observation>;
+  delete(request: DeleteRequest): Promise<void | Pending>;
+  attach(request: HandleRequest): Promise<AttachResult | Pending>;
+  detach(request: HandleRequest): Promise<void | Pending>;
+  mount(request: MountRequest): Promise<MountResult>;
+  unmount(request: UnmountRequest): Promise<void>;
+  /** Grows to at least the size asked for. */
+  expand(request: ExpandRequest): Promise<ExpandResult | Pending>;
+  /** Begins a snapshot; the same identity gives the same one. Drivers without snapshots throw Unsupported. */
+  createSnapshot(request: SnapshotRequest): Promise<SnapshotResult | Pending>;
+  /** @throws DriverError NotFound. */
+  observeSnapshot(request: SnapshotHandleRequest): Promise<SnapshotResult>;
+  deleteSnapshot(request: SnapshotHandleRequest): Promise<void | Pending>;
+  /** As {@link provision}, with the snapshot's content. */
+  restore(request: RestoreRequest): Promise<ProvisionResult | Pending>;
+}
+
+/** What the node's configuration says about storage (specification section 2.4). */
+export interface StorageSettings {
+  /** Directory managed for the local driver. */
+  readonly localVolumeRoot: string;
+  /**
+   * The directory at {@link localVolumeRoot}, checked at every use. Absent: whatever is there is used,
+   * and made where it is missing.
+   */
+  readonly storageRoot?: StorageRoot;
+  /** Where drivers record what they make of this node's kernel. Absent: in memory only. */
+  readonly journal?: NodeJournal;
+  /** The node that drivers work on. Absent: that of this process. */
+  readonly host?: NodeHost;
+  /** Allowed path prefixes for local-host; empty allows nothing. */
+  readonly hostPathAllowlist: readonly string[];
+  /** Whether createIfMissing is honoured. */
+  readonly allowCreateMissing: boolean;
+}
+
+/** Makes a driver; the default export shape of a driver module. */
+export type DriverFactory = (settings: StorageSettings) => Driver;
+
+/** The drivers of an installation, loaded when first asked for. */
+export interface DriverRegistry {
+  readonly names: readonly string[];
+  get(name: string): Promise<Driver | undefined>;
+}

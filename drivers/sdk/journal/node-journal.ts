@@ -1,0 +1,211 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DriverError } from '../contract/errors.js';
+import { draftEnding, replaceFile, syncFolder } from '../node/replace-file.js';
+
+/** Something of the node's kernel that outlives the process that made it. */
+export type NodeState =
+  /** A frozen file system; nothing can be written until it is thawed. */
+  | {
+      readonly type: 'freeze';
+      readonly uid: string;
+      /** The device that it is on, such as `/dev/loop3`. */
+      readonly device: string;
+    }
+  /** A loop device over a file. */
+  | { readonly type: 'loop'; readonly uid: string; readonly file: string }
+  /** A mounted device. */
+  | { readonly type: 'mount'; readonly uid: string; readonly target: string };
+
+/** Where a journal is kept: small texts by name, each written whole and durable, or not at all. */
+export interface JournalFiles {
+  list(): Promise<readonly string[]>;
+  /** Undefined for a name that is not there. */
+  read(name: string): Promise<string | undefined>;
+  write(name: string, text: string): Promise<void>;
+  /** Succeeds for a name that is not there. */
+  remove(name: string): Promise<void>;
+  /** Keeps a text where it is no longer listed; gives the place. */
+  setAside(name: string): Promise<string>;
+}
+
+/** What a journal holds. */
+export interface JournalContent {
+  /** Freezes first, then mounts, then loop devices, as they are to be undone. */
+  readonly states: readonly NodeState[];
+  /** Places of records that can't be read; they were set aside. */
+  readonly damaged: readonly string[];
+}
+
+/**
+ * What this node's kernel may hold for volumes: written before the act, removed after it was undone. After
+ * a kill at any moment the journal names everything that is there; it may name more.
+ */
+export class NodeJournal {
+  readonly #files: JournalFiles;
+
+  constructor(files: JournalFiles) {
+    this.#files = files;
+  }
+
+  /** Records a state and makes it. When `act` fails the record stays: it may have been made in part. */
+  async make<T>(state: NodeState, act: () => Promise<T>): Promise<T> {
+    await this.#begin(state);
+    return act();
+  }
+
+  /** Undoes a state and forgets it. When `act` fails the record stays. */
+  async undo<T>(state: NodeState, act: () => Promise<T>): Promise<T> {
+    const result = await act();
+    await this.forget(state);
+    return result;
+  }
+
+  /**
+   * Runs `work`, which makes a state, and undoes it before it succeeds. What a process that died left of
+   * the same state is undone first; so is what a `work` that fails leaves.
+   */
+  async hold(
+    state: NodeState,
+    work: () => Promise<void>,
+    undo: () => Promise<void>,
+  ): Promise<void> {
+    if (await this.has(state)) await undo();
+    await this.#begin(state);
+    try {
+      await work();
+    } catch (error) {
+      await this.undo(state, undo).catch((undoing: unknown) => {
+        throw bothFailed(error, undoing);
+      });
+      throw error;
+    }
+    await this.forget(state);
+  }
+
+  /** Whether a state is recorded: made, or about to be. */
+  async has(state: NodeState): Promise<boolean> {
+    return (await this.#files.read(nameOf(state))) !== undefined;
+  }
+
+  /** Forgets a state that is undone. Idempotent. */
+  forget(state: NodeState): Promise<void> {
+    return this.#files.remove(nameOf(state));
+  }
+
+  #begin(state: NodeState): Promise<void> {
+    return this.#files.write(nameOf(state), JSON.stringify(state));
+  }
+
+  /** All states recorded. A damaged record is set aside, so that it keeps no other one from being undone. */
+  async replay(): Promise<JournalContent> {
+    const states: NodeState[] = [];
+    const damaged: string[] = [];
+    for (const name of await this.#files.list()) {
+      const text = await this.#files.read(name);
+      if (text === undefined) continue;
+      const state = parse(text);
+      if (state) states.push(state);
+      else damaged.push(await this.#files.setAside(name));
+    }
+    const order = ['freeze', 'mount', 'loop'];
+    return {
+      states: states.sort((a, b) => order.indexOf(a.type) - order.indexOf(b.type)),
+      damaged,
+    };
+  }
+}
+
+/** The error of a work, with what its undoing failed with. */
+function bothFailed(error: unknown, undoing: unknown): DriverError {
+  const { kind, message, retryAfterMs, operation } = DriverError.from(error);
+  const second = DriverError.from(undoing).message;
+  return new DriverError(kind, `${message}; undoing it failed too: ${second}`, {
+    cause: new AggregateError([error, undoing]),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(operation === undefined ? {} : { operation }),
+  });
+}
+
+/** Undefined for a text that is no record. */
+function parse(text: string): NodeState | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // Told by the answer.
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { type, uid, device, file, target } = value as Partial<Record<string, unknown>>;
+  if (typeof uid !== 'string') return undefined;
+  if (type === 'freeze' && typeof device === 'string') return { type, uid, device };
+  if (type === 'loop' && typeof file === 'string') return { type, uid, file };
+  if (type === 'mount' && typeof target === 'string') return { type, uid, target };
+  return undefined;
+}
+
+/** One name for a state, whatever paths it has. */
+function nameOf(state: NodeState): string {
+  const place =
+    state.type === 'freeze' ? state.device : state.type === 'loop' ? state.file : state.target;
+  const hash = createHash('sha256').update(place).digest('hex').slice(0, 16);
+  return `${state.type}-${state.uid}-${hash}`;
+}
+
+/** A journal that ends with the process: for tests, and for tools that undo what they do. */
+export function memoryJournal(): NodeJournal {
+  const texts = new Map<string, string>();
+  return new NodeJournal({
+    list: () => Promise.resolve([...texts.keys()]),
+    read: (name) => Promise.resolve(texts.get(name)),
+    write: (name, text) => {
+      texts.set(name, text);
+      return Promise.resolve();
+    },
+    remove: (name) => {
+      texts.delete(name);
+      return Promise.resolve();
+    },
+    setAside: (name) => {
+      texts.delete(name);
+      return Promise.resolve(name);
+    },
+  });
+}
+
+const damagedEnding = '.damaged';
+
+/** A journal in a directory of this node, which is made with mode 0700. */
+export function directoryJournal(directory: string): NodeJournal {
+  const absentIsUndefined = async <T>(work: Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    }
+  };
+  return new NodeJournal({
+    async list() {
+      const names = (await absentIsUndefined(readdir(directory))) ?? [];
+      return names.filter((name) => !name.endsWith(draftEnding) && !name.endsWith(damagedEnding));
+    },
+    read: (name) => absentIsUndefined(readFile(join(directory, name), 'utf8')),
+    async write(name, text) {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await replaceFile(join(directory, name), text);
+    },
+    async remove(name) {
+      const gone = await absentIsUndefined(rm(join(directory, name)).then(() => true));
+      if (gone) await syncFolder(directory);
+    },
+    async setAside(name) {
+      const place = join(directory, `${name}${damagedEnding}`);
+      await rename(join(directory, name), place);
+      await syncFolder(directory);
+      return place;
+    },
+  });
+}

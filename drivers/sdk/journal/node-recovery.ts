@@ -1,0 +1,53 @@
+import { DriverError } from '../contract/errors.js';
+import type { NodeJournal, NodeState } from './node-journal.js';
+
+/** Undoes what a process that died left; each succeeds for what is not there. @throws DriverError */
+export interface NodeUndo {
+  thaw(state: Extract<NodeState, { type: 'freeze' }>): Promise<void>;
+  unmount(state: Extract<NodeState, { type: 'mount' }>): Promise<void>;
+  detach(state: Extract<NodeState, { type: 'loop' }>): Promise<void>;
+}
+
+/** What a recovery did. */
+export interface Recovery {
+  readonly undone: readonly NodeState[];
+  /** Still recorded: tried again by the next recovery. */
+  readonly failed: readonly { readonly state: NodeState; readonly error: DriverError }[];
+  /** Places of records that could not be read and were set aside. */
+  readonly damaged: readonly string[];
+}
+
+/**
+ * Undoes what the journal names and nobody wants, freezes first. Run at the start: freezes before anything
+ * else is done with volumes, as no process wants those of another one.
+ */
+export async function recoverNode(
+  journal: NodeJournal,
+  undo: NodeUndo,
+  isWanted: (state: NodeState) => boolean,
+): Promise<Recovery> {
+  const undone: NodeState[] = [];
+  const failed: { readonly state: NodeState; readonly error: DriverError }[] = [];
+  const { states, damaged } = await journal.replay();
+  for (const state of states) {
+    if (isWanted(state)) continue;
+    try {
+      await journal.undo(state, () => undoState(undo, state));
+      undone.push(state);
+    } catch (error) {
+      failed.push({ state, error: DriverError.from(error) });
+    }
+  }
+  return { undone, failed, damaged };
+}
+
+function undoState(undo: NodeUndo, state: NodeState): Promise<void> {
+  switch (state.type) {
+    case 'freeze':
+      return undo.thaw(state);
+    case 'mount':
+      return undo.unmount(state);
+    case 'loop':
+      return undo.detach(state);
+  }
+}

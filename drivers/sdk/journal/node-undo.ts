@@ -1,0 +1,111 @@
+import { basename, join } from 'node:path';
+import { unmountTarget } from '../block/block-mount.js';
+import { DriverError } from '../contract/errors.js';
+import { detachUnused, loopsOf } from '../block/loop-device.js';
+import type { NodeHost } from '../node/node-host.js';
+import type { NodeUndo } from './node-recovery.js';
+import { demandCommand } from '../node/run-command.js';
+
+/** File systems that drivers make. */
+const fileSystems = ['ext4', 'xfs'] as const;
+
+/** Undoes states of this node with the programs of the host. */
+export function nodeUndo(host: NodeHost, signal: AbortSignal): NodeUndo {
+  return {
+    thaw: ({ device }) => thawDevice(host, device, signal),
+    unmount: ({ target }) => unmountTarget(target, signal, host),
+    detach: ({ file }) => detachLoops(host, file, signal),
+  };
+}
+
+/**
+ * Detaches every loop device over a file, also one whose file was removed since.
+ * @throws DriverError InUse while one is mounted in any mount namespace
+ */
+export async function detachLoops(
+  host: NodeHost,
+  file: string,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const device of await loopsOf(host, file, signal)) await detachUnused(host, device, signal);
+}
+
+/**
+ * Thaws the file system on a device, wherever it is mounted: here, in the mount namespace of another
+ * process, or, after its last mount went while it was frozen, nowhere. Success when it is not frozen.
+ * @throws DriverError Unavailable when it is frozen and stays so
+ */
+export async function thawDevice(
+  host: NodeHost,
+  device: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const number = await host.deviceNumber(device).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (number === undefined) return;
+  for (const path of await placesOf(host, number))
+    if (await thawAt(host, path, number, signal)) return;
+  // A frozen file system outlives its last mount. A new mount of its device is the same file system.
+  for (const fsType of fileSystems) {
+    const kernels = `/sys/fs/${fsType}/${basename(device)}`;
+    if ((await host.files.realPath(kernels)) === undefined) continue;
+    await thawUnmounted(host, device, number, fsType, signal);
+    return;
+  }
+  const [left] = await placesOf(host, number);
+  if (left !== undefined)
+    throw new DriverError(
+      'Unavailable',
+      `the file system on ${device} could not be thawed at ${left}; try fsfreeze --unfreeze there`,
+    );
+}
+
+/** Directories where a device is mounted, of this process and of all others. */
+async function placesOf(host: NodeHost, number: string): Promise<readonly string[]> {
+  const places: string[] = [];
+  for await (const { pid, mounts } of host.processMounts())
+    for (const { device, target } of mounts)
+      if (device === number) places.push(join('/proc', String(pid), 'root', target));
+  return places;
+}
+
+/** Thaws what is mounted at a path, if it is the device; false when that can't be told there. */
+async function thawAt(
+  host: NodeHost,
+  path: string,
+  number: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const opened = await host.openDirectory(path).catch(() => undefined);
+  if (!opened) return false;
+  try {
+    if (opened.device !== number) return false;
+    const { exitCode, stderr } = await host.run('fsfreeze', ['--unfreeze', opened.path], signal);
+    return exitCode === 0 || /Invalid argument/.test(stderr);
+  } finally {
+    await opened.close();
+  }
+}
+
+async function thawUnmounted(
+  host: NodeHost,
+  device: string,
+  number: string,
+  fsType: (typeof fileSystems)[number],
+  signal: AbortSignal,
+): Promise<void> {
+  const { run, files } = host;
+  const place = await files.makeTemporaryFolder('kedge-thaw-');
+  try {
+    await demandCommand(run, 'mount', ['-t', fsType, device, place], signal);
+    const thawed = await thawAt(host, place, number, signal).finally(() =>
+      demandCommand(run, 'umount', [place], signal),
+    );
+    if (!thawed)
+      throw new DriverError('Unavailable', `the file system on ${device} could not be thawed`);
+  } finally {
+    await files.removeFolder(place);
+  }
+}

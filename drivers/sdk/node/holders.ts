@@ -1,0 +1,95 @@
+import { shownName } from '../contract/shown-name.js';
+
+/** A volume as the node has it: where it is mounted, its device, or both. */
+export interface HeldVolume {
+  /** Directory with its files. */
+  readonly directory?: string;
+  /** Block device, such as `/dev/loop3`. */
+  readonly device?: string;
+}
+
+/** What keeps a volume from being unmounted, detached or deleted. */
+export type Holder =
+  /** A process with open files in it, or whose working directory or root it is. */
+  | { readonly type: 'files'; readonly pid: number; readonly command: string }
+  /** A process in whose mount namespace it is mounted. */
+  | {
+      readonly type: 'mount';
+      readonly pid: number;
+      readonly command: string;
+      readonly target: string;
+      /** True for a mount that the asking process sees, too. */
+      readonly here: boolean;
+    }
+  /** A block device that the kernel made of it: device-mapper, software RAID, a loop device. */
+  | { readonly type: 'device'; readonly device: string }
+  /** Memory that is swapped out to it. */
+  | { readonly type: 'swap'; readonly path: string }
+  /** Something that a further source knows, such as a container. */
+  | { readonly type: 'other'; readonly name: string; readonly wayOut: string };
+
+/** Knows holders of volumes: of the kernel, or of a runtime. */
+export interface Holders {
+  /** Who holds the volume now, as far as this process may see. */
+  holders(volume: HeldVolume): Promise<readonly Holder[]>;
+}
+
+/** One port over several sources; a holder is told once. */
+export function joinHolders(...sources: readonly Holders[]): Holders {
+  return {
+    async holders(volume) {
+      const found = await Promise.all(sources.map((source) => source.holders(volume)));
+      return [...new Map(found.flat().map((holder) => [JSON.stringify(holder), holder])).values()];
+    },
+  };
+}
+
+const toldMax = 10;
+
+function nameOf(holder: Holder): string {
+  switch (holder.type) {
+    case 'files':
+      return `pid ${holder.pid} (${shownName(holder.command)})`;
+    case 'mount':
+      return holder.here
+        ? `a mount at ${shownName(holder.target)}`
+        : `pid ${holder.pid} (${shownName(holder.command)}), which has it mounted at ${shownName(holder.target)} in another mount namespace`;
+    case 'device':
+      return `device ${holder.device}`;
+    case 'swap':
+      return `swap on ${shownName(holder.path)}`;
+    case 'other':
+      return holder.name;
+  }
+}
+
+function wayOutOf(holder: Holder): string {
+  switch (holder.type) {
+    case 'files':
+      return `end process ${holder.pid}`;
+    case 'mount':
+      return holder.here
+        ? `unmount it (umount ${shownName(holder.target)})`
+        : `restart that workload or end process ${holder.pid}`;
+    case 'device':
+      return /\/dm-\d+$/.test(holder.device)
+        ? `remove that device (dmsetup remove ${holder.device})`
+        : /\/loop\d+$/.test(holder.device)
+          ? `detach that device (losetup --detach ${holder.device})`
+          : `stop that device (${holder.device})`;
+    case 'swap':
+      return `turn it off (swapoff ${shownName(holder.path)})`;
+    case 'other':
+      return holder.wayOut;
+  }
+}
+
+/** Who holds a volume, and the way out, as a refusal says it: `held by pid 12 (postgres); end process 12`. */
+export function describeHolders(holders: readonly Holder[]): string {
+  const [first] = holders;
+  if (!first) return 'held by something that this process can not see; look with lsof as root';
+  const names = holders.slice(0, toldMax).map(nameOf);
+  const more = holders.length > toldMax ? `, and ${holders.length - toldMax} more` : '';
+  const ways = [...new Set(holders.slice(0, toldMax).map(wayOutOf))];
+  return `held by ${names.join(', ')}${more}; ${ways.join(', ')}`;
+}

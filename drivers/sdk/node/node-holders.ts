@@ -1,0 +1,152 @@
+import { opendir, readdir, readFile, readlink, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { anyInSlices } from '../turns/any-in-slices.js';
+import { type Holder, type Holders, joinHolders } from './holders.js';
+import { deviceNumber, readMountTable, unescapeMountField } from './mount-table.js';
+import { commandOf, processIds, processMounts } from './process-mounts.js';
+
+/** A file of sysfs that was opened before its device went answers ENODEV or ENXIO, one of proc ESRCH. */
+const absent = ['ENOENT', 'ENOTDIR', 'ENODEV', 'ENXIO', 'ESRCH'];
+
+/** An answer that is empty where the path is absent: the device or the process went meanwhile. */
+async function unlessAbsent<T>(reading: Promise<T>, empty: T): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (absent.includes((error as NodeJS.ErrnoException).code ?? '')) return empty;
+    throw error;
+  }
+}
+
+function isWithin(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(`${directory}/`);
+}
+
+/** The device and its partitions, by kernel name. */
+async function partsOf(device: string): Promise<readonly string[]> {
+  const name = basename(device);
+  const below = await unlessAbsent(readdir(join('/sys/class/block', name)), []);
+  return [name, ...below.filter((entry) => entry.startsWith(name))];
+}
+
+/** Descriptors of a process that are read at once: a process may have a million. */
+const descriptorsAtOnce = 64;
+
+/** Names of the links to what a process has open. A process that ended, or that another user's is, tells nothing. */
+async function* openFiles(base: string): AsyncGenerator<string> {
+  yield* ['cwd', 'root'];
+  try {
+    const names = await opendir(join(base, 'fd'), { bufferSize: descriptorsAtOnce });
+    for await (const { name } of names) yield `fd/${name}`;
+  } catch {
+    // It ended meanwhile: what was read until then counts.
+  }
+}
+
+/** Processes with open files below the directory: one open file each is enough. */
+const processesWithFiles: Holders = {
+  async holders({ directory }) {
+    if (directory === undefined) return [];
+    const found: Holder[] = [];
+    for (const pid of await processIds()) {
+      const base = join('/proc', String(pid));
+      const isOpen = await anyInSlices(openFiles(base), descriptorsAtOnce, async (link) =>
+        isWithin(await readlink(join(base, link)).catch(() => ''), directory),
+      );
+      if (isOpen) found.push({ type: 'files', pid, command: await commandOf(pid) });
+    }
+    return found;
+  },
+};
+
+/** Whether any mount namespace may have a file system of a device: the kernel tells it of those we make. */
+export async function hasFileSystem(device: string): Promise<boolean> {
+  const places = (await partsOf(device)).flatMap((part) =>
+    ['ext4', 'xfs'].map((fsType) => `/sys/fs/${fsType}/${part}`),
+  );
+  const found = await Promise.all(
+    places.map((place) => unlessAbsent(stat(place), undefined).then(Boolean)),
+  );
+  return found.includes(true);
+}
+
+/** What is mounted below the directory, in this mount namespace. */
+const mountsBelow: Holders = {
+  async holders({ directory }) {
+    if (directory === undefined) return [];
+    const below = (await readMountTable()).filter(({ target }) =>
+      target.startsWith(`${directory}/`),
+    );
+    const { pid } = process;
+    const command = await commandOf(pid);
+    return below.map(({ target }) => ({ type: 'mount', pid, command, target, here: true }));
+  },
+};
+
+/** Mounts of the device and of its partitions, in every mount namespace. */
+const mountNamespaces: Holders = {
+  async holders({ device }) {
+    if (device === undefined) return [];
+    const parts = await partsOf(device);
+    const numbers = await Promise.all(
+      parts.map((part) => unlessAbsent(deviceNumber(join('/dev', part)), '')),
+    );
+    const found: Holder[] = [];
+    let own: string | undefined;
+    for await (const { pid, namespace, mounts } of processMounts()) {
+      const here = own === undefined || namespace === own;
+      own ??= namespace;
+      for (const { device: number, target } of mounts)
+        if (numbers.includes(number))
+          found.push({ type: 'mount', pid, command: await commandOf(pid), target, here });
+      // Reading all namespaces takes long on a node with many workloads.
+      if (here && !(await hasFileSystem(device))) break;
+    }
+    return found;
+  },
+};
+
+/** Devices of the kernel over the device or over files in the directory. */
+const kernelDevices: Holders = {
+  async holders({ directory, device }) {
+    const names: string[] = [];
+    for (const part of device === undefined ? [] : await partsOf(device))
+      names.push(...(await unlessAbsent(readdir(join('/sys/class/block', part, 'holders')), [])));
+    const all = await unlessAbsent(readdir('/sys/class/block'), []);
+    for (const name of all.filter((entry) => entry.startsWith('loop'))) {
+      const backing = join('/sys/class/block', name, 'loop/backing_file');
+      const file = (await unlessAbsent(readFile(backing, 'utf8'), '')).trim();
+      const isOver = directory !== undefined && isWithin(file, directory);
+      if (file !== '' && (isOver || file === device)) names.push(name);
+    }
+    return names.map((name) => ({ type: 'device', device: join('/dev', name) }));
+  },
+};
+
+/** Swap on the device or on files in the directory. */
+const swapSpace: Holders = {
+  async holders({ directory, device }) {
+    const [, ...lines] = (await unlessAbsent(readFile('/proc/swaps', 'utf8'), '')).split('\n');
+    const parts = device === undefined ? [] : await partsOf(device);
+    const paths = lines.map((line) => unescapeMountField(line.split(/\s/)[0] ?? ''));
+    return paths
+      .filter(
+        (path) =>
+          parts.some((part) => path === join('/dev', part)) ||
+          (directory !== undefined && path !== '' && isWithin(path, directory)),
+      )
+      .map((path) => ({ type: 'swap', path }));
+  },
+};
+
+/**
+ * What of this node can hold a volume: processes with open files, mount namespaces and the kernel.
+ * Runtimes whose workloads can't be seen so are joined to it.
+ */
+export const nodeHolders: Holders = joinHolders(
+  processesWithFiles,
+  mountsBelow,
+  mountNamespaces,
+  kernelDevices,
+  swapSpace,
+);

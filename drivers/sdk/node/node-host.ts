@@ -1,0 +1,91 @@
+import type { Holders } from './holders.js';
+import type { KeyedQueue } from '../turns/keyed-queue.js';
+import type { MountEntry } from './mount-table.js';
+import type { ProcessMounts } from './process-mounts.js';
+import type { RunCommand } from './run-command.js';
+
+/** What is at a path: links are not followed. */
+export type FileKind = 'absent' | 'directory' | 'file' | 'link' | 'blockDevice' | 'other';
+
+/** A directory that is held open: it stays the same one, also when it is unmounted or moved. */
+export interface OpenedDirectory {
+  /** Number of the device that it is on, as the mount table names it. */
+  readonly device: string;
+  /** Leads to it from any program of this node, until it is closed. */
+  readonly path: string;
+  close(): Promise<void>;
+}
+
+/** Room on a disk. */
+export interface DiskRoom {
+  readonly bytes: number;
+  /** Undefined where the file system makes as many as it has room for. */
+  readonly files: number | undefined;
+}
+
+/** Files and folders of a node. Errors are those of the file system, with their code. */
+export interface HostFiles {
+  kindAt(path: string): Promise<FileKind>;
+  /** Links resolved; undefined for what is not there. */
+  realPath(path: string): Promise<string | undefined>;
+  /** Succeeds for a folder that is there. Its parents are made only where `parents` says so. */
+  makeFolder(
+    path: string,
+    options: { readonly mode: number; readonly parents?: boolean },
+  ): Promise<void>;
+  /** A new folder for this process alone, below the folder for temporary files. */
+  makeTemporaryFolder(prefix: string): Promise<string>;
+  /** An empty folder only. */
+  removeFolder(path: string): Promise<void>;
+  /** Names in a folder. */
+  list(folder: string): Promise<readonly string[]>;
+  rename(from: string, to: string): Promise<void>;
+  /** A file, or a folder with all that is in it; succeeds for what is not there. */
+  remove(path: string): Promise<void>;
+  /** Makes names that were created, renamed or removed in a folder durable. */
+  syncFolder(path: string): Promise<void>;
+  size(path: string): Promise<bigint>;
+  /** What can still be made on the disk of a folder. */
+  room(folder: string): Promise<DiskRoom>;
+  /** Makes a file where there is none, and makes it longer where it is shorter; durable. */
+  extend(path: string, bytes: number): Promise<void>;
+  /** Whether head and tail of a device hold nothing but zeros. @throws Error when that can't be read */
+  startsAndEndsBlank(device: string, sizeBytes: bigint): Promise<boolean>;
+}
+
+/**
+ * A node as drivers and agent use it: child processes, the mount table, freezes and files. Each call is one
+ * step, before and after which a process may die; a test can stand in for it and kill at any of them.
+ */
+export interface NodeHost {
+  /** Runs a program. Freezing, loop devices and mounting are done by programs. */
+  readonly run: RunCommand;
+  readonly files: HostFiles;
+  /** Who holds a volume. */
+  readonly holders: Holders;
+  /** Work of this process, about one thing one after another. */
+  readonly turns: KeyedQueue;
+  /** What this process sees mounted; of several at one place the last one counts. */
+  mounts(): Promise<readonly MountEntry[]>;
+  /** What is mounted in all mount namespaces, that of this process first. */
+  processMounts(): AsyncIterable<ProcessMounts>;
+  /** Number of a device, as the mount table names it. @throws Error ENOENT */
+  deviceNumber(device: string): Promise<string>;
+  /** Whether any mount namespace may have a file system of a device. */
+  hasFileSystem(device: string): Promise<boolean>;
+  /** Not through a link. */
+  openDirectory(path: string): Promise<OpenedDirectory>;
+  /** @throws Error when `signal` is aborted */
+  pause(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** The mount at exactly this path: the last one, where several are stacked. */
+export async function mountOn(host: NodeHost, target: string): Promise<MountEntry | undefined> {
+  return (await host.mounts()).filter((entry) => entry.target === target).at(-1);
+}
+
+/** The kinds of errors that say that something is not there. */
+export function isAbsence(error: unknown): boolean {
+  const { code } = error as { readonly code?: unknown };
+  return code === 'ENOENT' || code === 'ENOTDIR';
+}

@@ -1,0 +1,121 @@
+import { execFile } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
+import { DriverError } from '../contract/errors.js';
+
+const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const outputBytesMax = 1024 * 1024;
+
+/** How a command ended. */
+export interface CommandResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a program of the host. The port through which drivers reach it, so that tests can stand in. */
+export type RunCommand = (
+  command: string,
+  args: readonly string[],
+  signal: AbortSignal,
+) => Promise<CommandResult>;
+
+/** An aborted program has this long to clean up before it is killed, milliseconds. */
+const abortGraceMs = 5_000;
+
+/**
+ * Runs a program without a shell, in the C locale. Any exit code resolves, unless it was aborted. Its standard input is a pipe
+ * that stays open as long as this process lives. An aborted program is asked to end, and killed five
+ * seconds later; the promise settles when it is gone, or then.
+ * @throws DriverError Unavailable naming a program that is not installed, Timeout when aborted.
+ */
+export const runCommand: RunCommand = (command, args, signal) =>
+  new Promise((resolve, reject) => {
+    const aborted = (cause?: unknown): DriverError =>
+      new DriverError('Timeout', `${command} did not end in time`, { cause });
+    if (signal.aborted) return reject(aborted());
+    const options = {
+      env: { PATH: path, LC_ALL: 'C' },
+      maxBuffer: outputBytesMax,
+    };
+    const child = execFile(command, args, options, (error, stdout, stderr) => {
+      signal.removeEventListener('abort', abort);
+      if (!error) return resolve({ exitCode: 0, stdout, stderr });
+      // How a program that was asked to end fails says nothing about what it was run for.
+      if (signal.aborted) return reject(aborted(error));
+      const { code } = error as { readonly code?: unknown };
+      if (typeof code === 'number') return resolve({ exitCode: code, stdout, stderr });
+      const detail =
+        code === 'ENOENT'
+          ? `is not installed on this node; ${installation([command])}`
+          : error.message;
+      reject(new DriverError('Unavailable', `${command} ${detail}`, { cause: error }));
+    });
+    const abort = (): void => {
+      child.kill('SIGTERM');
+      void pause(abortGraceMs, undefined, { ref: false }).then(() => {
+        child.kill('SIGKILL');
+        reject(aborted());
+      });
+    };
+    signal.addEventListener('abort', abort, { once: true });
+  });
+
+/** As {@link runCommand}, and any exit code but 0 is an error with the program's own words. */
+export async function demandCommand(
+  run: RunCommand,
+  command: string,
+  args: readonly string[],
+  signal: AbortSignal,
+): Promise<string> {
+  const { exitCode, stdout, stderr } = await run(command, args, signal);
+  if (exitCode === 0) return stdout;
+  const words = (stderr.trim() || stdout.trim()).slice(0, 500);
+  const denied = /permission denied|operation not permitted|must be superuser/i.test(words);
+  throw new DriverError(
+    denied ? 'PermissionDenied' : 'Unavailable',
+    `${command} ended with exit code ${exitCode}: ${words}`,
+  );
+}
+
+/** Debian packages of the programs that drivers run. */
+const packages: Readonly<Record<string, string>> = {
+  'mkfs.ext4': 'e2fsprogs',
+  e2fsck: 'e2fsprogs',
+  resize2fs: 'e2fsprogs',
+  dumpe2fs: 'e2fsprogs',
+  'mkfs.xfs': 'xfsprogs',
+  xfs_db: 'xfsprogs',
+  xfs_growfs: 'xfsprogs',
+  losetup: 'mount',
+  mount: 'mount',
+  umount: 'mount',
+  blkid: 'util-linux',
+  blockdev: 'util-linux',
+  fsfreeze: 'util-linux',
+  setpriv: 'util-linux',
+};
+
+function installation(programs: readonly string[]): string {
+  const names = [...new Set(programs.map((program) => packages[program] ?? program))];
+  return `install it (package ${names.join(', ')} on Debian and Ubuntu)`;
+}
+
+const tellMissing = 'for p; do command -v "$p" >/dev/null || echo "$p"; done';
+
+/**
+ * Makes sure that programs are installed, before something is made that needs them later.
+ * @throws DriverError Unavailable naming the missing ones and their packages
+ */
+export async function demandPrograms(
+  run: RunCommand,
+  programs: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { stdout } = await run('sh', ['-c', tellMissing, 'sh', ...programs], signal);
+  const missing = stdout.split('\n').filter((name) => name !== '');
+  if (missing.length === 0) return;
+  throw new DriverError(
+    'Unavailable',
+    `${missing.join(', ')} is not installed on this node; ${installation(missing)}`,
+  );
+}

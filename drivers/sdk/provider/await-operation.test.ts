@@ -1,0 +1,246 @@
+import { expect } from 'chai';
+import {
+  type AwaitOptions,
+  awaitOperation,
+  type Looked,
+  operationIdOf,
+  type OperationState,
+} from './await-operation.js';
+import { DriverError } from '../contract/errors.js';
+import { memoryOperations, type OperationKind, type Operations } from '../contract/operations.js';
+
+/** A provider of one thing. It makes a second one whenever it is let. */
+class Provider {
+  readonly keys: string[] = [];
+  readonly states = new Map<string, OperationState>();
+  looks = 0;
+  made = 0;
+  underWay = 0;
+  /** Replays the operation of a key that it has seen. */
+  remembersKeys = true;
+  /** The next answer of a start never arrives. */
+  losesAnswer = false;
+  readonly #ids = new Map<string, string>();
+  #begun = 0;
+
+  look(): Promise<Looked<string>> {
+    this.looks += 1;
+    if (this.made > 0) return Promise.resolve({ type: 'done', result: 'thing' });
+    return Promise.resolve({ type: this.underWay > 0 ? 'underWay' : 'absent' });
+  }
+
+  start(key: string): Promise<string> {
+    this.keys.push(key);
+    const known = this.#ids.get(key);
+    const id = (this.remembersKeys ? known : undefined) ?? `op-${(this.#begun += 1)}`;
+    if (id !== known) {
+      this.underWay += 1;
+      this.states.set(id, { type: 'running' });
+    }
+    this.#ids.set(key, id);
+    if (!this.losesAnswer) return Promise.resolve(id);
+    this.losesAnswer = false;
+    return Promise.reject(new DriverError('Unavailable', 'the answer was lost'));
+  }
+
+  state(id: string): Promise<OperationState> {
+    return Promise.resolve(this.states.get(id) ?? { type: 'unknown' });
+  }
+
+  end(id: string): void {
+    if (this.states.has(id)) this.states.set(id, { type: 'ended' });
+    this.underWay -= 1;
+    this.made += 1;
+  }
+
+  fail(id: string): void {
+    this.states.set(id, { type: 'failed', error: new DriverError('Internal', 'no space') });
+    this.underWay -= 1;
+  }
+}
+
+describe('an operation of a provider as a driver call', () => {
+  let provider: Provider;
+  let operations: Operations;
+  const { signal } = new AbortController();
+  const waits: number[] = [];
+
+  beforeEach(() => {
+    provider = new Provider();
+    operations = memoryOperations();
+    waits.length = 0;
+  });
+
+  const call = (options: AwaitOptions = {}, kind: OperationKind = 'provision'): Promise<unknown> =>
+    awaitOperation({ operations, signal }, kind, provider, {
+      wait: (ms) => {
+        waits.push(ms);
+        return Promise.resolve();
+      },
+      ...options,
+    });
+  const refused = async (promise: Promise<unknown>): Promise<string> =>
+    promise.then(
+      () => 'no error',
+      (error: unknown) => `${(error as DriverError).kind}: ${(error as DriverError).message}`,
+    );
+  const pending = { type: 'pending', pollAfterMs: 5_000 };
+
+  it('answers pending after two seconds of waiting, and the next call begins nothing', async () => {
+    expect(await call()).to.deep.equal(pending);
+    expect(waits.reduce((sum, ms) => sum + ms, 0)).to.be.within(1_000, 2_000);
+    expect(await call()).to.deep.equal(pending);
+    provider.end('op-1');
+    expect(await call()).to.equal('thing');
+    expect(provider.keys).to.have.length(1);
+    expect(await operations.get('provision')).to.equal(undefined);
+  });
+
+  it('what is there already is answered without a start, and writes nothing', async () => {
+    provider.made = 1;
+    operations.set = () => Promise.reject(new Error('written'));
+    expect(await call()).to.equal('thing');
+    expect(provider.keys).to.deep.equal([]);
+  });
+
+  it('the key is durable before the start, and the id before the first look at it', async () => {
+    const seen: (string | undefined)[] = [];
+    const start = provider.start.bind(provider);
+    const state = provider.state.bind(provider);
+    provider.start = async (key) => {
+      seen.push(await operations.get('provision'));
+      return start(key);
+    };
+    provider.state = async (id) => {
+      seen.push(operationIdOf(await operations.get('provision')));
+      return state(id);
+    };
+    await call();
+    expect(seen.slice(0, 2)).to.deep.equal([provider.keys[0], 'op-1']);
+  });
+
+  for (const remembersKeys of [true, false])
+    it(`a start whose answer was lost is made once, by a provider that ${remembersKeys ? 'remembers' : 'forgets'} keys`, async () => {
+      provider.remembersKeys = remembersKeys;
+      provider.losesAnswer = true;
+      expect(await refused(call())).to.equal('Unavailable: the answer was lost');
+      expect(await call()).to.deep.equal(pending);
+      provider.end('op-1');
+      expect(await call()).to.equal('thing');
+      expect(provider.states.size).to.equal(1);
+    });
+
+  it('an id that the provider forgot with the work done is looked up by identity, and made once', async () => {
+    await call();
+    provider.states.clear();
+    provider.end('op-1');
+    expect(await call()).to.equal('thing');
+    expect(provider.keys).to.have.length(1);
+  });
+
+  it('an id that was forgotten while the work goes on is waited for, and made once', async () => {
+    await call();
+    provider.states.clear();
+    expect(await call()).to.deep.equal(pending);
+    provider.end('op-1');
+    expect(await call()).to.equal('thing');
+    expect(provider.keys).to.have.length(1);
+  });
+
+  it('an id that was forgotten with nothing done is begun under the same key', async () => {
+    await call();
+    provider.states.clear();
+    provider.remembersKeys = false;
+    provider.underWay = 0;
+    await call();
+    expect(new Set(provider.keys).size).to.equal(1);
+    expect(provider.keys).to.have.length(2);
+  });
+
+  it('an id that the provider forgot and gives again is not asked for ever: the key ends', async () => {
+    await call();
+    provider.states.clear();
+    provider.underWay = 0;
+    expect(await refused(call())).to.contain('names it again');
+    expect(await call()).to.deep.equal(pending);
+    expect(new Set(provider.keys).size).to.equal(2);
+  });
+
+  it('a late failure is thrown once, and the next call has a key of its own', async () => {
+    await call();
+    provider.fail('op-1');
+    expect(await refused(call())).to.equal('Internal: no space');
+    expect(await call()).to.deep.equal(pending);
+    expect(new Set(provider.keys).size).to.equal(2);
+    provider.end('op-2');
+    expect(await call()).to.equal('thing');
+  });
+
+  it('an operation that has ended without what it was for is begun anew under another key', async () => {
+    await call();
+    provider.end('op-1');
+    provider.made = 0;
+    expect(await refused(call())).to.contain('operation op-1 has ended');
+    expect(await call()).to.deep.equal(pending);
+    expect(new Set(provider.keys).size).to.equal(2);
+  });
+
+  it('an outcome that can not be seen keeps the id', async () => {
+    await call();
+    const state = provider.state.bind(provider);
+    provider.state = () => Promise.reject(new DriverError('Timeout', 'no right to look'));
+    expect(await refused(call())).to.equal('Timeout: no right to look');
+    expect(operationIdOf(await operations.get('provision'))).to.equal('op-1');
+    provider.state = state;
+    provider.end('op-1');
+    expect(await call()).to.equal('thing');
+    expect(provider.keys).to.have.length(1);
+  });
+
+  it('waits for the end of the operations that it follows, however they end, and forgets them', async () => {
+    await call({}, 'attach');
+    expect(await call({ after: ['attach'] }, 'detach')).to.deep.equal(pending);
+    expect(provider.keys).to.have.length(1);
+    provider.fail('op-1');
+    expect(await call({ after: ['attach'] }, 'detach')).to.deep.equal(pending);
+    expect(provider.keys).to.have.length(2);
+    expect(await operations.get('attach')).to.equal(undefined);
+  });
+
+  it('is not done before the operations that it follows have ended, though what it is to bring about is so by now', async () => {
+    await call({}, 'attach');
+    // A look for what is attached does not show what is on its way.
+    provider.look = () => Promise.resolve({ type: 'done', result: 'nothing is attached' });
+    expect(await call({ after: ['attach'] }, 'detach')).to.deep.equal(pending);
+    expect(operationIdOf(await operations.get('attach')), 'still followed').to.equal('op-1');
+    provider.end('op-1');
+    expect(await call({ after: ['attach'] }, 'detach')).to.equal('nothing is attached');
+  });
+
+  it('is done when what it was to make is there, though the provider refuses to show the operation', async () => {
+    expect(await call()).to.include({ type: 'pending' });
+    provider.state = () => Promise.reject(new DriverError('Timeout', 'no right to look'));
+    provider.look = () => Promise.reject(new DriverError('PermissionDenied', 'nor at this'));
+    expect(await refused(call()), 'neither shows it').to.equal('Timeout: no right to look');
+    provider.look = () => Promise.resolve({ type: 'done', result: 'thing' });
+    expect(await call()).to.equal('thing');
+    expect(await operations.get('provision')).to.equal(undefined);
+    expect(provider.keys).to.have.length(1);
+  });
+
+  it('fails like a question that failed for another reason, though what it was to make is there, and keeps the id', async () => {
+    expect(await call()).to.include({ type: 'pending' });
+    provider.state = () => Promise.reject(new DriverError('Unavailable', 'no route'));
+    provider.look = () => Promise.resolve({ type: 'done', result: 'thing' });
+    expect(await refused(call())).to.equal('Unavailable: no route');
+    expect(operationIdOf(await operations.get('provision'))).to.equal('op-1');
+  });
+
+  it('a call that is given up while it waits throws Timeout and keeps the id', async () => {
+    const abort = new AbortController();
+    const running = awaitOperation({ operations, signal: abort.signal }, 'provision', provider);
+    abort.abort();
+    expect(await refused(running)).to.contain('Timeout');
+    expect(operationIdOf(await operations.get('provision'))).to.equal('op-1');
+  });
+});

@@ -1,0 +1,17 @@
+import type { Driver } from '../contract/driver.js';
+import { DriverError } from '../contract/errors.js';
+
+/** The snapshot calls of a driver that has none; its capabilities say so, so nobody makes them. */
+export function noSnapshots(
+  driver: string,
+): Pick<Driver, 'createSnapshot' | 'observeSnapshot' | 'deleteSnapshot' | 'restore'> {
+  const refuse = (): Promise<never> =>
+    Promise.reject(new DriverError('Unsupported', `driver ${driver} has no snapshots`));
+  return {
+    createSnapshot: refuse,
+    observeSnapshot: refuse,
+    // None can exist, so none is left.
+    deleteSnapshot: () => Promise.resolve(),
+    restore: refuse,
+  };
+}

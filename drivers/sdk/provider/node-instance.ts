@@ -1,0 +1,54 @@
+import type { HandleRequest } from '../contract/driver.js';
+import { DriverError } from '../contract/errors.js';
+
+/** One way to find a provider's instances by the name of a node. */
+export interface InstanceLookup {
+  /** What is compared, as messages say it: `private DNS name`. */
+  readonly by: string;
+  /** Ids of the instances that fit; each is counted once. */
+  readonly find: (request: HandleRequest) => Promise<readonly string[]>;
+}
+
+/** How a provider's instances and nodes belong together. */
+export interface NodeInstances {
+  /** In order: the first way that finds an instance decides. */
+  readonly lookups: readonly InstanceLookup[];
+  /** Where was looked, as messages say it: `zone "eu-1a"`. */
+  readonly place: (request: HandleRequest) => string;
+}
+
+/**
+ * The instance that a node is; undefined when no way finds one (specification section 2.5).
+ * @throws DriverError InvalidParameters when a way finds several (rule 11): attaching to the wrong one
+ * would give a volume to a stranger.
+ */
+export async function findInstance(
+  request: HandleRequest,
+  { lookups, place }: NodeInstances,
+): Promise<string | undefined> {
+  for (const { by, find } of lookups) {
+    const [first, ...others] = new Set(await find(request));
+    if (first === undefined) continue;
+    if (others.length === 0) return first;
+    const found = [first, ...others].sort().join(', ');
+    throw new DriverError(
+      'InvalidParameters',
+      `the ${by} of ${others.length + 1} instances in ${place(request)} fits node "${request.node}": ${found}; give each its own name`,
+    );
+  }
+  return undefined;
+}
+
+/** As {@link findInstance}. @throws DriverError InvalidParameters also when there is none (rule 11). */
+export async function demandInstance(
+  request: HandleRequest,
+  instances: NodeInstances,
+): Promise<string> {
+  const found = await findInstance(request, instances);
+  if (found !== undefined) return found;
+  const ways = instances.lookups.map(({ by }) => by).join(', ');
+  throw new DriverError(
+    'InvalidParameters',
+    `no instance in ${instances.place(request)} is node "${request.node}" (looked at: ${ways}); name the node as its instance, or choose a class for where it is`,
+  );
+}

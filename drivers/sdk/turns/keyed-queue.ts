@@ -1,0 +1,47 @@
+import { DriverError } from '../contract/errors.js';
+
+/**
+ * Runs work of one key one after the other, in the order asked for, and of different keys side by side: a
+ * slow one delays only its own.
+ */
+export class KeyedQueue {
+  readonly #tails = new Map<string, Promise<unknown>>();
+
+  /** Keys with work under way or waiting. */
+  get size(): number {
+    return this.#tails.size;
+  }
+
+  /**
+   * Runs `work` when all that was asked for before under `key` is done.
+   * @param signal aborted before its turn: `work` is not run, and the call ends at once
+   * @throws DriverError Unavailable when `signal` is aborted before the turn; what `work` throws
+   */
+  run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const before = this.#tails.get(key) ?? Promise.resolve();
+    const givenUp = (): DriverError =>
+      new DriverError('Unavailable', 'an earlier call for this volume took too long');
+    let begun = false;
+    const turn = async (): Promise<T> => {
+      if (signal?.aborted) throw givenUp();
+      begun = true;
+      return work();
+    };
+    const next = before.then(turn, turn);
+    const tail = next
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#tails.get(key) === tail) this.#tails.delete(key);
+      });
+    this.#tails.set(key, tail);
+    if (!signal) return next;
+    return new Promise((resolve, reject) => {
+      const abort = (): void => {
+        if (!begun) reject(givenUp());
+      };
+      signal.addEventListener('abort', abort, { once: true });
+      if (signal.aborted) abort();
+      void next.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+    });
+  }
+}

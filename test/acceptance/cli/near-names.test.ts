@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import { TestDaemon, workload } from '../daemon.js';
+
+describe('a misspelt word on the command line', function () {
+  this.timeout(180_000);
+  let daemon: TestDaemon;
+  before(async () => {
+    daemon = await TestDaemon.start();
+    const { volume, service } = workload(daemon, 'web', 'sleep 600');
+    await daemon.ok('POST', '/v1/namespaces', { name: 'prod' });
+    for (const name of ['default', 'prod'])
+      await daemon.ok('POST', `/v1/namespaces/${name}/volumes`, {
+        ...volume,
+        name: name === 'prod' ? 'ledger' : 'journal',
+        parameters: { hostPath: `${daemon.home}/host/${name}`, createIfMissing: 'true' },
+      });
+    await daemon.ok('POST', '/v1/namespaces/default/services', { ...service, volumes: [] });
+  });
+  after(() => daemon.dispose());
+
+  for (const [line, code, said] of [
+    ['get volums', 6, '"volums" is no kind; did you mean volumes?'],
+    ['describe sevice web', 6, '"sevice" is no kind; did you mean service?'],
+    ['get volumes -o yml', 6, 'did you mean yaml?'],
+    ['get volume jornal', 4, 'Did you mean journal?'],
+    ['describe volume jornal', 4, 'Did you mean journal?'],
+    ['delete volume jornal', 4, 'Did you mean journal?'],
+    ['logs wbe', 4, 'Did you mean web?'],
+    ['get volume ledger', 4, 'There is one in another namespace: add -n prod'],
+    ['get volume nothing-like-it', 4, 'Volume "default/nothing-like-it" does not exist'],
+    ['get volumes -n prdo', 4, 'Did you mean prod?'],
+    ['cast docs/examples/journl.yaml', 4, 'did you mean docs/examples/journal.yaml?'],
+    ['gte volumes', 2, 'Did you mean get?'],
+    ['get volumes --outptu json', 2, 'Did you mean --output?'],
+  ] as const)
+    it(`is told with what is meant: kedge ${line}`, async () => {
+      const ended = await daemon.cli(...line.split(' '));
+      expect(ended.code, ended.stderr).to.equal(code);
+      expect(ended.stdout).to.equal('');
+      expect(ended.stderr).to.contain(said);
+      if (said.includes('nothing')) expect(ended.stderr).to.not.match(/did you mean|There is/i);
+    });
+
+  it('names nothing to somebody who may not list', async () => {
+    const rules = [{ resources: ['volumes'], verbs: ['get'], namespaces: ['default'] }];
+    await daemon.ok('POST', '/v1/admin/policies', { name: 'get-only', rules });
+    await daemon.ok('POST', '/v1/admin/users', { name: 'eve', policies: ['get-only'] });
+    const made = await daemon.cli('token', 'create', 'eve');
+    expect(made.code, made.stderr).to.equal(0);
+    const own = daemon.token;
+    daemon.token = /\S{20,}/.exec(made.stdout)?.[0] ?? '';
+    try {
+      const ended = await daemon.cli('get', 'volume', 'jornal');
+      expect(ended.code, ended.stderr).to.equal(4);
+      expect(ended.stderr).to.equal('error: Volume "default/jornal" does not exist\n');
+    } finally {
+      daemon.token = own;
+    }
+  });
+});

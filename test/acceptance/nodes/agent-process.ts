@@ -1,0 +1,76 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { eventually } from 'kedge/testing';
+import type { AgentSettings } from './agent-child.js';
+import { root } from '../daemon.js';
+
+/** A port that the server can have again after it was killed. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** The program of an agent in a process of its own. */
+export class AgentProcess {
+  readonly #settings: AgentSettings;
+  #child: ChildProcess | undefined;
+  #lines: string[] = [];
+
+  constructor(settings: AgentSettings) {
+    this.#settings = settings;
+  }
+
+  /** What this life of it has logged. */
+  get log(): string {
+    return this.#lines.join('\n');
+  }
+
+  /** Starts it and waits for nothing. */
+  launch(): ChildProcess {
+    const program = join(root, 'test/dist/acceptance/nodes/agent-child.js');
+    const child = spawn(process.execPath, [program, JSON.stringify(this.#settings)], {
+      stdio: ['ignore', 'inherit', 'pipe'],
+    });
+    this.#child = child;
+    this.#lines = [];
+    createInterface({ input: child.stderr }).on('line', (line) => this.#lines.push(line));
+    return child;
+  }
+
+  /** Starts it and waits until it is ready. */
+  async run(): Promise<void> {
+    const child = this.launch();
+    const isReady = (): boolean => this.log.includes('"msg":"ready"');
+    await eventually('the agent to be ready', () => isReady() || child.exitCode !== null, 90_000);
+    if (!isReady()) throw new Error(`the agent ended: ${this.log}`);
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null | undefined> {
+    const child = this.#child;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return null;
+    child.kill(signal);
+    return this.ended();
+  }
+
+  /** Whether it was started and has not ended. */
+  get isAlive(): boolean {
+    return this.#child?.exitCode === null && this.#child.signalCode === null;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  /** Resolves with the exit code when it has ended; undefined when it was never started. */
+  async ended(): Promise<number | null | undefined> {
+    const child = this.#child;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode;
+    return new Promise((resolve) => child.on('close', (code) => resolve(code)));
+  }
+}

@@ -1,0 +1,85 @@
+import { setTimeout } from 'node:timers/promises';
+import type { TestDaemon } from '../../acceptance/daemon.js';
+import { withDaemon } from './healthy-starts.js';
+import type { BenchOptions, Measurement } from '../measuring/measurement.js';
+import { coreShare, processTime } from '../measuring/process-time.js';
+import { until } from '../measuring/until.js';
+
+const base = '/v1/namespaces/default';
+
+/** The most that one cast may hold. */
+const castObjects = 1_000;
+
+/** Looks once a second, and at few objects: looking must not be what is measured. */
+async function settled(daemon: TestDaemon, services: number): Promise<void> {
+  const found = async (query: string): Promise<number> => {
+    await setTimeout(services < 100 ? 50 : 1_000);
+    return (await daemon.list(`${base}/${query}`)).length;
+  };
+  const pending = `volumes?limit=1&fieldSelector=${encodeURIComponent('status!=Available')}`;
+  await until('the volumes', async () => (await found(pending)) === 0);
+  const placed = `instances?limit=10000&fieldSelector=${encodeURIComponent('node!=')}`;
+  await until('the instances', async () => (await found(placed)) === services);
+}
+
+/**
+ * Services of one replica that claim a volume on `local` each. They are containers, and the node
+ * has no container runtime: every instance is made and placed, and waits; no process runs. So this
+ * measures what the objects cost, not what workloads do.
+ */
+export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
+  const services = quick ? 20 : 2_000;
+  return withDaemon(async (daemon) => {
+    const objects = Array.from({ length: services }, (_, n) => [
+      {
+        kind: 'Volume',
+        object: {
+          name: `v${n}`,
+          size: '1Mi',
+          accessMode: 'ReadWriteOnce',
+          storageClassName: 'local',
+        },
+      },
+      {
+        kind: 'Service',
+        object: {
+          name: `s${n}`,
+          runtime: 'container',
+          image: 'x',
+          volumes: [{ name: 'data', mountPath: '/data', claim: { name: `v${n}` } }],
+        },
+      },
+    ]).flat();
+    const [startedAt, before] = [performance.now(), await processTime(daemon.pid)];
+    for (let at = 0; at < objects.length; at += castObjects)
+      await daemon.ok('POST', '/v1/cast', { objects: objects.slice(at, at + castObjects) });
+    const castSeconds = (performance.now() - startedAt) / 1_000;
+    const castTime = (await processTime(daemon.pid)).own - before.own;
+    await settled(daemon, services);
+    const settledSeconds = (performance.now() - startedAt) / 1_000;
+    const settledTime = (await processTime(daemon.pid)).own - before.own;
+    await setTimeout(quick ? 100 : 10_000);
+    const idle = await coreShare(daemon.pid, () => setTimeout(quick ? 200 : 30_000));
+    await daemon.end('SIGTERM');
+    await daemon.run();
+    const restartTime = (await processTime(daemon.pid)).own;
+    const what = `${services.toLocaleString('en')} services with a volume each`;
+    const seconds = (name: string, value: number, gate?: number): Measurement => ({
+      name: `${what}: ${name}`,
+      value,
+      unit: 's',
+      ratio: value,
+      better: 'lower',
+      ...(gate === undefined ? {} : { gate }),
+    });
+    return [
+      seconds('cast', castSeconds, 4),
+      seconds('cast, time of the daemon', castTime),
+      seconds('cast until volumes are Available and instances placed', settledSeconds),
+      seconds('the same, time of the daemon', settledTime),
+      { ...seconds('idle', idle.own, 1), unit: '% of a core' },
+      seconds('restart until ready', daemon.startUpMs / 1_000, 1.6),
+      seconds('restart until ready, time of the daemon', restartTime),
+    ];
+  });
+}

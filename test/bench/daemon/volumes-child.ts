@@ -1,0 +1,58 @@
+// A kedged whose event loop is watched. Argument: data directory. Tells where it listens, then, when
+// its standard input ends, what it saw.
+import type { resolveSettings } from '../../../cmd/kedged/config/settings.js';
+import type { startDaemon } from '../../../cmd/kedged/wire.js';
+import { bootstrap } from 'kedge/auth';
+import { silentLogger } from 'kedge';
+import { type Slices, watchSlices } from '../measuring/slices.js';
+
+/** What {@link run} of volumes.ts reads at the end. */
+export interface VolumesReport {
+  readonly slices: Slices;
+  readonly residentBytes: number;
+}
+
+interface Composition {
+  readonly resolveSettings: typeof resolveSettings;
+  readonly startDaemon: typeof startDaemon;
+}
+
+/** The daemon's composition root is no library: it is loaded from where it was built. */
+async function composition(): Promise<Composition> {
+  const load = async (name: string): Promise<object> =>
+    (await import(new URL(`../../../cmd/dist/kedged/${name}.js`, import.meta.url).href)) as object;
+  return { ...(await load('settings')), ...(await load('wire')) } as Composition;
+}
+
+const [dataDirectory = ''] = process.argv.slice(2);
+const kedged = await composition();
+const any = '127.0.0.1:0';
+const config = kedged.resolveSettings({
+  flags: {
+    'store.path': dataDirectory,
+    'server.grpcAddress': any,
+    'server.restAddress': any,
+    'server.opsAddress': any,
+  },
+  environment: {},
+  file: {},
+  profile: {},
+});
+let token = '';
+const daemon = await kedged.startDaemon(config, silentLogger, async (store) => {
+  token = await bootstrap(store);
+});
+console.log(JSON.stringify({ rest: daemon.ports.rest, token }));
+/** Each line that comes in asks for the memory after a collection; the end of input ends all. */
+const slices = await watchSlices(
+  () =>
+    new Promise<void>((resolve) => {
+      process.stdin.on('data', () => {
+        global.gc?.();
+        console.log(JSON.stringify({ residentBytes: process.memoryUsage().rss }));
+      });
+      process.stdin.on('end', resolve);
+    }),
+);
+console.log(JSON.stringify({ slices, residentBytes: process.memoryUsage().rss }));
+await daemon.stop(10_000);

@@ -1,0 +1,216 @@
+import { Client, credentials, Metadata } from '@grpc/grpc-js';
+import { descriptorSet } from '@kedge/api';
+import { writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { SchemaRegistry } from 'kedge/rpc';
+import type { JudgedApi } from '../../admission/judged-api.js';
+
+/** Has an input read once. */
+export type Read = () => Promise<void>;
+
+/** A place where text from outside is read. */
+export interface Surface {
+  readonly name: string;
+  /** The grammar's tokens, what breaks it included. */
+  readonly tokens: readonly string[];
+  /** Characters beyond which the transport refuses it, or that are enough to measure. */
+  readonly charactersMax: number;
+  /** Whether a server reads it: its event loop serves others. */
+  readonly served: boolean;
+  /** Makes what is sent; the function that it answers has it read, and resolves when it was refused, too. */
+  readonly prepare: (text: string) => Read;
+}
+
+const headersMax = 15_000;
+const messageMax = 4_100_000;
+
+const quantityTokens = ['0', '1', '9', '.', '-', 'e', 'E', '+', 'Gi', 'k', ' '];
+const pathTokens = ['/', '.', '..', 'a', '%2f', '%2e', ':', '-', '\0', ' '];
+const selectorTokens = [
+  'a',
+  '=',
+  '==',
+  '!=',
+  '!',
+  ' ',
+  '\t',
+  '(',
+  ')',
+  ',',
+  ' in ',
+  ' notin ',
+  '.',
+];
+const nameTokens = ['a', '0', '-', '.', 'svc', '.svc', '/', 'A', '_'];
+const jsonTokens = [
+  '{',
+  '}',
+  '[',
+  ']',
+  '"',
+  ':',
+  ',',
+  '1',
+  '"a"',
+  '"a":',
+  'null',
+  '\\',
+  ' ',
+  '1e9',
+];
+
+/** What has text read by the API with the rules of every kind, over its own transports. */
+export function apiSurfaces(api: JudgedApi): {
+  readonly surfaces: readonly Surface[];
+  readonly close: () => void;
+} {
+  const schemas = new SchemaRegistry(descriptorSet);
+  const client = new Client(api.grpcAddress, credentials.createInsecure());
+  const metadata = new Metadata();
+  metadata.set('authorization', 'Bearer root');
+  const raw = (bytes: Buffer): Buffer => bytes;
+  const unary =
+    (path: string, bytes: Buffer): Read =>
+    () =>
+      new Promise((resolve) => {
+        client.makeUnaryRequest(path, raw, raw, bytes, metadata, () => resolve());
+      });
+  const grpc = (method: string, type: string, message: object): Read => {
+    const bytes = schemas.encode(schemas.message(`api.${type}`), message as never);
+    return unary(`/api.${method}`, Buffer.from(bytes));
+  };
+  const rest =
+    (
+      method: string,
+      path: string,
+      headers: Readonly<Record<string, string>> = {},
+      body = '',
+    ): Read =>
+    () =>
+      new Promise((resolve) => {
+        const type = body === '' ? {} : { 'content-type': 'application/json' };
+        const call = request(
+          {
+            port: api.restPort,
+            method,
+            path,
+            headers: { authorization: 'Bearer root', ...type, ...headers },
+          },
+          (answer) => answer.resume().on('end', resolve),
+        );
+        // What Node does not send, or refuses while it reads, is refused.
+        call.on('error', () => resolve());
+        call.end(body);
+      });
+  const volume = (fields: object): Read =>
+    grpc('VolumeService/Create', 'CreateVolumeRequest', {
+      namespace: 'default',
+      dryRun: true,
+      volume: {
+        name: 'v',
+        size: '1Gi',
+        accessMode: 'ReadWriteOnce',
+        storageClassName: 'local',
+        ...fields,
+      },
+    });
+  const service = (fields: object): Read =>
+    grpc('ServiceService/Create', 'CreateServiceRequest', {
+      namespace: 'default',
+      dryRun: true,
+      service: { name: 's', runtime: 'process', command: ['true'], ...fields },
+    });
+  const listed = (field: string) => (text: string) =>
+    grpc('VolumeService/List', 'ListVolumesRequest', { namespace: 'default', [field]: text });
+  const long = (name: string, tokens: readonly string[], prepare: Surface['prepare']): Surface => ({
+    name,
+    tokens,
+    charactersMax: messageMax,
+    served: true,
+    prepare,
+  });
+  const header = (name: string, tokens: readonly string[]): Surface => ({
+    name: `header ${name}`,
+    tokens,
+    charactersMax: headersMax,
+    served: true,
+    prepare: (text) => rest('GET', '/v1/namespaces/default/volumes', { [name]: text }),
+  });
+  const surfaces = [
+    long('label selector', selectorTokens, listed('labelSelector')),
+    long('field selector', [...selectorTokens, 'status', 'size'], listed('fieldSelector')),
+    long('page token', ['a', '0', ':', '-', '.'], listed('pageToken')),
+    long('quantity', quantityTokens, (size) => volume({ size })),
+    long('name', nameTokens, (name) => volume({ name })),
+    long('class name', nameTokens, (storageClassName) => volume({ storageClassName })),
+    long('secret reference', ['secret:', ...nameTokens], (value) =>
+      volume({ parameters: { fsType: value, hostPath: value } }),
+    ),
+    long('mount path', pathTokens, (mountPath) =>
+      service({ volumes: [{ claim: { name: 'v' }, mountPath }] }),
+    ),
+    long('claim', nameTokens, (name) =>
+      service({ volumes: [{ claim: { name }, mountPath: '/data' }] }),
+    ),
+    long('label key', ['a', '/', '.', ' ', '='], (key) => volume({ labels: { [key]: 'v' } })),
+    long('JSON body', jsonTokens, (body) =>
+      rest('POST', '/v1/namespaces/default/volumes?dryRun=true', {}, body),
+    ),
+    long(
+      'protobuf',
+      ['\n\u0002', '\u0012', '\u0000', '\u0001', '\u001a\u0000', '\n', '\u0080', '"\u0002\n\u0000'],
+      (text) => unary('/api.VolumeService/Create', Buffer.from(text, 'latin1')),
+    ),
+    header('authorization', ['Bearer ', 'bearer', ' ', '\t', 'kedge_', '_', 'a', '0']),
+    header('accept-encoding', ['gzip', ';', ' ', '\t', 'q=0', ',', '*', '.0']),
+    header('if-match', ['"', ',', ' ', '4', 'W/', '*']),
+    header('if-none-match', ['"', ',', ' ', '4', 'W/', '*']),
+    {
+      name: 'path',
+      tokens: [
+        '/',
+        'v1',
+        'namespaces',
+        'default',
+        'volumes',
+        ':',
+        '-',
+        '%2e',
+        '..',
+        '?',
+        '&',
+        '=',
+        ';',
+      ],
+      charactersMax: headersMax,
+      served: true,
+      prepare: (text: string) => rest('GET', `/${text}`),
+    },
+  ];
+  return { surfaces, close: () => client.close() };
+}
+
+interface CastReader {
+  readonly readCastFiles: (paths: readonly string[]) => Promise<unknown>;
+}
+
+/** What has YAML read by the command line, from a file in a directory. */
+export async function castSurface(directory: string): Promise<Surface> {
+  const file = join(directory, 'cast.yaml');
+  const url = new URL('../../../../cmd/dist/kedge/files/cast-file.js', import.meta.url).href;
+  const { readCastFiles } = (await import(url)) as CastReader;
+  return {
+    name: 'YAML',
+    tokens: ['a', ': ', '\n', '- ', ' ', '  ', '{', '}', '[', ']', ',', '&x ', '*x', '"', "'"],
+    // A character that is an error costs some ten microseconds.
+    charactersMax: 200_000,
+    served: false,
+    prepare: (text) => {
+      writeFileSync(file, text);
+      return async () => {
+        await readCastFiles([file]).catch(() => undefined);
+      };
+    },
+  };
+}

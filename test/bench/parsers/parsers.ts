@@ -1,0 +1,133 @@
+import { seededRandom } from 'kedge';
+import { JudgedApi } from '../../admission/judged-api.js';
+import { hostileInput } from './hostile-text.js';
+import type { BenchOptions, Measurement } from '../measuring/measurement.js';
+import { withDirectory } from '../measuring/objects.js';
+import { apiSurfaces, castSurface, type Surface } from './parsed-surfaces.js';
+import { watchSlices } from '../measuring/slices.js';
+
+/** CPU time from which a doubling can be told from noise, milliseconds. */
+const measurableMs = 5;
+const seed = Number(process.env.KEDGE_PARSERS_SEED ?? 200);
+
+async function cpuMs(work: () => Promise<void>, runs: number): Promise<number> {
+  let least = Infinity;
+  for (let run = 0; run < runs; run += 1) {
+    const before = process.cpuUsage();
+    await work();
+    const { user, system } = process.cpuUsage(before);
+    least = Math.min(least, (user + system) / 1_000);
+  }
+  return least;
+}
+
+/** How much the time rises at most from n to 2n and from 2n to 4n; undefined where no allowed n takes long. */
+async function rise(
+  surface: Surface,
+  make: (length: number) => string,
+): Promise<number | undefined> {
+  const cost = (length: number, runs: number): Promise<number> => {
+    return cpuMs(surface.prepare(make(length)), runs);
+  };
+  const most = surface.charactersMax;
+  let length = Math.min(4_096, most / 4);
+  while (length * 4 < most && (await cost(length, 1)) < measurableMs) length *= 2;
+  if (length * 4 > most) length = most / 4;
+  if ((await cost(length * 4, 1)) < measurableMs) return undefined;
+  const rises = async (runs: number): Promise<number> => {
+    const [once, twice, four] = [
+      await cost(length, runs),
+      await cost(length * 2, runs),
+      await cost(length * 4, runs),
+    ];
+    // What is too short to be measured is taken for as long as can be.
+    const least = measurableMs / 2;
+    return Math.max(Math.max(twice, least) / Math.max(once, least), four / Math.max(twice, least));
+  };
+  // Noise only adds: what rises too fast is measured again, longer.
+  let found = await rises(2);
+  for (let again = 0; again < 3 && found > 2.5; again += 1) found = Math.min(found, await rises(5));
+  return found;
+}
+
+async function measure(
+  surface: Surface,
+  inputs: number,
+  quick: boolean,
+): Promise<readonly Measurement[]> {
+  const random = seededRandom(seed);
+  let steepest = 0;
+  let longest = 0;
+  let measured = 0;
+  let worst = { rise: '', hold: '' };
+  for (let n = 0; n < inputs; n += 1) {
+    const { shape, make } = hostileInput(random, surface.tokens);
+    const found = await rise(surface, make);
+    if (found !== undefined) measured += 1;
+    if (found !== undefined && found > steepest) {
+      steepest = found;
+      worst = { ...worst, rise: shape };
+    }
+    if (!surface.served) continue;
+    const read = surface.prepare(make(surface.charactersMax));
+    let hold = (await watchSlices(read)).longestMs;
+    for (let again = 0; again < 2 && hold > 50; again += 1)
+      hold = Math.min(hold, (await watchSlices(read)).longestMs);
+    if (hold > longest) {
+      longest = hold;
+      worst = { ...worst, hold: shape };
+    }
+  }
+  if (!quick)
+    console.error(
+      `${surface.name}: ${inputs} inputs, ${measured} of them take ${measurableMs} ms at some allowed length; steepest ${worst.rise}, longest ${worst.hold}`,
+    );
+  const rising: Measurement[] = [
+    {
+      name: `parsers, ${surface.name}: CPU time of twice the input`,
+      value: steepest,
+      unit: 'times',
+      ratio: steepest,
+      better: 'lower',
+      gate: 2.5,
+    },
+  ];
+  if (!surface.served) return rising;
+  return [
+    ...rising,
+    {
+      name: `parsers, ${surface.name}: longest hold of the event loop`,
+      value: longest,
+      unit: 'ms',
+      ratio: longest,
+      better: 'lower',
+      gate: 50,
+    },
+  ];
+}
+
+/**
+ * Hostile inputs that grow, generated from the grammar of whatever reads text from outside: CPU time at n, 2n
+ * and 4n, n large enough to be measured, and the longest time without a turn of the event loop at the largest
+ * input that the transport takes. KEDGE_PARSERS_SEED chooses others, KEDGE_PARSERS_INPUTS their number for each
+ * surface, KEDGE_PARSERS_ONLY one surface.
+ */
+export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
+  return withDirectory(async (directory) => {
+    await using api = await JudgedApi.start();
+    const { surfaces, close } = apiSurfaces(api);
+    const measurements: Measurement[] = [];
+    const only = process.env.KEDGE_PARSERS_ONLY;
+    for (const surface of [...surfaces, await castSurface(directory)])
+      if (only === undefined || only === surface.name)
+        measurements.push(
+          ...(await measure(
+            surface,
+            quick ? 2 : Number(process.env.KEDGE_PARSERS_INPUTS ?? 200),
+            quick,
+          )),
+        );
+    close();
+    return measurements;
+  });
+}
