@@ -23,6 +23,7 @@ import {
 import { restoreAdvice } from './data/restore-advice.js';
 import type { DaemonConfig } from './config/settings.js';
 import { stopSignals } from './stop-signals.js';
+import { addUpgradeCommand } from './upgrade/command.js';
 import type { Daemon } from './wire.js';
 
 function say(text: string): void {
@@ -140,6 +141,7 @@ withSettings(
   program.command('recover-root').description('make a new root token; the daemon must be stopped'),
 ).action((_options: ConfigOptions, command: Command) => recover(command.optsWithGlobals()));
 addDataCommands(program);
+addUpgradeCommand(program);
 
 try {
   await program.parseAsync();

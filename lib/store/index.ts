@@ -31,6 +31,12 @@ export type {
 } from './engine/engine.js';
 export { MemoryEngine } from './engine/memory-engine.js';
 export { LevelEngine } from './level/level-engine.js';
+export {
+  rehearseUpgrade,
+  type RehearsalOptions,
+  type UpgradeReport,
+} from './rehearse-upgrade.js';
+export type { CopyRoom } from './level/migration.js';
 export type { LevelEngineOptions } from './level/level-engine-options.js';
 export {
   type Database,

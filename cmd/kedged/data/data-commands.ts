@@ -36,7 +36,7 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /** Opening would make a store where there is none. */
-async function demandStore(directory: string): Promise<void> {
+export async function demandStore(directory: string): Promise<void> {
   // A restore that was interrupted behind its commit has only the latter.
   for (const name of ['db', 'restored']) if (await exists(join(directory, name))) return;
   throw failedPrecondition(
@@ -46,7 +46,7 @@ async function demandStore(directory: string): Promise<void> {
 }
 
 /** The refusal of a held lock, with what to do while the daemon runs. */
-function orOnline(error: unknown, online: string): unknown {
+export function orOnline(error: unknown, online: string): unknown {
   if (!(error instanceof StatusError) || error.reason !== 'DirectoryLocked') return error;
   return failedPrecondition(error.reason, `${messageOf(error)}. While it runs: ${online}`);
 }
@@ -67,7 +67,7 @@ function orReplace(error: unknown, directory: string): unknown {
 }
 
 /** A disk that nothing can be written to has its lock nowhere. */
-function orElsewhere(error: unknown): unknown {
+export function orElsewhere(error: unknown): unknown {
   if (!(error instanceof StatusError) || error.reason !== 'LockUnavailable') return error;
   return new StatusError({
     code: 'Unavailable',
@@ -101,7 +101,8 @@ async function demandOutside(dataDirectory: string, file: string): Promise<void>
   ]);
 }
 
-async function withStore<T>(
+/** Opens the store of a stopped daemon for `work`; `online` is the advice when a daemon has it open. */
+export async function withStore<T>(
   { dataDirectory }: DaemonConfig,
   online: string,
   work: (store: EmbeddedStore) => Promise<T>,

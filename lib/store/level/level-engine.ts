@@ -161,7 +161,7 @@ export class LevelEngine implements ReplaceableEngine {
     const migration = await noteMigration(files, directory, storeId, copied);
     await this.#openDatabase();
     for (let version = from; version < schemaVersion; version += 1) {
-      const superseded = await migrationSteps[version]?.(this, state);
+      const superseded = await migrationSteps[version]?.removed(this, state);
       const meta = { schemaVersion: version + 1, ...this.#identity, checkpoint };
       await this.#saveMeta(meta, superseded);
     }

@@ -22,6 +22,23 @@ export interface CopyOptions {
 /** An earlier copy, while the new one takes its name. */
 const earlierSuffix = '.earlier';
 
+/** The directory of the copy that is made before a database of `version` is migrated. */
+export function copyFolder(directory: string, version: number): string {
+  return join(directory, `schema-${version}-copy`);
+}
+
+/** The names in a data directory that the copy holds. */
+export async function copiedNames(
+  files: FileSystem,
+  directory: string,
+  alsoCopied: readonly string[],
+): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (const name of [databaseName, markName, ...alsoCopied])
+    if (await files.exists(join(directory, name))) names.push(name);
+  return names;
+}
+
 /**
  * Copies what makes up a store to `schema-<version>-copy` beside it, complete and durable when it
  * resolves. A copy of that name that an interrupted migration left is replaced by the new one, because the
@@ -30,11 +47,9 @@ const earlierSuffix = '.earlier';
  */
 export async function copyStore(options: CopyOptions): Promise<Migration> {
   const { files, directory, version } = options;
-  const copy = join(directory, `schema-${version}-copy`);
+  const copy = copyFolder(directory, version);
   const partial = `${copy}.partial`;
-  const names: string[] = [];
-  for (const name of [databaseName, markName, ...options.alsoCopied])
-    if (await files.exists(join(directory, name))) names.push(name);
+  const names = await copiedNames(files, directory, options.alsoCopied);
   try {
     await files.remove(partial);
     await demandRoom(options, names);
@@ -105,10 +120,19 @@ async function copyFile(files: FileSystem, from: string, to: string): Promise<vo
   }
 }
 
-async function demandRoom(options: CopyOptions, names: readonly string[]): Promise<void> {
+/** Room on the disk of a data directory, in bytes; `free` is undefined where there is no such limit. */
+export interface CopyRoom {
+  readonly needed: number;
+  readonly free: number | undefined;
+}
+
+/** @throws StatusError ResourceExhausted (NoRoomForCopy) */
+export async function demandRoom(
+  options: CopyOptions,
+  names: readonly string[],
+): Promise<CopyRoom> {
   const { files, directory, version } = options;
   const free = await files.freeBytes(directory);
-  if (free === undefined) return;
   const present = await files.readDirectory(directory);
   let needed = reserveBytes;
   for (const { name, type } of present) {
@@ -116,7 +140,7 @@ async function demandRoom(options: CopyOptions, names: readonly string[]): Promi
     const path = join(directory, name);
     needed += type === 'directory' ? await treeBytes(files, path) : await files.size(path);
   }
-  if (free >= needed) return;
+  if (free === undefined || free >= needed) return { needed, free };
   const copies = await copiesIn(files, directory);
   const there =
     copies.length === 0
@@ -129,11 +153,13 @@ async function demandRoom(options: CopyOptions, names: readonly string[]): Promi
   });
 }
 
-/** What one migration step does to the log, beside raising the version. */
-export type MigrationStep = (
-  engine: Engine,
-  state: EngineState,
-) => Promise<readonly RecordAddress[]>;
+/** One migration step, beside raising the version. */
+export interface MigrationStep {
+  /** What it does to the records, for people. */
+  readonly change: string;
+  /** Finds the records that the step removes. */
+  readonly removed: (engine: Engine, state: EngineState) => Promise<readonly RecordAddress[]>;
+}
 
 /**
  * Steps by the version that they start from. Each is one write, with the record that names the next
@@ -142,5 +168,16 @@ export type MigrationStep = (
 export const migrationSteps: Readonly<Record<number, MigrationStep>> = {
   // An interrupted compaction of version 2 left superseded records below its mark. The whole log is
   // checked on the way: one that is damaged stays as it is.
-  2: async (engine, state) => (await restoreIndex(engine, state)).garbage,
+  2: {
+    change: 'removes superseded records that an interrupted compaction left',
+    removed: async (engine, state) => (await restoreIndex(engine, state)).garbage,
+  },
 };
+
+/** What the steps from `version` to this release's version do to the records. */
+export function stepChanges(version: number): readonly string[] {
+  const lines: string[] = [];
+  for (let from = version; from < schemaVersion; from += 1)
+    lines.push(`${from} to ${from + 1}: ${migrationSteps[from]?.change ?? 'changes no record'}`);
+  return lines;
+}

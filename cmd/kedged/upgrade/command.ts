@@ -1,0 +1,95 @@
+import { tmpdir } from 'node:os';
+import type { Command } from 'commander';
+import { type EmbeddedStore, rehearseUpgrade, type UpgradeReport } from 'kedge';
+import { demandStore, orElsewhere, orOnline, withStore } from '../data-commands.js';
+import { keyFileName } from '../key-file.js';
+import { type ConfigOptions, loadConfig, withSettings } from '../load-config.js';
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+const whileRunning =
+  'stop it first, which ends its workloads, or kill it with SIGKILL, which leaves them running; or try the upgrade on a copy: kedge admin backup FILE, then kedged restore FILE --as-copy --data-directory DIRECTORY';
+
+/** The objects that the daemon writes at every start: what this release has built in. */
+async function writeBuiltIn(store: EmbeddedStore): Promise<readonly string[]> {
+  // Loaded here, so that the daemon does not load them before it opens its store.
+  const { policies, seedPolicies } = await import('kedge/server');
+  const { accessPolicies, namespaces, seedClasses, seedNamespaces, storageClasses } = await import(
+    '@kedge/controllers'
+  );
+  const before = store.revision;
+  await seedPolicies(store, accessPolicies);
+  await seedNamespaces(store);
+  await seedClasses(store);
+  const written: string[] = [];
+  for (const kind of [policies, namespaces, storageClasses])
+    for (const { name, metadata } of (await store.list(kind)).items)
+      if (Number(metadata.resourceVersion) > before) written.push(`${kind.plural}/${name}`);
+  return written;
+}
+
+/** What an upgrade would do, one change a line. */
+export function upgradeLines(
+  directory: string,
+  report: UpgradeReport,
+  written: readonly string[],
+): readonly string[] {
+  const { from, to, changes, records, removedRecords, objects, revision, copy } = report;
+  const lines: string[] = [
+    from === to
+      ? `${directory} has schema version ${from}, which is that of this release: nothing is migrated`
+      : `${directory} has schema version ${from}; the first start of this release makes it version ${to}:`,
+  ];
+  if (copy) {
+    const free = copy.free === undefined ? '' : `, of ${copy.free} that are free`;
+    lines.push(
+      `  copies ${copy.names.join(', ')} to ${copy.path}: needs ${copy.needed} bytes${free}`,
+      ...changes.map((change) => `  schema version ${change}`),
+      `  removes ${removedRecords} of ${records} records; all ${objects} objects stay as they are, at revision ${revision}`,
+    );
+  }
+  lines.push(
+    written.length === 0
+      ? '  writes no built-in object: those that are stored are those of this release'
+      : `  writes ${written.length} built-in objects: ${written.join(', ')}`,
+  );
+  return lines;
+}
+
+async function upgrade(
+  { dryRun }: { readonly dryRun?: boolean },
+  options: ConfigOptions,
+): Promise<void> {
+  const config = await loadConfig(options);
+  const { dataDirectory } = config;
+  await demandStore(dataDirectory);
+  if (!dryRun) {
+    const { objects, revision } = await withStore(config, whileRunning, (store) => store.verify());
+    return say(`${dataDirectory} is upgraded and whole: ${objects} objects, revision ${revision}`);
+  }
+  let written: readonly string[] = [];
+  const rehearsal = rehearseUpgrade(
+    dataDirectory,
+    { scratch: tmpdir(), copiedBeforeMigration: [keyFileName] },
+    async (store) => {
+      written = await writeBuiltIn(store);
+    },
+  );
+  const report = await rehearsal.catch((error: unknown) => {
+    throw orElsewhere(orOnline(error, whileRunning));
+  });
+  for (const line of upgradeLines(dataDirectory, report, written)) say(line);
+  say('Nothing was changed: this was carried out on a copy, which was removed.');
+}
+
+/** `kedged upgrade [--dry-run]`, on the data directory of a stopped daemon. */
+export function addUpgradeCommand(program: Command): void {
+  withSettings(program.command('upgrade'))
+    .option('--dry-run', 'print what would change, and change nothing')
+    .description('migrate the store of an earlier release, as the first start of the daemon does')
+    .action((flags: { readonly dryRun?: boolean }, command: Command) =>
+      upgrade(flags, command.optsWithGlobals()),
+    );
+}

@@ -1,0 +1,161 @@
+import { join } from 'node:path';
+import { messageOf, type Random, StatusError, systemRandom } from '../base/index.js';
+import type { EmbeddedStore } from './contract/object-store.js';
+import { lockDirectory } from './directory/directory-lock.js';
+import { openingError } from './directory/database-error.js';
+import { copyTree, type FileSystem, nodeFileSystem } from './directory/file-system.js';
+import { databaseName, markName, salvageSource } from './directory/replacement.js';
+import { openStore } from './open-store.js';
+import { levelDriver } from './level/level-database.js';
+import { LevelEngine } from './level/level-engine.js';
+import { logEnd, metaKey } from './level/level-keys.js';
+import { decodeMeta, schemaVersion } from './level/meta-record.js';
+import {
+  copiedNames,
+  copyFolder,
+  type CopyRoom,
+  demandRoom,
+  stepChanges,
+} from './level/migration.js';
+
+/** What the first start of this release changes in a data directory. */
+export interface UpgradeReport {
+  /** Schema versions before and after; equal when nothing is migrated. */
+  readonly from: number;
+  readonly to: number;
+  /** One line for each schema version that is left behind: what the step does to the records. */
+  readonly changes: readonly string[];
+  /** Records of the log before the migration, and how many of them it removes. */
+  readonly records: number;
+  readonly removedRecords: number;
+  readonly objects: number;
+  readonly revision: number;
+  /** The copy that is made before the migration; absent when nothing is migrated. */
+  readonly copy?: CopyRoom & { readonly path: string; readonly names: readonly string[] };
+}
+
+/** Options of {@link rehearseUpgrade}. */
+export interface RehearsalOptions {
+  /** A directory outside the store's, with room for two copies of the database. */
+  readonly scratch: string;
+  /** As {@link LevelEngineOptions.copiedBeforeMigration}. */
+  readonly copiedBeforeMigration?: readonly string[];
+  readonly random?: Random;
+  readonly fileSystem?: FileSystem;
+}
+
+interface Found {
+  readonly version: number | undefined;
+  readonly records: number;
+}
+
+const writeBufferBytes = 4 * 1024 * 1024;
+const chunkRecords = 400;
+
+/** The schema version and the number of records of a database that nobody has open. */
+async function inspect(database: string): Promise<Found> {
+  const open = await levelDriver
+    .check(database)
+    .then(() => levelDriver.open(database, writeBufferBytes))
+    .catch((error: unknown) => {
+      throw openingError(database, error);
+    });
+  try {
+    const stored = await open.get(metaKey);
+    const iterator = open.iterator({ gte: metaKey, lt: logEnd });
+    let records = 0;
+    for (;;) {
+      const entries = await iterator.nextv(chunkRecords);
+      if (entries.length === 0) break;
+      for (const [key] of entries) if (!key.equals(metaKey)) records += 1;
+    }
+    await iterator.close();
+    return { version: stored && decodeMeta(stored)?.schemaVersion, records };
+  } finally {
+    await open.close();
+  }
+}
+
+/** The same error about the store instead of its copy. */
+function aboutStore(error: unknown, copy: string, directory: string): unknown {
+  const message = messageOf(error).replaceAll(copy, directory);
+  if (!(error instanceof StatusError)) return new Error(message, { cause: error });
+  const { code, reason } = error;
+  return new StatusError({ code, reason, message, cause: error });
+}
+
+/**
+ * Carries an upgrade out on a copy of a store and reports what it changed there.
+ *
+ * Guarantees:
+ * - The store is not changed. No other process may have it open meanwhile.
+ * - What refuses the upgrade of the copy refuses that of the store: damage, an unknown schema version, and too little
+ *   room for the copy in the data directory are checked.
+ *
+ * Caveat: a process that is killed leaves its copy, `<scratch>/kedge-upgrade-<id>`.
+ * @param work is called with the upgraded copy, for example to do what a program does at its start.
+ * @throws StatusError FailedPrecondition (DirectoryLocked, SchemaVersion), ResourceExhausted (NoRoomForCopy),
+ * Unavailable (LockUnavailable, ScratchUnwritable), DataLoss
+ * @example
+ * const report = await rehearseUpgrade('./data', { scratch: tmpdir() });
+ * console.log(report.from, report.to, report.removedRecords);
+ */
+export async function rehearseUpgrade(
+  directory: string,
+  options: RehearsalOptions,
+  work: (store: EmbeddedStore) => Promise<void> = () => Promise.resolve(),
+): Promise<UpgradeReport> {
+  const { copiedBeforeMigration = [], fileSystem: files = nodeFileSystem } = options;
+  const id = (options.random ?? systemRandom).uuid();
+  const rehearsal = join(options.scratch, `kedge-upgrade-${id}`);
+  const lock = await lockDirectory(directory);
+  try {
+    await copyInto(files, directory, rehearsal);
+    const found = await inspect(join(rehearsal, databaseName));
+    const store = await openStore({ engine: new LevelEngine({ directory: rehearsal }) });
+    try {
+      const { objects, records, revision } = await store.verify();
+      await work(store);
+      const from = found.version ?? schemaVersion;
+      const report = {
+        from,
+        to: schemaVersion,
+        changes: stepChanges(from),
+        records: found.records,
+        removedRecords: found.records - records,
+        objects,
+        revision,
+      };
+      if (from === schemaVersion) return report;
+      const names = await copiedNames(files, directory, copiedBeforeMigration);
+      const room = await demandRoom(
+        { files, directory, version: from, alsoCopied: copiedBeforeMigration },
+        names,
+      );
+      return { ...report, copy: { ...room, names, path: copyFolder(directory, from) } };
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    throw aboutStore(error, rehearsal, directory);
+  } finally {
+    await files.remove(rehearsal);
+    await lock.release();
+  }
+}
+
+async function copyInto(files: FileSystem, directory: string, to: string): Promise<void> {
+  const source = await salvageSource(files, directory);
+  try {
+    await files.makeDirectory(to);
+    await copyTree(files, source.database, join(to, databaseName));
+    if (await files.exists(source.mark)) await files.copyFile(source.mark, join(to, markName));
+  } catch (cause) {
+    throw new StatusError({
+      code: 'Unavailable',
+      reason: 'ScratchUnwritable',
+      message: `the database in ${directory} can't be copied to ${to} (${messageOf(cause)}), and the copy was removed; make room there, or name a directory on another disk in TMPDIR`,
+      cause,
+    });
+  }
+}
