@@ -54,7 +54,20 @@ describe('built-in drivers', () => {
     expect(judge({ location: 'secret:a/b', fsType: 'secret:a/b' }, 'volume')).to.deep.equal([]);
   });
 
-  it('say plainly that they can not provision yet', async () => {
+  const providers = {
+    local: undefined,
+    'local-host': undefined,
+    'cloud1-volume': 'DigitalOcean',
+    'cloud2-volume': 'Hetzner Cloud',
+    'cloud3-block': 'Amazon EBS',
+    'cloud4-disk': 'Google Persistent Disk',
+  };
+  for (const [name, provider] of Object.entries(providers))
+    it(`${name} names its provider: ${provider ?? 'none'}`, async () => {
+      expect((await registry.get(name))?.provider).to.equal(provider);
+    });
+
+  it('refuse to provision while they are not implemented, and name the provider', async () => {
     const driver = await registry.get('cloud3-block');
     const error = await driver
       ?.provision({
@@ -69,6 +82,7 @@ describe('built-in drivers', () => {
       })
       .catch((e: unknown) => e);
     expect((error as DriverError).kind).to.equal('Unsupported');
+    expect((error as DriverError).message).to.include('cloud3-block (Amazon EBS)');
   });
 
   it('a name that is a property of every object is no driver', async () => {

@@ -1,9 +1,10 @@
 import { declaredDriver, type Driver, fsTypeRule } from '@kedge/driver-sdk';
 
-/** `cloud1-volume`, as specification section 2.5 declares it. */
+/** `cloud1-volume` declares volumes of DigitalOcean, with the capabilities of specification section 2.5. */
 export function createCloud1VolumeDriver(): Driver {
   return declaredDriver({
     name: 'cloud1-volume',
+    provider: 'DigitalOcean',
     parameters: [
       { key: 'region', required: true },
       fsTypeRule,

@@ -1,9 +1,10 @@
 import { declaredDriver, type Driver, fsTypeRule } from '@kedge/driver-sdk';
 
-/** `cloud2-volume`, as specification section 2.5 declares it. */
+/** `cloud2-volume` declares volumes of Hetzner Cloud, with the capabilities of specification section 2.5. */
 export function createCloud2VolumeDriver(): Driver {
   return declaredDriver({
     name: 'cloud2-volume',
+    provider: 'Hetzner Cloud',
     parameters: [
       { key: 'location', aliases: ['region'], required: true },
       fsTypeRule,

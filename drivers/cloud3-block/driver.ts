@@ -1,9 +1,10 @@
 import { declaredDriver, type Driver, fsTypeRule } from '@kedge/driver-sdk';
 
-/** `cloud3-block`, as specification section 2.5 declares it. */
+/** `cloud3-block` declares volumes of Amazon EBS, with the capabilities of specification section 2.5. */
 export function createCloud3BlockDriver(): Driver {
   return declaredDriver({
     name: 'cloud3-block',
+    provider: 'Amazon EBS',
     parameters: [
       { key: 'region', required: true },
       { key: 'availabilityZone' },

@@ -1,9 +1,10 @@
 import { declaredDriver, type Driver, fsTypeRule } from '@kedge/driver-sdk';
 
-/** `cloud4-disk`, as specification section 2.5 declares it. */
+/** `cloud4-disk` declares volumes of Google Persistent Disk, with the capabilities of specification section 2.5. */
 export function createCloud4DiskDriver(): Driver {
   return declaredDriver({
     name: 'cloud4-disk',
+    provider: 'Google Persistent Disk',
     parameters: [
       { key: 'zone' },
       { key: 'project' },

@@ -1,10 +1,27 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { finish, root } from '../acceptance/daemon.js';
 import { tryOut } from './installed.js';
+
+const tutorial = readFileSync(join(root, 'docs/tutorial-operators.md'), 'utf8');
+
+/** The arguments of an install command of the tutorial, without its file. */
+function tutorialArguments(command: string): readonly string[] {
+  const line = tutorial.split('\n').find((text) => text.startsWith(command)) ?? '';
+  expect(line, `the tutorial's ${command}`).to.match(/(kedge-cmd-|kedge_)\d+\.\d+\.\d+\S*$/);
+  return line.slice(command.length).trim().split(' ').slice(0, -1);
+}
 
 const script = (name: string): string => join(root, 'scripts', name);
 const isRoot = process.getuid?.() === 0;
@@ -51,7 +68,11 @@ describe('Kedge installed outside a checkout', function () {
 
     it('works under a global prefix', async function () {
       const folder = join(home, 'global');
-      await install(this, folder, `--global --prefix "${folder}"`);
+      await install(
+        this,
+        folder,
+        `${tutorialArguments('npm install').join(' ')} --prefix "${folder}"`,
+      );
       await tryOut(join(folder, 'bin'), folder);
     });
   });
@@ -109,7 +130,7 @@ describe('Kedge installed outside a checkout', function () {
         return stdout + stderr;
       };
       try {
-        await dpkg('--install', file);
+        await dpkg(...tutorialArguments('sudo dpkg'), file);
         const unit = '/lib/systemd/system/kedged.service';
         const verified = await finish('systemd-analyze', ['verify', unit]);
         expect(verified.code, verified.stderr).to.equal(0);

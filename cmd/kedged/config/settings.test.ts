@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { defaultPolicy } from '@kedge/controllers';
 import { parse } from 'smol-toml';
@@ -22,6 +23,13 @@ describe('settings of kedged', () => {
     const environment = { ...file, environment: layers.environment };
     expect(resolveSettings(environment).logLevel).to.equal('error');
     expect(resolveSettings({ ...environment, flags: layers.flags }).logLevel).to.equal('silent');
+  });
+
+  it('makes the data directory and the volume root absolute', () => {
+    const file = { store: { path: './data' } };
+    const { dataDirectory, localVolumeRoot } = resolveSettings({ ...nothing, file });
+    expect(dataDirectory).to.equal(join(process.cwd(), 'data'));
+    expect(localVolumeRoot).to.equal(join(process.cwd(), 'data/volumes'));
   });
 
   it('are printed as a configuration file that says the same', () => {

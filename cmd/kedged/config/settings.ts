@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { homedir, hostname } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { invalid, type FieldViolation } from 'kedge';
 import { type ControllerPolicy, policyKeys, readPolicy } from '@kedge/controllers/policy';
 import { misspeltVariables } from './misspelt-variables.js';
@@ -289,13 +289,13 @@ export function resolveSettings(sources: SettingSources): DaemonConfig {
   if (policy.type === 'valid') config.policy = policy.policy;
   else violations.push(...policy.violations);
   if (violations.length > 0) throw invalid(violations);
-  const dataDirectory = (config.dataDirectory as string) || defaultDataDirectory();
-  const complete = {
+  // Absolute: supervisors and workloads run in other working directories.
+  const dataDirectory = resolve((config.dataDirectory as string) || defaultDataDirectory());
+  return checked({
     ...config,
     dataDirectory,
-    localVolumeRoot: (config.localVolumeRoot as string) || join(dataDirectory, 'volumes'),
-  } as DaemonConfig;
-  return checked(complete);
+    localVolumeRoot: resolve((config.localVolumeRoot as string) || join(dataDirectory, 'volumes')),
+  } as DaemonConfig);
 }
 
 /** A `host:port` in its parts. @throws StatusError InvalidArgument. */

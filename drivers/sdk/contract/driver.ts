@@ -190,6 +190,8 @@ export interface RestoreRequest extends ProvisionRequest {
  */
 export interface Driver {
   readonly name: string;
+  /** The cloud provider whose API it calls, for people; absent for drivers of this machine. */
+  readonly provider?: string;
   capabilities(): Capabilities;
   /** Every broken rule; values that are secret references are not looked into. Calls nothing. */
   validateParameters(

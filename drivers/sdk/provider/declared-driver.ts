@@ -5,25 +5,27 @@ import { type ParameterRule, sensitiveKeys, validateByRules } from '../contract/
 /** What is known of a driver before its provider calls exist. */
 export interface DriverDeclaration {
   readonly name: string;
+  readonly provider: string;
   readonly parameters: readonly ParameterRule[];
   readonly capabilities: Omit<Capabilities, 'sensitiveParameters' | 'ownsData' | 'clone'>;
 }
 
 /**
- * A driver that is registered with its capabilities and parameter checks, and says of every call
- * that this release does not make it. Classes that name it are judged fully; volumes fail plainly.
+ * A driver with capabilities and parameter checks whose calls are not implemented: each is refused as Unsupported.
+ * Storage classes that name it are validated in full; their volumes fail.
  */
 export function declaredDriver(declaration: DriverDeclaration): Driver {
-  const { name, parameters } = declaration;
+  const { name, provider, parameters } = declaration;
   const refuse = (): Promise<never> =>
     Promise.reject(
       new DriverError(
         'Unsupported',
-        `driver ${name} can't provision yet in this release; use local or local-host`,
+        `driver ${name} (${provider}) is not implemented in this release; use local or local-host`,
       ),
     );
   return {
     name,
+    provider,
     capabilities: () => ({
       ...declaration.capabilities,
       clone: false,
@@ -33,7 +35,7 @@ export function declaredDriver(declaration: DriverDeclaration): Driver {
     validateParameters: (given, context) => validateByRules(parameters, given, context),
     provision: refuse,
     observe: refuse,
-    // Nothing was ever made, so there is nothing to take away.
+    // This driver never provisions anything, so there is nothing to delete.
     delete: () => Promise.resolve(),
     attach: refuse,
     detach: () => Promise.resolve(),

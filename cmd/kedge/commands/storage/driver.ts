@@ -102,13 +102,22 @@ async function list(): Promise<void> {
   const yes = (value: boolean): string => (value ? 'yes' : 'no');
   const rows = await Promise.all(
     drivers.names.map(async (name) => {
-      const c = (await drivers.get(name))?.capabilities();
-      if (!c) return [name];
+      const driver = await drivers.get(name);
+      if (!driver) return [name];
+      const c = driver.capabilities();
+      const provider = driver.provider ?? 'this machine';
       const growth = c.onlineExpand ? 'online' : c.expand ? 'offline' : 'no';
-      return [name, c.accessModes.join(','), yes(c.snapshots), growth, yes(c.blockDevice)];
+      return [
+        name,
+        provider,
+        c.accessModes.join(','),
+        yes(c.snapshots),
+        growth,
+        yes(c.blockDevice),
+      ];
     }),
   );
-  print(table([['NAME', 'MODES', 'SNAPSHOTS', 'EXPAND', 'BLOCK'], ...rows]));
+  print(table([['NAME', 'PROVIDER', 'MODES', 'SNAPSHOTS', 'EXPAND', 'BLOCK'], ...rows]));
 }
 
 /** `kedge driver list|test` */
@@ -117,7 +126,7 @@ export function addDriver(program: Command): void {
   withExamples(
     driver
       .command('list')
-      .description('the drivers that come with this release, and what they can do')
+      .description('the drivers of this release, their providers and their capabilities')
       .action(list),
     ['kedge driver list', 'What each driver can do'],
   );
