@@ -14,11 +14,16 @@ export type NodeBreakage = 'silent' | 'deleted' | 'deletedAlive' | 'madeAgain' |
 export type Broken =
   | { readonly to: 'driver'; readonly breakage: Fault }
   | { readonly to: 'runtime'; readonly breakage: RuntimeFault }
-  | { readonly to: 'Node'; readonly breakage: NodeBreakage }
+  | { readonly to: 'Node' | 'home'; readonly breakage: NodeBreakage }
   | {
-      readonly to: Exclude<Target, 'driver' | 'runtime' | 'Node'>;
+      readonly to: Exclude<Target, 'driver' | 'runtime' | 'Node' | 'home'>;
       readonly breakage: ObjectBreakage;
     };
+
+/** Whether a dependency is broken before its dependant is there. */
+export function isBefore({ breakage }: Broken): boolean {
+  return breakage === 'missing' || breakage === 'wrong' || breakage === 'late';
+}
 
 /** What happens while a dependency is broken; `return` is that it comes back and nothing else. */
 export const actions = ['delete', 'recast', 'restart', 'return'] as const;
@@ -60,7 +65,7 @@ const runtimeFaults: readonly RuntimeFault[] = ['unavailable', 'startsFail', 'st
 function brokenOf(to: Target): readonly Broken[] {
   if (to === 'driver') return faults.map((breakage) => ({ to, breakage }));
   if (to === 'runtime') return runtimeFaults.map((breakage) => ({ to, breakage }));
-  if (to === 'Node') return nodeBreakages.map((breakage) => ({ to, breakage }));
+  if (to === 'Node' || to === 'home') return nodeBreakages.map((breakage) => ({ to, breakage }));
   return objectBreakages.map((breakage) => ({ to, breakage }));
 }
 
@@ -134,11 +139,11 @@ const exclusions: readonly Exclusion[] = [
     from: 'Volume',
     to: ['Node'],
     breakages: ['missing', 'late'],
-    reason: 'no volume waits for a node by name: StorageClass wrong is the one that allows none',
+    reason: 'a volume that a provider has waits for no node by name: see home for the others',
   },
   {
     from: 'Namespace',
-    to: ['Node'],
+    to: ['Node', 'home'],
     breakages: ['missing', 'late'],
     reason: 'a namespace waits for no node before something runs there',
   },
@@ -188,16 +193,25 @@ const exclusions: readonly Exclusion[] = [
     reason: 'Released says that its service is gone already',
   },
   {
+    from: 'Volume',
+    to: ['home'],
+    breakages: ['missing', 'late'],
+    otherPhases: ['Pending'],
+    reason: 'a volume whose class allows a node alone that is not there is Pending',
+  },
+  {
     from: 'Snapshot',
-    to: ['Volume'],
-    breakages: ['wrong'],
+    to: ['home'],
+    breakages: ['missing', 'late'],
     otherPhases: ['Pending'],
     reason: 'of a volume that is not made no snapshot begins',
   },
   {
     from: 'Snapshot',
-    to: ['Node'],
-    reason: 'the provider of the cases is reached from every node: its snapshots are on none',
+    to: ['Volume'],
+    breakages: ['wrong'],
+    otherPhases: ['Pending'],
+    reason: 'of a volume that is not made no snapshot begins',
   },
   {
     from: 'Snapshot',

@@ -1,10 +1,6 @@
-import type { Broken } from './cases.js';
+import { isBefore } from './cases.js';
 import type { Scene } from './scene.js';
-
-/** Whether a dependency is broken before its dependant is there. */
-export function isBefore({ breakage }: Broken): boolean {
-  return breakage === 'missing' || breakage === 'wrong' || breakage === 'late';
-}
+import type { World } from './world.js';
 
 /** The secret that a case is about: the driver's, or the workload's. */
 export function secretOf({ one }: Scene): string {
@@ -37,6 +33,8 @@ export function namesOf(scene: Scene): readonly string[] {
       return ['web'];
     case 'Node':
       return ['node n1', 'nodeSelector', 'web-'];
+    case 'home':
+      return ['node n1', 'node "n1"', 'none of 1 nodes', 'base" is Pending'];
     case 'driver':
       return [
         'the provider answers',
@@ -57,6 +55,7 @@ export async function prepare(scene: Scene): Promise<void> {
   const { to } = one.broken;
   const early = isBefore(one.broken);
   const wrong = one.broken.breakage === 'wrong';
+  if (early && to === 'home' && scene.world.isUp('n1')) await loseNode(scene.world);
   await scene.makeNamespace();
   await scene.makeClass();
   const driverSecretLate = early && to === 'Secret' && secretOf(scene) === 'token';
@@ -164,6 +163,11 @@ async function breakNode({ world, one }: Scene): Promise<void> {
   if (breakage !== 'silent') await world.rest('DELETE', '/nodes/n1');
 }
 
+async function loseNode(world: World): Promise<void> {
+  world.kill('n1');
+  await world.ok('DELETE', '/nodes/n1');
+}
+
 /** Breaks what is not broken from the beginning. Why it is refused, where a rule refuses it. */
 export async function breakDependency(scene: Scene): Promise<string | undefined> {
   const { world, one, namespace } = scene;
@@ -177,6 +181,7 @@ export async function breakDependency(scene: Scene): Promise<string | undefined>
       scene.onMachines(({ faults }) => faults.set(namespace, broken.breakage));
       return undefined;
     case 'Node':
+    case 'home':
       await breakNode(scene);
       return undefined;
     default: {
@@ -203,8 +208,9 @@ export async function heal(scene: Scene): Promise<void> {
       scene.onMachines(({ faults }) => faults.delete(namespace));
       return;
     case 'Node':
+    case 'home':
       if (!world.isUp('n1')) await world.boot('n1');
-      if (one.broken.breakage === 'missing' || one.broken.breakage === 'late')
+      if (one.broken.to === 'Node' && isBefore(one.broken))
         await scene.change('/nodes/n2', (node) => ({
           ...node,
           labels: { ...(node['labels'] as object), [`zone-${namespace}`]: 'here' },

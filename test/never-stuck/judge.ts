@@ -1,5 +1,6 @@
 import type { Answer } from './world.js';
-import { isBefore, namesOf } from './dependencies.js';
+import { isBefore } from './cases.js';
+import { namesOf } from './dependencies.js';
 import { recipeOf } from './phases.js';
 import type { Scene } from './scene.js';
 
@@ -119,6 +120,14 @@ export async function afterHealing(scene: Scene, deed: Deed): Promise<string | u
   return `it is ${status} instead of ${wanted.join(' or ')}: ${told}`;
 }
 
+/** Statuses of volumes and snapshots that say that the data is there. */
+const holdsData: readonly string[] = ['Available', 'Bound', 'Ready'];
+
+function homeWasDeleted({ one: { broken } }: Scene): boolean {
+  const { to, breakage } = broken;
+  return to === 'home' && (breakage === 'deleted' || breakage === 'madeAgain');
+}
+
 /** Disks and snapshots at the provider that no object stands for, or that are missing. */
 export async function leaks(scene: Scene): Promise<string | undefined> {
   const { world, namespace } = scene;
@@ -129,7 +138,7 @@ export async function leaks(scene: Scene): Promise<string | undefined> {
   ] as const) {
     const { status, body } = await world.rest('GET', scene.path(`/${plural}`));
     const listed = (status === 200 ? (body[plural] ?? body['items'] ?? []) : []) as readonly {
-      readonly name: string;
+      readonly status: string;
       readonly metadata: { readonly uid: string };
     }[];
     const uids = new Set(listed.map(({ metadata }) => metadata.uid));
@@ -139,6 +148,10 @@ export async function leaks(scene: Scene): Promise<string | undefined> {
       if (there.length === 0) wrongs.push('what its policy retains was deleted');
       continue;
     }
+    for (const { metadata, status } of listed)
+      if (holdsData.includes(status) && !at.has(metadata.uid)) wrongs.push(`the data is gone`);
+    // What was on a node that was taken out of the cluster stays there.
+    if (homeWasDeleted(scene)) continue;
     for (const [uid, { label }] of there) if (!uids.has(uid)) wrongs.push(`${label} leaked`);
   }
   return wrongs.length > 0 ? wrongs.join(', ') : undefined;

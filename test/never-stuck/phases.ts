@@ -6,6 +6,7 @@ import type {
   SnapshotPhase,
   VolumePhase,
 } from '@kedge/controllers';
+import { isBefore } from './cases.js';
 import type { RuntimeFault } from './machine.js';
 import type { Fault, ProviderCall } from './provider.js';
 import type { Subject } from './references.js';
@@ -34,6 +35,11 @@ function holding(scene: Scene, call: ProviderCall, fault: Fault): [Step, Step] {
   return [set(fault), set(undefined)];
 }
 
+/** A call that has no end for now. Drivers of data on a node are not asked again for an operation that goes on. */
+function unending({ one }: Scene): Fault {
+  return one.broken.to === 'home' ? 'Unavailable' : 'slow';
+}
+
 function runtimeFault(scene: Scene, fault: RuntimeFault): [Step, Step] {
   const { namespace } = scene;
   return [
@@ -51,14 +57,20 @@ function volumeComes(scene: Scene, policy = 'delete'): Step {
 }
 
 const volumePhases: Record<VolumePhase, (scene: Scene) => Recipe> = {
-  Pending: (scene) => ({
-    steps: [() => scene.openClass(false), volumeComes(scene)],
-    letGo: () => scene.openClass(true),
-    says: /none of 2 nodes has labels that allowedTopologies/,
-  }),
+  Pending: (scene) => {
+    const { broken } = scene.one;
+    // Its node is not there: it needs nothing else to be Pending.
+    if (broken.to === 'home' && isBefore(broken))
+      return { steps: [volumeComes(scene)], letGo: nothing };
+    return {
+      steps: [() => scene.openClass(false), volumeComes(scene)],
+      letGo: () => scene.openClass(true),
+      says: /none of \d nodes has labels that allowedTopologies/,
+    };
+  },
   Provisioning: (scene) => {
-    const [hold, letGo] = holding(scene, provisionOf(scene), 'slow');
-    return { steps: [hold, volumeComes(scene)], letGo, says: /driver disk is asked/ };
+    const [hold, letGo] = holding(scene, provisionOf(scene), unending(scene));
+    return { steps: [hold, volumeComes(scene)], letGo, says: /driver disk is asked|answers Un/ };
   },
   Available: (scene) => ({
     steps: [notStarting(scene), volumeComes(scene)],
@@ -112,29 +124,29 @@ function both(...steps: readonly Step[]): Step {
 
 const snapshotPhases: Record<SnapshotPhase, (scene: Scene) => Recipe> = {
   Pending: (scene) => {
-    const [hold, letGo] = holding(scene, 'provision', 'slow');
+    const [hold, letGo] = holding(scene, 'provision', unending(scene));
     return {
       // The source is on its way: it is made by the preparation, which waits for this hold.
       steps: [hold, () => scene.makeVolume('base'), () => scene.makeSnapshot()],
       letGo,
-      says: /is Provisioning; the snapshot is made once it is there/,
+      says: /is (Provisioning|Failed:.*Unavailable); the snapshot is made once it is there/,
     };
   },
   Creating: (scene) => {
-    const [hold, letGo] = holding(scene, 'createSnapshot', 'slow');
+    const [hold, letGo] = holding(scene, 'createSnapshot', unending(scene));
     return {
       steps: [hold, () => scene.makeSnapshot()],
       letGo,
-      says: /driver disk is asked|Pending/,
+      says: /driver disk is asked|Pending|answers Unavailable/,
     };
   },
   Ready: (scene) => ({ steps: [() => scene.makeSnapshot()], letGo: nothing }),
   Deleting: (scene) => {
-    const [hold, letGo] = holding(scene, 'deleteSnapshot', 'slow');
+    const [hold, letGo] = holding(scene, 'deleteSnapshot', unending(scene));
     return {
       steps: [hold, () => scene.makeSnapshot(), () => scene.remove('/snapshots/snap')],
       letGo,
-      says: /Pending|Deleting/,
+      says: /Pending|Deleting|answers Unavailable/,
       leaving: true,
     };
   },
@@ -228,7 +240,7 @@ const instancePhases: Record<InstancePhase, (scene: Scene) => Recipe> = {
 const namespacePhases: Record<NonNullable<Namespace['status']>, (scene: Scene) => Recipe> = {
   Active: (scene) => ({ steps: [() => scene.makeService()], letGo: nothing }),
   Terminating: (scene) => {
-    const [hold, letGo] = holding(scene, 'delete', 'slow');
+    const [hold, letGo] = holding(scene, 'delete', unending(scene));
     return {
       steps: [
         both(hold, () => scene.makeService()),

@@ -6,7 +6,9 @@ import {
   type DriverRegistry,
   type OperationKind,
   operationKinds,
+  nodeTopologyKey,
   type Pending,
+  type ProvisionRequest,
   type ProvisionResult,
   type SnapshotIdentity,
   type SnapshotResult,
@@ -16,7 +18,7 @@ import {
 /** Calls that a provider may refuse. */
 export type ProviderCall = OperationKind | 'observe' | 'observeSnapshot' | 'mount' | 'unmount';
 
-interface Asked extends Pick<CallContext, 'operations'> {
+interface Asked extends Pick<CallContext, 'operations' | 'node'> {
   readonly volume?: VolumeIdentity;
   readonly snapshot?: SnapshotIdentity;
 }
@@ -33,10 +35,14 @@ export type Fault = DriverErrorKind | 'slow';
 
 /** Of the driver of the cases. */
 export const driverName = 'disk';
+/** Of one whose disks are on the node that made them, and stay there. */
+export const nodeDriverName = 'shelf';
 
 /** A provider of disks in memory. It fails as it is told, and notes what must never be asked of it. */
 export class Provider {
   readonly disks = new Map<string, Disk>();
+  /** The node of each disk and snapshot of the node's driver, by uid. */
+  readonly #homes = new Map<string, string>();
   readonly snapshots = new Map<string, { readonly label: string; readonly sizeBytes: bigint }>();
   /** Calls that would have harmed data. */
   readonly wrongs: string[] = [];
@@ -52,12 +58,12 @@ export class Provider {
   }
 
   registry(): DriverRegistry {
-    const driver = this.#driver();
-    return { names: [driverName], get: (name) => Promise.resolve(this.#named(name, driver)) };
-  }
-
-  #named(name: string, driver: Driver): Driver | undefined {
-    return name === driverName ? driver : undefined;
+    const drivers = [this.#driver(driverName), this.#driver(nodeDriverName)];
+    const named = (name: string) => drivers.find((driver) => driver.name === name);
+    return {
+      names: drivers.map(({ name }) => name),
+      get: (name) => Promise.resolve(named(name)),
+    };
   }
 
   async #call<T>(name: ProviderCall, request: Asked, effect: () => T): Promise<T | Pending> {
@@ -68,6 +74,7 @@ export class Provider {
       throw new DriverError(fault, `the provider answers ${fault}`);
     const kind = operationKinds.find((known) => known === name);
     if (kind && fault === 'slow') return this.#goesOn(kind, request);
+    this.#reach(request);
     const result = effect();
     if (kind) await request.operations.clear(kind);
     return result;
@@ -93,7 +100,9 @@ export class Provider {
     return disk;
   }
 
-  #made({ uid, namespace, name }: VolumeIdentity, sizeBytes: bigint): ProvisionResult {
+  #made({ volume, sizeBytes, node }: ProvisionRequest, isOfNode: boolean): ProvisionResult {
+    const { uid, namespace, name } = volume;
+    if (isOfNode) this.#homes.set(uid, node);
     const label = `${namespace}/${name}`;
     const disk = this.disks.get(uid) ?? { uid, label, sizeBytes, node: undefined };
     this.disks.set(uid, disk);
@@ -106,9 +115,19 @@ export class Provider {
     return { handle: uid, restoreSizeBytes: found.sizeBytes, ready: true };
   }
 
-  #driver(): Driver {
+  /** Notes a call for what another node has. */
+  #reach({ volume, snapshot, node }: Asked): void {
+    for (const asked of [volume, snapshot]) {
+      const home = asked && this.#homes.get(asked.uid);
+      if (!asked || home === undefined || home === node) continue;
+      this.wrongs.push(`${asked.namespace}/${asked.name} is on ${home}, and ${node} was asked`);
+    }
+  }
+
+  #driver(name: string): Driver {
+    const isOfNode = name === nodeDriverName;
     return {
-      name: driverName,
+      name,
       capabilities: () => ({
         accessModes: ['ReadWriteOnce', 'ReadOnlyMany'],
         snapshots: true,
@@ -116,17 +135,16 @@ export class Provider {
         expand: true,
         onlineExpand: true,
         blockDevice: false,
-        topologyKeys: [],
-        sensitiveParameters: ['token'],
+        topologyKeys: isOfNode ? [nodeTopologyKey] : [],
+        sensitiveParameters: isOfNode ? [] : ['token'],
         ownsData: true,
       }),
       validateParameters: () => [],
-      provision: (asked) =>
-        this.#call('provision', asked, () => this.#made(asked.volume, asked.sizeBytes)),
+      provision: (asked) => this.#call('provision', asked, () => this.#made(asked, isOfNode)),
       restore: (asked) =>
         this.#call('restore', asked, () => {
           this.#snapshot(asked.snapshot.uid);
-          return this.#made(asked.volume, asked.sizeBytes);
+          return this.#made(asked, isOfNode);
         }),
       observe: (asked) =>
         this.#now('observe', asked, () => {
@@ -166,6 +184,7 @@ export class Provider {
           const { sizeBytes } = this.#disk(asked.volume.uid);
           const { uid, namespace, name } = asked.snapshot;
           const label = `${namespace}/${name}`;
+          if (isOfNode) this.#homes.set(uid, asked.node);
           if (!this.snapshots.has(uid)) this.snapshots.set(uid, { label, sizeBytes });
           return this.#snapshot(uid);
         }),

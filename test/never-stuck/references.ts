@@ -1,7 +1,10 @@
 /** Kinds whose phases are enumerated. */
 export type Subject = 'Volume' | 'Snapshot' | 'Service' | 'Instance' | 'Namespace' | 'Node';
 
-/** What a subject depends on: an object of another kind, or a port of its controllers. */
+/**
+ * What a subject depends on: an object of another kind, or a port of its controllers. `home` is the node that has
+ * the data for good.
+ */
 export type Target =
   | 'Namespace'
   | 'StorageClass'
@@ -12,6 +15,7 @@ export type Target =
   | 'Service'
   | 'Instance'
   | 'Node'
+  | 'home'
   | 'driver'
   | 'runtime';
 
@@ -30,14 +34,15 @@ export const relations: readonly Relation[] = [
   { from: 'Volume', to: 'Secret', fields: ['parameters{}', 'driverParameters{}'] },
   { from: 'Volume', to: 'Snapshot', fields: ['source.snapshot', 'snapshotsInFlight[]'] },
   { from: 'Volume', to: 'Instance', fields: ['boundClaim', 'attachments[].claim'] },
-  { from: 'Volume', to: 'Node', fields: ['boundNode', 'attachments[].node', 'topology{}'] },
+  { from: 'Volume', to: 'Node', fields: ['boundNode', 'attachments[].node'] },
+  { from: 'Volume', to: 'home', fields: ['topology{}'] },
   { from: 'Volume', to: 'Service', fields: ['ownerService'] },
   { from: 'Volume', to: 'driver', fields: ['driver'] },
   { from: 'Snapshot', to: 'Namespace', fields: ['namespace'] },
   { from: 'Snapshot', to: 'Volume', fields: ['source.volume', 'restoresInFlight[]'] },
   { from: 'Snapshot', to: 'StorageClass', fields: ['storageClassName'] },
   { from: 'Snapshot', to: 'Secret', fields: ['driverParameters{}'] },
-  { from: 'Snapshot', to: 'Node', fields: ['topology{}'] },
+  { from: 'Snapshot', to: 'home', fields: ['topology{}'] },
   { from: 'Snapshot', to: 'driver', fields: ['driver'] },
   { from: 'Service', to: 'Namespace', fields: ['namespace'] },
   { from: 'Service', to: 'Volume', fields: ['volumes[].claim.name'] },

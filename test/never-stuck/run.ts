@@ -11,6 +11,7 @@ import {
 import { afterHealing, type Deed, leaks, subjectPath, toldBy, whileBroken } from './judge.js';
 import { recastService, recipeOf } from './phases.js';
 import { Scene } from './scene.js';
+import { afterWayOut, isHomeGone, withoutHome } from './without-home.js';
 import { World } from './world.js';
 
 const minute = 60_000;
@@ -33,6 +34,16 @@ interface Run {
   leaves: boolean;
 }
 
+/**
+ * Where a node comes back it does so for all. One that has data may miss from the beginning; of others a label does.
+ */
+function groupOfNode({ broken: { to, breakage }, action }: Case): string {
+  if (to !== 'Node' && to !== 'home') return '';
+  const back = action === 'return' ? ' return' : '';
+  const isEarly = breakage === 'missing' || breakage === 'late';
+  return `${to === 'home' && isEarly ? 'home' : 'node'} ${breakage}${back}`;
+}
+
 /** Cases that may share a world: what is broken for all of them is broken for each. */
 export function groups(cases: readonly Case[], sizeMax: number): readonly (readonly Case[])[] {
   const byKind = new Map<string, Case[]>();
@@ -40,7 +51,7 @@ export function groups(cases: readonly Case[], sizeMax: number): readonly (reado
     const { from, phase, broken, action } = one;
     const shared = [
       action === 'restart' ? 'restart' : '',
-      broken.to === 'Node' ? `node ${broken.breakage}` : '',
+      groupOfNode(one),
       broken.breakage === 'unavailable' ? `unavailable` : '',
       phase === 'Unknown' ? 'unknown' : '',
       from === 'Node' ? `${phase} ${action}` : '',
@@ -107,6 +118,7 @@ export async function run(cases: readonly Case[]): Promise<readonly Outcome[]> {
     );
     await bring(world, runs);
     await trouble(world, runs);
+    await doWithout(world, runs);
     await mend(world, runs);
     return runs.map(({ scene, problems, refusals }) => ({
       name: nameOf(scene.one),
@@ -173,6 +185,21 @@ async function trouble(world: World, runs: readonly Run[]): Promise<void> {
 
 function deedOf({ leaves, refusals }: Run): Deed {
   return { leaves, refusals };
+}
+
+/** The node that has the data does not come back: nothing may wait for it alone. */
+async function doWithout(world: World, runs: readonly Run[]): Promise<void> {
+  const concerned = runs.filter(({ scene }) => isHomeGone(scene));
+  if (concerned.length === 0) return;
+  await each(concerned, ({ scene }) => recipeOf(scene).letGo());
+  await world.advance(20 * minute);
+  for (const judged of [withoutHome, afterWayOut]) {
+    await each(concerned, async (one) => {
+      const problem = await judged(one.scene, deedOf(one));
+      if (problem !== undefined) one.problems.push(`without its node: ${problem}`);
+    });
+    await world.advance(minute);
+  }
 }
 
 async function mend(world: World, runs: readonly Run[]): Promise<void> {

@@ -1,6 +1,7 @@
-import type { Case } from './cases.js';
+import { type Case, isBefore } from './cases.js';
 import { ownerVariable } from './machine.js';
-import { driverName } from './provider.js';
+import { nodeTopologyKey } from '@kedge/driver-sdk';
+import { driverName, nodeDriverName } from './provider.js';
 import { type Answer, nodeNames, type World } from './world.js';
 
 /** One thing that is done, at the moment that is its turn; then time passes for all. */
@@ -64,11 +65,30 @@ export class Scene {
   async makeClass(open = true): Promise<void> {
     await this.world.ok('POST', '/storageclasses', {
       name: this.storageClass,
-      driver: driverName,
       reclaimPolicy: 'delete',
-      parameters: { token: 'secret:token/key' },
-      ...(open ? {} : { allowedTopologies: this.nowhere }),
+      ...(this.#isOnNode
+        ? { driver: nodeDriverName }
+        : { driver: driverName, parameters: { token: 'secret:token/key' } }),
+      allowedTopologies: open ? this.#allowed : this.nowhere,
     });
+  }
+
+  /** Whether its data is on a node for good. */
+  get #isOnNode(): boolean {
+    return this.one.broken.to === 'home';
+  }
+
+  /** Whether data on a node may be on no other one. */
+  get isAlone(): boolean {
+    const { broken, action } = this.one;
+    return isBefore(broken) || action === 'restart' || action === 'return';
+  }
+
+  /** Nodes that the class allows. */
+  get #allowed(): readonly Json[] {
+    if (!this.#isOnNode) return [];
+    const names = this.isAlone ? ['n1'] : nodeNames;
+    return names.map((name) => ({ matchLabels: { [nodeTopologyKey]: name } }));
   }
 
   get nowhere(): readonly Json[] {
@@ -77,7 +97,7 @@ export class Scene {
 
   /** Whether a class allows nodes. */
   async openClass(open: boolean): Promise<void> {
-    const allowedTopologies = open ? [] : this.nowhere;
+    const allowedTopologies = open ? this.#allowed : this.nowhere;
     const path = `/storageclasses/${this.storageClass}`;
     const { status, body } = await this.change(path, (found) => ({ ...found, allowedTopologies }));
     if (status !== 200 && status !== 404) throw new Error(`${path}: ${JSON.stringify(body)}`);

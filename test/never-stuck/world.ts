@@ -209,6 +209,9 @@ export class World {
       dataFiles,
     });
     common.manager.addRunnable(registration).addRunnable(agent);
+    // As a node's own process has them: they call drivers for what is on the node for good.
+    for (const controllerOf of [volumeController, snapshotController])
+      common.manager.addController(controllerOf({ ...common, random, part: 'node' }));
   }
 
   /** As kill -9: nothing is said or done any more. */

@@ -1,0 +1,90 @@
+import { type Deed, subjectPath, toldBy } from './judge.js';
+import type { Scene } from './scene.js';
+
+/** Where a subject has to come to although the node that has its data does not come back. */
+type End =
+  | { readonly type: 'gone' }
+  | { readonly type: 'is'; readonly status: string }
+  /** It can't go on by itself, and names this. */
+  | { readonly type: 'says'; readonly message: RegExp }
+  /** It names the policy that lets it go without its data; with that it goes. */
+  | { readonly type: 'goesWithRetain' };
+
+const gone: End = { type: 'gone' };
+const is = (status: string): End => ({ type: 'is', status });
+const says = (message: RegExp): End => ({ type: 'says', message });
+
+/** Whether the node that has the data was taken out of the cluster for good. */
+export function isHomeGone({ one: { broken, action } }: Scene): boolean {
+  return broken.to === 'home' && broken.breakage === 'deleted' && action !== 'return';
+}
+
+function endOfVolume({ isAlone, one: { phase } }: Scene, leaves: boolean): End {
+  switch (phase) {
+    case 'Released':
+      return leaves ? gone : is('Released');
+    case 'Available':
+    case 'Bound':
+      return leaves ? { type: 'goesWithRetain' } : is('Available');
+    default:
+      if (leaves) return gone;
+      // Nothing was made of it, so another node that its class allows will do.
+      return isAlone ? says(/none of 1 nodes has labels that allowedTopologies/) : is('Available');
+  }
+}
+
+function endOfSnapshot({ isAlone, one: { phase } }: Scene, leaves: boolean): End {
+  if (leaves) return gone;
+  switch (phase) {
+    case 'Pending':
+      return isAlone ? says(/base" is Failed: none of 1 nodes/) : is('Ready');
+    case 'Creating':
+      return says(
+        /node n1, which has the data of its source, is gone; start kedged on that machine/,
+      );
+    default:
+      return is(phase);
+  }
+}
+
+function endOf(scene: Scene, leaves: boolean): End {
+  switch (scene.one.from) {
+    case 'Volume':
+      return endOfVolume(scene, leaves);
+    case 'Snapshot':
+      return endOfSnapshot(scene, leaves);
+    default:
+      return leaves ? { type: 'goesWithRetain' } : is('Active');
+  }
+}
+
+/** What is wrong when it had the time to do without the node; undefined when nothing is. */
+export async function withoutHome(scene: Scene, { leaves }: Deed): Promise<string | undefined> {
+  const end = endOf(scene, leaves);
+  const object = await scene.world.get(subjectPath(scene));
+  const told = toldBy(object);
+  switch (end.type) {
+    case 'gone':
+      return object && `it is not gone: ${told}`;
+    case 'is':
+      return object?.['status'] === end.status ? undefined : `it is not ${end.status}: ${told}`;
+    case 'says':
+      return end.message.test(told) ? undefined : `it does not say ${end.message.source}: ${told}`;
+    case 'goesWithRetain':
+      if (!told.includes('set reclaimPolicy to retain')) return `it names no way out: ${told}`;
+      return retain(scene);
+  }
+}
+
+async function retain(scene: Scene): Promise<string | undefined> {
+  const path = scene.path('/volumes/v');
+  const { status, body } = await scene.change(path, (v) => ({ ...v, reclaimPolicy: 'retain' }));
+  return status === 200 ? undefined : `the way out is refused: ${JSON.stringify(body)}`;
+}
+
+/** What is wrong after the way out was taken; undefined when nothing is. */
+export async function afterWayOut(scene: Scene, { leaves }: Deed): Promise<string | undefined> {
+  if (endOf(scene, leaves).type !== 'goesWithRetain') return undefined;
+  const object = await scene.world.get(subjectPath(scene));
+  return object && `it is not gone with its policy retain: ${toldBy(object)}`;
+}
