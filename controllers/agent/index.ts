@@ -23,3 +23,5 @@ export type {
 export { UsedParameters, type UsedParametersOptions } from './volumes/used-parameters.js';
 export { claimOf, VolumeManager, type VolumeManagerOptions } from './volumes/volume-manager.js';
 export { type RecoveryOptions, thawLeftovers } from './recovery/node-recovery.js';
+export { EngineClient, type EngineClientOptions } from './container/engine/engine-client.js';
+export { EngineError } from './container/engine/engine-error.js';

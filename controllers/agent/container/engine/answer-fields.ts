@@ -1,0 +1,56 @@
+import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
+import { EngineError } from './engine-error.js';
+
+/** An answer that must be an object. @throws EngineError Malformed */
+export function objectOf(value: unknown, what: string): JsonObject {
+  if (isJsonObject(value)) return value;
+  throw new EngineError('Malformed', `the engine's answer (${what}) is no object`);
+}
+
+/** An answer that must be a list of objects. @throws EngineError Malformed */
+export function listOf(value: unknown, what: string): readonly JsonObject[] {
+  if (Array.isArray(value)) return value.map((item) => objectOf(item, what));
+  throw new EngineError('Malformed', `the engine's answer (${what}) is no list`);
+}
+
+/** An object inside an answer; empty where it is absent. */
+export function inside(object: JsonObject, field: string): JsonObject {
+  const value = object[field];
+  return isJsonObject(value) ? value : {};
+}
+
+/** A text that must be there. @throws EngineError Malformed */
+export function demandText(object: JsonObject, field: string): string {
+  const text = textOf(object, field);
+  if (text !== '') return text;
+  throw new EngineError('Malformed', `the engine's answer has no ${field}`);
+}
+
+/** A number of an answer; 0 where it is absent. */
+export function numberOf(object: JsonObject, field: string): number {
+  const value = object[field];
+  return typeof value === 'number' && Number.isFinite(value) ? value : 0;
+}
+
+/** Texts of a list; empty where it is absent. */
+export function textsOf(object: JsonObject, field: string): readonly string[] {
+  const value = object[field];
+  return Array.isArray(value)
+    ? value.filter((item): item is string => typeof item === 'string')
+    : [];
+}
+
+/** A table of texts, such as labels; empty where it is absent. */
+export function tableOf(object: JsonObject, field: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(inside(object, field)).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string',
+    ),
+  );
+}
+
+/** A time of the engine in milliseconds since the epoch; undefined for its zero, year 1. */
+export function timeOf(object: JsonObject, field: string): number | undefined {
+  const ms = Date.parse(textOf(object, field));
+  return Number.isFinite(ms) && ms > 0 ? ms : undefined;
+}

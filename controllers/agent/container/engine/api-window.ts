@@ -1,0 +1,39 @@
+import { EngineError } from './engine-error.js';
+
+/** Versions of the Docker Engine API that this client speaks, both included. */
+export const apiWindow = { oldest: '1.41', newest: '1.44' } as const;
+
+/** What an engine says of itself. */
+export interface EngineVersion {
+  /** Of the engine, such as `20.10.24`. */
+  readonly version: string;
+  /** The newest version of the API that it speaks. */
+  readonly apiVersion: string;
+  /** The oldest one. */
+  readonly minApiVersion: string;
+}
+
+/** Below, equal or above zero as the first version is older, the same or newer. */
+function compare(a: string, b: string): number {
+  const [majorA = 0, minorA = 0] = a.split('.').map(Number);
+  const [majorB = 0, minorB = 0] = b.split('.').map(Number);
+  return majorA - majorB || minorA - minorB;
+}
+
+/**
+ * The newest version of the API that both sides speak.
+ * @throws EngineError Unsupported with the versions of both sides, and what to do
+ */
+export function commonVersion(engine: EngineVersion): string {
+  const { version, apiVersion, minApiVersion } = engine;
+  const { oldest, newest } = apiWindow;
+  const both = `the container engine ${version} speaks API ${minApiVersion} to ${apiVersion}, and kedged speaks ${oldest} to ${newest}`;
+  for (const number of [apiVersion, minApiVersion])
+    if (!/^\d+\.\d+$/.test(number))
+      throw new EngineError('Malformed', `"${number}" is no version of an engine's API`);
+  if (compare(apiVersion, oldest) < 0)
+    throw new EngineError('Unsupported', `${both}; upgrade the engine (Docker 20.10 or later)`);
+  if (compare(minApiVersion, newest) > 0)
+    throw new EngineError('Unsupported', `${both}; upgrade kedged, or use an older engine`);
+  return compare(apiVersion, newest) < 0 ? apiVersion : newest;
+}

@@ -1,0 +1,52 @@
+import type { Clock, Timer } from 'kedge';
+import { EngineError } from './engine-error.js';
+
+/** Ends a call at its deadline, or when its caller's signal aborts, whichever is first. */
+export class CallDeadline {
+  readonly #controller = new AbortController();
+  readonly #clock: Clock;
+  readonly #what: string;
+  readonly #caller: AbortSignal;
+  readonly #onAbort: () => void;
+  #timer: Timer | undefined;
+
+  /** @param what the call, as an error names it */
+  constructor(clock: Clock, what: string, caller: AbortSignal) {
+    this.#clock = clock;
+    this.#what = what;
+    this.#caller = caller;
+    this.#onAbort = () => {
+      this.#timer?.cancel();
+      const message = `${what} was given up by its caller`;
+      this.#controller.abort(new EngineError('Cancelled', message, { cause: caller.reason }));
+    };
+    if (caller.aborted) this.#onAbort();
+    else caller.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Why it ended the call; undefined while it has not. */
+  failure(): EngineError | undefined {
+    return this.signal.aborted ? (this.signal.reason as EngineError) : undefined;
+  }
+
+  /** From now on so many milliseconds are left; undefined: as many as it takes. */
+  within(ms: number | undefined): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (ms === undefined || this.signal.aborted) return;
+    this.#timer = this.#clock.setTimer(() => {
+      const message = `the container engine did not go on with ${this.#what} within ${ms / 1_000} s`;
+      this.#controller.abort(new EngineError('Timeout', message));
+    }, ms);
+  }
+
+  /** Lets go of timer and signal. */
+  over(): void {
+    this.#timer?.cancel();
+    this.#caller.removeEventListener('abort', this.#onAbort);
+  }
+}

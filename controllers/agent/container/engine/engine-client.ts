@@ -1,0 +1,117 @@
+import type { Clock } from 'kedge';
+import { textOf } from 'kedge/rpc';
+import { demandText, inside, objectOf, tableOf } from './answer-fields.js';
+import { EngineApi } from './engine-api.js';
+import type { EngineVersion } from './api-window.js';
+import { EngineContainers } from './engine-containers.js';
+import { isEngineError } from './engine-error.js';
+import { EngineExec } from './engine-exec.js';
+import { EngineImages } from './engine-images.js';
+import { jsonLines } from './json-lines.js';
+
+/** Something that happened in the engine. */
+export interface EngineEvent {
+  /** `container`, `image`, `network` and so on. */
+  readonly type: string;
+  /** `start`, `die`, `oom` and so on. */
+  readonly action: string;
+  readonly id: string;
+  /** Labels and more of the object. */
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+/** Ports of {@link EngineClient}. */
+export interface EngineClientOptions {
+  /** Unix socket of the engine. */
+  readonly socketPath: string;
+  readonly clock: Clock;
+}
+
+/**
+ * Client of the Docker Engine API over its unix socket: the calls that run workloads, and no more. Each
+ * has a deadline and a bound for its answer, and ends with the caller's signal; failures are
+ * {@link EngineError}s with the engine's words.
+ */
+export class EngineClient {
+  readonly containers: EngineContainers;
+  readonly images: EngineImages;
+  readonly exec: EngineExec;
+  readonly #api: EngineApi;
+
+  constructor({ socketPath, clock }: EngineClientOptions) {
+    this.#api = new EngineApi(socketPath, clock);
+    this.containers = new EngineContainers(this.#api);
+    this.images = new EngineImages(this.#api);
+    this.exec = new EngineExec(this.#api);
+  }
+
+  /** The socket that is used. */
+  get socketPath(): string {
+    return this.#api.socketPath;
+  }
+
+  /** See {@link EngineApi.version}. */
+  version(signal: AbortSignal, timeoutMs?: number): Promise<EngineVersion> {
+    return this.#api.version(signal, timeoutMs);
+  }
+
+  /**
+   * What happens to containers from now on, until the signal aborts or the engine goes: a hint, since what
+   * happened while nobody listened is never told. `onOpen` is called once nothing is missed any more.
+   */
+  async *events(signal: AbortSignal, onOpen: () => void): AsyncGenerator<EngineEvent> {
+    const query = { filters: JSON.stringify({ type: ['container'] }) };
+    const stream = await this.#api.stream({ method: 'GET', path: '/events', query, signal });
+    onOpen();
+    for await (const line of jsonLines(stream, this.#api.socketPath)) {
+      const actor = inside(line, 'Actor');
+      yield {
+        type: textOf(line, 'Type'),
+        action: textOf(line, 'Action'),
+        id: textOf(actor, 'ID'),
+        attributes: tableOf(actor, 'Attributes'),
+      };
+    }
+  }
+
+  /** Id of a network by name or id; undefined when there is none. */
+  async networkNamed(name: string, signal: AbortSignal): Promise<string | undefined> {
+    const path = `/networks/${encodeURIComponent(name)}`;
+    try {
+      return demandText(
+        objectOf(await this.#api.call({ method: 'GET', path, signal }), path),
+        'Id',
+      );
+    } catch (error) {
+      if (isEngineError(error, 'NotFound')) return undefined;
+      throw error;
+    }
+  }
+
+  /** Makes a bridge. Two callers at once may make two of one name unless the engine is told to look. */
+  async createBridge(
+    name: string,
+    labels: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const path = '/networks/create';
+    const body = { Name: name, Driver: 'bridge', CheckDuplicate: true, Labels: labels };
+    return demandText(
+      objectOf(await this.#api.call({ method: 'POST', path, body, signal }), path),
+      'Id',
+    );
+  }
+
+  /** Removes a network; one that is gone is no error. @throws EngineError Unauthorized while containers are in it */
+  async removeNetwork(id: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#api.call({
+        method: 'DELETE',
+        path: `/networks/${encodeURIComponent(id)}`,
+        signal,
+      });
+    } catch (error) {
+      if (!isEngineError(error, 'NotFound')) throw error;
+    }
+  }
+}

@@ -1,0 +1,260 @@
+import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
+import {
+  demandText,
+  inside,
+  listOf,
+  numberOf,
+  objectOf,
+  tableOf,
+  textsOf,
+  timeOf,
+} from './answer-fields.js';
+import type { EngineApi } from './engine-api.js';
+import { EngineError, isEngineError, socketError } from './engine-error.js';
+import { FrameSplitter, type StreamPiece } from './stream-frames.js';
+
+/** A container in a list. */
+export interface ContainerSummary {
+  readonly id: string;
+  /** Without the slash that the engine puts before it. */
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** `created`, `running`, `exited` and so on. */
+  readonly state: string;
+}
+
+/** Everything that is looked at of one container. Times are milliseconds since the epoch. */
+export interface ContainerInspection {
+  readonly id: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly createdAt: number;
+  /** `created`, `running`, `paused`, `restarting`, `removing`, `exited` or `dead`. */
+  readonly state: string;
+  /** In the engine's pid namespace; 0 unless it runs. */
+  readonly pid: number;
+  readonly exitCode: number;
+  readonly outOfMemory: boolean;
+  /** Why it could not be started; empty otherwise. */
+  readonly error: string;
+  readonly startedAt: number | undefined;
+  readonly finishedAt: number | undefined;
+  /** Id of its image. */
+  readonly image: string;
+  readonly mounts: readonly ContainerMount[];
+  /** By the name of the network. */
+  readonly addresses: Readonly<Record<string, string>>;
+}
+
+/** A mount of a container. */
+export interface ContainerMount {
+  readonly source: string;
+  readonly target: string;
+  readonly readOnly: boolean;
+}
+
+/** Which lines of a log are read. Times are seconds since the epoch with a fraction, as the engine has them. */
+export interface LogQuery {
+  readonly follow: boolean;
+  readonly since?: string;
+  readonly until?: string;
+  /** Undefined: all. */
+  readonly tail?: number;
+}
+
+/** Milliseconds that the engine may take for a call beside a grace that is part of it. */
+const afterGraceMs = 30_000;
+
+/** `/containers` of the engine. */
+export class EngineContainers {
+  readonly #api: EngineApi;
+
+  constructor(api: EngineApi) {
+    this.#api = api;
+  }
+
+  /**
+   * Makes a container, once: a name that is taken is a conflict.
+   * @param config as the Engine API has it
+   * @throws EngineError NotFound when its image is missing, Conflict when the name is taken
+   */
+  async create(name: string, config: JsonObject, signal: AbortSignal): Promise<string> {
+    const path = '/containers/create';
+    const answer = await this.#api.call({
+      method: 'POST',
+      path,
+      query: { name },
+      body: config,
+      signal,
+    });
+    return demandText(objectOf(answer, path), 'Id');
+  }
+
+  /** Starts it; one that runs stays as it is. @throws EngineError with the reason of one that can't be started */
+  async start(id: string, signal: AbortSignal): Promise<void> {
+    await this.#post(id, 'start', signal, {}, 120_000);
+  }
+
+  /** Sends a signal. False when it does not run (any more). */
+  async kill(id: string, name: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#post(id, 'kill', signal, { signal: name });
+      return true;
+    } catch (error) {
+      if (isEngineError(error, 'Conflict', 'NotFound')) return false;
+      throw error;
+    }
+  }
+
+  /** Asks it to end, and kills it after the grace; returns when it is gone. */
+  async stop(id: string, graceSeconds: number, signal: AbortSignal): Promise<void> {
+    const timeoutMs = graceSeconds * 1_000 + afterGraceMs;
+    await this.#post(id, 'stop', signal, { t: graceSeconds }, timeoutMs);
+  }
+
+  /** Waits until it does not run, and tells its exit code. Its caller sets the bound. */
+  async wait(id: string, signal: AbortSignal): Promise<number> {
+    const stream = await this.#api.stream({
+      method: 'POST',
+      path: `/containers/${encodeURIComponent(id)}/wait`,
+      query: { condition: 'not-running' },
+      signal,
+    });
+    const chunks: Buffer[] = [];
+    try {
+      for await (const chunk of stream.body as AsyncIterable<Buffer>) chunks.push(chunk);
+    } catch (error) {
+      throw stream.failure() ?? socketError(this.#api.socketPath, error as NodeJS.ErrnoException);
+    }
+    try {
+      return numberOf(objectOf(JSON.parse(String(Buffer.concat(chunks))), 'wait'), 'StatusCode');
+    } catch (cause) {
+      throw new EngineError('Broken', 'the engine did not tell how a container ended', { cause });
+    }
+  }
+
+  /** Undefined when there is none. */
+  async inspect(id: string, signal: AbortSignal): Promise<ContainerInspection | undefined> {
+    const path = `/containers/${encodeURIComponent(id)}/json`;
+    try {
+      return inspectionOf(objectOf(await this.#api.call({ method: 'GET', path, signal }), path));
+    } catch (error) {
+      if (isEngineError(error, 'NotFound')) return undefined;
+      throw error;
+    }
+  }
+
+  /** Those with all of the labels, `name` or `name=value`, whether they run or not. */
+  async list(labels: readonly string[], signal: AbortSignal): Promise<readonly ContainerSummary[]> {
+    const path = '/containers/json';
+    const query = { all: true, filters: JSON.stringify({ label: labels }) };
+    const answer = await this.#api.call({ method: 'GET', path, query, signal });
+    return listOf(answer, path).map((item) => {
+      const [name = ''] = textsOf(item, 'Names');
+      return {
+        id: demandText(item, 'Id'),
+        name: name.replace(/^\//, ''),
+        labels: tableOf(item, 'Labels'),
+        state: textOf(item, 'State'),
+      };
+    });
+  }
+
+  /** Removes it with its anonymous volumes; one that is gone is no error, nor is one that is being removed. */
+  async remove(id: string, signal: AbortSignal, { force = false } = {}): Promise<void> {
+    try {
+      await this.#api.call({
+        method: 'DELETE',
+        path: `/containers/${encodeURIComponent(id)}`,
+        query: { force, v: true },
+        signal,
+        timeoutMs: 120_000,
+      });
+    } catch (error) {
+      if (isEngineError(error, 'NotFound')) return;
+      if (isEngineError(error, 'Conflict') && /already in progress/.test(String(error))) return;
+      throw error;
+    }
+  }
+
+  /**
+   * What it printed: each frame is `<RFC 3339 with nanoseconds> <text>`.
+   * @throws EngineError NotFound when there is no such container
+   */
+  async *logs(id: string, query: LogQuery, signal: AbortSignal): AsyncGenerator<StreamPiece> {
+    const { follow, since, until, tail } = query;
+    const stream = await this.#api.stream({
+      method: 'GET',
+      path: `/containers/${encodeURIComponent(id)}/logs`,
+      query: {
+        stdout: true,
+        stderr: true,
+        timestamps: true,
+        follow,
+        since,
+        until,
+        tail: tail ?? 'all',
+      },
+      signal,
+    });
+    const splitter = new FrameSplitter();
+    try {
+      for await (const chunk of stream.body as AsyncIterable<Buffer>) yield* splitter.split(chunk);
+      splitter.end();
+    } catch (error) {
+      const ended = stream.failure();
+      if (ended !== undefined) throw ended;
+      if (error instanceof EngineError) throw error;
+      throw socketError(this.#api.socketPath, error as NodeJS.ErrnoException);
+    } finally {
+      stream.close();
+    }
+  }
+
+  async #post(
+    id: string,
+    verb: string,
+    signal: AbortSignal,
+    query: Readonly<Record<string, string | number>> = {},
+    timeoutMs?: number,
+  ): Promise<void> {
+    await this.#api.call({
+      method: 'POST',
+      path: `/containers/${encodeURIComponent(id)}/${verb}`,
+      query,
+      signal,
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    });
+  }
+}
+
+function inspectionOf(answer: JsonObject): ContainerInspection {
+  const state = inside(answer, 'State');
+  const mounts = Array.isArray(answer.Mounts) ? (answer.Mounts as readonly unknown[]) : [];
+  const networks = inside(inside(answer, 'NetworkSettings'), 'Networks');
+  return {
+    id: demandText(answer, 'Id'),
+    name: textOf(answer, 'Name').replace(/^\//, ''),
+    labels: tableOf(inside(answer, 'Config'), 'Labels'),
+    createdAt: timeOf(answer, 'Created') ?? 0,
+    state: demandText(state, 'Status'),
+    pid: numberOf(state, 'Pid'),
+    exitCode: numberOf(state, 'ExitCode'),
+    outOfMemory: state.OOMKilled === true,
+    error: textOf(state, 'Error'),
+    startedAt: timeOf(state, 'StartedAt'),
+    finishedAt: timeOf(state, 'FinishedAt'),
+    image: textOf(answer, 'Image'),
+    mounts: mounts.filter(isJsonObject).map((mount) => ({
+      source: textOf(mount, 'Source'),
+      target: textOf(mount, 'Destination'),
+      readOnly: mount.RW === false,
+    })),
+    addresses: Object.fromEntries(
+      Object.entries(networks).flatMap(([name, network]) => {
+        const address = isJsonObject(network) ? textOf(network, 'IPAddress') : '';
+        return address === '' ? [] : [[name, address]];
+      }),
+    ),
+  };
+}

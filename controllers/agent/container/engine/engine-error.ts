@@ -1,0 +1,93 @@
+/**
+ * What became of a call to the container engine:
+ * - `Unreachable`: no connection; the engine knows nothing of the call
+ * - `Broken`: the connection ended midway; what the engine made of the call is unknown
+ * - `Timeout`: as `Broken`, by the deadline
+ * - `Cancelled`: as `Broken`, by the caller's signal
+ * - `Unsupported`: the engine speaks no version of the API that this client speaks
+ * - `Malformed`: the answer can't be read
+ * - the others: the engine refused, by its HTTP status
+ */
+export type EngineErrorKind =
+  | 'Unreachable'
+  | 'Broken'
+  | 'Timeout'
+  | 'Cancelled'
+  | 'Unsupported'
+  | 'Malformed'
+  | 'BadRequest'
+  | 'Unauthorized'
+  | 'NotFound'
+  | 'Conflict'
+  | 'Failed';
+
+/** A call to the container engine that did not succeed; the message has the engine's own words. */
+export class EngineError extends Error {
+  override readonly name = 'EngineError';
+  readonly kind: EngineErrorKind;
+  /** HTTP status of a refusal. */
+  readonly status: number | undefined;
+
+  constructor(
+    kind: EngineErrorKind,
+    message: string,
+    options: { readonly status?: number; readonly cause?: unknown } = {},
+  ) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined);
+    this.kind = kind;
+    this.status = options.status;
+  }
+}
+
+/** Whether a call failed in a certain way. */
+export function isEngineError(error: unknown, ...kinds: readonly EngineErrorKind[]): boolean {
+  return error instanceof EngineError && kinds.includes(error.kind);
+}
+
+/** The kind of a refusal. */
+export function kindOfStatus(status: number): EngineErrorKind {
+  switch (status) {
+    case 400:
+      return 'BadRequest';
+    case 401:
+    case 403:
+      return 'Unauthorized';
+    case 404:
+      return 'NotFound';
+    case 409:
+      return 'Conflict';
+    default:
+      return 'Failed';
+  }
+}
+
+/** What went wrong with the socket itself, with the way out. */
+export function socketError(socketPath: string, cause: NodeJS.ErrnoException): EngineError {
+  const at = `the container engine's socket ${socketPath}`;
+  switch (cause.code) {
+    case 'ENOENT':
+      return new EngineError(
+        'Unreachable',
+        `${at} does not exist; install and start an engine (Debian: apt-get install docker.io), or set runtime.dockerSocket`,
+        { cause },
+      );
+    case 'EACCES':
+    case 'EPERM':
+      return new EngineError(
+        'Unreachable',
+        `${at} may not be opened by this user; add the user to the socket's group (usermod -aG docker USER) and start kedged again, or run kedged as root`,
+        { cause },
+      );
+    case 'ECONNREFUSED':
+    case 'ENOTSOCK':
+      return new EngineError(
+        'Unreachable',
+        `nothing answers at ${at}; start the engine (systemctl start docker), or set runtime.dockerSocket`,
+        { cause },
+      );
+    default:
+      return new EngineError('Broken', `the connection to ${at} broke: ${cause.message}`, {
+        cause,
+      });
+  }
+}

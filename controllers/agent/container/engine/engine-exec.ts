@@ -1,0 +1,64 @@
+import type { JsonObject } from 'kedge/rpc';
+import type { TerminalSize } from '../../exec.js';
+import { demandText, numberOf, objectOf } from './answer-fields.js';
+import type { EngineApi } from './engine-api.js';
+import type { EngineConnection } from './engine-transport.js';
+
+/** A command that runs, or ran, inside a container. */
+export interface ExecInspection {
+  readonly running: boolean;
+  /** Undefined until it has ended. */
+  readonly exitCode: number | undefined;
+  /** In the engine's pid namespace; 0 before it runs. */
+  readonly pid: number;
+}
+
+/** `/exec` of the engine. */
+export class EngineExec {
+  readonly #api: EngineApi;
+
+  constructor(api: EngineApi) {
+    this.#api = api;
+  }
+
+  /** Prepares a command. @param config as the Engine API has it. @throws EngineError Conflict unless it runs */
+  async create(container: string, config: JsonObject, signal: AbortSignal): Promise<string> {
+    const path = `/containers/${encodeURIComponent(container)}/exec`;
+    const answer = await this.#api.call({ method: 'POST', path, body: config, signal });
+    return demandText(objectOf(answer, path), 'Id');
+  }
+
+  /** Starts it; the connection is its input and output: frames, or with a terminal plain bytes. */
+  start(id: string, tty: boolean, signal: AbortSignal): Promise<EngineConnection> {
+    const body = { Detach: false, Tty: tty };
+    return this.#api.upgrade({
+      method: 'POST',
+      path: `/exec/${encodeURIComponent(id)}/start`,
+      body,
+      signal,
+    });
+  }
+
+  /** Changes the size of its terminal. */
+  async resize(id: string, { columns, rows }: TerminalSize, signal: AbortSignal): Promise<void> {
+    const query = { w: columns, h: rows };
+    await this.#api.call({
+      method: 'POST',
+      path: `/exec/${encodeURIComponent(id)}/resize`,
+      query,
+      signal,
+    });
+  }
+
+  /** How it is with it. */
+  async inspect(id: string, signal: AbortSignal): Promise<ExecInspection> {
+    const path = `/exec/${encodeURIComponent(id)}/json`;
+    const answer = objectOf(await this.#api.call({ method: 'GET', path, signal }), path);
+    const running = answer.Running === true;
+    return {
+      running,
+      exitCode: typeof answer.ExitCode === 'number' && !running ? answer.ExitCode : undefined,
+      pid: numberOf(answer, 'Pid'),
+    };
+  }
+}

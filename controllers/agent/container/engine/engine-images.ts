@@ -1,0 +1,177 @@
+import type { Readable } from 'node:stream';
+import { type JsonObject, textOf } from 'kedge/rpc';
+import {
+  demandText,
+  inside,
+  listOf,
+  numberOf,
+  objectOf,
+  tableOf,
+  textsOf,
+} from './answer-fields.js';
+import type { EngineApi } from './engine-api.js';
+import { EngineError, isEngineError } from './engine-error.js';
+import { jsonLines } from './json-lines.js';
+import { type RegistryCredentials, registryAuthHeader } from './registry-auth.js';
+
+/** An image that the engine has. */
+export interface EngineImage {
+  /** `sha256:...`, of its configuration. */
+  readonly id: string;
+  /** Names that it has, such as `redis:7`. */
+  readonly tags: readonly string[];
+  /** Names by content, `<repository>@sha256:...`; none where it did not come from a registry. */
+  readonly digests: readonly string[];
+  readonly sizeBytes: number;
+  /** Seconds since the epoch. */
+  readonly createdAt: number;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** A step of a pull or a load. */
+export interface ImageProgress {
+  /** Of the layer; empty for the image. */
+  readonly layer: string;
+  readonly text: string;
+  readonly currentBytes: number;
+  readonly totalBytes: number;
+}
+
+/** How to pull. */
+export interface PullRequest {
+  /** Repository with host, without tag and digest. */
+  readonly repository: string;
+  /** Tag or digest. */
+  readonly version: string;
+  readonly credentials?: RegistryCredentials | undefined;
+}
+
+/** A pull or load whose engine says nothing for this long has failed. */
+const idleMs = 300_000;
+/** The first word of a pull is the registry's. */
+const pullStartMs = 120_000;
+
+/** `/images` of the engine. */
+export class EngineImages {
+  readonly #api: EngineApi;
+
+  constructor(api: EngineApi) {
+    this.#api = api;
+  }
+
+  /** By name, digest or id; undefined when the engine has none such. */
+  async inspect(reference: string, signal: AbortSignal): Promise<EngineImage | undefined> {
+    const path = `/images/${encodeURIComponent(reference)}/json`;
+    try {
+      const answer = objectOf(await this.#api.call({ method: 'GET', path, signal }), path);
+      const createdAt = Math.floor(Date.parse(textOf(answer, 'Created')) / 1_000) || 0;
+      return imageOf(answer, createdAt, tableOf(inside(answer, 'Config'), 'Labels'));
+    } catch (error) {
+      if (isEngineError(error, 'NotFound')) return undefined;
+      throw error;
+    }
+  }
+
+  /** All images that have a name, or are no layer of others. */
+  async list(signal: AbortSignal): Promise<readonly EngineImage[]> {
+    const path = '/images/json';
+    const answer = await this.#api.call({ method: 'GET', path, signal });
+    return listOf(answer, path).map((item) =>
+      imageOf(item, numberOf(item, 'Created'), tableOf(item, 'Labels')),
+    );
+  }
+
+  /**
+   * Pulls from a registry, and tells how far it is. It ends when the image is there.
+   * @throws EngineError with the registry's words
+   */
+  async *pull(request: PullRequest, signal: AbortSignal): AsyncGenerator<ImageProgress> {
+    const { repository, version, credentials } = request;
+    const stream = await this.#api.stream({
+      method: 'POST',
+      path: '/images/create',
+      query: { fromImage: repository, tag: version },
+      headers: registryAuthHeader(credentials),
+      signal,
+      timeoutMs: pullStartMs,
+    });
+    for await (const line of jsonLines(stream, this.#api.socketPath, idleMs)) {
+      demandNoError(line);
+      yield progressOf(line);
+    }
+  }
+
+  /**
+   * Takes images from a tar of `docker save`. Returns their names, or ids where they have none.
+   * @throws EngineError with the engine's words
+   */
+  async load(
+    tar: Readable,
+    signal: AbortSignal,
+    onProgress: (progress: ImageProgress) => void = () => undefined,
+  ): Promise<readonly string[]> {
+    const stream = await this.#api.stream({
+      method: 'POST',
+      path: '/images/load',
+      query: { quiet: false },
+      headers: { 'Content-Type': 'application/x-tar' },
+      body: tar,
+      signal,
+      timeoutMs: idleMs,
+    });
+    const loaded: string[] = [];
+    for await (const line of jsonLines(stream, this.#api.socketPath, idleMs)) {
+      demandNoError(line);
+      const [, name] = /^Loaded image(?: ID)?: (\S+)$/.exec(textOf(line, 'stream').trim()) ?? [];
+      if (name !== undefined) loaded.push(name);
+      else if (textOf(line, 'status') !== '') onProgress(progressOf(line));
+    }
+    if (loaded.length === 0)
+      throw new EngineError('Failed', 'the tar holds no image; make one with docker save');
+    return loaded;
+  }
+
+  /** Removes a name, and the image with its last one. False when there was none. @throws EngineError Conflict while used */
+  async remove(reference: string, signal: AbortSignal): Promise<boolean> {
+    const path = `/images/${encodeURIComponent(reference)}`;
+    try {
+      await this.#api.call({ method: 'DELETE', path, signal, timeoutMs: 120_000 });
+      return true;
+    } catch (error) {
+      if (isEngineError(error, 'NotFound')) return false;
+      throw error;
+    }
+  }
+}
+
+/** An answer that began well tells its failure in the middle. */
+function demandNoError(line: JsonObject): void {
+  const text = textOf(inside(line, 'errorDetail'), 'message') || textOf(line, 'error');
+  if (text !== '') throw new EngineError('Failed', text);
+}
+
+function progressOf(line: JsonObject): ImageProgress {
+  const detail = inside(line, 'progressDetail');
+  return {
+    layer: textOf(line, 'id'),
+    text: textOf(line, 'status'),
+    currentBytes: numberOf(detail, 'current'),
+    totalBytes: numberOf(detail, 'total'),
+  };
+}
+
+function imageOf(
+  answer: JsonObject,
+  createdAt: number,
+  labels: Readonly<Record<string, string>>,
+): EngineImage {
+  return {
+    id: demandText(answer, 'Id'),
+    // The engine's word for none.
+    tags: textsOf(answer, 'RepoTags').filter((tag) => tag !== '<none>:<none>'),
+    digests: textsOf(answer, 'RepoDigests').filter((digest) => digest !== '<none>@<none>'),
+    sizeBytes: numberOf(answer, 'Size'),
+    createdAt,
+    labels,
+  };
+}

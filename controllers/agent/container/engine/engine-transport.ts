@@ -1,0 +1,234 @@
+import { type IncomingMessage, request as openRequest } from 'node:http';
+import type { Duplex, Readable } from 'node:stream';
+import type { Clock } from 'kedge';
+import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
+import { CallDeadline } from './call-deadline.js';
+import { EngineError, kindOfStatus, socketError } from './engine-error.js';
+
+/** A call of the Docker Engine API. */
+export interface EngineCall {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** With the API version, such as `/v1.41/containers/json`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** An object is sent as JSON, a stream as it is. */
+  readonly body?: JsonObject | Readable;
+  readonly signal: AbortSignal;
+  /** Milliseconds until the answer is there, or has begun where it is a stream. Default 30 s. */
+  readonly timeoutMs?: number;
+}
+
+/** What the engine sends for as long as it likes. */
+export interface EngineStream {
+  readonly body: Readable;
+  /** Ends the stream unless something comes within that time; undefined: never. */
+  within(ms: number | undefined): void;
+  /** The error that ended the stream, where the deadline or the caller did. */
+  failure(): EngineError | undefined;
+  close(): void;
+}
+
+/** A connection that belongs to a process inside a container. */
+export interface EngineConnection {
+  readonly socket: Duplex;
+  /** What came with the answer's head already. */
+  readonly head: Buffer;
+}
+
+const callMs = 30_000;
+/** Bytes of an answer: the list of a thousand containers is a tenth of it. */
+const answerBytesMax = 16 * 1024 * 1024;
+/** Bytes of a refusal that are read, and characters that are told. */
+const refusalBytesMax = 64 * 1024;
+const refusalCharactersMax = 1_000;
+
+function target({ path, query = {} }: EngineCall): string {
+  const words = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) words.set(name, String(value));
+  const text = words.toString();
+  return text === '' ? path : `${path}?${text}`;
+}
+
+async function read(body: Readable, bytesMax: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > bytesMax)
+      throw new EngineError('Malformed', `its answer is longer than ${bytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** The words of a refusal: `{"message": ...}`, or whatever else answers there. */
+function refusalText(body: Buffer): string {
+  const text = body.toString('utf8').trim();
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (isJsonObject(parsed))
+      return textOf(parsed, 'message').trim().slice(0, refusalCharactersMax);
+  } catch {
+    // Not an engine's form: told as it is.
+  }
+  return text.slice(0, refusalCharactersMax);
+}
+
+type Opened =
+  | { readonly type: 'answer'; readonly response: IncomingMessage }
+  | { readonly type: 'connection'; readonly connection: EngineConnection };
+
+/**
+ * HTTP over the engine's unix socket. Each call has a connection of its own: to open one costs nothing,
+ * and one that is kept may belong to an engine that has restarted.
+ */
+export class EngineTransport {
+  readonly socketPath: string;
+  readonly #clock: Clock;
+
+  constructor(socketPath: string, clock: Clock) {
+    this.socketPath = socketPath;
+    this.#clock = clock;
+  }
+
+  /**
+   * A call whose answer is read whole; undefined where it is empty.
+   * @throws EngineError
+   */
+  async call(call: EngineCall): Promise<unknown> {
+    const what = `${call.method} ${call.path}`;
+    const deadline = new CallDeadline(this.#clock, what, call.signal);
+    deadline.within(call.timeoutMs ?? callMs);
+    try {
+      const opened = await this.#open(call, deadline.signal);
+      const body = await this.#guard(
+        deadline,
+        read(await this.#accepted(opened, deadline), answerBytesMax),
+      );
+      if (body.length === 0) return undefined;
+      return JSON.parse(body.toString('utf8')) as unknown;
+    } catch (error) {
+      if (error instanceof SyntaxError)
+        throw new EngineError('Malformed', `the answer to ${what} is no JSON`, { cause: error });
+      throw error;
+    } finally {
+      deadline.over();
+    }
+  }
+
+  /**
+   * A call whose answer is a stream. It is closed by whoever asked for it.
+   * @throws EngineError
+   */
+  async stream(call: EngineCall): Promise<EngineStream> {
+    const deadline = new CallDeadline(this.#clock, `${call.method} ${call.path}`, call.signal);
+    deadline.within(call.timeoutMs ?? callMs);
+    try {
+      const body = await this.#accepted(await this.#open(call, deadline.signal), deadline);
+      deadline.within(undefined);
+      body.once('close', () => deadline.over());
+      // It is thrown to whoever reads, and nobody may be reading.
+      body.on('error', () => undefined);
+      return {
+        body,
+        within: (ms) => deadline.within(ms),
+        failure: () => deadline.failure(),
+        close: () => body.destroy(),
+      };
+    } catch (error) {
+      deadline.over();
+      throw error;
+    }
+  }
+
+  /**
+   * A call that turns its connection into one to a process.
+   * @throws EngineError
+   */
+  async upgrade(call: EngineCall): Promise<EngineConnection> {
+    const deadline = new CallDeadline(this.#clock, `${call.method} ${call.path}`, call.signal);
+    deadline.within(call.timeoutMs ?? callMs);
+    try {
+      const headers = { ...call.headers, Connection: 'Upgrade', Upgrade: 'tcp' };
+      const opened = await this.#open({ ...call, headers }, deadline.signal);
+      if (opened.type === 'connection') return opened.connection;
+      const { statusCode = 0 } = await this.#accepted(opened, deadline);
+      opened.response.destroy();
+      const message = `${call.path} was answered with ${statusCode} in place of a connection`;
+      throw new EngineError('Malformed', message);
+    } finally {
+      deadline.over();
+    }
+  }
+
+  #open(call: EngineCall, signal: AbortSignal): Promise<Opened> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) {
+        reject(signal.reason as Error);
+        return;
+      }
+      const { body } = call;
+      const isStream = body !== undefined && 'pipe' in body;
+      const json = body === undefined || isStream ? undefined : JSON.stringify(body);
+      const request = openRequest({
+        socketPath: this.socketPath,
+        method: call.method,
+        path: target(call),
+        agent: false,
+        signal,
+        headers: {
+          ...call.headers,
+          ...(json !== undefined && {
+            'Content-Type': 'application/json',
+            'Content-Length': Buffer.byteLength(json),
+          }),
+        },
+      });
+      request.once('response', (response) => resolve({ type: 'answer', response }));
+      request.once('upgrade', (_response, socket, head) => {
+        resolve({ type: 'connection', connection: { socket, head } });
+      });
+      // Stays: an error behind the answer is told to whoever reads that.
+      request.on('error', (error: NodeJS.ErrnoException) => {
+        reject(signal.aborted ? (signal.reason as Error) : socketError(this.socketPath, error));
+      });
+      if (!isStream) {
+        request.end(json);
+        return;
+      }
+      const source = body as Readable;
+      source.once('error', (error) => {
+        request.destroy();
+        reject(error);
+      });
+      source.pipe(request);
+    });
+  }
+
+  /** The answer of a call that was not refused. */
+  async #accepted(opened: Opened, deadline: CallDeadline): Promise<IncomingMessage> {
+    if (opened.type === 'connection') {
+      opened.connection.socket.destroy();
+      throw new EngineError('Malformed', 'the engine changed the protocol without being asked');
+    }
+    const { response } = opened;
+    const { statusCode: status = 0 } = response;
+    if (status >= 200 && status < 400) return response;
+    const body = await this.#guard(deadline, read(response, refusalBytesMax));
+    const text = refusalText(body) || `HTTP status ${status}`;
+    throw new EngineError(kindOfStatus(status), text, { status });
+  }
+
+  async #guard<T>(deadline: CallDeadline, reading: Promise<T>): Promise<T> {
+    try {
+      return await reading;
+    } catch (error) {
+      const ended = deadline.failure();
+      if (ended) throw ended;
+      if (error instanceof EngineError) throw error;
+      throw socketError(this.socketPath, error as NodeJS.ErrnoException);
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import { EngineError } from './engine-error.js';
+
+/** A piece of what a container printed. */
+export interface StreamPiece {
+  readonly stream: 'stdout' | 'stderr';
+  readonly data: Buffer;
+  /** True for the last piece of a frame; in a log, a frame is what was written at one time. */
+  readonly endsFrame: boolean;
+}
+
+const headerBytes = 8;
+/** Number of the stream on which the engine itself reports an error. */
+const systemError = 3;
+const errorBytesMax = 4 * 1024;
+
+/**
+ * Takes the streams of a container apart. A frame is `{type, 0, 0, 0, size (4 bytes, big-endian)}` and
+ * its bytes. Payload is handed on as it comes, so that memory stays bounded whatever size a frame claims.
+ */
+export class FrameSplitter {
+  #header = Buffer.alloc(0);
+  #type = 0;
+  #left = 0;
+  #error = Buffer.alloc(0);
+
+  /** @throws EngineError Malformed for bytes that are no frames; Failed with the engine's words. */
+  *split(chunk: Buffer): Generator<StreamPiece> {
+    let rest = chunk;
+    while (rest.length > 0) {
+      if (this.#left === 0) {
+        rest = this.#takeHeader(rest);
+        continue;
+      }
+      const data = rest.subarray(0, this.#left);
+      rest = rest.subarray(data.length);
+      this.#left -= data.length;
+      if (this.#type === systemError) this.#takeError(data);
+      // 0 is standard input, which an engine may echo; it is output all the same.
+      else
+        yield {
+          stream: this.#type === 2 ? 'stderr' : 'stdout',
+          data,
+          endsFrame: this.#left === 0,
+        };
+    }
+  }
+
+  /** @throws EngineError Broken where the stream ended inside a frame. */
+  end(): void {
+    if (this.#header.length > 0 || this.#left > 0)
+      throw new EngineError('Broken', "a container's stream ended in the middle of a frame");
+  }
+
+  #takeHeader(chunk: Buffer): Buffer {
+    const missing = headerBytes - this.#header.length;
+    this.#header = Buffer.concat([this.#header, chunk.subarray(0, missing)]);
+    if (this.#header.length < headerBytes) return Buffer.alloc(0);
+    const [type = 0, ...padding] = this.#header.subarray(0, 4);
+    if (type > systemError || padding.some((byte) => byte !== 0))
+      throw new EngineError('Malformed', "a container's stream has no frames");
+    this.#type = type;
+    this.#left = this.#header.readUInt32BE(4);
+    this.#header = Buffer.alloc(0);
+    return chunk.subarray(missing);
+  }
+
+  #takeError(data: Buffer): void {
+    this.#error = Buffer.concat([this.#error, data]).subarray(0, errorBytesMax);
+    if (this.#left > 0) return;
+    const text = this.#error.toString('utf8').trim();
+    this.#error = Buffer.alloc(0);
+    throw new EngineError('Failed', text || "the engine reported an error on a container's stream");
+  }
+}

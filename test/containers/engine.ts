@@ -1,0 +1,228 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { chmod, copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readMountTable } from '@kedge/driver-sdk';
+import { eventually } from 'kedge/testing';
+
+/** The image that {@link RealEngine.start} makes: busybox, with a user 1000 beside root. */
+export const busyboxImage = 'kedge-test/busybox:1';
+
+/**
+ * Why no real container engine can be started here; undefined when one can. In CI the answer must be
+ * undefined: a test that needs one fails there rather than being skipped.
+ */
+function whyNoEngine(): string | undefined {
+  if (process.getuid?.() !== 0) return 'a container engine needs root';
+  for (const program of ['dockerd', 'containerd', 'runc', 'docker'])
+    if (spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0)
+      return `${program} is not installed (package docker.io)`;
+  if (busyboxPath() === undefined) return 'busybox is not installed (package busybox-static)';
+  return undefined;
+}
+
+/** Skips the suite where no engine can be started, and says why; throws in CI. */
+export function demandEngine(context: Mocha.Context): void {
+  const why = whyNoEngine();
+  if (why === undefined) return;
+  if (process.env['CI']) throw new Error(why);
+  console.log(`skipped: ${why}`);
+  context.skip();
+}
+
+function busyboxPath(): string | undefined {
+  const { stdout, status } = spawnSync('sh', ['-c', 'command -v busybox'], { encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : undefined;
+}
+
+/** What a real engine is started with. */
+export interface RealEngineOptions {
+  /** More arguments of dockerd. */
+  readonly args?: readonly string[];
+}
+
+/**
+ * containerd and dockerd of this machine, with sockets, data and cgroups of their own. They leave the
+ * firewall and the routing of the machine alone, and live-restore is on: containers outlive dockerd.
+ */
+export class RealEngine {
+  readonly directory: string;
+  readonly #options: RealEngineOptions;
+  readonly #cgroup: string;
+  #containerd: ChildProcess | undefined;
+  #dockerd: ChildProcess | undefined;
+
+  private constructor(directory: string, options: RealEngineOptions) {
+    this.directory = directory;
+    this.#options = options;
+    this.#cgroup = `kedge-test-${process.pid}-${directory.slice(-6)}`;
+  }
+
+  /** One that answers, and has {@link busyboxImage}. */
+  static async start(options: RealEngineOptions = {}): Promise<RealEngine> {
+    // Paths of sockets must be short.
+    const engine = new RealEngine(await mkdtemp(join(tmpdir(), 'kedge-eng-')), options);
+    try {
+      await engine.#startContainerd();
+      await engine.startDockerd();
+      await engine.#makeBusybox();
+      return engine;
+    } catch (error) {
+      await engine.stop();
+      throw error;
+    }
+  }
+
+  get socketPath(): string {
+    return join(this.directory, 'docker.sock');
+  }
+
+  async #startContainerd(): Promise<void> {
+    const config = join(this.directory, 'containerd.toml');
+    const root = join(this.directory, 'containerd');
+    await writeFile(
+      config,
+      [
+        'version = 2',
+        'disabled_plugins = ["io.containerd.grpc.v1.cri"]',
+        `root = "${root}/root"`,
+        `state = "${root}/state"`,
+        '[grpc]',
+        `address = "${this.#containerdSocket}"`,
+        '',
+      ].join('\n'),
+    );
+    this.#containerd = this.#spawn('containerd', ['--config', config]);
+    await eventually('containerd to listen', () =>
+      readdirSync(this.directory).includes('containerd.sock'),
+    );
+  }
+
+  get #containerdSocket(): string {
+    return join(this.directory, 'containerd.sock');
+  }
+
+  /** Starts dockerd, which {@link killDockerd} ended. */
+  async startDockerd(): Promise<void> {
+    const { directory } = this;
+    // A process of that number may be alive by now.
+    await rm(join(directory, 'docker.pid'), { force: true });
+    this.#dockerd = this.#spawn('dockerd', [
+      ...['--host', `unix://${this.socketPath}`],
+      ...['--containerd', this.#containerdSocket],
+      ...['--data-root', join(directory, 'data')],
+      ...['--exec-root', join(directory, 'exec')],
+      ...['--pidfile', join(directory, 'docker.pid')],
+      ...['--cgroup-parent', `/${this.#cgroup}`],
+      ...['--iptables=false', '--ip6tables=false', '--ip-forward=false', '--bridge=none'],
+      '--live-restore',
+      ...(this.#options.args ?? []),
+    ]);
+    const dockerd = this.#dockerd;
+    await eventually('dockerd to answer', () => {
+      if (dockerd.exitCode !== null) throw new Error(`dockerd ended:\n${this.logTail('dockerd')}`);
+      return this.#run(['version'], 'ignore').status === 0;
+    });
+  }
+
+  /** As a crash does: containers go on. */
+  async killDockerd(): Promise<void> {
+    await end(this.#dockerd, 'SIGKILL');
+    this.#dockerd = undefined;
+  }
+
+  /** The `docker` of the command line. @throws Error with what it says */
+  docker(...args: readonly string[]): string {
+    const { status, stdout, stderr } = this.#run(args, 'pipe');
+    if (status !== 0) throw new Error(`docker ${args.join(' ')}: ${stderr}`);
+    return stdout.trim();
+  }
+
+  #run(
+    args: readonly string[],
+    stderr: 'ignore' | 'pipe',
+  ): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
+    return spawnSync('docker', ['-H', `unix://${this.socketPath}`, ...args], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', stderr],
+      env: { PATH: process.env['PATH'], HOME: this.directory },
+    });
+  }
+
+  /** The end of what `containerd` or `dockerd` logged. */
+  logTail(program: 'containerd' | 'dockerd'): string {
+    const text = readFileSync(join(this.directory, `${program}.log`), 'utf8');
+    return text.slice(-3_000);
+  }
+
+  #spawn(program: 'containerd' | 'dockerd', args: readonly string[]): ChildProcess {
+    const log = openSync(join(this.directory, `${program}.log`), 'a');
+    try {
+      return spawn(program, args, { stdio: ['ignore', log, log], cwd: '/' });
+    } finally {
+      closeSync(log);
+    }
+  }
+
+  async #makeBusybox(): Promise<void> {
+    const root = join(this.directory, 'busybox');
+    for (const folder of ['bin', 'etc', 'tmp', 'dev', 'proc', 'sys', 'home'])
+      await mkdir(join(root, folder), { recursive: true });
+    const busybox = join(root, 'bin/busybox');
+    await copyFile(busyboxPath() ?? '', busybox);
+    await chmod(busybox, 0o755);
+    await chmod(join(root, 'tmp'), 0o1777);
+    const names = execFileSync(busybox, ['--list'], { encoding: 'utf8' }).trim().split('\n');
+    for (const name of names)
+      if (name !== 'busybox') await symlink('busybox', join(root, 'bin', name));
+    await writeFile(
+      join(root, 'etc/passwd'),
+      'root:x:0:0:root:/:/bin/sh\nweb:x:1000:1000:web:/home:/bin/sh\n',
+    );
+    await writeFile(join(root, 'etc/group'), 'root:x:0:\nweb:x:1000:\n');
+    const tar = join(this.directory, 'busybox.tar');
+    execFileSync('tar', ['-C', root, '-cf', tar, '.']);
+    this.docker('import', '--change', 'ENV PATH=/bin', '--change', 'CMD ["sh"]', tar, busyboxImage);
+    await rm(root, { recursive: true });
+    await rm(tar);
+  }
+
+  /** Ends it with all containers, networks, mounts and cgroups. */
+  async stop(): Promise<void> {
+    if (this.#dockerd) {
+      const containers = this.#run(['ps', '--all', '--quiet'], 'ignore').stdout.split('\n');
+      const ids = containers.filter((id) => id !== '');
+      if (ids.length > 0) this.#run(['rm', '--force', '--volumes', ...ids], 'ignore');
+      this.#run(['network', 'prune', '--force'], 'ignore');
+      await end(this.#dockerd, 'SIGTERM');
+    }
+    await end(this.#containerd, 'SIGTERM');
+    const below = (await readMountTable()).filter(({ target }) =>
+      target.startsWith(`${this.directory}/`),
+    );
+    for (const { target } of below.reverse()) spawnSync('umount', ['-l', target]);
+    for (const hierarchy of [...readdirSync('/sys/fs/cgroup'), '.'])
+      removeCgroup(join('/sys/fs/cgroup', hierarchy, this.#cgroup));
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** Removes the folders of a cgroup from the innermost: their files can't be removed. */
+function removeCgroup(path: string): void {
+  try {
+    for (const entry of readdirSync(path, { withFileTypes: true }))
+      if (entry.isDirectory()) removeCgroup(join(path, entry.name));
+    rmdirSync(path);
+  } catch (error) {
+    if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
+}
+
+async function end(child: ChildProcess | undefined, signal: NodeJS.Signals): Promise<void> {
+  if (!child || child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill(signal);
+  await exited;
+}
