@@ -30,22 +30,29 @@ export function unitParts() {
   }));
 }
 
-/** Tests over several packages, by folder of test/. */
+/** Tests over several packages, by folder of test/; acceptance tests, most of the time of all, by the folders in it. */
 export function suiteParts() {
   const parts = new Map();
   for (const spec of specsBelow('test/dist')) {
     const below = spec.split('/').slice(2, -1);
-    const name = ['test', ...below.slice(0, 1)].join('/');
+    const name = ['test', ...below.slice(0, below[0] === 'acceptance' ? 2 : 1)].join('/');
     parts.set(name, [...(parts.get(name) ?? []), spec]);
   }
   return [...parts].map(([name, specs]) => ({ name, specs }));
 }
 
-/** The longest part takes 15 minutes on two cores, and may take four times as long elsewhere; one that hangs is killed, so that the others still run. */
+/** The longest part takes 6 minutes on two cores, and may take four times as long elsewhere; one that hangs is killed, so that the others still run. */
 const partMs = 60 * 60_000;
 
 /** Parts that take longest start first, so that none of them runs alone at the end. */
-const longest = ['test/acceptance', 'test/drivers', 'test/packaging', 'test/store', 'test/storage'];
+const longest = [
+  'test/drivers',
+  'test/acceptance/cli',
+  'test/acceptance/data',
+  'test/packaging',
+  'test/store',
+  'test/storage',
+];
 
 /** What one mocha counted; a mocha that died without a word counts as one failure. */
 async function runPart({ name, specs }, args, file, alone) {

@@ -1,9 +1,9 @@
 import { tmpdir } from 'node:os';
 import type { Command } from 'commander';
 import { type EmbeddedStore, rehearseUpgrade, type UpgradeReport } from 'kedge';
-import { demandStore, orElsewhere, orOnline, withStore } from '../data-commands.js';
-import { keyFileName } from '../key-file.js';
-import { type ConfigOptions, loadConfig, withSettings } from '../load-config.js';
+import { demandStore, orElsewhere, orOnline, withStore } from '../data/data-commands.js';
+import { keyFileName } from '../config/key-file.js';
+import { type ConfigOptions, loadConfig, withSettings } from '../config/load-config.js';
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`);

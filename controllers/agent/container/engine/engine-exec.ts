@@ -1,5 +1,5 @@
 import type { JsonObject } from 'kedge/rpc';
-import type { TerminalSize } from '../../exec.js';
+import type { TerminalSize } from '../../runtime/exec.js';
 import { demandText, numberOf, objectOf } from './answer-fields.js';
 import type { EngineApi } from './engine-api.js';
 import type { EngineConnection } from './engine-transport.js';

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { unpackFixture } from '../fixtures/unpack.js';
-import { type Finished, finish, root, TestDaemon } from './daemon.js';
+import { unpackFixture } from '../../fixtures/unpack.js';
+import { type Finished, finish, root, TestDaemon } from '../daemon.js';
 
 const program = join(root, 'cmd/bin/kedged.mjs');
 
