@@ -20,8 +20,10 @@ interface Composition {
 /** The daemon's composition root is no library: it is loaded from where it was built. */
 async function composition(): Promise<Composition> {
   const load = async (name: string): Promise<object> =>
-    (await import(new URL(`../../../cmd/dist/kedged/${name}.js`, import.meta.url).href)) as object;
-  return { ...(await load('settings')), ...(await load('wire')) } as Composition;
+    (await import(
+      new URL(`../../../../cmd/dist/kedged/${name}.js`, import.meta.url).href
+    )) as object;
+  return { ...(await load('config/settings')), ...(await load('wire')) } as Composition;
 }
 
 const [dataDirectory = ''] = process.argv.slice(2);
