@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type DriverError, memoryOperations } from '@kedge/driver-sdk';
+import { type DriverError, memoryOperations, nodeTopologyKey } from '@kedge/driver-sdk';
 import { builtinDrivers } from './index.js';
 
 const registry = builtinDrivers({
@@ -22,12 +22,19 @@ describe('built-in drivers', () => {
 
   /** Capabilities as specification section 2.5 states them. */
   const table = {
-    local: { accessModes: ['ReadWriteOnce'], expand: true, onlineExpand: true },
+    local: {
+      accessModes: ['ReadWriteOnce'],
+      expand: true,
+      onlineExpand: true,
+      // Its data is on one node, and only that one reaches it.
+      topologyKeys: [nodeTopologyKey],
+    },
     'local-host': {
       accessModes: ['ReadWriteOnce', 'ReadOnlyMany'],
       snapshots: false,
       expand: false,
       ownsData: false,
+      topologyKeys: [nodeTopologyKey],
     },
     'cloud1-volume': { snapshots: true, expand: true, onlineExpand: true, blockDevice: true },
     'cloud2-volume': { snapshots: false, expand: true, onlineExpand: false, blockDevice: true },

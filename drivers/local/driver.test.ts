@@ -55,6 +55,16 @@ describe('local driver', () => {
     expect(await readdir(root)).to.deep.equal([uid]);
   });
 
+  it('judges what references were resolved to as every value, and makes nothing of what it refuses', async () => {
+    const parameters = { backing: 'image', fsType: 'btrfs' };
+    const refused: unknown = await driver
+      .provision({ ...context(), ...wanted, parameters })
+      .catch((error: unknown) => error);
+    expect(refused).to.be.instanceOf(DriverError).and.have.property('kind', 'InvalidParameters');
+    expect(refused).to.have.property('message').that.contains('fsType').and.not.contains('btrfs');
+    expect(await readdir(root).catch(() => [])).to.deep.equal([]);
+  });
+
   it('deletes with and without a handle, again and again, and what was never made', async () => {
     const { handle } = await driver.provision({ ...context(), ...wanted });
     await writeFile(join(handle, 'x'), '');
