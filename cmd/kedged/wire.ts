@@ -41,7 +41,7 @@ import {
 import { directoryJournal, type DriverRegistry, type StorageSettings } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { version } from '../version.js';
-import { AuditLog } from './telemetry/audit-log.js';
+import { AuditLog, auditFileAt } from './telemetry/audit-log.js';
 import { type DaemonData, openDaemonData } from './data/data-directory.js';
 import { type DaemonKeys, keyPlace } from './config/key-file.js';
 import { privatePaths } from './config/private-paths.js';
@@ -128,7 +128,7 @@ async function assemble(
     config.audit === 'off'
       ? undefined
       : new AuditLog({
-          file: config.auditFile || join(dataDirectory, 'audit.jsonl'),
+          file: await auditFileAt(config.auditFile || join(dataDirectory, 'audit.jsonl')),
           scope: config.audit === 'all' ? 'all' : 'writes',
           logger,
           metrics,

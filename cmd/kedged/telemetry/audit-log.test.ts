@@ -1,11 +1,11 @@
 import { mkdirSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { silentLogger } from 'kedge';
 import type { AuditEntry } from 'kedge/server';
-import { AuditLog } from './audit-log.js';
+import { AuditLog, auditFileAt } from './audit-log.js';
 import { PrometheusMetrics } from './prometheus-metrics.js';
 
 const entry = (subject: string, name: string): AuditEntry => ({
@@ -108,5 +108,28 @@ describe('audit log', () => {
     for (const name of ['first', 'second', 'third']) log.record(entry('ann', name));
     await log.close();
     expect(await metrics.text()).to.contain('audit_entries_dropped_total{cause="unwritable"} 3');
+  });
+
+  it('a link that takes the place of the file is not followed', async () => {
+    const other = join(directory, 'other');
+    await writeFile(other, 'precious');
+    await symlink(other, join(directory, 'swapped.jsonl'));
+    const warnings: unknown[] = [];
+    const log = open('swapped.jsonl', warnings);
+    log.record(entry('ann', 'lost'));
+    await log.close();
+    expect(await readFile(other, 'utf8')).to.equal('precious');
+    expect(JSON.stringify(warnings)).to.contain('is a link');
+  });
+
+  it('a link that is configured is followed once, to the file that is rotated', async () => {
+    await mkdir(join(directory, 'disk'));
+    await writeFile(join(directory, 'disk/real.jsonl'), '');
+    await symlink(join(directory, 'disk/real.jsonl'), join(directory, 'link.jsonl'));
+    await symlink(join(directory, 'disk'), join(directory, 'folder'));
+    const at = (name: string): Promise<string> => auditFileAt(join(directory, name));
+    expect(await at('link.jsonl')).to.equal(join(directory, 'disk/real.jsonl'));
+    expect(await at('folder/new.jsonl')).to.equal(join(directory, 'disk/new.jsonl'));
+    expect(await at('missing/new.jsonl')).to.equal(join(directory, 'missing/new.jsonl'));
   });
 });

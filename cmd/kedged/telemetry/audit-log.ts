@@ -1,4 +1,6 @@
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, open, realpath, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { type Counter, type Logger, messageOf, type Metrics } from 'kedge';
 import type { AuditEntry, AuditSink } from 'kedge/server';
 import { FairQueue } from './fair-queue.js';
@@ -24,6 +26,35 @@ export interface AuditLogOptions {
   readonly metrics: Metrics;
   /** Lines that wait for the disk; default 20,000. */
   readonly waitingMax?: number;
+}
+
+/**
+ * The file that a configured path leads to now. Links are followed here and never again: one that takes the place of
+ * the file later would lead what is appended anywhere, and of a link rotation would rename the link.
+ */
+export async function auditFileAt(path: string): Promise<string> {
+  const file = resolve(path);
+  try {
+    return await realpath(file);
+  } catch {
+    // It is made at the first entry; what is wrong with its folder is told then.
+    const folder = await realpath(dirname(file)).catch(() => dirname(file));
+    return join(folder, basename(file));
+  }
+}
+
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+
+async function openUnlinked(file: string): Promise<FileHandle> {
+  try {
+    return await open(file, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ELOOP') throw error;
+    throw new Error(
+      `${file} is a link that was put there after the start: remove it, or start the daemon anew to follow it`,
+      { cause: error },
+    );
+  }
 }
 
 /** Why lines were lost: too many waited for the disk, or the disk refused them. */
@@ -130,7 +161,7 @@ export class AuditLog implements AuditSink {
         });
       }
     }
-    this.#handle = await open(this.#file, 'a', 0o600);
+    this.#handle = await openUnlinked(this.#file);
     this.#bytes = (await this.#handle.stat()).size;
     return this.#handle;
   }

@@ -1,5 +1,5 @@
 import { linkSignals, StatusError } from '../../base/index.js';
-import type { AnyKind } from '../../object/index.js';
+import { type AnyKind, isDeleting } from '../../object/index.js';
 import type { StoreReader } from '../../store/index.js';
 import { policies, tokens, users } from './kinds.js';
 
@@ -23,7 +23,9 @@ export async function* rightsChanges(
   const follow = async (kind: AnyKind): Promise<void> => {
     try {
       for await (const { events } of watched(kind)) {
-        if (events.some(({ type }) => type === 'DELETED' || !isBusy(kind))) changed();
+        const isLoss = ({ type, object }: (typeof events)[number]): boolean =>
+          type === 'DELETED' || !isBusy(kind) || isDeleting(object);
+        if (events.some(isLoss)) changed();
       }
     } catch (error) {
       failure.error = StatusError.from(error);
@@ -32,7 +34,8 @@ export async function* rightsChanges(
   };
   const own = [tokens, users, policies] as readonly unknown[] as readonly AnyKind[];
   const kinds = nodes ? [...own, nodes] : own;
-  // A token changes with its last use, a node with each heartbeat: what matters is that they go.
+  // A token changes with its last use, a node with each heartbeat: what matters is that they go, also when a
+  // finalizer keeps the object of one that was revoked.
   const isBusy = ({ kind }: AnyKind): boolean => kind === tokens.kind || kind === nodes?.kind;
   for (const kind of kinds) void follow(kind);
   try {

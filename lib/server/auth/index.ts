@@ -23,7 +23,7 @@ export { type Can, escalations } from './escalation.js';
 export { demandFewMakers, holders, nodesOf } from './makers.js';
 export { rightsChanges } from './changes.js';
 export { type BuiltinPolicies, builtinPolicies, seedPolicies } from './builtin-policies.js';
-export { makeToken, type NewToken } from './token-format.js';
+export { makeToken, type NewToken, withoutTokens } from './token-format.js';
 export {
   authKinds,
   policies,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { makeToken, parseToken, secretMatches } from './token-format.js';
+import { makeToken, parseToken, secretMatches, withoutTokens } from './token-format.js';
 
 describe('tokens', () => {
   it('parse back, and match only their own secret', () => {
@@ -19,5 +19,13 @@ describe('tokens', () => {
         expect(parseToken(`${text.slice(0, at)}${other}${text.slice(at + 1)}`)).to.equal(undefined);
       }),
     );
+  });
+
+  it('are left out of a text but for their ids', () => {
+    const [first, second] = [makeToken(), makeToken()];
+    const text = `a ${first.text}, x${second.text.slice(0, -20)}`;
+    const shown = withoutTokens(text);
+    expect(shown).to.equal(`a kedge_${first.id}_********, xkedge_${second.id}_********`);
+    expect(withoutTokens(first.id)).to.equal(first.id);
   });
 });

@@ -51,3 +51,11 @@ export function secretMatches(secret: string, expected: string): boolean {
   const stored = Buffer.from(expected, 'latin1');
   return given.length === stored.length && timingSafeEqual(given, stored);
 }
+
+/** A token's text within others, and what could be one that was cut or mistyped. */
+const withinText = /(kedge_[a-z0-9]{16}_)[A-Za-z0-9_-]{8,}/g;
+
+/** A text without the secrets of tokens in it: people give a token where its id is meant. */
+export function withoutTokens(text: string): string {
+  return text.includes('kedge_') ? text.replace(withinText, '$1********') : text;
+}

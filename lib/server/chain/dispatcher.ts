@@ -10,7 +10,13 @@ import {
 import { type JsonObject, type MethodInfo, present } from '../../rpc/index.js';
 import type { ServedKind } from '../api/served-kind.js';
 import type { AuditEntry, AuditSink } from '../api/audit.js';
-import type { Access, AccessControl, Authentication, Identity } from '../auth/index.js';
+import {
+  type Access,
+  type AccessControl,
+  type Authentication,
+  type Identity,
+  withoutTokens,
+} from '../auth/index.js';
 import { anonymous, type CallContext, type CustomMethod, type Peer } from '../api/call.js';
 import { publicError } from '../schema/error-body.js';
 import type { FailureDelay } from './failure-delay.js';
@@ -273,7 +279,9 @@ export class Dispatcher {
   }
 }
 
-/** A text of a request as it is recorded: no stored name is longer, and what was refused may be. */
+/** A text of a request as it is recorded: no stored name is longer or holds a token, and what was refused may. */
 function clipped(text: string): string {
-  return text.length <= recordedCharactersMax ? text : `${text.slice(0, recordedCharactersMax)}...`;
+  const shown =
+    text.length <= recordedCharactersMax ? text : `${text.slice(0, recordedCharactersMax)}...`;
+  return withoutTokens(shown);
 }

@@ -109,4 +109,86 @@ describe('sessions', () => {
     const elsewhere = moved.run({ ...ann, node: 'a' }, access, never, late.source);
     expect(await reasonOf(elsewhere)).to.equal('PermissionDenied');
   });
+
+  describe('whose source minds nothing', () => {
+    /** Sessions whose only holder loses the right by `revoke`. */
+    function revocable(): { readonly sessions: Sessions; readonly revoke: () => void } {
+      let valid = true;
+      let change: () => void = () => undefined;
+      const sessions = new Sessions({
+        authenticator: {
+          authenticate: () => Promise.resolve(ann),
+          recheck: (identity) => (valid ? Promise.resolve(identity) : Promise.reject(gone)),
+        },
+        authorizer: accessControl(() => true),
+        changes: async function* () {
+          for (;;) {
+            await new Promise<void>((resolve) => (change = resolve));
+            yield;
+          }
+        },
+        clock: new FakeClock(),
+        logger: silentLogger,
+      });
+      const revoke = (): void => {
+        valid = false;
+        change();
+      };
+      return { sessions, revoke };
+    }
+
+    it('end at once while it waits, and let it go', async () => {
+      const { sessions, revoke } = revocable();
+      let wake: () => void = () => undefined;
+      let over = false;
+      const reason = reasonOf(
+        sessions.run(ann, access, never, async function* () {
+          try {
+            await new Promise<void>((resolve) => (wake = resolve));
+            yield 1;
+          } finally {
+            over = true;
+          }
+        }),
+      );
+      await settle();
+      revoke();
+      expect(await reason).to.equal('InvalidToken');
+      wake();
+      await settle();
+      expect(over).to.equal(true);
+    });
+
+    it('give a slow reader nothing more', async () => {
+      const { sessions, revoke } = revocable();
+      const stream = sessions.run(ann, access, never, async function* () {
+        for (let n = 0; n < 100; n += 1) yield await Promise.resolve(n);
+      });
+      const reader = stream[Symbol.asyncIterator]();
+      expect((await reader.next()).value).to.equal(0);
+      revoke();
+      await settle();
+      const next = reader.next().then(
+        ({ value }) => String(value),
+        (error: unknown) => StatusError.from(error).reason,
+      );
+      expect(await next).to.equal('InvalidToken');
+    });
+
+    it('tell why, whatever the source makes of its end', async () => {
+      const { sessions, revoke } = revocable();
+      const stops = new StatusError({ code: 'Unavailable', reason: 'Stopping', message: '' });
+      const reason = reasonOf(
+        // eslint-disable-next-line require-yield -- it never gets that far
+        sessions.run(ann, access, never, async function* (signal) {
+          await new Promise<void>((_, reject) => {
+            signal.addEventListener('abort', () => reject(stops), { once: true });
+          });
+        }),
+      );
+      await settle();
+      revoke();
+      expect(await reason).to.equal('InvalidToken');
+    });
+  });
 });

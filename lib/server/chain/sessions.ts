@@ -87,8 +87,8 @@ export class Sessions {
     try {
       // What was taken away between the proof and now is not told by any change to come.
       await this.#recheck(session);
-      if (!session.end.signal.aborted) yield* source(link.signal);
-      if (session.end.signal.aborted) throw session.end.signal.reason;
+      session.end.signal.throwIfAborted();
+      yield* whileAllowed(source(link.signal), session.end.signal);
     } finally {
       timer?.cancel();
       this.#open.delete(session);
@@ -138,5 +138,36 @@ export class Sessions {
       }
     };
     this.#following = follow();
+  }
+}
+
+/**
+ * What a source gives until `end` aborts. That it listens to its signal is not relied on: one that waits is left
+ * behind, and what it has in store is not told any more.
+ * @throws the reason of `end`, whatever the source makes of its own end
+ */
+async function* whileAllowed<T>(source: AsyncIterable<T>, end: AbortSignal): AsyncIterable<T> {
+  const iterator = source[Symbol.asyncIterator]();
+  // One listener for all, since a race with one promise would keep something of every answer.
+  let refuse: (reason: unknown) => void = () => undefined;
+  const ended = (): void => refuse(end.reason);
+  end.addEventListener('abort', ended, { once: true });
+  try {
+    for (;;) {
+      const result = await new Promise<IteratorResult<T, unknown>>((resolve, reject) => {
+        refuse = reject;
+        iterator.next().then(resolve, reject);
+      });
+      end.throwIfAborted();
+      if (result.done) return;
+      yield result.value;
+      end.throwIfAborted();
+    }
+  } finally {
+    end.removeEventListener('abort', ended);
+    const leaving = iterator.return?.();
+    // It may wait for something that never comes.
+    if (end.aborted) leaving?.catch(() => undefined);
+    else await leaving;
   }
 }

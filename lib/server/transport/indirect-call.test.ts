@@ -33,6 +33,9 @@ describe('a call from the machine itself', () => {
     expect(indirection({ ...call, origin: 'http://127.0.0.1:7861' }, own)).to.equal(undefined);
     for (const origin of ['http://evil.example', 'null', 'https://127.0.0.1.evil.example', ''])
       expect(indirection({ ...call, origin }, own), origin).to.match(/^a page of /);
+    // Another port of the machine is another origin: what anybody serves there is a page as well.
+    for (const origin of ['http://127.0.0.1:3000', 'http://127.0.0.1', 'http://localhost:7861'])
+      expect(indirection({ ...call, origin }, own), origin).to.match(/^a page of /);
     // A name that was made to lead here is both.
     const rebound = { ...call, host: 'evil.example', origin: 'http://evil.example' };
     expect(indirection(rebound, own)).to.contain('"evil.example"');

@@ -26,7 +26,9 @@ export function indirection({ host, origin, names }: CallHeaders, own: string): 
   const named = hostOf(host ?? '');
   if (!isLoopback(named) && named !== own.toLowerCase())
     return `it was sent to the host ${JSON.stringify(named.slice(0, shownMax))}`;
-  if (origin !== undefined && hostOf(origin.replace(/^https?:\/\//, '')) !== named)
+  // With its port: another one of this machine is another origin.
+  const page = origin?.toLowerCase().replace(/^https?:\/\//, '');
+  if (origin !== undefined && page !== host?.toLowerCase())
     return `a page of ${JSON.stringify(origin.slice(0, shownMax))} sent it`;
   return undefined;
 }

@@ -322,6 +322,8 @@ describe('rights in a running daemon', function () {
     await daemon.ok('GET', `${base}/secrets/audited?reveal=true`);
     await daemon.rest('DELETE', `${base}/secrets/audited`, undefined, await user('weak', []));
     await daemon.rest('GET', `${base}/secrets`, undefined, 'kedge_wrong');
+    // A token where its id is meant.
+    await daemon.rest('DELETE', `/v1/auth/tokens/${daemon.token}`);
     const set = { objects: [{ kind: 'Configmap', object: { name: 'in-a-set' } }] };
     await daemon.ok('POST', '/v1/cast', set);
     const lines = await eventually('the records', async () => {
