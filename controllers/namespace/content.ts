@@ -43,10 +43,16 @@ interface Told extends ApiObject {
 function messageOf(object: Told): string {
   const { status, failureMessage, lastOperation, conditions } = object;
   const failed = lastOperation && lastOperation.outcome !== 'Succeeded' && lastOperation.message;
-  const unmet = ['Deleted', 'Provisioned', 'Ready']
-    .map((type) => findCondition(conditions, type))
-    .find((condition) => condition?.status === 'False')?.message;
-  const why = failureMessage || failed || unmet;
+  const unmet = (type: string): string | undefined => {
+    const condition = findCondition(conditions, type);
+    return condition?.status === 'False' ? condition.message : undefined;
+  };
+  // What the deletion waits for may be of after the failure, and neither tells of the other.
+  const waits = unmet('Deleted');
+  const failure = failureMessage || failed || undefined;
+  const told = [waits, failure].filter((text) => text !== undefined && text !== '');
+  const why =
+    told.length > 0 ? [...new Set(told)].join('; ') : unmet('Provisioned') || unmet('Ready');
   return `is ${status || 'being deleted'}${why ? `: ${why}` : ''}`;
 }
 

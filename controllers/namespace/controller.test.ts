@@ -172,12 +172,15 @@ describe('a namespace that is being deleted', () => {
       reason: 'WaitsForNode',
       message,
     } as const;
-    await createVolume({
-      status: 'Available',
-      conditions: [{ ...condition, lastTransitionAt: '2026-01-01T00:00:00Z' }],
-    });
+    const conditions = [{ ...condition, lastTransitionAt: '2026-01-01T00:00:00Z' }];
+    await createVolume({ status: 'Available', conditions });
+    const call = { call: 'observe', startedAt: '2026-01-01T00:00:00Z', nextTryAt: '' };
+    const lastOperation = { ...call, outcome: 'Internal', message: 'the disk does not answer' };
+    await createVolume({ status: 'Available', conditions, lastOperation }, 'w');
     await deleteNamespace();
-    expect((await remaining())?.message).to.contain(`Volume "v" is Available: ${message}`);
+    const told = (await remaining())?.message;
+    expect(told).to.contain(`Volume "v" is Available: ${message}`);
+    expect(told).to.contain(`Volume "w" is Available: ${message}; the disk does not answer`);
   });
 
   it('stays while something is made in it at the same time, and clears that too', async () => {

@@ -93,6 +93,7 @@ export const relations: readonly Relation[] = [
   { from: 'Namespace', to: 'Secret', fields: [] },
   { from: 'Namespace', to: 'StorageClass', fields: [] },
   { from: 'Namespace', to: 'Node', fields: [] },
+  { from: 'Namespace', to: 'home', fields: [] },
   { from: 'Namespace', to: 'Instance', fields: [] },
   { from: 'Namespace', to: 'driver', fields: [] },
   { from: 'Namespace', to: 'runtime', fields: [] },
@@ -125,6 +126,7 @@ export const otherFields: Readonly<Record<Subject, Readonly<Record<string, strin
     reason: told,
     'attachments[].devicePath': 'of the node',
     'attachments[].attachedAt': literal,
+    'dataDeletion.askedAt': literal,
     ...operation(),
   },
   Snapshot: {
