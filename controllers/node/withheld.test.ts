@@ -73,13 +73,19 @@ describe('what a node writes of a volume whose data it has', () => {
 
   it('that the data is gone, only when it is asked to delete it', () => {
     const done = { conditions: [condition('Deleted', 'True')] };
-    const asked = { conditions: [condition('Deleted', 'False')] };
+    const asked = { dataDeletion: { askedAt: '2026-01-01T00:00:00Z', generation: 1 } };
     expect(ofVolume({ ...asked, metadata: deleting }, done)).to.deep.equal([]);
     expect(ofVolume({ ...asked, metadata: deleting }, done, false)).to.deep.equal(['conditions']);
     expect(ofVolume(asked, done), 'not deleting').to.deep.equal(['conditions']);
-    expect(ofVolume({ metadata: deleting }, done), 'not asked').to.deep.equal(['conditions']);
-    expect(ofSnapshot({ ...asked, metadata: deleting }, done)).to.deep.equal([]);
-    expect(ofSnapshot({ metadata: deleting }, done)).to.deep.equal(['conditions']);
+    const changed = { ...deleting, generation: 2 };
+    expect(ofVolume({ ...asked, metadata: changed }, done), 'changed').to.deep.equal([
+      'conditions',
+    ]);
+    const waits = { conditions: [condition('Deleted', 'False')], metadata: deleting };
+    expect(ofVolume(waits, done), 'told, not asked').to.deep.equal(['conditions']);
+    expect(ofVolume({}, asked), 'asks itself').to.deep.equal(['dataDeletion']);
+    expect(ofSnapshot({ status: 'Deleting', metadata: deleting }, done)).to.deep.equal([]);
+    expect(ofSnapshot({ ...waits, status: 'Ready' }, done)).to.deep.equal(['conditions']);
   });
 });
 

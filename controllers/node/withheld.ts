@@ -65,11 +65,7 @@ function otherConditions(
 }
 
 /** With the answer to a deletion that the cluster asks the node for. */
-function askedOf(
-  { conditions, metadata }: Pick<Volume, 'conditions' | 'metadata'>,
-  types: readonly string[],
-): readonly string[] {
-  const isAsked = metadata.deletionRequestedAt !== undefined && isDeletionAsked(conditions);
+function withAnswer(isAsked: boolean, types: readonly string[]): readonly string[] {
   return isAsked ? [...types, deletedCondition] : types;
 }
 
@@ -107,7 +103,7 @@ export function withheldOfSnapshot(
       field: 'status',
       description: `${before.status ?? 'Pending'} to ${after.status ?? 'Pending'} is the snapshot controller's`,
     });
-  const types = askedOf(before, ['Ready']);
+  const types = withAnswer(isDeleting(before) && before.status === 'Deleting', ['Ready']);
   if (!same(otherConditions(before.conditions, types), otherConditions(after.conditions, types)))
     found.push({
       field: 'conditions',
@@ -160,7 +156,8 @@ export function withheldOfVolume(
   if (changed(write, 'formatted') && before.formatted === true)
     refuse('formatted', 'stays true: a device that was formatted is never formatted again');
   const mine = facts.owned ? [...attachConditions, ...reportedConditions] : attachConditions;
-  const types = facts.owned ? askedOf(before, mine) : mine;
+  const isAsked = facts.owned && isDeleting(before) && isDeletionAsked(before);
+  const types = withAnswer(isAsked, mine);
   if (!same(otherConditions(before.conditions, types), otherConditions(after.conditions, types)))
     refuse(
       'conditions',

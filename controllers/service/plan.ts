@@ -9,6 +9,7 @@ import {
   type VolumeMount,
 } from './kind.js';
 import { isSealed, sealedBody } from '../secret/index.js';
+import { isDeletionUnderWay } from '../volume/index.js';
 
 /** What is known when a service is looked at. */
 export interface ServiceSituation {
@@ -97,6 +98,8 @@ function policiesAtDeletion({ service, ownedVolumes }: ServiceSituation): Servic
   return ownedVolumes.flatMap((volume) => {
     const wanted = originOf(service, volume)?.template.retention?.whenDeleted;
     if (wanted === undefined || volume.reclaimPolicy === wanted) return [];
+    // Its driver may be deleting the data already.
+    if (isDeletionUnderWay(volume)) return [];
     return [{ volume, reclaimPolicy: wanted }];
   });
 }

@@ -14,7 +14,6 @@ import { type Snapshot, snapshots } from './kind.js';
 import type { GoneNodes } from '../node/gone.js';
 import {
   deletedCondition,
-  isDeletionAsked,
   isUntold,
   releaseObject,
   type Turn,
@@ -45,7 +44,7 @@ export class Handover {
   /** Whether a node's part has it to do. */
   isAsked(snapshot: Snapshot, action: SnapshotAction): boolean {
     if (this.#effects.turn(snapshot).type !== 'here') return false;
-    if (action.type === 'delete') return isDeletionAsked(snapshot.conditions);
+    if (action.type === 'delete') return snapshot.status === 'Deleting';
     return action.type === 'none' || callsDriver(action);
   }
 

@@ -24,6 +24,8 @@ export class PlayedDriver {
   slow: Partial<Record<OperationKind, number>> = {};
   /** Ids of operations that were begun. */
   readonly begun: string[] = [];
+  /** Awaited in every call, before it does anything. */
+  onCall: ((call: string) => Promise<void>) | undefined;
   /** Attaching waits for it. */
   attaching: Promise<void> = Promise.resolve();
   /** Calls with the token they came with. */
@@ -32,16 +34,15 @@ export class PlayedDriver {
   readonly made = new Set<string>();
 
   registry(): DriverRegistry {
-    const call = (name: string, token?: string): Promise<void> => {
+    const call = async (name: string, token?: string): Promise<void> => {
       this.calls.push(name);
+      await this.onCall?.(name);
       this.tokens.push([name, token]);
       const fails = this.failsOn[name] ?? this.fails;
       // A message of its own each time, as providers' request ids make them.
       const { retryAfterMs } = this;
       const options = retryAfterMs === undefined ? {} : { retryAfterMs };
-      if (fails)
-        return Promise.reject(new DriverError(fails, `call ${this.calls.length}`, options));
-      return Promise.resolve();
+      if (fails) throw new DriverError(fails, `call ${this.calls.length}`, options);
     };
     const goesOn = async (
       kind: OperationKind,

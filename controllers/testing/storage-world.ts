@@ -18,7 +18,7 @@ import { type Volume, volumes } from '../volume/kind.js';
 import { parameterResolver, placeOf, Sealer } from '../secret/index.js';
 import { defaultPolicy } from '../policy/policy.js';
 import { snapshotController } from '../snapshot/index.js';
-import { volumeController, volumeFinalizer } from '../volume/index.js';
+import { type Part, volumeController, volumeFinalizer } from '../volume/index.js';
 import { PlayedDriver } from './played-driver.js';
 
 /** What a world is made with. */
@@ -29,6 +29,8 @@ export interface StorageWorldOptions {
   readonly used?: () => UsedParameters;
   /** What the controllers see of the store. Default: the store. */
   readonly seenBy?: (store: ObjectStore) => ObjectStore;
+  /** Which part of the controllers runs, on node `n`. Default: that of the cluster. */
+  readonly part?: Part;
 }
 
 /** The controllers of volumes and snapshots and a node's volume manager over a real store, a played driver and a fake clock. */
@@ -68,7 +70,7 @@ export class StorageWorld {
 
   async #run(): Promise<void> {
     const { clock, driver, sealer } = this;
-    const { logger, used, seenBy } = this.#options;
+    const { logger, used, seenBy, part = 'cluster' } = this.#options;
     const store = seenBy ? seenBy(this.store) : this.store;
     const random = seededRandom(1);
     const manager = new Manager({ store, clock, random });
@@ -80,6 +82,7 @@ export class StorageWorld {
       logger: logger ?? silent,
       policy: defaultPolicy,
       node: 'n',
+      part,
       drivers: driver.registry(),
       resolver: parameterResolver(manager.informer(secrets).lister, sealer),
     };

@@ -29,6 +29,7 @@ import {
 } from '../storage-class/index.js';
 import { claimViolations, demandUnreservedName } from './rules/claims.js';
 import { deletionObstacle, sourceValue, waitingCopy } from './rules/in-use.js';
+import { demandPolicyOpen } from './rules/policy-change.js';
 
 /** Held until nothing of the volume is left to take care of. */
 export const volumeFinalizer = 'svc.io/volume';
@@ -244,10 +245,15 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
         ...(await claimViolations(context, object, driver.name)),
       ];
       if (violations.length > 0) return violations;
-      if (before) demandGrowable(object, before, driver);
-      else await demandUnreservedName(context, object);
+      if (before) {
+        demandPolicyOpen(object, before);
+        demandGrowable(object, before, driver);
+      } else await demandUnreservedName(context, object);
       return [];
     },
+    // Its deletion may wait for a change: of its policy, where the data can't be deleted, or of a credential.
+    neededWhileTerminating: (_context, _object, before) =>
+      Promise.resolve(before !== undefined && isDeleting(before)),
     async validateDelete(context, volume) {
       const { namespace, name } = volume;
       const status = ['status'] as const;

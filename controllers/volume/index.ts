@@ -30,8 +30,8 @@ export {
 } from './states/phases.js';
 export {
   deletedCondition,
-  isDeletionAsked,
   isDeletionDone,
+  isDeletionUnderWay,
   waitsReason,
 } from './states/deletion-report.js';
 export { isUntold } from './reconcile/handover.js';

@@ -95,8 +95,8 @@ export class VolumeEffects {
   /** A volume with what a node's part remembers of it; the API does not answer it. */
   recalled(volume: Volume): Volume {
     const missingSince = this.#missingSince.get(volume.metadata.uid);
-    // The controllers of the cluster asked for it whatever the policy says.
-    const neverUsed = isDeletionAsked(volume.conditions);
+    // The controllers of the cluster decided it, whatever the policy says.
+    const neverUsed = isDeletionAsked(volume);
     return { ...volume, neverUsed, ...(missingSince === undefined ? {} : { missingSince }) };
   }
 

@@ -9,7 +9,14 @@ import {
 } from 'kedge';
 import { nodes } from '../../node/kind.js';
 import { type Volume, type VolumeStatus, volumes } from '../kind.js';
-import { deletedCondition, waitsReason } from '../states/deletion-report.js';
+import {
+  deletedCondition,
+  deletionOf,
+  isDeletionAsked,
+  isDeletionUnderWay,
+  noDeletion,
+  waitsReason,
+} from '../states/deletion-report.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { effectivePolicy, type VolumeAction, type VolumeSituation } from '../states/plan.js';
 import { requireSeen } from './retries.js';
@@ -84,12 +91,25 @@ export class Handover {
     const { type, status } = asking[action.type];
     const message = action.type === 'reclaim' ? withWayOut(situation, waits) : waits.message;
     const told = findCondition(volume.conditions, type);
-    if (!isUntold(told, status, { ...waits, message })) return done();
+    // One that does not answer is not asked: until it is, the policy may still be changed.
+    const asked = action.type === 'reclaim' && waits.ready && !isDeletionAsked(volume);
+    if (!asked && !isUntold(told, status, { ...waits, message })) return done();
     // V9: nobody could use it, so there is no data to retain.
     const neverUsed: VolumeStatus = isDeleting(volume) && !volume.handle ? { neverUsed: true } : {};
     const condition = this.#effects.condition(volume, type, status, waitsReason, message);
-    await this.#effects.write(request, volume, { ...neverUsed, ...condition });
+    const deletion = asked ? deletionOf(volume, this.#effects.now) : {};
+    await this.#effects.write(request, volume, { ...neverUsed, ...deletion, ...condition });
     return done();
+  }
+
+  /** A node that was taken out of the cluster deletes nothing any more: the policy decides again. */
+  withdrawDeletion(volume: Volume, home: string, request: ReconcileContext): Promise<Result> {
+    return request.txn(async (txn) => {
+      requireSeen(volumes, volume, await txn.get(volumes, keyOfVolume(volume)));
+      if (await txn.get(nodes, { name: home }, { watching: 'generation' })) return requeueAfter(0);
+      txn.updateStatus(volumes, keyOfVolume(volume), noDeletion);
+      return requeueAfter(0);
+    });
   }
 
   /**
@@ -118,5 +138,6 @@ export class Handover {
 function withWayOut({ volume, storageClass }: VolumeSituation, { message, ready }: Waits): string {
   const keeps = volume.neverUsed !== true && (volume.handle ?? '') !== '';
   if (ready || !keeps || effectivePolicy(volume, storageClass) === 'retain') return message;
+  if (isDeletionUnderWay(volume)) return `${message}; it may be deleting the data already`;
   return `${message}; or set reclaimPolicy to retain to let the object go without its data`;
 }

@@ -1,9 +1,23 @@
-import { done, findCondition, isDeleting, type ReconcileContext, type Result } from 'kedge';
+import {
+  done,
+  findCondition,
+  isDeleting,
+  type ReconcileContext,
+  requeueAfter,
+  type Result,
+} from 'kedge';
 import { type DriverError, errorClasses, isPending } from '@kedge/driver-sdk';
 import { snapshots } from '../../snapshot/kind.js';
 import { sourceSnapshot, type Volume, volumes } from '../kind.js';
 import { volumeFinalizer } from '../admission.js';
-import type { VolumeEffects } from './effects.js';
+import {
+  deletionOf,
+  isDeletionAsked,
+  isDeletionRefused,
+  startedOutcome,
+} from '../states/deletion-report.js';
+import { keyOfVolume, type VolumeEffects } from './effects.js';
+import { isRefusal } from '../states/failure.js';
 import { deleteUnused, deletionWaitsFor, sourceValue } from '../rules/in-use.js';
 import { effectOf, releaseObject } from '../states/operations.js';
 import { nextPhase } from '../states/phases.js';
@@ -30,16 +44,43 @@ export class Reclaim {
     const { volume } = situation;
     // V23 for an owned volume whose service is gone: the object goes with its data.
     if (!isDeleting(volume)) return this.#requestUnused(volume, request);
+    const begun = await this.#begin(situation, request);
+    // A node does not ask itself.
+    if (!begun) return this.#effects.part === 'node' ? done() : requeueAfter(0);
     const startedAt = this.#effects.now;
     try {
-      const { driver, context } = await this.#effects.begin(request, situation);
+      const { driver, context } = await this.#effects.begin(request, begun);
       const answer = await driver.delete({ ...context, handle: volume.handle || undefined });
-      if (isPending(answer)) return await this.#effects.goesOn(request, volume, 'delete', answer);
+      if (isPending(answer))
+        return await this.#effects.goesOn(request, begun.volume, 'delete', answer);
     } catch (thrown) {
-      return this.#failed(situation, from, thrown, startedAt, request);
+      return this.#failed(begun, from, thrown, startedAt, request);
     }
-    if (this.#effects.part === 'node') return this.#effects.reportDeletion(request, volume);
-    return this.release(volume, request);
+    if (this.#effects.part === 'node') return this.#effects.reportDeletion(request, begun.volume);
+    return this.release(begun.volume, request);
+  }
+
+  /**
+   * Writes, before the driver is called, that a call may be under way, unless that is so already: from then on the
+   * policy can't be changed. In the same run: a run that succeeds between two calls ends their backoff.
+   * @returns the volume as it is then; undefined when it is another one, or was changed since
+   */
+  async #begin(
+    situation: VolumeSituation,
+    request: ReconcileContext,
+  ): Promise<VolumeSituation | undefined> {
+    const { volume } = situation;
+    const now = this.#effects.now;
+    const isRepeated = isDeletionAsked(volume) && isDeletionRefused(volume);
+    if (isDeletionAsked(volume) && !isRepeated) return situation;
+    const call = { call: 'delete', startedAt: now, message: '', nextTryAt: '' } as const;
+    const started = { lastOperation: { ...call, outcome: startedOutcome } };
+    await this.#effects.write(request, volume, isRepeated ? started : deletionOf(volume, now));
+    const current = await this.#effects.options.store.get(volumes, keyOfVolume(volume));
+    if (current?.metadata.uid !== volume.metadata.uid || !isDeletionAsked(current))
+      return undefined;
+    const seen = this.#effects.part === 'node' ? this.#effects.recalled(current) : current;
+    return { ...situation, volume: seen };
   }
 
   /** A deletion says what it waits for; that wakes it when it ends. */
@@ -94,8 +135,16 @@ export class Reclaim {
     const delayMs = retryDelayMs(request, error, this.#effects.options);
     const final = errorClasses[error.kind] === 'final';
     const lastOperation = this.#effects.failedOperation('delete', startedAt, error, delayMs);
+    const before = volume.lastOperation;
+    // Whether this call did nothing does not say what one before it does, whose outcome is not known.
+    const isOpen =
+      isRefusal(error.kind) &&
+      before?.call === 'delete' &&
+      before.outcome !== startedOutcome &&
+      !isRefusal(before.outcome);
     await this.#effects.write(request, volume, {
       lastOperation,
+      ...(isOpen ? deletionOf({ ...volume, lastOperation }, this.#effects.now) : {}),
       reason: error.kind,
       ...(final || from === 'Failed'
         ? {

@@ -14,7 +14,7 @@ import { type Volume, volumes } from '../kind.js';
 import type { GoneNodes } from '../../node/gone.js';
 import { referencedSecrets } from '../../secret/index.js';
 import { rootCondition } from '../../storage-root/index.js';
-import { isDeletionAsked } from '../states/deletion-report.js';
+import { isDeletionAsked, isDeletionUnderWay } from '../states/deletion-report.js';
 import { VolumeEffects, type VolumeControllerOptions } from './effects.js';
 import { callsDriver, Handover } from './handover.js';
 import { missedBy } from './missed.js';
@@ -86,7 +86,7 @@ export class VolumeReconciler {
     if (this.#effects.turn(volume).type !== 'here') return done();
     const action = planVolume(this.#situation(volume));
     if (action.type === 'none') return this.#untilLook(volume);
-    const isAsked = action.type !== 'reclaim' || isDeletionAsked(volume.conditions);
+    const isAsked = action.type !== 'reclaim' || isDeletionAsked(volume);
     return callsDriver(action, volume) && isAsked ? this.#act(volume, request) : done();
   }
 
@@ -186,14 +186,17 @@ export class VolumeReconciler {
     const { volume } = situation;
     const { type } = action;
     const isUnmade = !volume.handle && ['provision', 'observe', 'reclaim'].includes(type);
-    if (!isUnmade || turn.home === undefined)
+    const isAsked = type === 'reclaim' && isDeletionUnderWay(volume);
+    if ((!isUnmade && !isAsked) || turn.home === undefined)
       return this.#handover.wait(situation, action, turn, request);
     // What a try may have left went with a node that was taken out of the cluster.
     const { gone, leftMs } = this.#gone.among([turn.home]);
-    if (gone.length > 0)
+    if (gone.length > 0) {
+      if (!isUnmade) return this.#handover.withdrawDeletion(volume, turn.home, request);
       return type === 'reclaim'
         ? this.#reclaim.release(volume, request)
         : this.#upkeep.giveUpOn(turn.home, volume, request);
+    }
     const told = this.#handover.wait(situation, action, turn, request);
     return leftMs === undefined ? told : told.then((result) => within(result, leftMs));
   }

@@ -15,6 +15,14 @@ export interface Failure {
 /** The provider answered that it did nothing. Others of their class may tell of a call that was cut off. */
 const refusals: ReadonlySet<DriverErrorKind> = new Set(['QuotaExceeded', 'Throttled', 'InUse']);
 
+/** Whether an outcome of a call says for certain that nothing was done. */
+export function isRefusal(outcome: string): boolean {
+  const kind = Object.keys(errorClasses).find((known) => known === outcome);
+  if (kind === undefined) return false;
+  const error = kind as DriverErrorKind;
+  return errorClasses[error] === 'final' || refusals.has(error);
+}
+
 /**
  * V4, V5, V7 and V8: decides by the class of the error. Pure.
  * @param attempts tries so far, this one included

@@ -1,7 +1,7 @@
 import { parseQuantity } from 'kedge';
 import type { StorageClass } from '../../storage-class/kind.js';
 import type { Volume } from '../kind.js';
-import { isDeletionDone } from './deletion-report.js';
+import { isDeletionDone, isDeletionUnderWay } from './deletion-report.js';
 import { nextPhase, type NextVolumePhase } from './phases.js';
 
 /** What is known when a volume is looked at. */
@@ -109,7 +109,10 @@ function planDeletion({ volume, storageClass }: VolumeSituation): VolumeAction {
   if (!handedOver(volume)) return { type: 'forget', from };
   // It never held data, but a try may have left something behind: that is not kept.
   if (!hasHandle(volume)) return { type: 'reclaim', from };
-  return volume.neverUsed === true || effectivePolicy(volume, storageClass) === 'delete'
+  // What a driver may be deleting already is followed to its end.
+  return volume.neverUsed === true ||
+    isDeletionUnderWay(volume) ||
+    effectivePolicy(volume, storageClass) === 'delete'
     ? { type: 'reclaim', from }
     : { type: 'forget', from };
 }

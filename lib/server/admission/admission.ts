@@ -173,7 +173,7 @@ export class Admission {
     const key = this.#key(request, given);
     const before = mode === 'create' ? undefined : current;
     if (mode === 'update' && !before) throw notFound({ kind: kind.kind, ...key });
-    await this.#demandNamespace(context, served, given);
+    await this.#demandNamespace(context, served, given, before);
     const whole = withStatus(kind, given, before);
     const object = rules.prepare ? await rules.prepare(context, whole, before) : whole;
     const found = [
@@ -191,6 +191,7 @@ export class Admission {
     context: AdmissionContext,
     { kind, rules }: ServedKind,
     object: ApiObject,
+    before: ApiObject | undefined,
   ): Promise<void> {
     const { namespace } = object;
     if (kind.scope === 'Cluster' || namespace === undefined) return;
@@ -205,7 +206,7 @@ export class Admission {
         resource: { kind: 'Namespace', name: namespace },
       });
     if (space.metadata?.deletionRequestedAt === undefined) return;
-    if (await rules.neededWhileTerminating?.(context, object)) return;
+    if (await rules.neededWhileTerminating?.(context, object, before)) return;
     throw new StatusError({
       code: 'FailedPrecondition',
       reason: 'NamespaceTerminating',

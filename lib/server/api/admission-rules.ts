@@ -75,9 +75,13 @@ export interface AdmissionRules<T extends ApiObject = ApiObject> {
   ): Promise<void>;
   /**
    * Whether an object may be written into a namespace that is being deleted, since something there
-   * waits for it. Absent: nothing may.
+   * waits for it. `before` is set on update. Absent: nothing may.
    */
-  neededWhileTerminating?(context: AdmissionContext, object: T): Promise<boolean>;
+  neededWhileTerminating?(
+    context: AdmissionContext,
+    object: T,
+    before: T | undefined,
+  ): Promise<boolean>;
   /** Why objects of this kind can't be cast, with the way out. Absent: they can. */
   readonly castRefusal?: string;
   /** Finalizers every new object gets. */

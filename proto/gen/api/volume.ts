@@ -62,6 +62,8 @@ export interface Volume {
     | undefined;
   /** Uids of snapshots that are being made of it. */
   snapshotsInFlight: string[];
+  /** Set once the driver is asked to delete the data. The reclaim policy can't be changed while it may do so. */
+  dataDeletion?: Volume_DataDeletion | undefined;
 }
 
 export const Volume_Status = {
@@ -276,11 +278,19 @@ export interface Volume_Source {
   snapshot: string;
 }
 
+/** The decision that the data goes, made by the volume controller alone. */
+export interface Volume_DataDeletion {
+  /** The driver may be called from then on. */
+  askedAt: string;
+  /** Generation of the volume that it was decided for: a volume that was changed since is judged again. */
+  generation: number;
+}
+
 /** One call of the driver: what was asked, what came of it. */
 export interface Volume_Operation {
   call: string;
   startedAt: string;
-  /** Succeeded, or the class of the error. */
+  /** Succeeded, Started or Pending while it goes on, or the class of the error. */
   outcome: string;
   message: string;
   /** Empty when it is not tried again by itself. */
@@ -487,6 +497,7 @@ function createBaseVolume(): Volume {
     topology: {},
     lastOperation: undefined,
     snapshotsInFlight: [],
+    dataDeletion: undefined,
   };
 }
 
@@ -575,6 +586,9 @@ export const Volume: MessageFns<Volume> = {
     }
     for (const v of message.snapshotsInFlight) {
       writer.uint32(298).string(v!);
+    }
+    if (message.dataDeletion !== undefined) {
+      Volume_DataDeletion.encode(message.dataDeletion, writer.uint32(330).fork()).join();
     }
     return writer;
   },
@@ -828,6 +842,14 @@ export const Volume: MessageFns<Volume> = {
             message.snapshotsInFlight.push(reader.string());
             continue;
           }
+          case 41: {
+            if (tag !== 330) {
+              break;
+            }
+
+            message.dataDeletion = Volume_DataDeletion.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -962,6 +984,63 @@ export const Volume_Source: MessageFns<Volume_Source> = {
             }
 
             message.snapshot = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseVolume_DataDeletion(): Volume_DataDeletion {
+  return { askedAt: "", generation: 0 };
+}
+
+export const Volume_DataDeletion: MessageFns<Volume_DataDeletion> = {
+  encode(message: Volume_DataDeletion, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.askedAt !== "") {
+      writer.uint32(10).string(message.askedAt);
+    }
+    if (message.generation !== 0) {
+      writer.uint32(16).int32(message.generation);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Volume_DataDeletion {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVolume_DataDeletion();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.askedAt = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.generation = reader.int32();
             continue;
           }
         }

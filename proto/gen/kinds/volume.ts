@@ -33,11 +33,19 @@ export interface VolumeAttachment {
 export interface VolumeOperation {
   readonly call: string;
   readonly startedAt: string;
-  /** Succeeded, or the class of the error. */
+  /** Succeeded, Started or Pending while it goes on, or the class of the error. */
   readonly outcome: string;
   readonly message: string;
   /** Empty when it is not tried again by itself. */
   readonly nextTryAt: string;
+}
+
+/** The decision that the data goes, made by the volume controller alone. */
+export interface VolumeDataDeletion {
+  /** The driver may be called from then on. */
+  readonly askedAt: string;
+  /** Generation of the volume that it was decided for: a volume that was changed since is judged again. */
+  readonly generation: number;
 }
 
 /** A unit of durable storage (specification section 2.2). */
@@ -79,6 +87,8 @@ export interface Volume extends ApiObject {
   readonly missingSince?: string;
   /** What the last failure depended on: when it differs the volume is tried again. */
   readonly failedWith?: string;
+  /** Set once the driver is asked to delete the data. The reclaim policy can't be changed while it may do so. */
+  readonly dataDeletion?: VolumeDataDeletion;
 }
 
 /** What the .proto says of the kind {@link Volume}, for its declaration. */
@@ -87,7 +97,7 @@ export const volumeSchema = {
   plural: 'volumes',
   shortNames: ['vol', 'volume'],
   scope: 'Namespaced',
-  statusFields: ['status', 'handle', 'boundClaim', 'boundNode', 'ownerService', 'failureMessage', 'attempts', 'driverParameters', 'sizeBytes', 'reason', 'conditions', 'attachments', 'driver', 'effectiveReclaimPolicy', 'formatted', 'topology', 'lastOperation', 'snapshotsInFlight', 'neverUsed', 'missingSince', 'failedWith'],
+  statusFields: ['status', 'handle', 'boundClaim', 'boundNode', 'ownerService', 'failureMessage', 'attempts', 'driverParameters', 'sizeBytes', 'reason', 'conditions', 'attachments', 'driver', 'effectiveReclaimPolicy', 'formatted', 'topology', 'lastOperation', 'snapshotsInFlight', 'neverUsed', 'missingSince', 'failedWith', 'dataDeletion'],
   immutableFields: ['accessMode', 'source'],
   initialStatus: { status: 'Pending', attempts: 0 },
 } as const;

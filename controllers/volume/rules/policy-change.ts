@@ -1,0 +1,21 @@
+import { failedPrecondition } from 'kedge';
+import type { Volume } from '../kind.js';
+import { isDeletionUnderWay } from '../states/deletion-report.js';
+
+/**
+ * A policy that is changed while the driver may delete the data would promise what nobody can keep.
+ * @throws StatusError FailedPrecondition (DataDeletionBegun)
+ */
+export function demandPolicyOpen(object: Volume, before: Volume): void {
+  const policy = before.reclaimPolicy ?? before.effectiveReclaimPolicy;
+  const wanted = object.reclaimPolicy ?? before.effectiveReclaimPolicy;
+  if (wanted === policy || !isDeletionUnderWay(before)) return;
+  const { namespace, name, dataDeletion, lastOperation } = before;
+  const failed = lastOperation?.call === 'delete' && lastOperation.message;
+  const why = failed ? ` (${lastOperation.outcome}: ${failed})` : '';
+  throw failedPrecondition(
+    'DataDeletionBegun',
+    `the data of volume "${namespace}/${name}" is being deleted since ${dataDeletion?.askedAt ?? ''}${why}: its reclaimPolicy can be changed again when its driver answers that it did nothing; see: kedge why volume/${name} -n ${namespace}`,
+    { kind: 'Volume', namespace, name },
+  );
+}
