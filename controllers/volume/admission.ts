@@ -110,6 +110,8 @@ async function sourceViolations(
 
 function demandGrowable(object: Volume, before: Volume, driver: Driver): void {
   if ((parseQuantity(object.size) ?? 0n) <= (parseQuantity(before.size) ?? 0n)) return;
+  // What was not made yet is made with the larger size.
+  if (!before.handle) return;
   const { expand, onlineExpand } = driver.capabilities();
   const resource = { kind: 'Volume', namespace: object.namespace, name: object.name };
   if (!expand)

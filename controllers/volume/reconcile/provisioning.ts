@@ -15,17 +15,16 @@ import {
   type ProvisionResult,
   type SnapshotIdentity,
 } from '@kedge/driver-sdk';
-import { type Node, nodes } from '../../node/kind.js';
+import { nodes } from '../../node/kind.js';
 import { type Snapshot, snapshots } from '../../snapshot/kind.js';
-import type { StorageClass } from '../../storage-class/kind.js';
 import { sourceSnapshot, type Volume, type VolumeStatus, volumes } from '../kind.js';
 import { policyOf } from '../../storage-class/shape.js';
-import { chooseTopology, type TopologyChoice } from '../../storage-class/topology.js';
 import { classMissing } from './driver-call.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { type Failure, judgeFailure } from '../states/failure.js';
+import { choosePlace, requireSameDriver } from '../rules/place.js';
+import { sourceOf } from '../rules/restore-source.js';
 import { waitsReason } from '../states/deletion-report.js';
-import { homeOf } from '../states/owner.js';
 import { nextPhase, type NextVolumePhase } from '../states/phases.js';
 import { effectivePolicy, type VolumeAction, type VolumeSituation } from '../states/plan.js';
 import { callAgain, driverErrorOf, requireSeen, retryDelayMs } from './retries.js';
@@ -63,12 +62,13 @@ export class Provisioning {
         return this.#refused(situation, from, thrown, request);
       throw thrown;
     }
-    const source = this.#sourceOf(volume);
+    const source = sourceOf(volume, options.manager.informer(snapshots).lister);
+    const snapshot = source?.type === 'ready' ? source.snapshot : undefined;
     const all = options.manager.informer(nodes).lister.list();
-    const choice = choosePlace(volume, storageClass, all, prepared.driver, source, options.node);
+    const choice = choosePlace(volume, storageClass, all, prepared.driver, snapshot, options.node);
     if (choice.type === 'none')
       return this.#wait(request, volume, 'TopologyUnsatisfied', choice.message);
-    if (typeof source === 'string') return this.#wait(request, volume, 'SnapshotNotReady', source);
+    if (source?.type === 'waits') return this.#wait(request, volume, source.reason, source.message);
     const turn = this.#effects.turn({ ...volume, topology: choice.topology });
     const status: VolumeStatus = {
       status: begun,
@@ -93,26 +93,9 @@ export class Provisioning {
             `driver ${storageClass.driver} is asked`,
           )),
     };
-    if (!source) await this.#effects.write(request, volume, status);
-    else await this.#startRestore(volume, status, source, request);
+    if (!snapshot) await this.#effects.write(request, volume, status);
+    else await this.#startRestore(volume, status, snapshot, request);
     return requeueAfter(0);
-  }
-
-  /** The Ready snapshot a volume is made from; undefined for none, a message while there is none yet. */
-  #sourceOf(volume: Volume): Snapshot | undefined | string {
-    if (!volume.source) return undefined;
-    const key = keyString(sourceSnapshot(volume) ?? { name: volume.source.snapshot });
-    const snapshot = this.#effects.options.manager.informer(snapshots).lister.get(key);
-    if (!snapshot) return `snapshot "${key}" does not exist; create it, or delete this volume`;
-    if (snapshot.metadata.deletionRequestedAt !== undefined)
-      return `snapshot "${key}" is being deleted`;
-    if (snapshot.status === 'Failed') {
-      const { name, namespace, failureMessage = '' } = snapshot;
-      return `snapshot "${key}" is Failed: ${failureMessage}; mend that, then: kedge snapshot retry ${name} -n ${namespace}; or delete this volume`;
-    }
-    if (snapshot.status !== 'Ready')
-      return `snapshot "${key}" is ${snapshot.status ?? 'Pending'}, not Ready yet`;
-    return snapshot;
   }
 
   /** The snapshot is told in the same transaction: it is not deleted under the copy. */
@@ -344,38 +327,6 @@ export class Provisioning {
       return requeueAfter(0);
     }
   }
-}
-
-/** Where it is made: on the node of its snapshot, else where it was begun or this process runs, if that will do. */
-function choosePlace(
-  volume: Volume,
-  storageClass: StorageClass,
-  all: readonly Node[],
-  driver: Driver,
-  source: Snapshot | string | undefined,
-  here: string,
-): TopologyChoice {
-  const keys = driver.capabilities().topologyKeys;
-  const home = typeof source === 'object' ? homeOf(source) : undefined;
-  if (home === undefined) return chooseTopology(storageClass, all, keys, homeOf(volume) ?? here);
-  const there = all.filter(({ name }) => name === home);
-  const choice = chooseTopology(storageClass, there, keys, home);
-  if (choice.type === 'node' && there.length > 0) return choice;
-  const why = there.length > 0 ? `allowedTopologies of class "${storageClass.name}"` : 'its name';
-  const message = `its snapshot is on node "${home}", and no node fits ${why}; start kedged there, or choose another class`;
-  return { type: 'none', message };
-}
-
-/**
- * What a try may have made is with the driver that the volume was begun with.
- * @throws DriverError InvalidParameters when the class names another driver by now
- */
-function requireSameDriver({ driver = '' }: Volume, storageClass: StorageClass): void {
-  if (driver === '' || driver === storageClass.driver) return;
-  throw new DriverError(
-    'InvalidParameters',
-    `its class "${storageClass.name}" has driver ${storageClass.driver} now, the volume was begun with ${driver}; delete the volume and create it again`,
-  );
 }
 
 /** V9: deleted before anybody could use it, so there is no data that a policy could retain. */

@@ -1,0 +1,39 @@
+import { type Driver, DriverError } from '@kedge/driver-sdk';
+import type { Node } from '../../node/kind.js';
+import type { Snapshot } from '../../snapshot/kind.js';
+import type { StorageClass } from '../../storage-class/kind.js';
+import { chooseTopology, type TopologyChoice } from '../../storage-class/topology.js';
+import type { Volume } from '../kind.js';
+import { homeOf } from '../states/owner.js';
+
+/** Where it is made: on the node of its snapshot, else where it was begun or this process runs, if that will do. */
+export function choosePlace(
+  volume: Volume,
+  storageClass: StorageClass,
+  all: readonly Node[],
+  driver: Driver,
+  source: Snapshot | undefined,
+  here: string,
+): TopologyChoice {
+  const keys = driver.capabilities().topologyKeys;
+  const home = source && homeOf(source);
+  if (home === undefined) return chooseTopology(storageClass, all, keys, homeOf(volume) ?? here);
+  const there = all.filter(({ name }) => name === home);
+  const choice = chooseTopology(storageClass, there, keys, home);
+  if (choice.type === 'node' && there.length > 0) return choice;
+  const why = there.length > 0 ? `allowedTopologies of class "${storageClass.name}"` : 'its name';
+  const message = `its snapshot is on node "${home}", and no node fits ${why}; start kedged there, or choose another class`;
+  return { type: 'none', message };
+}
+
+/**
+ * What a try may have made is with the driver that the volume was begun with.
+ * @throws DriverError InvalidParameters when the class names another driver by now
+ */
+export function requireSameDriver({ driver = '' }: Volume, storageClass: StorageClass): void {
+  if (driver === '' || driver === storageClass.driver) return;
+  throw new DriverError(
+    'InvalidParameters',
+    `its class "${storageClass.name}" has driver ${storageClass.driver} now, the volume was begun with ${driver}; delete the volume and create it again`,
+  );
+}
