@@ -47,7 +47,8 @@ import { type DaemonKeys, keyPlace } from './config/key-file.js';
 import { privatePaths } from './config/private-paths.js';
 import { PrometheusMetrics } from './telemetry/prometheus-metrics.js';
 import { OpsServer } from './telemetry/ops-server.js';
-import { type DaemonConfig, parseAddress } from './config/settings.js';
+import { parseAddress } from './config/listening.js';
+import type { DaemonConfig } from './config/settings.js';
 
 /** A running daemon. */
 export interface Daemon {

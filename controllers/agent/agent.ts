@@ -2,7 +2,6 @@ import {
   type Clock,
   type Controller,
   done,
-  findCondition,
   hasCode,
   isDeleting,
   keyString,
@@ -12,26 +11,25 @@ import {
   newController,
   type ObjectStore,
   type Random,
-  removeFinalizer,
   type Request,
   requeueAfter,
   type Result,
   retry,
   type Runnable,
 } from 'kedge';
-import { agentFinalizer } from '../instance/index.js';
 import { configmaps } from '../configmap/kind.js';
 import { type Instance, instances } from '../instance/kind.js';
 import { secrets } from '../secret/kind.js';
-import { type Volume, volumes } from '../volume/kind.js';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import type { Sealer } from '../secret/index.js';
-import { mountedVolumes, usedData } from '../service/index.js';
+import { watchInstances } from './agent-watches.js';
 import { AgentShutdown } from './agent-shutdown.js';
+import { AbandonedWaits } from './recovery/abandoned-waits.js';
 import { AbandonedWorkloads } from './recovery/abandoned-workloads.js';
 import type { DataFiles } from './inputs/data-files.js';
 import { InstanceNotes, told } from './instances/instance-notes.js';
 import { graceMsOf, runtimeNameOf, runtimeOf } from './instances/instance-runtime.js';
+import { InstanceTeardown } from './instances/instance-teardown.js';
 import { crashPriority } from './instances/restart.js';
 import { RestartTurns } from './instances/restart-turns.js';
 import type { Runtime, WorkloadState } from './runtime/runtime.js';
@@ -59,16 +57,6 @@ export interface AgentOptions {
   readonly policy: ControllerPolicy;
 }
 
-/** Keys of those that hold a volume on a node, by its own account: they may be gone. */
-function holdersOf(volume: Volume, node: string): readonly { namespace: string; name: string }[] {
-  return (volume.attachments ?? [])
-    .filter((attachment) => attachment.node === node)
-    .map(({ claim }) => {
-      const [namespace = '', name = ''] = claim.split('/');
-      return { namespace, name };
-    });
-}
-
 /** Runs the instances bound to this node: volumes first, then the workload; the reverse to stop. */
 export class Agent implements Runnable {
   readonly name = 'agent';
@@ -81,9 +69,8 @@ export class Agent implements Runnable {
   readonly #shutdown: AgentShutdown;
   readonly #notes: InstanceNotes;
   readonly #inputs: WorkloadInputs;
-  readonly #abandoned: AbandonedWorkloads;
-  /** Who waits for workloads whose instances are gone: their end wakes them. */
-  readonly #behindAbandoned = new Map<string, Request['key']>();
+  readonly #waits: AbandonedWaits;
+  readonly #teardown: InstanceTeardown;
 
   constructor(options: AgentOptions) {
     this.#options = options;
@@ -91,7 +78,8 @@ export class Agent implements Runnable {
     const backoff = backoffOf(policy, 'start');
     this.#notes = new InstanceNotes(options);
     const startBackoff = new StartBackoff(options);
-    this.#abandoned = new AbandonedWorkloads(options);
+    const abandoned = new AbandonedWorkloads(options);
+    this.#waits = new AbandonedWaits({ ...options, abandoned });
     const sources = {
       secrets: manager.informer(secrets).lister,
       configmaps: manager.informer(configmaps).lister,
@@ -114,15 +102,8 @@ export class Agent implements Runnable {
       wake: (key) => this.#controller.enqueue(key),
     });
     this.#restarts = new WorkloadRestarts({ ...parts, backoff: startBackoff, turns: this.#turns });
-    this.#shutdown = new AgentShutdown({ ...parts, abandoned: this.#abandoned });
-    const informer = manager.informer(instances);
-    informer.addIndex('volume', mountedVolumes);
-    informer.addIndex('data', ({ namespace, template }) =>
-      usedData(template).map((used) => `${used.kind} ${namespace}/${used.name}`),
-    );
-    informer.addIndex('uid', (instance) => [instance.metadata.uid]);
-    const keysOf = (found: readonly Instance[]) =>
-      found.map(({ namespace, name }) => ({ namespace, name }));
+    this.#shutdown = new AgentShutdown({ ...parts, abandoned });
+    this.#teardown = new InstanceTeardown({ ...parts, waits: this.#waits });
     this.#controller = newController({
       ...manager.ports,
       name: 'agent',
@@ -130,33 +111,18 @@ export class Agent implements Runnable {
         this.#reconcile(request).finally(() => this.#turns.ended(request.key)),
       concurrency: 16,
       backoff,
-    })
-      .for(informer)
-      .watches(manager.informer(volumes), (volume) => [
-        // One that is gone is in no index any more.
-        ...keysOf(informer.lister.byIndex('volume', keyString(volume))),
-        ...options.volumeManager
-          .onStorageOf(volume)
-          .flatMap((twin) => keysOf(informer.lister.byIndex('volume', keyString(twin)))),
-        ...holdersOf(volume, options.node),
-      ])
-      .watches(manager.informer(secrets), ({ namespace, name }) =>
-        keysOf(informer.lister.byIndex('data', `secret ${namespace}/${name}`)),
-      )
-      .watches(manager.informer(configmaps), ({ namespace, name }) =>
-        keysOf(informer.lister.byIndex('data', `configmap ${namespace}/${name}`)),
-      );
+    });
+    const keysOfUid = watchInstances(this.#controller, options);
     options.volumeManager.onChange((claim) => {
       const [namespace = '', name = ''] = claim.split('/');
       this.#controller.enqueue({ namespace, name });
     });
     for (const runtime of options.runtimes)
       runtime.onChange((id) => {
-        const keys = keysOf(informer.lister.byIndex('uid', id));
+        const keys = keysOfUid(id);
         for (const key of keys) this.#controller.enqueue(key);
         if (keys.length > 0) return;
-        for (const key of this.#behindAbandoned.values()) this.#controller.enqueue(key);
-        this.#behindAbandoned.clear();
+        for (const key of this.#waits.takeWaiting()) this.#controller.enqueue(key);
       });
   }
 
@@ -189,7 +155,7 @@ export class Agent implements Runnable {
     this.#runtimeWaits.forget(request.key);
     const instance = await this.#instanceOf(request.key);
     if (instance?.node !== this.#options.node) return this.#letGoOfOrphan(request);
-    if (isDeleting(instance)) return this.#tearDown(instance);
+    if (isDeleting(instance)) return this.#teardown.run(instance);
     const runtime = runtimeOf(this.#options.runtimes, instance);
     if (!runtime) return this.#withoutRuntime(instance);
     const availability = await runtime.availability();
@@ -217,7 +183,7 @@ export class Agent implements Runnable {
       case 'startFailed':
         return this.#starts.failed(instance, runtime, state);
       case 'absent':
-        return (await this.#afterAbandoned(instance)) ?? this.#starts.start(instance, runtime);
+        return (await this.#waits.before(instance)) ?? this.#starts.start(instance, runtime);
     }
   }
 
@@ -276,51 +242,6 @@ export class Agent implements Runnable {
     return done();
   }
 
-  /**
-   * Stop, unmount, detach, forget; the finalizer goes last. No step waits for its end: that is told, or
-   * asked for after a while, so that workloads that take their time hold up no other.
-   */
-  async #tearDown(instance: Instance): Promise<Result> {
-    if (!(instance.metadata.finalizers ?? []).includes(agentFinalizer)) return done();
-    const { uid } = instance.metadata;
-    const runtime = runtimeOf(this.#options.runtimes, instance);
-    try {
-      const stopping = await runtime?.requestStop(uid, graceMsOf(instance));
-      if (stopping?.type === 'stopping') {
-        const message = `asked to end; killed after ${graceMsOf(instance) / 1_000} s`;
-        await this.#notes.stopping(instance, told('Ready', false, 'Stopping', message));
-        return requeueAfter(stopping.checkInMs);
-      }
-    } catch (error) {
-      const message = messageOf(error);
-      const condition = told('Ready', false, 'StopFailed', message);
-      await this.#notes.stopping(instance, condition, { failureMessage: message });
-      return retry(error);
-    }
-    const abandoned = await this.#afterAbandoned(instance);
-    if (abandoned) return abandoned;
-    try {
-      if (!(await this.#options.volumeManager.letGo(claimOf(instance)))) {
-        // A failure that is told stays told while it is tried again: each change would wake this key at once.
-        if (findCondition(instance.conditions, 'Ready')?.reason === 'DetachFailed') return done();
-        const message = 'its volumes are being detached';
-        await this.#notes.note(instance, 'Stopped', [told('Ready', false, 'Detaching', message)]);
-        return done();
-      }
-    } catch (error) {
-      const message = messageOf(error);
-      await this.#notes.note(instance, 'Stopped', [told('Ready', false, 'DetachFailed', message)], {
-        failureMessage: message,
-      });
-      return retry(error);
-    }
-    await runtime?.remove(uid);
-    await this.#inputs.remove(instance);
-    this.#starts.forget(uid);
-    await removeFinalizer(this.#options.store, instances, instance, agentFinalizer);
-    return done();
-  }
-
   /** Undefined also where a node's token is refused it: then it was made again on another node. */
   async #instanceOf(key: Request['key']): Promise<Instance | undefined> {
     const { store, manager } = this.#options;
@@ -333,33 +254,10 @@ export class Agent implements Runnable {
     }
   }
 
-  /** For whoever waits under `key`. Undefined once none is left. */
-  async #stopAbandoned(key: Request['key']): Promise<Result | undefined> {
-    const { manager, node } = this.#options;
-    const { lister } = manager.informer(instances);
-    const isKnown = (uid: string): boolean =>
-      lister.byIndex('uid', uid).some((instance) => instance.node === node);
-    try {
-      const progress = await this.#abandoned.requestStop(isKnown);
-      if (progress.type === 'gone') return undefined;
-      this.#behindAbandoned.set(keyString(key), key);
-      return requeueAfter(progress.checkInMs);
-    } catch (error) {
-      return retry(error);
-    }
-  }
-
-  /** An earlier instance of the name may still write to the volumes that it claimed. */
-  async #afterAbandoned({ namespace, name, template }: Instance): Promise<Result | undefined> {
-    return (template.volumes ?? []).length > 0
-      ? this.#stopAbandoned({ namespace, name })
-      : undefined;
-  }
-
   /** A claim whose instance is gone, or is on another node, runs nothing and holds nothing here. */
   async #letGoOfOrphan({ key }: Request): Promise<Result> {
     const { volumeManager, logger } = this.#options;
-    const stopping = await this.#stopAbandoned(key);
+    const stopping = await this.#waits.stopFor(key);
     if (stopping) return stopping;
     const claim = `${key.namespace ?? ''}/${key.name}`;
     if (!volumeManager.holdsHere(claim)) return done();

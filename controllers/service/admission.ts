@@ -1,12 +1,11 @@
-import { failedPrecondition, type FieldViolation, parseQuantity } from 'kedge';
+import type { FieldViolation } from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
 import type { DriverRegistry } from '@kedge/driver-sdk';
-import { replicaName, type Volume, volumes } from '../volume/kind.js';
+import { volumes } from '../volume/kind.js';
 import {
   type ClaimTemplate,
   type Service,
   services,
-  templateStem,
   templateVolumeName,
   type VolumeMount,
 } from './kind.js';
@@ -29,50 +28,18 @@ import {
 import { classNameOf } from '../volume/index.js';
 import { claimedVolume } from './claim.js';
 import { mountViolations } from './mount-rules.js';
-import { variableViolations } from './variables.js';
-import { elevationViolations, rightsViolations, storedRights } from './workload-rights.js';
+import { demandFreeNames, nameMax } from './replica-names.js';
+import { runtimeViolations } from './runtime-rules.js';
+import { elevationViolations, storedRights } from './workload-rights.js';
 
 /** Held until no instance of the service is left. */
 export const serviceFinalizer = 'svc.io/service';
-/** Names become DNS labels and directory names. */
-const nameMax = 63;
 
 /** What the rules of services look at. */
 export interface ServiceRuleOptions {
   readonly drivers: DriverRegistry;
   readonly sealer: Sealer;
   readonly defaultStorageClass: string | undefined;
-}
-
-function runtimeViolations(service: Service): FieldViolation[] {
-  const violations: FieldViolation[] = [];
-  if (service.runtime === 'process') {
-    if ((service.command ?? []).length === 0)
-      violations.push({ field: 'command', description: 'is required for runtime process' });
-    if (service.image)
-      violations.push({ field: 'image', description: 'is not used by runtime process; remove it' });
-  } else if (!service.image) {
-    violations.push({
-      field: 'image',
-      description: 'is required for runtime container; or set runtime: process',
-    });
-  }
-  for (const field of ['command', 'args'] as const)
-    for (const [index, word] of (service[field] ?? []).entries())
-      if (word.includes('\0'))
-        violations.push({
-          field: `${field}[${index}]`,
-          description: 'must not hold a NUL character',
-        });
-  violations.push(...rightsViolations(service), ...variableViolations(service));
-  const last = Math.max(0, (service.scale ?? 1) - 1);
-  const longest = `${service.name}-${last}`;
-  if (longest.length > nameMax)
-    violations.push({
-      field: 'name',
-      description: `its instance "${longest}" would have ${longest.length} characters, at most ${nameMax} are allowed; shorten it`,
-    });
-  return violations;
 }
 
 /** Rules of services: names, runtime, and everything volumes[] must hold to. */
@@ -157,7 +124,7 @@ class ServiceRules {
           ...(await this.#claimViolations(context, service, mount.claim.name, `${at}.claim.name`)),
         );
     }
-    if (violations.length === 0) await this.#demandFreeNames(context, service);
+    if (violations.length === 0) await demandFreeNames(context, service);
     return violations;
   }
 
@@ -243,59 +210,6 @@ class ServiceRules {
     if (driver !== undefined) violations.push(...processViolations(service, driver, field));
     return violations;
   }
-
-  /** `<volume>-<service>-<ordinal>` that somebody else has is never adopted. */
-  async #demandFreeNames(context: AdmissionContext, service: Service): Promise<void> {
-    const owner = `${service.namespace}/${service.name}`;
-    const status = ['ownerService'] as const;
-    for (const mount of service.volumes ?? []) {
-      if (!mount.claimTemplate) continue;
-      const stem = templateStem(service.namespace, mount.name, service.name);
-      for (const taken of await context.lookupBy(volumes, 'replicaStem', stem, { status })) {
-        const { name } = taken;
-        const { ordinal = 0 } = replicaName(taken) ?? {};
-        if (ordinal >= (service.scale ?? 1)) continue;
-        if (taken.ownerService === owner) {
-          demandFitting(owner, mount.claimTemplate, taken);
-          continue;
-        }
-        const holder = taken.ownerService ? `service "${taken.ownerService}"` : 'a user';
-        throw failedPrecondition(
-          'NameTaken',
-          `volume "${service.namespace}/${name}" that replica ${ordinal} of service "${owner}" needs exists already and belongs to ${holder}; rename the mount or the service`,
-          { kind: 'Volume', namespace: service.namespace, name },
-        );
-      }
-    }
-  }
-}
-
-/**
- * V26: a volume of an earlier life, or of an earlier template, is taken again only if it is what is asked
- * for: the same class and mode, and no smaller.
- */
-function demandFitting(
-  owner: string,
-  template: ClaimTemplate,
-  volume: Pick<Volume, 'name' | 'namespace' | 'storageClassName' | 'accessMode' | 'size'>,
-): void {
-  const { name, namespace, storageClassName, accessMode, size } = volume;
-  const smaller = (parseQuantity(size) ?? 0n) < (parseQuantity(template.size) ?? 0n);
-  const differs =
-    storageClassName !== template.storageClassName
-      ? `its class is "${storageClassName}"`
-      : accessMode !== template.accessMode
-        ? `its access mode is ${accessMode}`
-        : smaller
-          ? `its size is ${size}`
-          : undefined;
-  if (differs === undefined) return;
-  const way = smaller ? `kedge volume resize ${name} ${template.size}` : 'delete that volume first';
-  throw failedPrecondition(
-    'VolumeDiffers',
-    `volume "${namespace}/${name}" of service "${owner}" is there already and ${differs}, which is not what claimTemplate asks for; ${way}, or keep the template`,
-    { kind: 'Volume', namespace, name },
-  );
 }
 
 /** Rules of services. */

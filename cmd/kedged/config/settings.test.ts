@@ -3,7 +3,8 @@ import { expect } from 'chai';
 import { defaultPolicy } from '@kedge/controllers';
 import { parse } from 'smol-toml';
 import { configurationFile } from './load-config.js';
-import { environmentName, parseAddress, resolveSettings } from './settings.js';
+import { parseAddress } from './listening.js';
+import { environmentName, resolveSettings } from './settings.js';
 
 const nothing = { flags: {}, environment: {}, file: {}, profile: {} };
 

@@ -1,9 +1,10 @@
-import { isIPv4 } from 'node:net';
 import { homedir, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { invalid, type FieldViolation } from 'kedge';
 import { type ControllerPolicy, policyKeys, readPolicy } from '@kedge/controllers/policy';
+import { demandSafeListening } from './listening.js';
 import { misspeltVariables } from './misspelt-variables.js';
+import { atLeastOne, auditScope, bool, level, map, text, texts, whole } from './setting-values.js';
 
 /** A setting of kedged: where it may come from and what it is when nobody sets it. */
 interface Setting<T> {
@@ -13,43 +14,6 @@ interface Setting<T> {
   readonly rule: string;
   readonly fallback: T;
 }
-
-const text = (value: unknown): string | undefined =>
-  typeof value === 'string' ? value : undefined;
-const bool = (value: unknown): boolean | undefined =>
-  typeof value === 'boolean'
-    ? value
-    : value === 'true'
-      ? true
-      : value === 'false'
-        ? false
-        : undefined;
-const whole = (value: unknown): number | undefined => {
-  const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
-  return typeof number === 'number' && Number.isInteger(number) && number >= 0 ? number : undefined;
-};
-const atLeastOne = (value: unknown): number | undefined => whole(value) || undefined;
-const texts = (value: unknown): readonly string[] | undefined => {
-  if (typeof value === 'string') return value.split(',').filter((part) => part !== '');
-  return Array.isArray(value) && value.every((v) => typeof v === 'string') ? value : undefined;
-};
-const map = (value: unknown): Readonly<Record<string, string>> | undefined => {
-  if (typeof value === 'string')
-    return Object.fromEntries(
-      value.split(',').map((pair): [string, string] => {
-        const [key = '', ...rest] = pair.split('=');
-        return [key, rest.join('=')];
-      }),
-    );
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  const entries = Object.entries(value);
-  return entries.every(([, v]) => typeof v === 'string') ? Object.fromEntries(entries) : undefined;
-};
-const level = (value: unknown): string | undefined =>
-  ['debug', 'info', 'warn', 'error', 'silent'].includes(String(value)) ? String(value) : undefined;
-
-const auditScope = (value: unknown): string | undefined =>
-  ['writes', 'all', 'off'].includes(String(value)) ? String(value) : undefined;
 
 /** Where data lives when nothing is configured. */
 export function defaultDataDirectory(): string {
@@ -291,60 +255,11 @@ export function resolveSettings(sources: SettingSources): DaemonConfig {
   if (violations.length > 0) throw invalid(violations);
   // Absolute: supervisors and workloads run in other working directories.
   const dataDirectory = resolve((config.dataDirectory as string) || defaultDataDirectory());
-  return checked({
+  const complete = {
     ...config,
     dataDirectory,
     localVolumeRoot: resolve((config.localVolumeRoot as string) || join(dataDirectory, 'volumes')),
-  } as DaemonConfig);
-}
-
-/** A `host:port` in its parts. @throws StatusError InvalidArgument. */
-export function parseAddress(
-  key: string,
-  address: string,
-): { readonly host: string; readonly port: number } {
-  const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]+)):(\d{1,5})$/.exec(address);
-  const port = Number(match?.[3]);
-  if (!match || port > 65_535)
-    throw invalid([
-      {
-        field: key,
-        description: `${JSON.stringify(address)} must be host:port, such as 127.0.0.1:7861`,
-      },
-    ]);
-  return { host: match[1] ?? match[2] ?? '', port };
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
-}
-
-/** Listening in the clear beyond this machine must be asked for. */
-function checked(config: DaemonConfig): DaemonConfig {
-  const addresses = [
-    ['server.grpcAddress', config.grpcAddress],
-    ['server.restAddress', config.restAddress],
-    ['server.opsAddress', config.opsAddress],
-  ] as const;
-  const violations: FieldViolation[] = [];
-  if ((config.tlsCertFile === '') !== (config.tlsKeyFile === ''))
-    violations.push({
-      field: config.tlsCertFile === '' ? 'server.tls.certFile' : 'server.tls.keyFile',
-      description: 'is missing: a certificate and its key come together',
-    });
-  if (config.tlsClientCaFile !== '' && config.tlsCertFile === '')
-    violations.push({
-      field: 'server.tls.clientCaFile',
-      description: 'needs server.tls.certFile and server.tls.keyFile too',
-    });
-  for (const [key, address] of addresses) {
-    const { host } = parseAddress(key, address);
-    if (isLoopback(host) || config.allowInsecure) continue;
-    // Health and metrics are never encrypted.
-    if (config.tlsCertFile !== '' && key !== 'server.opsAddress') continue;
-    const description = `${address} is reachable from other machines without TLS; use a loopback address, set server.tls.certFile and server.tls.keyFile, or set server.allowInsecure = true behind a TLS proxy`;
-    violations.push({ field: key, description });
-  }
-  if (violations.length > 0) throw invalid(violations);
-  return config;
+  } as DaemonConfig;
+  demandSafeListening(complete);
+  return complete;
 }

@@ -1,40 +1,31 @@
-import { execFile, spawn } from 'node:child_process';
-import { constants, existsSync, type FSWatcher, watch } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
-import { openLog } from '../../log/log-file.js';
 import type { RunStart } from '../../log/runs.js';
 import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
 import type {
   Availability,
   Runtime,
   StopProgress,
-  WorkloadMount,
   WorkloadSpec,
   WorkloadState,
 } from '../runtime/runtime.js';
 import type { ExecProcess, ExecSpec } from '../runtime/exec.js';
+import { type Isolation, probeIsolation } from './isolation.js';
 import { noteSize, rotate } from './log-rotation.js';
 import { execInProcess } from './process-exec.js';
-import {
-  isAlive,
-  isLocked,
-  type ProcessId,
-  programPath,
-  readIfExists,
-  readProcessId,
-} from './process-table.js';
+import { isAlive, isLocked, type ProcessId, readIfExists, readProcessId } from './process-table.js';
 import { privilegesOf } from './privileges.js';
 import { RunEnds } from './run-ends.js';
-import { noteRunStart, runStarts } from './run-log.js';
+import { bindLine, writeRunFolder } from './run-folder.js';
+import { runStarts } from './run-log.js';
 import { abandonedBecause, settleStart, type SpawnedRun } from './run-start.js';
+import { RunWatches } from './run-watches.js';
+import { spawnRun } from './spawn-run.js';
 import { StopRequests } from './stop-requests.js';
-import { carriedEnvironment } from './workload-environment.js';
 
-const run = promisify(execFile);
 /** In a bundle the scripts lie beside the code, in the package where its sources are. */
 const [supervisor = ''] = ['./supervisor', '../../../agent/supervisor']
   .map((folder) => fileURLToPath(new URL(`${folder}/supervise.sh`, import.meta.url)))
@@ -65,23 +56,6 @@ export interface ProcessRuntimeOptions {
   readonly startTimeoutMs?: number;
 }
 
-/** A mount as the supervisor reads it. @throws Error for a path that can't be written so */
-function bindLine({ readOnly, source, target, subPath }: WorkloadMount): string {
-  const fields = [readOnly ? 'ro' : 'rw', source, target, ...(subPath ? [subPath] : [])];
-  if (fields.some((field) => /[\t\n]/.test(field)))
-    throw new Error(`the mount at ${target} has a tab or a line break in one of its paths`);
-  return `${fields.join('\t')}\n`;
-}
-
-async function writeLines(file: string, lines: readonly string[]): Promise<void> {
-  await writeFile(file, lines.map((line) => `${line}\n`).join(''));
-}
-
-/** How a mount namespace is had on this host, or why it is not. */
-type Mode =
-  | { readonly type: 'root' | 'user' }
-  | { readonly type: 'unavailable'; readonly message: string };
-
 /**
  * Workloads as processes of this host: a process group and a mount namespace of their own, output
  * straight into a file, a supervisor outside the daemon that records the exit.
@@ -92,11 +66,7 @@ type Mode =
 export class ProcessRuntime implements Runtime {
   readonly name = 'process';
   readonly #options: ProcessRuntimeOptions;
-  /** By workload: where its end is expected. */
-  readonly #watchers = new Map<
-    string,
-    { readonly directory: string; readonly watcher: FSWatcher }
-  >();
+  readonly #watches = new RunWatches((id) => this.#listener(id));
   /** Commands that were started inside workloads and run. */
   readonly #commands = new Map<string, Set<ExecProcess>>();
   /** Runs whose supervisor this daemon has just spawned. */
@@ -104,7 +74,7 @@ export class ProcessRuntime implements Runtime {
   readonly #stops: StopRequests;
   readonly #ends = new RunEnds();
   #listener: (id: string) => void = () => undefined;
-  #mode: Promise<Mode> | undefined;
+  #mode: Promise<Isolation> | undefined;
 
   constructor(options: ProcessRuntimeOptions) {
     this.#options = options;
@@ -112,30 +82,13 @@ export class ProcessRuntime implements Runtime {
   }
 
   async availability(): Promise<Availability> {
-    const mode = await this.#probe();
+    const mode = await this.#isolation();
     if (mode.type !== 'unavailable') return { available: true };
     return { available: false, message: mode.message };
   }
 
-  /** As root a mount namespace, else a user namespace where the system allows one. */
-  #probe(): Promise<Mode> {
-    this.#mode ??= (async () => {
-      const root = process.getuid?.() === 0;
-      const flags = root ? [] : ['--user', '--map-current-user', '--keep-caps'];
-      const script = 'mount -t tmpfs kedge /tmp && command -v setsid pivot_root setpriv >/dev/null';
-      const namespaces = ['--mount', '--pid', '--ipc', '--fork', '--propagation', 'private'];
-      const args = [...flags, ...namespaces, '--', 'sh', '-c', script];
-      try {
-        await run('unshare', args, { env: { PATH: programPath }, timeout: 5_000 });
-        return { type: root ? 'root' : 'user' };
-      } catch (error) {
-        const detail = (error as { stderr?: string }).stderr?.trim() || (error as Error).message;
-        const message = root
-          ? `mount namespaces are not available (${detail}); allow CAP_SYS_ADMIN and install util-linux`
-          : `user namespaces are not available (${detail}); allow them (sysctl kernel.unprivileged_userns_clone=1, or kernel.apparmor_restrict_unprivileged_userns=0), or run kedged as root`;
-        return { type: 'unavailable', message };
-      }
-    })();
+  #isolation(): Promise<Isolation> {
+    this.#mode ??= probeIsolation();
     return this.#mode;
   }
 
@@ -186,32 +139,23 @@ export class ProcessRuntime implements Runtime {
   async start(spec: WorkloadSpec): Promise<void> {
     const before = await this.observe(spec.id);
     if (before.state === 'running' || before.state === 'starting') return;
-    const mode = await this.#probe();
+    const mode = await this.#isolation();
     if (mode.type === 'unavailable') throw new Error(mode.message);
     const words = await privilegesOf(mode.type, spec);
     const binds = spec.mounts.map(bindLine);
     const n = (await this.#lastRun(spec.id)) + 1;
     const directory = this.#runDirectory(spec.id, n);
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-    await writeFile(join(directory, 'binds'), binds.join(''));
     const { hiddenDirectories, volumeDirectories = [] } = this.#options;
-    await writeLines(join(directory, 'hidden'), hiddenDirectories);
-    // One that is made later would not be covered in a workload that runs by then. Elsewhere the box has one of its
-    // own: kedged makes none where a disk may be mounted later.
-    for (const path of volumeDirectories.filter((line) => /^\/(var\/)?tmp\//.test(line)))
-      await mkdir(path, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
-        // Where kedged may make no directory, it makes no volume there.
-        if (!['EACCES', 'EROFS', 'EEXIST', 'ENOTDIR', 'EPERM'].includes(error.code ?? ''))
-          throw error;
-      });
-    await writeLines(join(directory, 'shared'), volumeDirectories);
-    await writeLines(join(directory, 'privileges'), words);
+    const told = { binds, words, hiddenDirectories, volumeDirectories };
+    await writeRunFolder(directory, told);
     this.#ends.forget(spec.id);
-    this.#watch(spec.id, directory);
+    this.#watches.watch(spec.id, directory);
     this.#spawning.add(directory);
     let run: SpawnedRun;
     try {
-      run = await this.#spawn(spec, n, mode.type);
+      const now = this.#options.clock.now();
+      const from = { directory, logFile: this.logFile(spec.id), mode: mode.type, n, now };
+      run = await spawnRun(this.#options.supervisor ?? supervisor, spec, from);
     } catch (error) {
       this.#spawning.delete(directory);
       throw error;
@@ -235,35 +179,6 @@ export class ProcessRuntime implements Runtime {
     settled.catch(() => undefined);
   }
 
-  /** @throws Error when no process can be made of the command, such as one with a NUL character. */
-  async #spawn(spec: WorkloadSpec, run: number, mode: 'root' | 'user'): Promise<SpawnedRun> {
-    const directory = this.#runDirectory(spec.id, run);
-    const logFile = this.logFile(spec.id);
-    const { O_WRONLY, O_CREAT, O_APPEND } = constants;
-    const log = await openLog(logFile, O_WRONLY | O_CREAT | O_APPEND);
-    const logOffset = (await log.stat()).size;
-    try {
-      const now = this.#options.clock.now();
-      await noteRunStart(logFile, { run, offset: logOffset, now });
-      const args = [directory, mode, spec.workingDir, ...spec.command];
-      const child = spawn('/bin/sh', [this.#options.supervisor ?? supervisor, ...args], {
-        detached: true,
-        stdio: ['ignore', log.fd, log.fd],
-        env: carriedEnvironment(spec.env),
-        cwd: '/',
-      });
-      const supervisorEnd = new Promise<number | null>((resolve) => child.once('exit', resolve));
-      await new Promise<void>((resolve, reject) => {
-        child.once('spawn', resolve);
-        child.once('error', reject);
-      });
-      child.unref();
-      return { directory, logFile, logOffset, supervisorEnd };
-    } finally {
-      await log.close();
-    }
-  }
-
   async observe(id: string): Promise<WorkloadState> {
     const n = await this.#lastRun(id);
     if (n === 0) return { state: 'absent' };
@@ -276,7 +191,10 @@ export class ProcessRuntime implements Runtime {
     const workload = await readProcessId(join(directory, 'pid'));
     if (workload && (await isAlive(workload))) {
       // An end before the watch is told by nobody, so it is looked for again behind it.
-      if (this.#watch(id, directory) && (await readIfExists(join(directory, 'exit'))) !== undefined)
+      if (
+        this.#watches.watch(id, directory) &&
+        (await readIfExists(join(directory, 'exit'))) !== undefined
+      )
         return this.observe(id);
       const startedAt = (await stat(join(directory, 'pid'))).mtimeMs;
       return { state: 'running', run: n, pid: workload.pid, startedAt };
@@ -308,7 +226,7 @@ export class ProcessRuntime implements Runtime {
     const claimedAt = (await stat(claimed)).mtimeMs;
     const young = !keeper && this.#options.clock.now() - claimedAt < startMsMax;
     if (young || (keeper && (await isAlive(keeper)))) {
-      this.#watch(id, directory);
+      this.#watches.watch(id, directory);
       return { state: 'starting', run: n };
     }
     const held = await isLocked(join(claimed, 'lock'));
@@ -344,7 +262,7 @@ export class ProcessRuntime implements Runtime {
   }
 
   async exec(id: string, spec: ExecSpec): Promise<ExecProcess> {
-    const mode = await this.#probe();
+    const mode = await this.#isolation();
     const state = await this.observe(id);
     if (mode.type === 'unavailable' || state.state !== 'running')
       throw new Error(`workload ${id} does not run`);
@@ -364,31 +282,12 @@ export class ProcessRuntime implements Runtime {
   }
 
   async remove(id: string): Promise<void> {
-    this.#unwatch(id);
+    this.#watches.unwatch(id);
     this.#ends.forget(id);
     await rm(this.#workload(id), { recursive: true, force: true });
   }
 
   close(): void {
-    for (const id of [...this.#watchers.keys()]) this.#unwatch(id);
-  }
-
-  /** Tells of the end of a run. False when that is watched for already. */
-  #watch(id: string, directory: string): boolean {
-    if (this.#watchers.get(id)?.directory === directory) return false;
-    this.#unwatch(id);
-    const watcher = watch(directory, { persistent: false }, (_event, file) => {
-      if (file !== 'exit') return;
-      this.#unwatch(id);
-      this.#listener(id);
-    });
-    watcher.on('error', () => this.#unwatch(id));
-    this.#watchers.set(id, { directory, watcher });
-    return true;
-  }
-
-  #unwatch(id: string): void {
-    this.#watchers.get(id)?.watcher.close();
-    this.#watchers.delete(id);
+    this.#watches.close();
   }
 }

@@ -1,10 +1,4 @@
-import {
-  type Clock,
-  type Logger,
-  type Manager,
-  type ObjectStore,
-  type SharedInformer,
-} from 'kedge';
+import { type Clock, type Logger, type Manager, type ObjectStore } from 'kedge';
 import {
   DriverError,
   type DriverRegistry,
@@ -21,12 +15,15 @@ import type { ParameterResolver } from '../../secret/index.js';
 import { volumeOfMount } from '../../service/index.js';
 import { fileSystemPending, keyOfVolume } from '../../volume/index.js';
 import { AttachmentRecords } from './attachment-records.js';
+import { CallTimes } from './call-times.js';
+import { HeldVolumes } from './held-volumes.js';
 import { obstacleOf } from './mount-obstacle.js';
 import { type MountOutcome, waiting } from './mount-outcome.js';
 import { NodeCalls } from './node-calls.js';
-import { type IsAttached, LeftoverMounts } from './leftover-mounts.js';
+import { LeftoverMounts } from './leftover-mounts.js';
 import { NodeVolumes } from './node-volumes.js';
 import { UsedParameters } from './used-parameters.js';
+import { VolumeRelease } from './volume-release.js';
 import { tearDownVolumes } from './volume-teardown.js';
 
 /** Ports of the volume manager. */
@@ -74,11 +71,15 @@ export class VolumeManager {
   readonly #used: UsedParameters;
   readonly #calls: NodeCalls;
   readonly #leftovers: LeftoverMounts;
+  readonly #held: HeldVolumes;
+  readonly #release: VolumeRelease;
+  readonly #times: CallTimes;
   #listener: (claim: string) => void = () => undefined;
 
   constructor(options: VolumeManagerOptions) {
     this.#options = options;
     this.#used = options.used ?? new UsedParameters();
+    this.#times = new CallTimes(options, (claim) => this.#listener(claim));
     this.#calls = new NodeCalls({ ...options, used: this.#used });
     this.#records = new AttachmentRecords(options);
     const { mountRoot, clock } = options;
@@ -86,9 +87,18 @@ export class VolumeManager {
     const host = options.host ?? thisNode;
     this.#node = new NodeVolumes({ mountRoot, host, mayMount, clock });
     this.#leftovers = new LeftoverMounts({ ...options, node: this.#node });
-    const informer = options.manager.informer(volumes);
-    informer.addIndex('claim', (volume) => (volume.attachments ?? []).map((a) => a.claim));
-    informer.addIndex('storage', (volume) => [this.#storageOf(volume)]);
+    this.#held = new HeldVolumes({ ...options, own: this.#records.own });
+    this.#release = new VolumeRelease({
+      store: options.store,
+      nodeName: options.node,
+      node: this.#node,
+      records: this.#records,
+      held: this.#held,
+      calls: this.#calls,
+      times: this.#times,
+      used: this.#used,
+      work: this.#work,
+    });
   }
 
   /** Called with a claim when work for it that took long has ended. */
@@ -106,7 +116,7 @@ export class VolumeManager {
     if (!volume) return waiting('VolumeNotReady', `${label} does not exist yet`);
     const claim = claimOf(instance);
     const { node } = this.#options;
-    const obstacle = obstacleOf(volume, { claim, node }, this.#twinsOf(volume));
+    const obstacle = obstacleOf(volume, { claim, node }, this.#held.twinsOf(volume));
     if (obstacle) return waiting(obstacle.reason, obstacle.message);
     const id = `${volume.metadata.uid} ${claim} ${mount.name}`;
     let bringing = this.#bringing.get(id);
@@ -115,46 +125,23 @@ export class VolumeManager {
       bringing = { claim, outcome: brought.finally(() => this.#bringing.delete(id)) };
       this.#bringing.set(id, bringing);
     }
-    const outcome = await this.#patiently(bringing.outcome, claim);
+    const outcome = await this.#times.patiently(bringing.outcome, claim);
     // A driver that copies an image does not let it be written meanwhile.
     const copied = (volume.snapshotsInFlight?.length ?? 0) > 0;
     const also = copied ? ', which may wait for the snapshot that is being made' : '';
     return outcome ?? waiting('Attaching', `${label} is being attached and mounted${also}`);
   }
 
-  /** The other volumes on its storage, as the cache shows them. */
-  #twinsOf(volume: Volume): readonly Volume[] {
-    if (!volume.handle) return [];
-    return this.onStorageOf(volume).filter(({ metadata }) => metadata.uid !== volume.metadata.uid);
-  }
-
-  /** The work's result, or undefined when it takes longer: it goes on then, and its claim is told at its end. */
-  async #patiently<T>(work: Promise<T>, claim: string): Promise<T | undefined> {
-    let late = false;
-    const patience = new Promise<undefined>((resolve) => {
-      const timer = this.#options.clock.setTimer(() => {
-        late = true;
-        resolve(undefined);
-      }, this.#options.policy.volumeSoftTimeoutMs);
-      const end = (): void => {
-        timer.cancel();
-        if (late) this.#listener(claim);
-      };
-      work.then(end, end);
-    });
-    return Promise.race([work, patience]);
-  }
-
   #bring(given: Volume, mount: VolumeMount, claim: string, label: string): Promise<MountOutcome> {
     const { node, store } = this.#options;
-    return this.#work.run(this.#storageOf(given), async () => {
+    return this.#work.run(this.#held.storageOf(given), async () => {
       const volume = await store.get(volumes, keyOfVolume(given));
       if (!volume) return waiting('VolumeNotReady', `${label} does not exist any more`);
-      const twins = this.#twinsOf(volume);
+      const twins = this.#held.twinsOf(volume);
       const obstacle = obstacleOf(volume, { claim, node }, twins);
       if (obstacle) return waiting(obstacle.reason, obstacle.message);
       try {
-        const prepared = await this.#limited(async (signal) => {
+        const prepared = await this.#times.limited(async (signal) => {
           const { driver, call, redaction } = await this.#calls.toAttach(volume, signal);
           const overtaken = await this.#records.reserve(volume, claim, twins);
           if (overtaken) return overtaken;
@@ -182,30 +169,21 @@ export class VolumeManager {
     });
   }
 
-  /** Runs a driver's calls with a deadline of their own: the reconcile that asked may be over by then. */
-  async #limited<T>(calls: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const limit = new AbortController();
-    const { clock, policy } = this.#options;
-    const timer = clock.setTimer(() => limit.abort(), policy.volumeTimeoutMs);
-    try {
-      return await calls(limit.signal);
-    } finally {
-      timer.cancel();
-    }
-  }
-
   /** Grows file systems of a claim's volumes that wait for it; what can't grow mounted waits on. */
   async growPending(claim: string): Promise<void> {
-    const growing = this.held(claim)
+    const growing = this.#held
+      .held(claim)
       .filter(fileSystemPending)
-      .map((volume) => this.#work.run(this.#storageOf(volume), () => this.#grow(volume, claim)));
-    await this.#patiently(Promise.all(growing), claim);
+      .map((volume) =>
+        this.#work.run(this.#held.storageOf(volume), () => this.#grow(volume, claim)),
+      );
+    await this.#times.patiently(Promise.all(growing), claim);
   }
 
   async #grow(volume: Volume, claim: string): Promise<void> {
     const mine = volume.attachments?.find((a) => a.claim === claim && a.state === 'Attached');
     if (!mine) return;
-    const pending = await this.#limited(async (signal) => {
+    const pending = await this.#times.limited(async (signal) => {
       const { driver, call, redaction } = await this.#calls.whileHeld(volume, signal);
       const devicePath = mine.devicePath ?? '';
       return redaction.guard(() => this.#node.grow(volume, devicePath, driver, call));
@@ -213,55 +191,31 @@ export class VolumeManager {
     if (!pending) await this.#records.grown(volume);
   }
 
-  /** What a volume is on: driver and handle. Two volumes of one host directory are on one. */
-  #storageOf({ driver = '', handle, metadata }: Volume): string {
-    if (!handle) return metadata.uid;
-    try {
-      return `${driver} ${this.#options.resolver.openHandle(handle)}`;
-    } catch {
-      return metadata.uid; // sealed with a key that is missing: nothing can be done with it either
-    }
-  }
-
   /** Volumes on the storage of a volume, itself included: who waits for one waits for all of them. */
   onStorageOf(volume: Volume): readonly Volume[] {
-    const { lister }: SharedInformer<Volume> = this.#options.manager.informer(volumes);
-    return lister.byIndex('storage', this.#storageOf(volume));
+    return this.#held.onStorageOf(volume);
   }
 
   /** Volumes that a claim holds. */
   held(claim: string): readonly Volume[] {
-    const { lister }: SharedInformer<Volume> = this.#options.manager.informer(volumes);
-    return this.#records.own.with(lister.byIndex('claim', claim), claim);
-  }
-
-  /** Whether a claim holds a volume anywhere, or has mounts of one that was taken from it. */
-  holds(claim: string): boolean {
-    return this.#leftovers.has(claim) || this.held(claim).length > 0;
-  }
-
-  /** Whether a claim holds a volume on this node, or has mounts of one that was taken from it. */
-  holdsHere(claim: string): boolean {
-    return this.#leftovers.has(claim) || this.held(claim).some((v) => this.#isHere(v, claim));
-  }
-
-  #isHere(volume: Volume, claim?: string): boolean {
-    const claims = this.#claimsHere(volume);
-    return claim === undefined ? claims.size > 0 : claims.has(claim);
-  }
-
-  /** Who has a volume on this node. */
-  #claimsHere(volume: Volume): ReadonlySet<string> {
-    const shown = (volume.attachments ?? []).filter((a) => a.node === this.#options.node);
-    return new Set([...shown.map(({ claim }) => claim), ...this.#records.own.claimsOf(volume)]);
+    return this.#held.held(claim);
   }
 
   /** Volumes this node has attached. */
   heldHere(): readonly Volume[] {
-    const { manager, node } = this.#options;
-    const { lister }: SharedInformer<Volume> = manager.informer(volumes);
-    const cached = lister.list().filter((v) => v.attachments?.some((a) => a.node === node));
-    return this.#records.own.with(cached);
+    return this.#held.heldHere();
+  }
+
+  /** Whether a claim holds a volume anywhere, or has mounts of one that was taken from it. */
+  holds(claim: string): boolean {
+    return this.#leftovers.has(claim) || this.#held.held(claim).length > 0;
+  }
+
+  /** Whether a claim holds a volume on this node, or has mounts of one that was taken from it. */
+  holdsHere(claim: string): boolean {
+    return (
+      this.#leftovers.has(claim) || this.#held.held(claim).some((v) => this.#held.isHere(v, claim))
+    );
   }
 
   /**
@@ -271,74 +225,16 @@ export class VolumeManager {
   async adopt(
     isRunning: (claim: string) => Promise<boolean> = () => Promise.resolve(false),
   ): Promise<void> {
-    const isAttached = this.#attachedHere();
-    const kept = await this.#limited((signal) =>
+    const isAttached = this.#held.attachedHere();
+    const kept = await this.#times.limited((signal) =>
       this.#leftovers.sort(isAttached, isRunning, signal),
     );
     if (kept.length > 0) this.#options.logger.info('volumes adopted', { count: kept.length });
   }
 
-  #attachedHere(): IsAttached {
-    const byUid = new Map(this.heldHere().map((volume) => [volume.metadata.uid, volume]));
-    return (uid, claim) => {
-      const volume = byUid.get(uid);
-      return volume !== undefined && this.#isHere(volume, claim);
-    };
-  }
-
-  /**
-   * Takes a volume from a claim: unbind, unmount, detach, release. False where the store shows that it has none.
-   * @throws DriverError; then it stays attached.
-   */
-  release(given: Volume, claim: string): Promise<boolean> {
-    return this.#work.run(this.#storageOf(given), async () => {
-      const volume = await this.#options.store.get(volumes, keyOfVolume(given));
-      if (volume?.metadata.uid !== given.metadata.uid) {
-        await this.#releaseGone(given, claim);
-        return false;
-      }
-      const others = (volume.attachments ?? []).filter((a) => a.claim !== claim);
-      const here = others.some((a) => a.node === this.#options.node);
-      try {
-        await this.#limited(async (signal) => {
-          await this.#node.unbind(volume, claim, signal);
-          if (here) return;
-          const mounted = await this.#node.isStaged(volume);
-          const leaving = await this.#calls.toDetach(volume, claim, mounted, signal);
-          if (!leaving) return;
-          const { driver, call, redaction } = leaving;
-          await redaction.guard(() => this.#node.takeAway(volume, driver, call));
-        });
-      } catch (thrown) {
-        if (!(thrown instanceof DriverError)) throw thrown;
-        await this.#records.failed(volume, 'detach', thrown);
-        const { kind, message, retryAfterMs } = thrown;
-        const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
-        const label = `volume ${volume.namespace}/${volume.name}`;
-        throw new DriverError(kind, `${label}: ${message}`, { ...wait, cause: thrown });
-      }
-      await this.#records.released(volume, claim);
-      if (!here) await this.#used.forget(volume.metadata.uid);
-      return (volume.attachments ?? []).some((a) => a.claim === claim);
-    });
-  }
-
-  /** Of a volume that is gone, or was made again, since this node attached it: no record tells of it any more. */
-  async #releaseGone(volume: Volume, claim: string): Promise<void> {
-    const { own } = this.#records;
-    const claims = own.claimsOf(volume);
-    await this.#limited(async (signal) => {
-      await this.#node.unbind(volume, claim, signal);
-      if (claims.some((other) => other !== claim)) return;
-      const mounted = await this.#node.isStaged(volume);
-      if (!mounted && !claims.includes(claim)) return;
-      const { driver, call, redaction } = await this.#calls.whileHeld(volume, signal);
-      // One that was made again with the same storage may be attached by now.
-      const keepsDevice = this.#twinsOf(volume).some((twin) => this.#isHere(twin));
-      await redaction.guard(() => this.#node.takeAway(volume, driver, call, { keepsDevice }));
-    });
-    own.remove(volume, claim);
-    await this.#used.forget(volume.metadata.uid);
+  /** Takes a volume from a claim; see {@link VolumeRelease}. */
+  release(volume: Volume, claim: string): Promise<boolean> {
+    return this.#release.run(volume, claim);
   }
 
   /** As {@link releaseAll}; false while that takes long: it goes on, and the claim is told when it ends. */
@@ -349,7 +245,7 @@ export class VolumeManager {
       leaving = all.finally(() => this.#leaving.delete(claim));
       this.#leaving.set(claim, leaving);
     }
-    return (await this.#patiently(leaving, claim)) ?? false;
+    return (await this.#times.patiently(leaving, claim)) ?? false;
   }
 
   /**
@@ -366,29 +262,31 @@ export class VolumeManager {
     if (released.status === 'rejected') throw released.reason;
     if (arrivals.length > 0) await this.#releaseHeld(claim);
     if (!this.#leftovers.has(claim)) return;
-    const isAttached = this.#attachedHere();
-    await this.#limited((signal) => this.#leftovers.takeAway(claim, isAttached, signal));
+    const isAttached = this.#held.attachedHere();
+    await this.#times.limited((signal) => this.#leftovers.takeAway(claim, isAttached, signal));
   }
 
   async #releaseHeld(claim: string): Promise<void> {
     const results = await Promise.allSettled(
-      this.held(claim).map((volume) => this.release(volume, claim)),
+      this.#held.held(claim).map((volume) => this.#release.run(volume, claim)),
     );
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
   /** Releases everything of this node, except what a claim in `busy` still uses. */
   async tearDown(budgetMs: number, busy: ReadonlySet<string>): Promise<void> {
-    await this.#limited((signal) => this.#leftovers.takeUnused(busy, this.#attachedHere(), signal));
-    const steps = this.heldHere().map((volume) => ({
+    await this.#times.limited((signal) =>
+      this.#leftovers.takeUnused(busy, this.#held.attachedHere(), signal),
+    );
+    const steps = this.#held.heldHere().map((volume) => ({
       volume,
       release: async (signal: AbortSignal) => {
-        const mine = this.#claimsHere(volume);
+        const mine = this.#held.claimsHere(volume);
         const user = [...mine].find((claim) => busy.has(claim));
         if (user) throw new Error(`${user} could not be stopped and still uses it`);
         let held = false;
         for (const claim of mine)
-          if (!signal.aborted && (await this.release(volume, claim))) held = true;
+          if (!signal.aborted && (await this.#release.run(volume, claim))) held = true;
         return held;
       },
     }));

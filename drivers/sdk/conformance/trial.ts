@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readdir, realpath, rmdir } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type {
@@ -19,12 +18,13 @@ import type {
   SnapshotResult,
   VolumeIdentity,
 } from '../contract/driver.js';
-import { DriverError, type DriverErrorKind } from '../contract/errors.js';
+import { DriverError } from '../contract/errors.js';
 import { mountAt } from '../node/mount-table.js';
 import { memoryOperations, type Operations } from '../contract/operations.js';
 import { type SynchronousDriver, synchronousDriver } from '../provider/synchronous-driver.js';
 import { ConformanceError, demand, LeftOut } from './failure.js';
 import type { ConformanceOptions } from './options.js';
+import { makeFolder, removeFolder } from './trial-folders.js';
 import { watchedDriver } from './watched-driver.js';
 
 /** A volume that a check made. */
@@ -180,7 +180,7 @@ export class Trial {
 
   /** A folder of its own, its path free of links. Nothing below it is ever removed but empty directories. */
   async folder(): Promise<string> {
-    const folder = await mkdtemp(join(await realpath(tmpdir()), 'kedge-conformance-'));
+    const folder = await makeFolder();
     this.#folders.push(folder);
     return folder;
   }
@@ -293,46 +293,7 @@ export class Trial {
           operations: this.operationsOf(snapshot.uid),
         }),
       );
-    for (const folder of this.#folders) await step(() => this.#removeFolder(folder));
+    for (const folder of this.#folders) await step(() => removeFolder(folder));
     return problems;
   }
-
-  /** Never recursively: a volume may still be mounted below. */
-  async #removeFolder(folder: string): Promise<void> {
-    const target = join(folder, 'target');
-    demand((await mountAt(target)) === undefined, `${target} is still mounted; unmount it by hand`);
-    for (const path of [target, folder])
-      await rmdir(path).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error;
-      });
-  }
-}
-
-/** The kind of error that a call ends with; undefined when it succeeds. */
-export async function kindOf(call: Promise<unknown>): Promise<DriverErrorKind | undefined> {
-  try {
-    await call;
-    return undefined;
-  } catch (error) {
-    if (error instanceof DriverError) return error.kind;
-    throw error;
-  }
-}
-
-/** @throws ConformanceError unless the call fails with one of these kinds. */
-export async function demandKind(
-  what: string,
-  call: Promise<unknown>,
-  ...kinds: readonly DriverErrorKind[]
-): Promise<void> {
-  const kind = await kindOf(call);
-  demand(
-    kind !== undefined && kinds.includes(kind),
-    `${what} ends with ${kind ?? 'success'}, not with ${kinds.join(' or ')}`,
-  );
-}
-
-/** @throws ConformanceError unless the call fails with a DriverError. */
-export async function demandRefusal(what: string, call: Promise<unknown>): Promise<void> {
-  demand((await kindOf(call)) !== undefined, `${what} succeeds`);
 }

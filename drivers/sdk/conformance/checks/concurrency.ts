@@ -2,7 +2,7 @@ import { readMountTable } from '../../node/mount-table.js';
 import type { Check } from '../check.js';
 import { demand } from '../failure.js';
 import { demandContent, demandEmpty, writeContent } from '../content.js';
-import { kindOf } from '../trial.js';
+import { kindOf } from '../demand-kind.js';
 
 const timesAtOnce = 4;
 

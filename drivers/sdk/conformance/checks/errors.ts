@@ -2,7 +2,8 @@ import type { Parameters } from '../../contract/driver.js';
 import type { Check } from '../check.js';
 import { demand } from '../failure.js';
 import { demandContent, demandEmpty, labelOf, writeContent } from '../content.js';
-import { demandKind, demandRefusal, kindOf, type Trial } from '../trial.js';
+import { demandKind, demandRefusal, kindOf } from '../demand-kind.js';
+import type { Trial } from '../trial.js';
 
 const wrongCredential = 'kedge-conformance-wrong-credential';
 

@@ -3,7 +3,8 @@ import type { Check } from '../check.js';
 import { demand } from '../failure.js';
 import { demandContent, writeContent } from '../content.js';
 import { deviceBytes } from '../device-bytes.js';
-import { demandKind, kindOf, type Made, type Trial } from '../trial.js';
+import { demandKind, kindOf } from '../demand-kind.js';
+import type { Made, Trial } from '../trial.js';
 
 async function expand(trial: Trial, made: Made, sizeBytes: bigint): Promise<bigint> {
   const request = { ...trial.call(made), sizeBytes };

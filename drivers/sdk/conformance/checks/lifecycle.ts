@@ -3,7 +3,8 @@ import type { Check } from '../check.js';
 import { demand } from '../failure.js';
 import { demandContent, demandEmpty, writeContent } from '../content.js';
 import { deviceBytes } from '../device-bytes.js';
-import { demandKind, demandRefusal, kindOf, type Made } from '../trial.js';
+import { demandKind, demandRefusal, kindOf } from '../demand-kind.js';
+import type { Made } from '../trial.js';
 
 /** What is made is there, what is deleted is gone, and no volume is another one. */
 export const lifecycle: readonly Check[] = [

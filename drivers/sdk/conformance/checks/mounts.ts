@@ -5,7 +5,7 @@ import type { Check } from '../check.js';
 import { demand } from '../failure.js';
 import { demandContent, writeContent } from '../content.js';
 import { deviceHead, writeHead } from '../device-bytes.js';
-import { demandKind, demandRefusal, kindOf } from '../trial.js';
+import { demandKind, demandRefusal, kindOf } from '../demand-kind.js';
 
 const needs = ['content'] as const;
 

@@ -1,7 +1,8 @@
 import type { Check } from '../check.js';
 import { demand } from '../failure.js';
 import { demandContent, writeContent } from '../content.js';
-import { demandRefusal, kindOf, type Trial } from '../trial.js';
+import { demandRefusal, kindOf } from '../demand-kind.js';
+import type { Trial } from '../trial.js';
 
 /** The second node. The need `otherNode` makes sure of it. */
 function otherNode(trial: Trial): string {

@@ -11,7 +11,8 @@ import {
 } from '../content.js';
 import { deviceBytes } from '../device-bytes.js';
 import { uidsAlike } from '../uids-alike.js';
-import { demandKind, type Made, type MadeSnapshot, type Trial } from '../trial.js';
+import { demandKind } from '../demand-kind.js';
+import type { Made, MadeSnapshot, Trial } from '../trial.js';
 
 async function written(trial: Trial, label: string): Promise<Made> {
   const made = await trial.provision();

@@ -1,0 +1,66 @@
+import { isIPv4 } from 'node:net';
+import { type FieldViolation, invalid } from 'kedge';
+
+/** What kedged listens on, and how. */
+export interface ListenSettings {
+  readonly grpcAddress: string;
+  readonly restAddress: string;
+  readonly opsAddress: string;
+  readonly allowInsecure: boolean;
+  readonly tlsCertFile: string;
+  readonly tlsKeyFile: string;
+  readonly tlsClientCaFile: string;
+}
+
+/** A `host:port` in its parts. @throws StatusError InvalidArgument. */
+export function parseAddress(
+  key: string,
+  address: string,
+): { readonly host: string; readonly port: number } {
+  const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]+)):(\d{1,5})$/.exec(address);
+  const port = Number(match?.[3]);
+  if (!match || port > 65_535)
+    throw invalid([
+      {
+        field: key,
+        description: `${JSON.stringify(address)} must be host:port, such as 127.0.0.1:7861`,
+      },
+    ]);
+  return { host: match[1] ?? match[2] ?? '', port };
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+}
+
+/**
+ * Certificates come complete, and listening in the clear beyond this machine must be asked for.
+ * @throws StatusError InvalidArgument naming every setting that must change
+ */
+export function demandSafeListening(config: ListenSettings): void {
+  const addresses = [
+    ['server.grpcAddress', config.grpcAddress],
+    ['server.restAddress', config.restAddress],
+    ['server.opsAddress', config.opsAddress],
+  ] as const;
+  const violations: FieldViolation[] = [];
+  if ((config.tlsCertFile === '') !== (config.tlsKeyFile === ''))
+    violations.push({
+      field: config.tlsCertFile === '' ? 'server.tls.certFile' : 'server.tls.keyFile',
+      description: 'is missing: a certificate and its key come together',
+    });
+  if (config.tlsClientCaFile !== '' && config.tlsCertFile === '')
+    violations.push({
+      field: 'server.tls.clientCaFile',
+      description: 'needs server.tls.certFile and server.tls.keyFile too',
+    });
+  for (const [key, address] of addresses) {
+    const { host } = parseAddress(key, address);
+    if (isLoopback(host) || config.allowInsecure) continue;
+    // Health and metrics are never encrypted.
+    if (config.tlsCertFile !== '' && key !== 'server.opsAddress') continue;
+    const description = `${address} is reachable from other machines without TLS; use a loopback address, set server.tls.certFile and server.tls.keyFile, or set server.allowInsecure = true behind a TLS proxy`;
+    violations.push({ field: key, description });
+  }
+  if (violations.length > 0) throw invalid(violations);
+}

@@ -1,0 +1,52 @@
+// What the values of settings are read as, from a flag, a variable or the file. Undefined: it can't be.
+
+/** A text. */
+export const text = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : undefined;
+
+/** A truth value, also as the word of a flag or a variable. */
+export const bool = (value: unknown): boolean | undefined =>
+  typeof value === 'boolean'
+    ? value
+    : value === 'true'
+      ? true
+      : value === 'false'
+        ? false
+        : undefined;
+
+/** A whole number that is not negative, also as digits. */
+export const whole = (value: unknown): number | undefined => {
+  const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+  return typeof number === 'number' && Number.isInteger(number) && number >= 0 ? number : undefined;
+};
+
+/** A whole number above 0. */
+export const atLeastOne = (value: unknown): number | undefined => whole(value) || undefined;
+
+/** A list, also as one text with commas. */
+export const texts = (value: unknown): readonly string[] | undefined => {
+  if (typeof value === 'string') return value.split(',').filter((part) => part !== '');
+  return Array.isArray(value) && value.every((v) => typeof v === 'string') ? value : undefined;
+};
+
+/** A table of texts, also as `a=b,c=d`. */
+export const map = (value: unknown): Readonly<Record<string, string>> | undefined => {
+  if (typeof value === 'string')
+    return Object.fromEntries(
+      value.split(',').map((pair): [string, string] => {
+        const [key = '', ...rest] = pair.split('=');
+        return [key, rest.join('=')];
+      }),
+    );
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const entries = Object.entries(value);
+  return entries.every(([, v]) => typeof v === 'string') ? Object.fromEntries(entries) : undefined;
+};
+
+/** How much is logged. */
+export const level = (value: unknown): string | undefined =>
+  ['debug', 'info', 'warn', 'error', 'silent'].includes(String(value)) ? String(value) : undefined;
+
+/** Which calls are audited. */
+export const auditScope = (value: unknown): string | undefined =>
+  ['writes', 'all', 'off'].includes(String(value)) ? String(value) : undefined;

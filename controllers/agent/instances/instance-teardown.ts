@@ -1,0 +1,85 @@
+import {
+  done,
+  findCondition,
+  messageOf,
+  type ObjectStore,
+  removeFinalizer,
+  requeueAfter,
+  type Result,
+  retry,
+} from 'kedge';
+import { agentFinalizer } from '../../instance/index.js';
+import { type Instance, instances } from '../../instance/kind.js';
+import type { WorkloadInputs } from '../inputs/workload-inputs.js';
+import type { AbandonedWaits } from '../recovery/abandoned-waits.js';
+import type { Runtime } from '../runtime/runtime.js';
+import { claimOf, type VolumeManager } from '../volumes/volume-manager.js';
+import { type InstanceNotes, told } from './instance-notes.js';
+import { graceMsOf, runtimeOf } from './instance-runtime.js';
+import type { WorkloadStarts } from './workload-starts.js';
+
+/** Ports of {@link InstanceTeardown}. */
+export interface InstanceTeardownOptions {
+  readonly store: ObjectStore;
+  readonly runtimes: readonly Runtime[];
+  readonly volumeManager: VolumeManager;
+  readonly notes: InstanceNotes;
+  readonly inputs: WorkloadInputs;
+  readonly starts: WorkloadStarts;
+  readonly waits: AbandonedWaits;
+}
+
+/** The end of an instance on its node. */
+export class InstanceTeardown {
+  readonly #options: InstanceTeardownOptions;
+
+  constructor(options: InstanceTeardownOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Stop, unmount, detach, forget; the finalizer goes last. No step waits for its end: that is told, or
+   * asked for after a while, so that workloads that take their time hold up no other.
+   */
+  async run(instance: Instance): Promise<Result> {
+    if (!(instance.metadata.finalizers ?? []).includes(agentFinalizer)) return done();
+    const { store, runtimes, volumeManager, notes, inputs, starts, waits } = this.#options;
+    const { uid } = instance.metadata;
+    const runtime = runtimeOf(runtimes, instance);
+    try {
+      const stopping = await runtime?.requestStop(uid, graceMsOf(instance));
+      if (stopping?.type === 'stopping') {
+        const message = `asked to end; killed after ${graceMsOf(instance) / 1_000} s`;
+        await notes.stopping(instance, told('Ready', false, 'Stopping', message));
+        return requeueAfter(stopping.checkInMs);
+      }
+    } catch (error) {
+      const message = messageOf(error);
+      const condition = told('Ready', false, 'StopFailed', message);
+      await notes.stopping(instance, condition, { failureMessage: message });
+      return retry(error);
+    }
+    const abandoned = await waits.before(instance);
+    if (abandoned) return abandoned;
+    try {
+      if (!(await volumeManager.letGo(claimOf(instance)))) {
+        // A failure that is told stays told while it is tried again: each change would wake this key at once.
+        if (findCondition(instance.conditions, 'Ready')?.reason === 'DetachFailed') return done();
+        const message = 'its volumes are being detached';
+        await notes.note(instance, 'Stopped', [told('Ready', false, 'Detaching', message)]);
+        return done();
+      }
+    } catch (error) {
+      const message = messageOf(error);
+      await notes.note(instance, 'Stopped', [told('Ready', false, 'DetachFailed', message)], {
+        failureMessage: message,
+      });
+      return retry(error);
+    }
+    await runtime?.remove(uid);
+    await inputs.remove(instance);
+    starts.forget(uid);
+    await removeFinalizer(store, instances, instance, agentFinalizer);
+    return done();
+  }
+}

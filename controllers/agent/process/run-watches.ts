@@ -1,0 +1,39 @@
+import { type FSWatcher, watch as watchFolder } from 'node:fs';
+
+/** Watches the folders of runs for their ends. */
+export class RunWatches {
+  readonly #ended: (id: string) => void;
+  /** By workload: where its end is expected. */
+  readonly #byWorkload = new Map<
+    string,
+    { readonly directory: string; readonly watcher: FSWatcher }
+  >();
+
+  /** @param ended is called with the id of a workload whose run has ended, once a run */
+  constructor(ended: (id: string) => void) {
+    this.#ended = ended;
+  }
+
+  /** Tells of the end of a run. False when that is watched for already. */
+  watch(id: string, directory: string): boolean {
+    if (this.#byWorkload.get(id)?.directory === directory) return false;
+    this.unwatch(id);
+    const watcher = watchFolder(directory, { persistent: false }, (_event, file) => {
+      if (file !== 'exit') return;
+      this.unwatch(id);
+      this.#ended(id);
+    });
+    watcher.on('error', () => this.unwatch(id));
+    this.#byWorkload.set(id, { directory, watcher });
+    return true;
+  }
+
+  unwatch(id: string): void {
+    this.#byWorkload.get(id)?.watcher.close();
+    this.#byWorkload.delete(id);
+  }
+
+  close(): void {
+    for (const id of [...this.#byWorkload.keys()]) this.unwatch(id);
+  }
+}

@@ -1,0 +1,48 @@
+import { keyString, type Manager, type Request, requeueAfter, type Result, retry } from 'kedge';
+import { type Instance, instances } from '../../instance/kind.js';
+import type { AbandonedWorkloads } from './abandoned-workloads.js';
+
+/** Ports of {@link AbandonedWaits}. */
+export interface AbandonedWaitsOptions {
+  readonly manager: Manager;
+  readonly node: string;
+  readonly abandoned: AbandonedWorkloads;
+}
+
+/** Who waits for workloads whose instances are gone: their end wakes them. */
+export class AbandonedWaits {
+  readonly #options: AbandonedWaitsOptions;
+  readonly #waiting = new Map<string, Request['key']>();
+
+  constructor(options: AbandonedWaitsOptions) {
+    this.#options = options;
+  }
+
+  /** Who waited, once each. */
+  takeWaiting(): readonly Request['key'][] {
+    const keys = [...this.#waiting.values()];
+    this.#waiting.clear();
+    return keys;
+  }
+
+  /** For whoever waits under `key`. Undefined once none is left. */
+  async stopFor(key: Request['key']): Promise<Result | undefined> {
+    const { manager, node, abandoned } = this.#options;
+    const { lister } = manager.informer(instances);
+    const isKnown = (uid: string): boolean =>
+      lister.byIndex('uid', uid).some((instance) => instance.node === node);
+    try {
+      const progress = await abandoned.requestStop(isKnown);
+      if (progress.type === 'gone') return undefined;
+      this.#waiting.set(keyString(key), key);
+      return requeueAfter(progress.checkInMs);
+    } catch (error) {
+      return retry(error);
+    }
+  }
+
+  /** An earlier instance of the name may still write to the volumes that it claimed. */
+  async before({ namespace, name, template }: Instance): Promise<Result | undefined> {
+    return (template.volumes ?? []).length > 0 ? this.stopFor({ namespace, name }) : undefined;
+  }
+}

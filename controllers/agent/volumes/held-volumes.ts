@@ -1,0 +1,82 @@
+import type { Manager, SharedInformer } from 'kedge';
+import type { ParameterResolver } from '../../secret/index.js';
+import { type Volume, volumes } from '../../volume/kind.js';
+import type { IsAttached } from './leftover-mounts.js';
+import type { OwnAttachments } from './own-attachments.js';
+
+/** Ports of {@link HeldVolumes}. */
+export interface HeldVolumesOptions {
+  readonly manager: Manager;
+  readonly resolver: ParameterResolver;
+  readonly node: string;
+  readonly own: OwnAttachments;
+}
+
+/** Which volumes claims hold, and which are on one storage: as the cache shows it, with what this process reserved. */
+export class HeldVolumes {
+  readonly #options: HeldVolumesOptions;
+
+  constructor(options: HeldVolumesOptions) {
+    this.#options = options;
+    const informer = options.manager.informer(volumes);
+    informer.addIndex('claim', (volume) => (volume.attachments ?? []).map((a) => a.claim));
+    informer.addIndex('storage', (volume) => [this.storageOf(volume)]);
+  }
+
+  /** The other volumes on its storage, as the cache shows them. */
+  twinsOf(volume: Volume): readonly Volume[] {
+    if (!volume.handle) return [];
+    return this.onStorageOf(volume).filter(({ metadata }) => metadata.uid !== volume.metadata.uid);
+  }
+
+  /** What a volume is on: driver and handle. Two volumes of one host directory are on one. */
+  storageOf({ driver = '', handle, metadata }: Volume): string {
+    if (!handle) return metadata.uid;
+    try {
+      return `${driver} ${this.#options.resolver.openHandle(handle)}`;
+    } catch {
+      return metadata.uid; // sealed with a key that is missing: nothing can be done with it either
+    }
+  }
+
+  /** Volumes on the storage of a volume, itself included: who waits for one waits for all of them. */
+  onStorageOf(volume: Volume): readonly Volume[] {
+    const { lister }: SharedInformer<Volume> = this.#options.manager.informer(volumes);
+    return lister.byIndex('storage', this.storageOf(volume));
+  }
+
+  /** Volumes that a claim holds. */
+  held(claim: string): readonly Volume[] {
+    const { lister }: SharedInformer<Volume> = this.#options.manager.informer(volumes);
+    return this.#options.own.with(lister.byIndex('claim', claim), claim);
+  }
+
+  /** Whether this node has a volume, for a claim or for any. */
+  isHere(volume: Volume, claim?: string): boolean {
+    const claims = this.claimsHere(volume);
+    return claim === undefined ? claims.size > 0 : claims.has(claim);
+  }
+
+  /** Who has a volume on this node. */
+  claimsHere(volume: Volume): ReadonlySet<string> {
+    const shown = (volume.attachments ?? []).filter((a) => a.node === this.#options.node);
+    return new Set([...shown.map(({ claim }) => claim), ...this.#options.own.claimsOf(volume)]);
+  }
+
+  /** Volumes this node has attached. */
+  heldHere(): readonly Volume[] {
+    const { manager, node } = this.#options;
+    const { lister }: SharedInformer<Volume> = manager.informer(volumes);
+    const cached = lister.list().filter((v) => v.attachments?.some((a) => a.node === node));
+    return this.#options.own.with(cached);
+  }
+
+  /** Whether this node has a volume of a uid for a claim, as of now. */
+  attachedHere(): IsAttached {
+    const byUid = new Map(this.heldHere().map((volume) => [volume.metadata.uid, volume]));
+    return (uid, claim) => {
+      const volume = byUid.get(uid);
+      return volume !== undefined && this.isHere(volume, claim);
+    };
+  }
+}

@@ -1,0 +1,60 @@
+import { failedPrecondition, parseQuantity } from 'kedge';
+import type { AdmissionContext } from 'kedge/server';
+import { replicaName, type Volume, volumes } from '../volume/kind.js';
+import { type ClaimTemplate, type Service, templateStem } from './kind.js';
+
+/** Names become DNS labels and directory names. */
+export const nameMax = 63;
+
+/** `<volume>-<service>-<ordinal>` that somebody else has is never adopted. @throws StatusError FailedPrecondition */
+export async function demandFreeNames(context: AdmissionContext, service: Service): Promise<void> {
+  const owner = `${service.namespace}/${service.name}`;
+  const status = ['ownerService'] as const;
+  for (const mount of service.volumes ?? []) {
+    if (!mount.claimTemplate) continue;
+    const stem = templateStem(service.namespace, mount.name, service.name);
+    for (const taken of await context.lookupBy(volumes, 'replicaStem', stem, { status })) {
+      const { name } = taken;
+      const { ordinal = 0 } = replicaName(taken) ?? {};
+      if (ordinal >= (service.scale ?? 1)) continue;
+      if (taken.ownerService === owner) {
+        demandFitting(owner, mount.claimTemplate, taken);
+        continue;
+      }
+      const holder = taken.ownerService ? `service "${taken.ownerService}"` : 'a user';
+      throw failedPrecondition(
+        'NameTaken',
+        `volume "${service.namespace}/${name}" that replica ${ordinal} of service "${owner}" needs exists already and belongs to ${holder}; rename the mount or the service`,
+        { kind: 'Volume', namespace: service.namespace, name },
+      );
+    }
+  }
+}
+
+/**
+ * V26: a volume of an earlier life, or of an earlier template, is taken again only if it is what is asked
+ * for: the same class and mode, and no smaller.
+ */
+function demandFitting(
+  owner: string,
+  template: ClaimTemplate,
+  volume: Pick<Volume, 'name' | 'namespace' | 'storageClassName' | 'accessMode' | 'size'>,
+): void {
+  const { name, namespace, storageClassName, accessMode, size } = volume;
+  const smaller = (parseQuantity(size) ?? 0n) < (parseQuantity(template.size) ?? 0n);
+  const differs =
+    storageClassName !== template.storageClassName
+      ? `its class is "${storageClassName}"`
+      : accessMode !== template.accessMode
+        ? `its access mode is ${accessMode}`
+        : smaller
+          ? `its size is ${size}`
+          : undefined;
+  if (differs === undefined) return;
+  const way = smaller ? `kedge volume resize ${name} ${template.size}` : 'delete that volume first';
+  throw failedPrecondition(
+    'VolumeDiffers',
+    `volume "${namespace}/${name}" of service "${owner}" is there already and ${differs}, which is not what claimTemplate asks for; ${way}, or keep the template`,
+    { kind: 'Volume', namespace, name },
+  );
+}

@@ -1,0 +1,37 @@
+import type { FieldViolation } from 'kedge';
+import type { Service } from './kind.js';
+import { nameMax } from './replica-names.js';
+import { variableViolations } from './variables.js';
+import { rightsViolations } from './workload-rights.js';
+
+/** What a service asks of its runtime: command, image, variables, rights and the names of its instances. */
+export function runtimeViolations(service: Service): FieldViolation[] {
+  const violations: FieldViolation[] = [];
+  if (service.runtime === 'process') {
+    if ((service.command ?? []).length === 0)
+      violations.push({ field: 'command', description: 'is required for runtime process' });
+    if (service.image)
+      violations.push({ field: 'image', description: 'is not used by runtime process; remove it' });
+  } else if (!service.image) {
+    violations.push({
+      field: 'image',
+      description: 'is required for runtime container; or set runtime: process',
+    });
+  }
+  for (const field of ['command', 'args'] as const)
+    for (const [index, word] of (service[field] ?? []).entries())
+      if (word.includes('\0'))
+        violations.push({
+          field: `${field}[${index}]`,
+          description: 'must not hold a NUL character',
+        });
+  violations.push(...rightsViolations(service), ...variableViolations(service));
+  const last = Math.max(0, (service.scale ?? 1) - 1);
+  const longest = `${service.name}-${last}`;
+  if (longest.length > nameMax)
+    violations.push({
+      field: 'name',
+      description: `its instance "${longest}" would have ${longest.length} characters, at most ${nameMax} are allowed; shorten it`,
+    });
+  return violations;
+}

@@ -1,0 +1,31 @@
+import { DriverError, type DriverErrorKind } from '../contract/errors.js';
+import { demand } from './failure.js';
+
+/** The kind of error that a call ends with; undefined when it succeeds. */
+export async function kindOf(call: Promise<unknown>): Promise<DriverErrorKind | undefined> {
+  try {
+    await call;
+    return undefined;
+  } catch (error) {
+    if (error instanceof DriverError) return error.kind;
+    throw error;
+  }
+}
+
+/** @throws ConformanceError unless the call fails with one of these kinds. */
+export async function demandKind(
+  what: string,
+  call: Promise<unknown>,
+  ...kinds: readonly DriverErrorKind[]
+): Promise<void> {
+  const kind = await kindOf(call);
+  demand(
+    kind !== undefined && kinds.includes(kind),
+    `${what} ends with ${kind ?? 'success'}, not with ${kinds.join(' or ')}`,
+  );
+}
+
+/** @throws ConformanceError unless the call fails with a DriverError. */
+export async function demandRefusal(what: string, call: Promise<unknown>): Promise<void> {
+  demand((await kindOf(call)) !== undefined, `${what} succeeds`);
+}

@@ -1,0 +1,20 @@
+import { mkdtemp, realpath, rmdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { mountAt } from '../node/mount-table.js';
+import { demand } from './failure.js';
+
+/** A folder of its own, its path free of links. */
+export async function makeFolder(): Promise<string> {
+  return mkdtemp(join(await realpath(tmpdir()), 'kedge-conformance-'));
+}
+
+/** Never recursively: a volume may still be mounted below. */
+export async function removeFolder(folder: string): Promise<void> {
+  const target = join(folder, 'target');
+  demand((await mountAt(target)) === undefined, `${target} is still mounted; unmount it by hand`);
+  for (const path of [target, folder])
+    await rmdir(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+    });
+}
