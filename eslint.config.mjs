@@ -97,6 +97,20 @@ export default defineConfig(
   },
   {
     files: ['controllers/**/*.ts'],
+    ignores: ['controllers/reasons/set-condition.ts', '**/*.test.ts', 'controllers/testing/**'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          name: 'kedge',
+          importNames: ['setCondition'],
+          message: 'import it from controllers/reasons: it takes only reasons that have a remedy',
+        },
+      ],
+    },
+  },
+  {
+    files: ['controllers/**/*.ts'],
     ignores: [...withPhases, ...notReconcilers],
     rules: { 'no-restricted-syntax': ['error', ...rawStatus] },
   },

@@ -12,7 +12,6 @@ import {
   type ReconcileContext,
   requeueAfter,
   type Result,
-  setCondition,
   timestamp,
   type Transaction,
 } from 'kedge';
@@ -23,6 +22,7 @@ import { GoneNodes } from '../node/gone.js';
 import { silentReason } from '../node/controller.js';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import { mountedVolumes } from '../service/index.js';
+import { type Reason, setCondition } from '../reasons/index.js';
 import { agentFinalizer } from './admission.js';
 
 /** Ports of the instance controller. */
@@ -35,7 +35,7 @@ export interface InstanceControllerOptions {
 
 interface Told {
   readonly status?: 'Unknown';
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
 }
 
@@ -142,7 +142,7 @@ class InstanceReconciler {
 
   #notReady(
     { conditions }: Instance,
-    reason: string,
+    reason: Reason,
     message: string,
   ): Pick<Instance, 'conditions'> {
     const condition = { type: 'Ready', status: 'False', reason, message } as const;

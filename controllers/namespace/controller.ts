@@ -15,7 +15,6 @@ import {
   type ReconcileContext,
   requeueAfter,
   type Result,
-  setCondition,
   timestamp,
   type Transaction,
 } from 'kedge';
@@ -25,10 +24,9 @@ import { snapshots } from '../snapshot/kind.js';
 import { sourceSnapshot, volumes } from '../volume/kind.js';
 import { type Namespace, namespaces } from './kind.js';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
+import { type NewCondition, setCondition } from '../reasons/index.js';
 import { builtinNamespaces, namespaceFinalizer } from './admission.js';
 import { clearContent, isEmpty, type Remaining, sameNamespace } from './content.js';
-
-type NewCondition = Parameters<typeof setCondition>[1];
 
 /** Ports of the namespace controller. */
 export interface NamespaceControllerOptions {

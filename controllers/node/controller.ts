@@ -8,11 +8,11 @@ import {
   type ReconcileContext,
   requeueAfter,
   type Result,
-  setCondition,
   timestamp,
 } from 'kedge';
 import { type Node, nodes } from './kind.js';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
+import { setCondition } from '../reasons/index.js';
 
 /** Ports of the node controller. */
 export interface NodeControllerOptions {

@@ -8,13 +8,13 @@ import {
   type ObjectStore,
   type Runnable,
   runTxn,
-  setCondition,
   sleep,
   type StatusError,
   timestamp,
 } from 'kedge';
 import { type Node, nodes } from './kind.js';
 import type { ControllerPolicy } from '../policy/policy.js';
+import { setCondition } from '../reasons/index.js';
 import type { AgentLife } from './agent-life.js';
 
 /** What a node tells of itself. */

@@ -10,7 +10,6 @@ import {
   type Random,
   type ReconcileContext,
   type Result,
-  setCondition,
   timestamp,
   type Transaction,
 } from 'kedge';
@@ -21,6 +20,7 @@ import { storageClasses } from '../storage-class/kind.js';
 import { volumes } from '../volume/kind.js';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import { volumeOfMount } from '../service/index.js';
+import { type Reason, setCondition } from '../reasons/index.js';
 import { placeInstance, type VolumeConstraint } from './plan.js';
 import { changesNodePlacement, changesVolumePlacement, placementWakes } from './wakes.js';
 
@@ -60,7 +60,7 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
     if (!instance || instance.node !== undefined || isDeleting(instance)) return done();
     const constraints = await constraintsOf(txn, instance);
     const cached = options.manager.informer(nodes).lister.list();
-    const tell = (status: 'True' | 'False', reason: string, message: string): void => {
+    const tell = (status: 'True' | 'False', reason: Reason, message: string): void => {
       const condition = { type: 'Scheduled', status, reason, message };
       const conditions = setCondition(instance.conditions, condition, timestamp(options.clock));
       txn.updateStatus(instances, key, { conditions });

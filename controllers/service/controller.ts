@@ -17,7 +17,6 @@ import {
   type ReconcileContext,
   requeueAfter,
   type Result,
-  setCondition,
   timestamp,
   type Transaction,
 } from 'kedge';
@@ -30,6 +29,7 @@ import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
 import { holderOf, type ParameterResolver } from '../secret/index.js';
 import { policyOf } from '../storage-class/index.js';
 import { deleteUnused, volumeFinalizer } from '../volume/index.js';
+import { setCondition } from '../reasons/index.js';
 import { serviceFinalizer } from './admission.js';
 import {
   planService,

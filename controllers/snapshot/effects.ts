@@ -4,7 +4,6 @@ import {
   pending,
   type ReconcileContext,
   type Result,
-  setCondition,
   timestamp,
 } from 'kedge';
 import type {
@@ -38,6 +37,7 @@ import {
   type VolumeControllerOptions,
   writeStatus,
 } from '../volume/index.js';
+import { type Reason, setCondition } from '../reasons/index.js';
 
 /** Ports of the snapshot controller: those of the volume controller. */
 export type SnapshotControllerOptions = VolumeControllerOptions;
@@ -93,7 +93,7 @@ export class SnapshotEffects {
   condition(
     snapshot: Snapshot,
     status: ConditionStatus,
-    reason: string,
+    reason: Reason,
     message: string,
   ): Pick<Snapshot, 'conditions'> {
     const observedGeneration = snapshot.metadata.generation;

@@ -5,7 +5,6 @@ import {
   type ReconcileContext,
   requeueAfter,
   type Result,
-  setCondition,
   timestamp,
 } from 'kedge';
 import { nodes } from '../node/kind.js';
@@ -19,6 +18,7 @@ import {
   type Turn,
   waitsReason,
 } from '../volume/index.js';
+import { setCondition } from '../reasons/index.js';
 import { snapshotFinalizer } from './admission.js';
 import type { SnapshotEffects } from './effects.js';
 import { nextPhase } from './phases.js';

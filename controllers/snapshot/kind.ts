@@ -1,6 +1,7 @@
 import { isDeleting, kindOf, type StatusUpdate } from 'kedge';
 import { type Snapshot, snapshotSchema } from '@kedge/api/kinds';
 import { referencedSecrets } from '../secret/reference.js';
+import type { Reason } from '../reasons/index.js';
 import { type NextSnapshotPhase, snapshotStates } from './phases.js';
 
 export type { Snapshot, SnapshotPhase } from '@kedge/api/kinds';
@@ -31,4 +32,7 @@ export const snapshots = kindOf<Snapshot>()({
 type Update = StatusUpdate<Snapshot, (typeof snapshots)['statusFields'][number]>;
 
 /** A change of some status fields of a snapshot; its phase comes out of the table. */
-export type SnapshotStatus = Omit<Update, 'status'> & { readonly status?: NextSnapshotPhase };
+export type SnapshotStatus = Omit<Update, 'status' | 'reason'> & {
+  readonly status?: NextSnapshotPhase;
+  readonly reason?: Reason;
+};

@@ -1,6 +1,7 @@
 import type { Volume } from '../volume/kind.js';
 import type { Snapshot } from './kind.js';
 import { isDeletionDone } from '../volume/index.js';
+import type { Reason } from '../reasons/index.js';
 import { nextPhase, type NextSnapshotPhase } from './phases.js';
 
 /** What is known when a snapshot is looked at. */
@@ -18,7 +19,7 @@ export interface SnapshotSituation {
 export type SnapshotAction =
   | { readonly type: 'none' }
   /** S2: says what it waits for. */
-  | { readonly type: 'wait'; readonly reason: string; readonly message: string }
+  | { readonly type: 'wait'; readonly reason: Reason; readonly message: string }
   /** S10: says which volumes are being made from it. */
   | { readonly type: 'waitForRestores' }
   | { readonly type: 'start'; readonly source: Volume }

@@ -25,6 +25,7 @@ import {
   retryDelayMs,
   waitsReason,
 } from '../volume/index.js';
+import type { Reason } from '../reasons/index.js';
 import { snapshotFinalizer } from './admission.js';
 import {
   keyOfSnapshot,
@@ -130,7 +131,7 @@ export class SnapshotReconciler {
   async #wait(
     request: ReconcileContext,
     snapshot: Snapshot,
-    reason: string,
+    reason: Reason,
     message: string,
   ): Promise<Result> {
     const told = (snapshot.conditions ?? []).find((c) => c.type === 'Ready');

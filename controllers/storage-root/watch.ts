@@ -6,12 +6,12 @@ import {
   modifyStatus,
   type ObjectStore,
   type Runnable,
-  setCondition,
   sleep,
   timestamp,
 } from 'kedge';
 import { type Volume, volumes } from '../volume/kind.js';
 import type { ControllerPolicy } from '../policy/policy.js';
+import { type NewCondition, setCondition } from '../reasons/index.js';
 import type { RootState, StorageRootKeeper } from './keeper.js';
 import { isPlacedOn } from './placed.js';
 
@@ -92,7 +92,7 @@ export class StorageRootWatch implements Runnable {
   }
 }
 
-function conditionOf(state: RootState): Parameters<typeof setCondition>[1] {
+function conditionOf(state: RootState): NewCondition {
   const type = rootCondition;
   if (state.type === 'ready')
     return { type, status: 'True', reason: 'StorageRootReady', message: '' };

@@ -2,6 +2,7 @@ import { isDeleting, keyString, kindOf, type StatusUpdate } from 'kedge';
 import { type Volume, volumeSchema } from '@kedge/api/kinds';
 import { referencedSecrets } from '../secret/reference.js';
 import { type NextVolumePhase, volumeStates } from './states/phases.js';
+import type { Reason } from '../reasons/index.js';
 
 export type {
   Volume,
@@ -88,4 +89,7 @@ export const volumes = kindOf<Volume>()({
 type Update = StatusUpdate<Volume, (typeof volumes)['statusFields'][number]>;
 
 /** A change of some status fields of a volume; its phase comes out of the table. */
-export type VolumeStatus = Omit<Update, 'status'> & { readonly status?: NextVolumePhase };
+export type VolumeStatus = Omit<Update, 'status' | 'reason'> & {
+  readonly status?: NextVolumePhase;
+  readonly reason?: Reason;
+};

@@ -3,7 +3,6 @@ import {
   type ConditionStatus,
   type ObjectStore,
   runTxn,
-  setCondition,
   timestamp,
   type StatusUpdate,
 } from 'kedge';
@@ -16,12 +15,13 @@ import {
 } from '../../instance/kind.js';
 import type { DataMountsOutcome } from '../inputs/data-mounts.js';
 import type { WorkloadState } from '../runtime/runtime.js';
+import { type Reason, setCondition } from '../../reasons/index.js';
 
 /** A condition to set. */
 export interface Told {
   readonly type: 'VolumesReady' | 'FilesReady' | 'ContainersReady' | 'Ready';
   readonly status: ConditionStatus;
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
 }
 
@@ -29,7 +29,7 @@ export interface Told {
 export const inputsReason = { missing: 'InvalidParameters', failed: 'WriteFailed' } as const;
 
 /** A condition that holds, or does not. */
-export function told(type: Told['type'], ok: boolean, reason: string, message: string): Told {
+export function told(type: Told['type'], ok: boolean, reason: Reason, message: string): Told {
   return { type, status: ok ? 'True' : 'False', reason, message };
 }
 

@@ -1,12 +1,4 @@
-import {
-  type Clock,
-  hasCode,
-  type ObjectStore,
-  runTxn,
-  setCondition,
-  timestamp,
-  type Transaction,
-} from 'kedge';
+import { type Clock, hasCode, type ObjectStore, runTxn, timestamp, type Transaction } from 'kedge';
 import { DriverError } from '@kedge/driver-sdk';
 import {
   type Attachment,
@@ -22,6 +14,7 @@ import {
   nextPhase,
   type NextVolumePhase,
 } from '../../volume/index.js';
+import { type NewCondition, setCondition } from '../../reasons/index.js';
 import { type MountObstacle, obstacleOf } from './mount-obstacle.js';
 import type { PreparedMount } from './node-volumes.js';
 import { OwnAttachments } from './own-attachments.js';
@@ -111,7 +104,7 @@ export class AttachmentRecords {
       const bound = {
         type: 'Bound',
         status: 'True' as const,
-        reason: 'Bound',
+        reason: 'Bound' as const,
         message: `bound to ${claim}`,
       };
       const conditions = setCondition(current.conditions, bound, now);
@@ -167,7 +160,12 @@ export class AttachmentRecords {
     await this.#change(volume, (current) => {
       const left = (current.attachments ?? []).filter((a) => a.claim !== claim || a.node !== node);
       const message = `released by ${claim}`;
-      const unbound = { type: 'Bound', status: 'False' as const, reason: 'Unbound', message };
+      const unbound = {
+        type: 'Bound',
+        status: 'False' as const,
+        reason: 'Unbound' as const,
+        message,
+      };
       return {
         ...detached(current, left),
         ...(left.length > 0 ? {} : { conditions: setCondition(current.conditions, unbound, now) }),
@@ -205,8 +203,6 @@ function phaseOfUnknown(status: VolumePhase): NextVolumePhase | undefined {
   if (status === 'Available') return nextPhase(status, 'attachUnknown');
   return status === 'Bound' ? nextPhase(status, 'detachUnknown') : undefined;
 }
-
-type NewCondition = Parameters<typeof setCondition>[1];
 
 /**
  * The condition to write after a mount that began when the volume was as in `begun`; undefined for none.

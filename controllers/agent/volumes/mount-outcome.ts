@@ -1,4 +1,5 @@
 import type { InstanceMount } from '../../instance/kind.js';
+import type { Reason } from '../../reasons/index.js';
 
 /** Whether a volume can be used by an instance now. */
 export type MountOutcome =
@@ -13,13 +14,13 @@ export type MountOutcome =
     }
   | {
       readonly type: 'waiting';
-      readonly reason: string;
+      readonly reason: Reason;
       readonly message: string;
       /** A driver call failed: try again with backoff. Else a change wakes us. */
       readonly retry: boolean;
     };
 
 /** A volume that can't be used yet, and why. */
-export function waiting(reason: string, message: string, retry = false): MountOutcome {
+export function waiting(reason: Reason, message: string, retry = false): MountOutcome {
   return { type: 'waiting', reason, message, retry };
 }

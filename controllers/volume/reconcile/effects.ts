@@ -1,6 +1,5 @@
 import {
   type Clock,
-  type Condition,
   type ConditionStatus,
   done,
   type Lister,
@@ -11,7 +10,6 @@ import {
   type Random,
   type ReconcileContext,
   type Result,
-  setCondition,
   timestamp,
 } from 'kedge';
 import {
@@ -30,6 +28,7 @@ import { type DriverOperation, type Volume, type VolumeStatus, volumes } from '.
 import type { ControllerPolicy } from '../../policy/policy.js';
 import { holderOf, type ParameterResolver } from '../../secret/index.js';
 import { deletedCondition, isDeletionAsked } from '../states/deletion-report.js';
+import { type NewCondition, type Reason, setCondition } from '../../reasons/index.js';
 import { driverCall, identityOf } from './driver-call.js';
 import { operationsOfVolume, underWay } from '../states/operations.js';
 import type { VolumeSituation } from '../states/plan.js';
@@ -113,11 +112,11 @@ export class VolumeEffects {
     volume: Volume,
     type: string,
     status: ConditionStatus,
-    reason: string,
+    reason: Reason,
     message: string,
   ): Pick<Volume, 'conditions'> {
     const observedGeneration = volume.metadata.generation;
-    const next: Omit<Condition, 'lastTransitionAt'> = {
+    const next: NewCondition = {
       type,
       status,
       reason,

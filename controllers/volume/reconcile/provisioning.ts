@@ -19,6 +19,7 @@ import { nodes } from '../../node/kind.js';
 import { type Snapshot, snapshots } from '../../snapshot/kind.js';
 import { sourceSnapshot, type Volume, type VolumeStatus, volumes } from '../kind.js';
 import { policyOf } from '../../storage-class/shape.js';
+import type { Reason } from '../../reasons/index.js';
 import { classMissing } from './driver-call.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { type Failure, judgeFailure } from '../states/failure.js';
@@ -121,7 +122,7 @@ export class Provisioning {
   async #wait(
     request: ReconcileContext,
     volume: Volume,
-    reason: string,
+    reason: Reason,
     message: string,
   ): Promise<Result> {
     const { reason: before } = volume;

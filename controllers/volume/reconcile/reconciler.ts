@@ -5,7 +5,6 @@ import {
   type ReconcileContext,
   requeueAfter,
   type Result,
-  setCondition,
 } from 'kedge';
 import { nodeTopologyKey } from '@kedge/driver-sdk';
 import { secrets } from '../../secret/kind.js';
@@ -15,6 +14,7 @@ import type { GoneNodes } from '../../node/gone.js';
 import { referencedSecrets } from '../../secret/index.js';
 import { rootCondition } from '../../storage-root/index.js';
 import { isDeletionAsked, isDeletionUnderWay } from '../states/deletion-report.js';
+import { type Reason, setCondition } from '../../reasons/index.js';
 import { VolumeEffects, type VolumeControllerOptions } from './effects.js';
 import { callsDriver, Handover } from './handover.js';
 import { missedBy } from './missed.js';
@@ -234,7 +234,7 @@ export class VolumeReconciler {
     request: ReconcileContext,
     volume: Volume,
     status: NextVolumePhase,
-    reason: string,
+    reason: Reason,
     message: string,
   ): Promise<Result> {
     const condition = { type: 'Bound', status: 'False' as const, reason, message };

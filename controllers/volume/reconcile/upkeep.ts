@@ -5,11 +5,11 @@ import {
   type ReconcileContext,
   requeueAfter,
   type Result,
-  setCondition,
 } from 'kedge';
 import { type Driver, type DriverError, isPending, nodeTopologyKey } from '@kedge/driver-sdk';
 import { nodes } from '../../node/kind.js';
 import { type Attachment, type Volume, type VolumeStatus, volumes } from '../kind.js';
+import { setCondition } from '../../reasons/index.js';
 import { keyOfVolume, type VolumeEffects } from './effects.js';
 import { nextPhase } from '../states/phases.js';
 import { lostReason, type VolumeSituation } from '../states/plan.js';
@@ -41,13 +41,13 @@ export class Upkeep {
       const resized = {
         type: 'Resizing',
         status: 'False' as const,
-        reason: 'Resized',
+        reason: 'Resized' as const,
         message: `${reached.sizeBytes} bytes`,
       };
       const fileSystem = {
         type: 'FileSystemResizePending',
         status: pending ? ('True' as const) : ('False' as const),
-        reason: pending ? 'WaitsForMount' : 'Resized',
+        reason: pending ? ('WaitsForMount' as const) : ('Resized' as const),
         message: pending ? 'the file system grows on its node, now or at the next mount' : '',
       };
       await this.#effects.write(request, volume, {

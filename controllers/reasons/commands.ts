@@ -1,0 +1,50 @@
+import type { Instance } from '@kedge/api/kinds';
+import { findByKey, type Subject, type World } from './world.js';
+
+/** What names an object on the command line. */
+export interface Named {
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+/** ` -n default`, or nothing where the kind has no namespace. */
+export function inNamespace({ namespace }: Named): string {
+  return namespace ? ` -n ${namespace}` : '';
+}
+
+/** A text as one word of a shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** `kedge VERB TYPE/NAME -n NAMESPACE`. */
+export function command(verb: string, type: string, named: Named, more = ''): string {
+  return `kedge ${verb} ${type}/${named.name}${inNamespace(named)}${more === '' ? '' : ` ${more}`}`;
+}
+
+/** Changes some fields. */
+export function patchOf(type: string, named: Named, patch: object): string {
+  return command('patch', type, named, `--patch ${quoted(JSON.stringify(patch))}`);
+}
+
+/** Deletes the object of a subject. */
+export function deletionOf({ kind, object }: Subject): string {
+  return command('delete', kind.toLowerCase(), object);
+}
+
+/** Stores an object, from a file that is never written. */
+export function castOf(lines: readonly string[]): string {
+  return `printf '%s\\n' ${lines.map(quoted).join(' ')} | kedge cast --no-wait -`;
+}
+
+/** The service that an instance is of, by the key of the instance. */
+export function serviceOfClaim(claim: string, { instances }: World): Required<Named> {
+  const [namespace = '', name = ''] = claim.split('/');
+  const known: Instance | undefined = findByKey(instances, claim);
+  return { namespace, name: known?.service ?? name.replace(/-\d+$/, '') };
+}
+
+/** Ends what uses a volume. */
+export function scaleToNothing(claim: string, world: World): string {
+  return command('scale', 'service', serviceOfClaim(claim, world), '--replicas 0');
+}

@@ -1,0 +1,107 @@
+import { castOf, command, deletionOf, patchOf } from './commands.js';
+import { type Remedy, run, set } from './remedy.js';
+import { again, canRetry, type Storage, storageOf } from './storage-subject.js';
+import { type About, findByKey } from './world.js';
+
+interface SecretKey {
+  readonly namespace: string;
+  readonly name: string;
+  readonly key: string;
+}
+
+/** The first secret that parameters refer to: `secret:name/key` or `secret:name.namespace.svc/key`. */
+function secretOf({ kind, object }: Storage, { world }: About): SecretKey | undefined {
+  const storageClass = findByKey(world.storageClasses, object.storageClassName ?? '');
+  const own = kind === 'Volume' ? object.parameters : {};
+  const all = { ...storageClass?.parameters, ...object.driverParameters, ...own };
+  for (const value of Object.values(all)) {
+    const found = /^secret:([-a-z0-9]+)(?:\.([-a-z0-9]+)\.svc)?\/(\S+)$/.exec(value);
+    const [, name, namespace = object.namespace, key] = found ?? [];
+    if (name && key) return { namespace, name, key };
+  }
+  return undefined;
+}
+
+/** Credentials that the provider does not take. */
+export function credentials(about: About, value: string): Remedy {
+  const storage = storageOf(about);
+  const secret = storage && secretOf(storage, about);
+  if (secret) {
+    const { namespace, name, key } = secret;
+    const patch = patchOf('secret', secret, { data: { [key]: 'VALUE' } });
+    return set(`data.${key} of secret ${namespace}/${name}`, value, patch);
+  }
+  const className = storage?.object.storageClassName ?? '';
+  if (className === '') return again(about, `${value} at the provider`);
+  return set(`parameters of storage class ${className}`, value, editClass(className));
+}
+
+function editClass(name: string): string {
+  return `kedge edit storageclass/${name}`;
+}
+
+/** A secret that is not there, or lacks a key. */
+function missingSecret(about: About, storage: Storage): Remedy | undefined {
+  const told = /secret ([-a-z0-9]+)\/([-a-z0-9]+) (?:does not exist|has no key "?([^";, ]+))/.exec(
+    about.message,
+  );
+  if (!told) return undefined;
+  const [, namespace = '', name = '', lacking] = told;
+  const key = lacking ?? secretOf(storage, about)?.key ?? 'KEY';
+  const commandLine = lacking
+    ? patchOf('secret', { namespace, name }, { data: { [key]: 'VALUE' } })
+    : `kedge create secret ${name} -n ${namespace} --from-literal ${key}=VALUE`;
+  return set(
+    `data.${key} of secret ${namespace}/${name}`,
+    'what the driver is to get',
+    commandLine,
+  );
+}
+
+/** A host path is the volume's own parameter, and can be mended as long as nothing was made. */
+function wrongPath({ message }: About, storage: Storage): Remedy | undefined {
+  if (storage.kind !== 'Volume' || !message.includes('hostPath ')) return undefined;
+  const { object } = storage;
+  const { namespace, name, parameters } = object;
+  if (/hostPath \S+ does not exist/.test(message))
+    return run(
+      patchOf('volume', object, { parameters: { ...parameters, createIfMissing: 'true' } }),
+      `make directory ${parameters?.hostPath ?? ''} on the node, or have it made`,
+    );
+  return set(
+    `parameters.hostPath of volume ${namespace}/${name}`,
+    'a directory below one that [storage].hostPathAllowlist names',
+    command('edit', 'volume', object),
+  );
+}
+
+/** A parameter that is wrong, or something that it names and that is missing. */
+export function wrongParameters(about: About): Remedy {
+  const storage = storageOf(about);
+  if (!storage) return again(about, 'what the message names');
+  const { kind, object } = storage;
+  const { nodes } = about.world;
+  const className = object.storageClassName ?? '';
+  if (/storage class "[^"]*" (does not exist|is gone)/.test(about.message))
+    return run(
+      castOf(['kind: StorageClass', `name: ${className}`, `driver: ${object.driver || 'local'}`]),
+      `create storage class ${className}, and it goes on by itself`,
+    );
+  const secret = missingSecret(about, storage);
+  if (secret) return secret;
+  if (/driver \S+ is not registered/.test(about.message)) {
+    const known = [...new Set(nodes.flatMap((node) => node.drivers ?? []))].join(', ');
+    const value = known === '' ? 'one that kedged has' : `one of ${known}`;
+    return set(`driver of storage class ${className}`, value, editClass(className));
+  }
+  const path = wrongPath(about, storage);
+  if (path) return path;
+  if (kind === 'Volume' && canRetry(storage))
+    return set(
+      `parameters of volume ${object.namespace}/${object.name}`,
+      'what the message asks for',
+      command('edit', 'volume', object),
+      className === '' ? '' : `those of its class: ${editClass(className)}`,
+    );
+  return run(deletionOf(storage), "it can't be changed any more: delete it, and create it anew");
+}

@@ -1,0 +1,47 @@
+import { command, patchOf } from './commands.js';
+import { type Remedy, run, set } from './remedy.js';
+import { wrongParameters } from './driver-parameters.js';
+import { storageOf } from './storage-subject.js';
+import type { About } from './world.js';
+
+/** A secret or configmap that a workload is to be given, and that is missing or lacks a key. */
+export function inputsOfInstance(about: About<'Instance'>): Remedy {
+  const { message, object } = about;
+  const service = { namespace: object.namespace, name: object.service };
+  const told =
+    /(secret|configmap) ([-a-z0-9]+)\/([-a-z0-9.]+) (?:of envFrom )?(?:does not exist|has no key "([^"]+)")/.exec(
+      message,
+    );
+  if (told) {
+    const [, kind = '', namespace = '', name = '', key] = told;
+    const holder = `${kind} ${namespace}/${name}`;
+    if (key !== undefined)
+      return set(
+        `data.${key} of ${holder}`,
+        'what the workload is to read',
+        patchOf(kind, { namespace, name }, { data: { [key]: 'VALUE' } }),
+      );
+    const keys = wantedKeys(about, kind, name);
+    const literals = keys.map((wanted) => ` --from-literal ${wanted}=VALUE`).join('');
+    return run(
+      `kedge create ${kind} ${name} -n ${namespace}${literals}`,
+      `create ${holder} with the values that the workload is to have, and it goes on by itself`,
+    );
+  }
+  if (storageOf(about)) return wrongParameters(about);
+  return set(
+    `secretMounts and configmapMounts of service ${service.namespace}/${service.name}`,
+    'what the message asks for',
+    command('edit', 'service', service),
+  );
+}
+
+/** Keys that the mounts of an instance name; one to begin with where they name none. */
+function wantedKeys({ object }: About<'Instance'>, kind: string, name: string): readonly string[] {
+  const { secretMounts = [], configmapMounts = [] } = object.template;
+  const mounts = kind === 'secret' ? secretMounts : configmapMounts;
+  const keys = mounts
+    .filter((mount) => mount.name === name)
+    .flatMap(({ items = [] }) => items.map(({ key }) => key));
+  return keys.length > 0 ? [...new Set(keys)] : ['KEY'];
+}

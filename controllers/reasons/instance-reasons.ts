@@ -1,0 +1,284 @@
+import type { Instance } from '@kedge/api/kinds';
+import {
+  command,
+  castOf,
+  deletionOf,
+  patchOf,
+  scaleToNothing,
+  serviceOfClaim,
+} from './commands.js';
+import { inputsOfInstance } from './instance-inputs.js';
+import { nodeIsAway } from './node-reasons.js';
+import { noNodeFits } from './placement.js';
+import { unmet } from './reason.js';
+import { byKind, type Remedy, type RemedyOf, run, set, wait } from './remedy.js';
+import { again } from './storage-subject.js';
+import { type About, findByKey } from './world.js';
+
+function serviceOf({ namespace, service }: Instance): { namespace: string; name: string } {
+  return { namespace, name: service };
+}
+
+/** A remedy for instances; the others that could have the reason are told to be looked at anew. */
+function ofInstance(remedy: RemedyOf<'Instance'>): RemedyOf {
+  return byKind({ Instance: remedy }, (about) =>
+    wait('what the message names', 'once that is so', deletionOf(about), 'to do without it'),
+  );
+}
+
+/** Waits for an end that comes by itself; deleting the instance makes its service begin anew. */
+function passing(waitsFor: string, until: string): RemedyOf {
+  return ofInstance(({ object }) =>
+    wait(
+      waitsFor,
+      until,
+      command('scale', 'service', serviceOf(object), '--replicas 0'),
+      'to stop it instead',
+    ),
+  );
+}
+
+/** The runtime could not start the command: which part of the template it is, by what was told. */
+function startFailed(about: About<'Instance'>): Remedy {
+  const { message, object } = about;
+  const service = serviceOf(object);
+  const label = `service ${service.namespace}/${service.name}`;
+  const edit = command('edit', 'service', service);
+  if (/^can't be started: user \S* ?can't be had/.test(message))
+    return run(
+      patchOf('service', service, { user: null }),
+      `workloads run as the user of kedged here: remove user of ${label}`,
+    );
+  if (/user \S+ does not exist/.test(message))
+    return set(
+      `user of ${label}`,
+      'a user of the node, or a number',
+      patchOf('service', service, { user: '1000' }),
+    );
+  if (/capabilities .* can't be had/.test(message))
+    return run(
+      patchOf('service', service, { capabilities: null }),
+      `kedged has none to give here: remove capabilities of ${label}`,
+    );
+  if (/working directory/.test(message))
+    return run(
+      patchOf('service', service, { workingDir: '/' }),
+      `let ${label} begin in a directory that is there`,
+    );
+  if (/is not executable/.test(message)) {
+    const [, file = ''] = /command (\S+) is/.exec(message) ?? [];
+    return set(
+      `command[0] of ${label}`,
+      `a shell before the file, such as /bin/sh ${file}`,
+      edit,
+      `or make the file executable: chmod +x ${file}`,
+    );
+  }
+  if (/subPath/.test(message))
+    return set(`volumes[].subPath of ${label}`, 'a directory that the volume has', edit);
+  return set(`command[0] of ${label}`, 'a program of the node, such as /bin/sh', edit);
+}
+
+/** It ran, and ended. */
+function ended(about: About<'Instance'>): Remedy {
+  const { object, message } = about;
+  const service = serviceOf(object);
+  const logs = command('logs', 'instance', object, '--tail 20');
+  if (/can't be started/.test(message)) return startFailed(about);
+  const label = `command of service ${service.namespace}/${service.name}`;
+  const edit = command('edit', 'service', service);
+  if (/stays so by restartPolicy/.test(message))
+    return run(
+      command('restart', 'instance', object),
+      `it ended and is not started again by its restartPolicy (its output: ${logs}); to run it once more`,
+    );
+  const why =
+    object.exitCode === 127 || object.exitCode === 126
+      ? 'a program that is there and can be run'
+      : 'one that goes on running';
+  return set(label, why, edit, `its last output tells what it missed: ${logs}`);
+}
+
+/** The volume that an instance waits for; undefined when nobody has read it or it does not exist. */
+function volumeNotReady(about: About<'Instance'>): Remedy {
+  const { message, object, world } = about;
+  const [, namespace = '', name = ''] = /volume ([-a-z0-9]+)\/([-a-z0-9]+)/.exec(message) ?? [];
+  const volume = findByKey(world.volumes, `${namespace}/${name}`);
+  const service = serviceOf(object);
+  if (/does not exist/.test(message) && !volume) {
+    const others = world.volumes.filter((other) => other.namespace === namespace);
+    const known = others.map((other) => other.name).join(', ');
+    const more =
+      known === ''
+        ? ''
+        : ` (volumes of namespace ${namespace}: ${known}; another one is claimed with ${command('edit', 'service', service)})`;
+    return run(
+      castOf([
+        'kind: Volume',
+        `name: ${name}`,
+        `namespace: ${namespace}`,
+        'size: 1Gi',
+        'accessMode: ReadWriteOnce',
+      ]),
+      `create volume ${namespace}/${name}, and it goes on by itself${more}`,
+    );
+  }
+  if (volume?.metadata.deletionRequestedAt !== undefined)
+    return wait(
+      `volume ${namespace}/${name} to be gone and made again`,
+      'once that is so',
+      command('scale', 'service', service, '--replicas 0'),
+      'to let go of it',
+    );
+  if (volume?.status === 'Released')
+    return run(
+      command('volume reuse', 'volume', volume),
+      `volume ${namespace}/${name} is Released: make it Available again`,
+    );
+  return wait(
+    `volume ${namespace}/${name}`,
+    'once that is Available',
+    command('scale', 'service', service, '--replicas 0'),
+    'to stop waiting',
+  );
+}
+
+/** Another instance has the volume. */
+function volumeInUse(about: About<'Instance'>): Remedy {
+  const { message, object, world } = about;
+  const own = `${object.namespace}/${object.name}`;
+  const [, user] =
+    /in use by (\S+)/.exec(message) ??
+    /, and (\S+) uses that/.exec(message) ??
+    /(?:still with|taken from) (\S+)/.exec(message) ??
+    [];
+  if (user === undefined || user === own)
+    return wait(
+      'its volume',
+      'once the node that had it lets go',
+      command('scale', 'service', serviceOf(object), '--replicas 0'),
+      'to stop waiting',
+    );
+  const { namespace, name } = serviceOfClaim(user, world);
+  return run(
+    scaleToNothing(user, world),
+    `instance ${user} has the volume: stop service ${namespace}/${name}, and it goes on by itself`,
+  );
+}
+
+function runtimeUnavailable({ object, message, world }: About<'Instance'>): Remedy {
+  const service = serviceOf(object);
+  const [, known = ''] = /it has: (.*)$/.exec(message) ?? [];
+  const node = world.nodes.find(({ name }) => name === object.node);
+  const [other] = (known === '' ? (node?.runtimes ?? []) : known.split(', ')).filter(
+    (name) => name !== 'none' && name !== (object.template.runtime ?? ''),
+  );
+  if (other === undefined)
+    return wait(
+      `runtime ${object.template.runtime ?? ''} of node ${object.node ?? ''}`,
+      'once that can be used',
+      command('scale', 'service', service, '--replicas 0'),
+      'to stop waiting',
+    );
+  const patch = other === 'process' ? { runtime: other, image: null } : { runtime: other };
+  return run(
+    patchOf('service', service, patch),
+    `node ${object.node ?? ''} has runtime ${other}: run service ${service.namespace}/${service.name} with it`,
+  );
+}
+
+/** Reasons of conditions that instances have. */
+export const instanceReasons = {
+  NoNodeFits: unmet('no node takes the instance', ofInstance(noNodeFits)),
+  Attaching: unmet(
+    'a volume is being attached and mounted',
+    passing('its volumes', 'once they are mounted'),
+  ),
+  Starting: unmet(
+    'the workload starts, or has not run for long enough to be ready',
+    passing('its workload', 'when that has run for minReadySeconds'),
+  ),
+  Stopping: unmet(
+    'the workload was asked to end',
+    passing('the end of its workload', 'which is killed after terminationGracePeriodSeconds'),
+  ),
+  Detaching: unmet(
+    'the volumes of the instance are being taken from its node',
+    passing('its volumes', 'once the node let go of them'),
+  ),
+  StopFailed: unmet(
+    'the workload could not be stopped; it is tried again',
+    passing('the end of its workload', 'with the next try'),
+  ),
+  DetachFailed: unmet(
+    'a volume could not be taken from the node; it is tried again',
+    ofInstance(detachFailed),
+  ),
+  VolumeTaken: unmet(
+    'a volume was taken from the instance while its node did not answer',
+    passing('the volume', 'once it has it again'),
+  ),
+  DaemonStopped: unmet(
+    'the workload was stopped with kedged',
+    ofInstance((about) => nodeIsAway(about, about.object.node ?? '')),
+  ),
+  NodeStopped: unmet(
+    'kedged on the node of the instance was stopped',
+    ofInstance((about) => nodeIsAway(about, about.object.node ?? '')),
+  ),
+  RuntimeUnavailable: unmet(
+    "the runtime of the instance can't be used on its node",
+    ofInstance(runtimeUnavailable),
+  ),
+  StartFailed: unmet('the command could not be started', ofInstance(startFailed)),
+  Exited: unmet('the command ended with exit code 0', ofInstance(ended)),
+  WriteFailed: unmet(
+    'secrets and configmaps could not be written for the workload',
+    ofInstance(inputsFailed),
+  ),
+  VolumeNotReady: unmet(
+    'a volume that the instance mounts is not there, or not usable',
+    ofInstance(volumeNotReady),
+  ),
+  VolumeInUse: unmet(
+    'another instance has a volume that the instance mounts',
+    ofInstance(volumeInUse),
+  ),
+  InvalidClaim: unmet(
+    "the name in a claim can't be read",
+    ofInstance(({ object }) =>
+      set(
+        `volumes[].claim.name of service ${object.namespace}/${object.service}`,
+        'NAME or NAME.NAMESPACE.svc',
+        command('edit', 'service', serviceOf(object)),
+      ),
+    ),
+  ),
+} as const;
+
+/** What failed is the workload of an instance, or all instances of a service. */
+export const failed: RemedyOf<'Instance'> = ended;
+
+function detachFailed(about: About<'Instance'>): Remedy {
+  const held = about.world.volumes.find(({ attachments = [] }) =>
+    attachments.some(({ claim }) => claim === `${about.object.namespace}/${about.object.name}`),
+  );
+  if (!held) return again(about, 'its volumes to be free');
+  return wait(
+    `volume ${held.namespace}/${held.name} to be detached`,
+    'with the next try',
+    command('volume detach', 'volume', held, '--force'),
+    'when the node is certainly down, to take it away',
+  );
+}
+
+function inputsFailed(about: About<'Instance'>): Remedy {
+  if (/does not exist|has no key/.test(about.message)) return inputsOfInstance(about);
+  const { object } = about;
+  return wait(
+    'the node to be able to write them: make room on its disk',
+    'with the next try',
+    command('scale', 'service', serviceOf(object), '--replicas 0'),
+    'to stop it',
+  );
+}

@@ -1,0 +1,86 @@
+import type { Node } from '@kedge/api/kinds';
+import { patchOf } from './commands.js';
+import { type Remedy, run, wait } from './remedy.js';
+import type { About } from './world.js';
+
+type Labels = Readonly<Record<string, string>>;
+
+/** How many of some labels a node lacks. */
+function lacking({ labels = {} }: Node, wanted: Labels): readonly (readonly [string, string])[] {
+  return Object.entries(wanted).filter(([key, value]) => labels[key] !== value);
+}
+
+/** Labels a node as it is asked for. */
+export function labelCommand(node: string, labels: readonly (readonly [string, string])[]): string {
+  const pairs = labels.map(([key, value]) => `${key}=${value}`).join(' ');
+  return `kedge label node/${node} ${pairs} --overwrite`;
+}
+
+function labelsText({ labels = {} }: Node): string {
+  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  return pairs.join(', ') || 'none';
+}
+
+/** Of some nodes the one that lacks the fewest labels. */
+function nearest(nodes: readonly Node[], wanted: Labels): Node | undefined {
+  return [...nodes].sort((a, b) => lacking(a, wanted).length - lacking(b, wanted).length)[0];
+}
+
+/** An instance that no node takes. */
+export function noNodeFits({ object, world }: About<'Instance'>): Remedy {
+  const { namespace, service, template } = object;
+  const named = { namespace, name: service };
+  const freed = patchOf('service', named, { nodeSelector: null });
+  const ready = world.nodes.filter(({ status }) => status === 'Ready');
+  const [closed] = ready.filter(({ unschedulable }) => unschedulable);
+  const open = ready.filter(({ unschedulable }) => !unschedulable);
+  if (open.length === 0 && closed)
+    return run(
+      patchOf('node', { name: closed.name }, { unschedulable: false }),
+      `node ${closed.name} is ready and takes no instances: let it take them`,
+    );
+  if (open.length === 0)
+    return wait(
+      'a node that is Ready',
+      'once kedged runs on one',
+      'systemctl start kedged',
+      'to start it, on that machine',
+    );
+  const wanted = template.nodeSelector ?? {};
+  const node = nearest(open, wanted);
+  const missing = node ? lacking(node, wanted) : [];
+  if (node && missing.length > 0) {
+    const labels = open.map((each) => `${each.name} has ${labelsText(each)}`).join('; ');
+    return run(
+      labelCommand(node.name, missing),
+      `no node has the labels of its nodeSelector (${labels}); service ${namespace}/${service} can do without them: ${freed}; or label node ${node.name}`,
+    );
+  }
+  return run(
+    freed,
+    `nodes that its nodeSelector allows can't reach its volumes: let service ${namespace}/${service} run where they are`,
+  );
+}
+
+/** A volume that no node may have by the class's allowedTopologies. */
+export function topologyUnsatisfied({ object, world }: About<'Volume'>): Remedy {
+  const { storageClassName: name } = object;
+  const storageClass = world.storageClasses.find((each) => each.name === name);
+  const [selector] = storageClass?.allowedTopologies ?? [];
+  const expressions = (selector?.matchExpressions ?? [])
+    .filter(({ operator }) => operator === 'In')
+    .map(({ key, values = [] }) => [key, values[0] ?? ''] as const);
+  const wanted = Object.fromEntries([
+    ...Object.entries(selector?.matchLabels ?? {}),
+    ...expressions,
+  ]);
+  const node = nearest(world.nodes, wanted);
+  const missing = node ? lacking(node, wanted) : [];
+  const widened = patchOf('storageclass', { name }, { allowedTopologies: null });
+  if (!node || missing.length === 0)
+    return run(widened, `let storage class ${name} be used on any node`);
+  return run(
+    labelCommand(node.name, missing),
+    `no node has the labels that storage class ${name} allows: widen it (${widened}), or label node ${node.name}`,
+  );
+}

@@ -1,0 +1,19 @@
+import type { RemedyOf } from './remedy.js';
+
+/** What the reason of a condition stands for. */
+export type ReasonEntry =
+  | { readonly type: 'settled'; readonly meaning: string }
+  | { readonly type: 'unmet'; readonly meaning: string; readonly remedy: RemedyOf };
+
+/** A reason of something that is as it should be. */
+export function settled(meaning: string): { readonly type: 'settled'; readonly meaning: string } {
+  return { type: 'settled', meaning };
+}
+
+/** A reason of something that is not as it should be: it has a remedy. */
+export function unmet(
+  meaning: string,
+  remedy: RemedyOf,
+): { readonly type: 'unmet'; readonly meaning: string; readonly remedy: RemedyOf } {
+  return { type: 'unmet', meaning, remedy };
+}

@@ -1,0 +1,37 @@
+import { command, deletionOf } from './commands.js';
+import { type Remedy, run, wait } from './remedy.js';
+import { inUse } from './storage-subject.js';
+import { type About, findByKey } from './world.js';
+
+/** What a namespace that is being deleted waits for: the first object that its condition names. */
+export function remainingContent(about: About): Remedy {
+  const { message, world, object } = about;
+  const [, key = ''] = /volume "([-a-z0-9]+\/[-a-z0-9]+)"/.exec(message) ?? [];
+  const volume = findByKey(world.volumes, key);
+  if (volume) return inUse({ kind: 'Volume', object: volume, message, world });
+  const [, type, name] = /(Service|Instance|Volume|Snapshot) "([-a-z0-9]+)"/.exec(message) ?? [];
+  if (!type || !name)
+    return wait('its content', 'once that is gone', deletionOf(about), 'to ask for it again');
+  const named = { namespace: object.name, name };
+  return wait(
+    `${type} ${object.name}/${name}`,
+    'once that is gone',
+    command('why', type.toLowerCase(), named),
+    'to see what that waits for',
+  );
+}
+
+/** Objects of a namespace that are being deleted. */
+export function finalizing(about: About): Remedy {
+  const { message, object, world } = about;
+  const [, name] = /Volume "([-a-z0-9]+)"/.exec(message) ?? [];
+  const volume = name && findByKey(world.volumes, `${object.name}/${name}`);
+  if (volume && volume.attachments?.length)
+    return inUse({ kind: 'Volume', object: volume, message, world });
+  if (volume)
+    return run(
+      command('patch', 'volume', volume, `--patch '{"reclaimPolicy":"retain"}'`),
+      `it goes on by itself once volume ${object.name}/${name} is gone; to let that go and keep its data`,
+    );
+  return remainingContent(about);
+}

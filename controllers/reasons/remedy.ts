@@ -1,0 +1,61 @@
+import type { About, SubjectKind } from './world.js';
+
+/** What to do about something that is not as it should be. */
+export type Remedy =
+  /** A command does it as it is printed. */
+  | { readonly type: 'run'; readonly command: string; readonly text: string }
+  /** A field gets a value that only the reader can choose; the command is the way to write it. */
+  | {
+      readonly type: 'set';
+      /** `service/web command[0]` */
+      readonly field: string;
+      /** What the field is to be, with an example where that helps. */
+      readonly value: string;
+      readonly command: string;
+      readonly text: string;
+    }
+  /** It goes on by itself. */
+  | {
+      readonly type: 'wait';
+      readonly waitsFor: string;
+      readonly until: string;
+      /** The command that changes it. */
+      readonly command: string;
+      readonly text: string;
+    };
+
+/** Makes the remedy of an object. */
+export type RemedyOf<K extends SubjectKind = SubjectKind> = (about: About<K>) => Remedy;
+
+/** @param what what the command achieves, without a full stop */
+export function run(command: string, what: string): Remedy {
+  return { type: 'run', command, text: `${what}: ${command}` };
+}
+
+/** @param more what may be done instead, without a full stop */
+export function set(field: string, value: string, command: string, more = ''): Remedy {
+  const text = `set ${field} to ${value}: ${command}${more === '' ? '' : `; ${more}`}`;
+  return { type: 'set', field, value, command, text };
+}
+
+/** @param otherwise when the command is of use, such as `to give it up` */
+export function wait(
+  waitsFor: string,
+  until: string,
+  command: string,
+  otherwise = 'to change that',
+): Remedy {
+  const text = `it waits for ${waitsFor} and goes on by itself ${until}; ${otherwise}: ${command}`;
+  return { type: 'wait', waitsFor, until, command, text };
+}
+
+/** A remedy for some kinds, and one for all others: a reason that several kinds have means something else in each. */
+export function byKind(
+  ofKind: { readonly [K in SubjectKind]?: RemedyOf<K> },
+  otherwise: RemedyOf,
+): RemedyOf {
+  return (about) => {
+    const own = ofKind[about.kind] as RemedyOf | undefined;
+    return (own ?? otherwise)(about);
+  };
+}

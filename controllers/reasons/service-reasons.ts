@@ -1,0 +1,42 @@
+import { command, deletionOf } from './commands.js';
+import { failed } from './instance-reasons.js';
+import { stopService } from './node-reasons.js';
+import { unmet } from './reason.js';
+import { byKind, type Remedy, type RemedyOf, wait } from './remedy.js';
+import type { About } from './world.js';
+
+/** A service whose instances tell nothing of their own. */
+function instancesOf(about: About<'Service'>): Remedy {
+  const { namespace, name } = about.object;
+  return wait(
+    `the instances of service ${namespace}/${name}`,
+    'once they are ready',
+    stopService(about),
+    'to stop it',
+  );
+}
+
+const ofService: RemedyOf = byKind({ Service: instancesOf }, (about) =>
+  wait('what the message names', 'once that is so', deletionOf(about), 'to do without it'),
+);
+
+/** Reasons of the condition of services, which are their phases. */
+export const serviceReasons = {
+  Pending: unmet('no instance is ready yet', ofService),
+  Deploying: unmet('instances are being replaced', ofService),
+  Degraded: unmet('some instances are not ready', ofService),
+  Failed: unmet(
+    'the command ended with an exit code other than 0',
+    byKind({ Instance: failed }, ofService),
+  ),
+} as const;
+
+/** A service that is being deleted ends its instances first. */
+export function deletionOfService(about: About<'Service'>): Remedy {
+  return wait(
+    'the end of its instances',
+    'once they are gone',
+    command('why', 'service', about.object),
+    'to look again',
+  );
+}

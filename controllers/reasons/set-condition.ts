@@ -1,0 +1,14 @@
+import { type Condition, setCondition as setAnyCondition } from 'kedge';
+import type { Reason } from './table.js';
+
+/** A condition with a reason that has a remedy. */
+export type NewCondition = Omit<Condition, 'lastTransitionAt' | 'reason'> & {
+  readonly reason: Reason;
+};
+
+/** As `setCondition` of the library, for the conditions of Kedge: their reasons are those of {@link reasonTable}. */
+export const setCondition: (
+  conditions: readonly Condition[] | undefined,
+  next: NewCondition,
+  now: string,
+) => readonly Condition[] = setAnyCondition;

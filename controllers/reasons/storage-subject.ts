@@ -1,0 +1,87 @@
+import type { Snapshot, Volume } from '@kedge/api/kinds';
+import { command, deletionOf, scaleToNothing, serviceOfClaim } from './commands.js';
+import { type Remedy, run, wait } from './remedy.js';
+import { type About, findByKey } from './world.js';
+
+/** A volume or a snapshot: what a driver makes. */
+export type Storage =
+  | { readonly kind: 'Volume'; readonly object: Volume }
+  | { readonly kind: 'Snapshot'; readonly object: Snapshot };
+
+/** The volume or snapshot that a remedy is about: an instance tells of a volume that it mounts. */
+export function storageOf(about: About): Storage | undefined {
+  if (about.kind === 'Volume' || about.kind === 'Snapshot') return about;
+  const [, key = ''] = /volume "?([-a-z0-9]+\/[-a-z0-9]+)/.exec(about.message) ?? [];
+  const object = findByKey(about.world.volumes, key);
+  return object && { kind: 'Volume', object };
+}
+
+/** Tries an object that failed to be made again. */
+export function retryCommand({ kind, object }: Storage): string {
+  return kind === 'Volume'
+    ? command('volume retry-provision', 'volume', object)
+    : command('snapshot retry', 'snapshot', object);
+}
+
+/** What was made is never made anew: only a failed first call is tried again by hand. */
+export function canRetry({ object }: Storage): boolean {
+  const isDeleting = object.metadata.deletionRequestedAt !== undefined;
+  return object.status === 'Failed' && !object.handle && !isDeleting;
+}
+
+/** When the driver is called again without anybody's doing. */
+export function nextTry({ object }: Storage): string {
+  const at = object.lastOperation?.nextTryAt;
+  return at ? `at ${at} at the latest` : 'with the next try';
+}
+
+/** The call is made again: by hand where it was given up, else by itself. */
+export function again(about: About, needed: string): Remedy {
+  const storage = storageOf(about);
+  if (!storage) return wait(needed, 'with the next try', deletionOf(about), 'to give it up');
+  if (canRetry(storage)) return run(retryCommand(storage), `it needs ${needed}; then try it again`);
+  return wait(needed, nextTry(storage), ...insteadOf(storage));
+}
+
+/** What ends the wait of a volume or snapshot whose driver is called again by itself. */
+function insteadOf({ kind, object }: Storage): readonly [string, string] {
+  const isDeleting = object.metadata.deletionRequestedAt !== undefined;
+  if (isDeleting && kind === 'Volume')
+    return [
+      command('patch', 'volume', object, `--patch '{"reclaimPolicy":"retain"}'`),
+      'to let the object go and keep the data',
+    ];
+  if (kind === 'Volume' && object.ownerService) {
+    const [namespace = '', name = ''] = object.ownerService.split('/');
+    const service = { namespace, name };
+    return [command('scale', 'service', service, '--replicas 0'), 'to stop what needs it'];
+  }
+  return [command('delete', kind.toLowerCase(), object), 'to give it up'];
+}
+
+/** What keeps a volume from being deleted or given to somebody else. */
+export function inUse(about: About): Remedy {
+  const storage = storageOf(about);
+  if (storage?.kind !== 'Volume') return again(about, 'whatever uses it to let go of it');
+  const { object } = storage;
+  const { world, message } = about;
+  const [user] = object.attachments ?? [];
+  if (user) {
+    const { namespace, name } = serviceOfClaim(user.claim, world);
+    return run(
+      scaleToNothing(user.claim, world),
+      `instance ${user.claim} uses it: stop service ${namespace}/${name}`,
+    );
+  }
+  const copy = world.snapshots.find((snapshot) =>
+    message.includes(`"${snapshot.namespace}/${snapshot.name}"`),
+  );
+  if (copy)
+    return wait(
+      `snapshot ${copy.namespace}/${copy.name}`,
+      'once that is made',
+      command('delete', 'snapshot', copy),
+      'to do without it',
+    );
+  return again(about, 'whatever uses it to let go of it');
+}

@@ -1,0 +1,35 @@
+import { expect } from 'chai';
+import { unmet } from './reason.js';
+import { setCondition } from './set-condition.js';
+import { entryOf, reasonTable } from './table.js';
+import { run } from './remedy.js';
+
+describe('the reasons of conditions', () => {
+  it('are those of the table: another one does not compile', () => {
+    const of = (set: () => unknown) => expect(set()).to.have.lengthOf(1);
+    const told = { type: 'Ready', status: 'False', message: 'm' } as const;
+    of(() => setCondition([], { ...told, reason: 'NoNodeFits' }, ''));
+    // @ts-expect-error a reason that the table does not have
+    of(() => setCondition([], { ...told, reason: 'MadeUp' }, ''));
+    // @ts-expect-error any text is no reason
+    of(() => setCondition([], { ...told, reason: String('NoNodeFits') }, ''));
+  });
+
+  it('have a remedy where something is not as it should be: without one they do not compile', () => {
+    const remedy = () => run('kedge cast file.yaml', 'do it');
+    expect(unmet('a meaning', remedy).remedy).to.equal(remedy);
+    // @ts-expect-error no remedy
+    unmet('a meaning');
+    // @ts-expect-error a remedy of text alone names no command
+    unmet('a meaning', () => ({ type: 'run', text: 'look at the log' }));
+  });
+
+  it('are found by their names alone', () => {
+    for (const [reason, entry] of Object.entries(reasonTable)) {
+      expect(entryOf(reason)).to.equal(entry);
+      expect(reason).to.match(/^[A-Z][A-Za-z]+$/);
+      expect(entry.meaning, reason).to.not.equal('');
+    }
+    for (const unknown of ['toString', 'MadeUp', '']) expect(entryOf(unknown)).to.equal(undefined);
+  });
+});

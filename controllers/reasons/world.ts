@@ -1,0 +1,65 @@
+import type {
+  Instance,
+  Namespace,
+  Node,
+  Service,
+  Snapshot,
+  StorageClass,
+  Volume,
+} from '@kedge/api/kinds';
+
+/** The objects that a cause or a remedy may be about, as far as whoever asks has read them. */
+export interface World {
+  readonly services: readonly Service[];
+  readonly instances: readonly Instance[];
+  readonly volumes: readonly Volume[];
+  readonly snapshots: readonly Snapshot[];
+  readonly storageClasses: readonly StorageClass[];
+  readonly nodes: readonly Node[];
+}
+
+/** A world in which nothing was read. */
+export const emptyWorld: World = {
+  services: [],
+  instances: [],
+  volumes: [],
+  snapshots: [],
+  storageClasses: [],
+  nodes: [],
+};
+
+/** An object that is explained. */
+export type Subject =
+  | { readonly kind: 'Service'; readonly object: Service }
+  | { readonly kind: 'Instance'; readonly object: Instance }
+  | { readonly kind: 'Volume'; readonly object: Volume }
+  | { readonly kind: 'Snapshot'; readonly object: Snapshot }
+  | { readonly kind: 'Node'; readonly object: Node }
+  | { readonly kind: 'Namespace'; readonly object: Namespace };
+
+/** Kinds that are explained. */
+export type SubjectKind = Subject['kind'];
+
+/** The subject of one kind. */
+export type SubjectOf<K extends SubjectKind> = Extract<Subject, { readonly kind: K }>;
+
+/** What a remedy is made of: the object, what it says, and what it depends on. */
+export type About<K extends SubjectKind = SubjectKind> = SubjectOf<K> & {
+  /** The sentence of the condition, the failure or the driver. */
+  readonly message: string;
+  readonly world: World;
+};
+
+/** An object of a list by `<namespace>/<name>`, or by its name where the kind has no namespace. */
+export function findByKey<T extends { readonly name: string; readonly namespace?: string }>(
+  list: readonly T[],
+  key: string,
+): T | undefined {
+  return list.find(({ namespace, name }) => (namespace ? `${namespace}/${name}` : name) === key);
+}
+
+/** `Volume default/data` */
+export function labelOfSubject({ kind, object }: Subject): string {
+  const namespace = 'namespace' in object ? object.namespace : undefined;
+  return `${kind} ${namespace ? `${namespace}/` : ''}${object.name}`;
+}
