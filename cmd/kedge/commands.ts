@@ -19,6 +19,7 @@ import { addEdit } from './commands/objects/edit.js';
 import { addAnnotate, addLabel } from './commands/objects/label.js';
 import { addPatch } from './commands/objects/patch.js';
 import { addWait } from './commands/objects/wait.js';
+import { addWhy } from './commands/objects/why.js';
 import { addScale } from './commands/workloads/scale.js';
 import { addExplain } from './commands/objects/explain.js';
 import { addGet } from './commands/objects/get.js';
@@ -67,4 +68,5 @@ export const commands: readonly ((program: Command) => void)[] = [
   addVolume,
   addWait,
   addWhoami,
+  addWhy,
 ];

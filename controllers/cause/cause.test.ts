@@ -2,8 +2,11 @@ import { expect } from 'chai';
 import type { Condition } from 'kedge';
 import type { Instance } from '../instance/kind.js';
 import type { Service } from '../service/kind.js';
+import type { Snapshot } from '../snapshot/kind.js';
 import type { Volume } from '../volume/kind.js';
-import { causeOfInstance, causeOfService, causeOfStorage } from './cause.js';
+import { emptyWorld } from '../reasons/index.js';
+import { type Cause, causeOf } from './cause.js';
+import { saidOfStorage } from './said.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
 const unmet = (
@@ -46,32 +49,61 @@ const volume = (more: Partial<Volume> = {}): Volume => ({
   metadata,
   ...more,
 });
-const only = (found: Volume) => (key: string) => (key === 'infra/v' ? found : undefined);
-const none = () => undefined;
+const world = (volumes: readonly Volume[], instances: readonly Instance[] = []) => ({
+  ...emptyWorld,
+  volumes,
+  instances,
+});
+const serviceWith = (object: Service, instances: readonly Instance[], volumes: readonly Volume[]) =>
+  causeOf({ kind: 'Service', object }, world(volumes, instances));
+const instanceWith = (object: Instance, volumes: readonly Volume[]) =>
+  causeOf({ kind: 'Instance', object }, world(volumes));
+const told = (cause: Cause | undefined) =>
+  cause && { object: cause.object, message: cause.message, path: cause.path.join(' > ') };
 
 describe('the cause of what does not run', () => {
   it('is the volume behind the instance behind the service, where that says something', () => {
     const refused = volume({ conditions: [unmet('Provisioned', 'class c does not exist')] });
     const cause = { object: 'Volume infra/v', message: 'class c does not exist' };
-    expect(causeOfService(service, [instance()], only(refused))).to.deep.equal(cause);
-    expect(causeOfInstance(instance(), only(refused))).to.deep.equal(cause);
+    const path = 'Instance default/s-0 > Volume infra/v';
+    expect(told(serviceWith(service, [instance()], [refused]))).to.deep.equal({
+      ...cause,
+      path: `Service default/s > ${path}`,
+    });
+    expect(told(instanceWith(instance(), [refused]))).to.deep.equal({ ...cause, path });
+  });
+
+  it('is the snapshot that a volume is made from', () => {
+    const waits = { ...unmet('Provisioned', 'is Failed'), reason: 'SnapshotNotReady' };
+    const copied = volume({ source: { snapshot: 'copy' }, conditions: [waits] });
+    const copy: Snapshot = {
+      ...{ name: 'copy', namespace: 'infra', source: { volume: 'w' }, metadata },
+      ...{ status: 'Failed', reason: 'QuotaExceeded', failureMessage: 'no room' },
+    };
+    const found = causeOf(
+      { kind: 'Volume', object: copied },
+      { ...world([copied]), snapshots: [copy] },
+    );
+    expect([found?.object, found?.reason, found?.message]).to.deep.equal([
+      ...['Snapshot infra/copy', 'QuotaExceeded', 'no room'],
+    ]);
   });
 
   it('is the instance where its volumes are usable or silent, and the service where all are silent', () => {
-    const own = { object: 'Instance default/s-0', message: 'volume infra/v is Pending' };
+    const own = 'Instance default/s-0: volume infra/v is Pending';
+    const line = (cause: Cause | undefined) => cause && `${cause.object}: ${cause.message}`;
     for (const silent of [volume(), volume({ status: 'Bound' })])
-      expect(causeOfService(service, [instance()], only(silent))).to.deep.equal(own);
-    expect(causeOfService(service, [], none)).to.deep.equal({
-      object: 'Service default/s',
-      message: '0 of 1 instances are ready',
-    });
+      expect(line(serviceWith(service, [instance()], [silent]))).to.equal(own);
+    expect(line(serviceWith(service, [], []))).to.equal(
+      'Service default/s: 0 of 1 instances are ready',
+    );
   });
 
   it('is any condition while there is no Ready one, such as that no node fits', () => {
     const unplaced = instance({ conditions: [unmet('Scheduled', 'no node fits')] });
-    expect(causeOfService(service, [unplaced], none)?.message).to.equal('no node fits');
+    expect(serviceWith(service, [unplaced], [])?.message).to.equal('no node fits');
     const lost = instance({ conditions: [unmet('Ready', 'its node is silent', 'Unknown')] });
-    expect(causeOfInstance(lost, none)?.message).to.equal('its node is silent');
+    expect(instanceWith(lost, [])?.message).to.equal('its node is silent');
   });
 
   it('is an instance that ended before one that is on its way, and none that is ready', () => {
@@ -81,10 +113,7 @@ describe('the cause of what does not run', () => {
       instance({ name: 's-1', ordinal: 1 }),
       instance({ ...ended, conditions: [unmet('Ready', 'ended with exit code 1')] }),
     ];
-    expect(causeOfService(service, all, none)).to.deep.equal({
-      object: 'Instance default/s-2',
-      message: 'ended with exit code 1',
-    });
+    expect(serviceWith(service, all, [])?.object).to.equal('Instance default/s-2');
   });
 
   it('of storage is why it failed, else the answer of its driver, else what it waits for', () => {
@@ -92,21 +121,38 @@ describe('the cause of what does not run', () => {
     const lastOperation = {
       call: 'create',
       startedAt: '',
-      outcome: 'Retryable',
-      message: 'disk full',
+      outcome: 'Unavailable',
+      message: 'not there',
       nextTryAt: '',
-    } as unknown as NonNullable<Volume['lastOperation']>;
-    const failed = { status: 'Failed', failureMessage: 'no such class', lastOperation, conditions };
-    expect(causeOfStorage(failed)).to.equal('no such class');
-    expect(causeOfStorage({ ...failed, status: 'Pending' })).to.equal('disk full');
-    expect(causeOfStorage({ status: 'Pending', conditions })).to.equal('waits');
-    expect(causeOfStorage({ status: 'Bound', lastOperation, conditions })).to.equal('');
+    };
+    const failed = volume({
+      ...{ status: 'Failed', failureMessage: 'no such class', lastOperation, conditions },
+    });
+    const messageOf = (object: Volume) => saidOfStorage(object)?.message;
+    expect(messageOf(failed)).to.equal('no such class');
+    expect(messageOf({ ...failed, status: 'Pending' })).to.equal('not there');
+    expect(messageOf(volume({ conditions }))).to.equal('waits');
+    expect(messageOf({ ...failed, status: 'Bound' })).to.equal(undefined);
+  });
+
+  it('of a volume that is in use is what it goes through: its growth, its deletion', () => {
+    const grows = { ...unmet('Resizing', 'to 2 bytes: no'), status: 'True' as const };
+    const bound = volume({ status: 'Bound', conditions: [{ ...grows, reason: 'Unsupported' }] });
+    expect(saidOfStorage(bound)?.reason).to.equal('Unsupported');
+    const left = { ...unmet('Bound', 'its service is gone'), reason: 'OwnerGone' };
+    expect(saidOfStorage(volume({ status: 'Released', conditions: [left] }))?.reason).to.equal(
+      'OwnerGone',
+    );
+    expect(saidOfStorage(volume({ status: 'Available', conditions: [left] }))).to.equal(undefined);
+    const waits = { ...unmet('Deleted', 'is used'), reason: 'InUse' };
+    const leaving = { ...bound, metadata: { ...metadata, deletionRequestedAt: 'now' } };
+    expect(saidOfStorage({ ...leaving, conditions: [waits] })?.message).to.equal('is used');
   });
 
   it('is nothing for a service that runs as it is written, and something for one that is not seen yet', () => {
     const runs = { ...service, conditions: [met] };
-    expect(causeOfService(runs, [instance()], none)).to.equal(undefined);
+    expect(serviceWith(runs, [instance()], [])).to.equal(undefined);
     const later = { ...runs, metadata: { ...metadata, generation: 2 } };
-    expect(causeOfService(later, [instance()], none)?.object).to.equal('Instance default/s-0');
+    expect(serviceWith(later, [instance()], [])?.object).to.equal('Instance default/s-0');
   });
 });

@@ -1,55 +1,85 @@
 import { type Condition, findCondition, isDeleting } from 'kedge';
-import type { Instance } from '../instance/kind.js';
-import type { Service } from '../service/kind.js';
-import type { DriverOperation, Volume } from '../volume/kind.js';
+import type { Instance, Service, Volume } from '@kedge/api/kinds';
+import {
+  findByKey,
+  labelOfSubject,
+  type Subject,
+  type SubjectOf,
+  type World,
+} from '../reasons/index.js';
 import { mountedVolumes } from '../service/claim.js';
+import { sourceSnapshot } from '../volume/kind.js';
+import { type Said, saidOfStorage, unmetCondition } from './said.js';
 
-/** What keeps something from running. */
+/** What keeps something from being as it should be. */
 export interface Cause {
   /** `Volume default/data`: who says so. */
   readonly object: string;
+  readonly subject: Subject;
+  readonly reason: string;
   readonly message: string;
+  /** From what was asked about to who says so: the last one is {@link object}. */
+  readonly path: readonly string[];
 }
 
-/** A volume by `<namespace>/<name>`. */
-export type VolumeLookup = (key: string) => Volume | undefined;
-
-/** The part of a volume or a snapshot that tells how it is. */
-interface Storage {
-  readonly status?: string;
-  readonly failureMessage?: string;
-  readonly lastOperation?: DriverOperation;
-  readonly conditions?: readonly Condition[];
+function causeOfItself(subject: Subject, said: Said | undefined): Cause | undefined {
+  if (!said) return undefined;
+  const object = labelOfSubject(subject);
+  return { ...said, object, subject, path: [object] };
 }
 
-const settled: ReadonlySet<string | undefined> = new Set(['Available', 'Bound', 'Ready']);
-
-/** What a volume or a snapshot that is not usable yet says, the driver's answer first; empty for one that is. */
-export function causeOfStorage(storage: Storage): string {
-  const { status, failureMessage, lastOperation, conditions } = storage;
-  if (settled.has(status)) return '';
-  if (status === 'Failed' && failureMessage) return failureMessage;
-  const answer = lastOperation?.outcome === 'Succeeded' ? undefined : lastOperation?.message;
-  return answer || unmet(conditions)?.message || failureMessage || '';
+/** The cause of another object, on which `subject` depends. */
+function through(subject: Subject, cause: Cause | undefined): Cause | undefined {
+  return cause && { ...cause, path: [labelOfSubject(subject), ...cause.path] };
 }
 
-/** Ready sums up the others where it is told; before that, such as while no node fits, they speak. */
-function unmet(conditions: readonly Condition[] = []): Condition | undefined {
-  const told = [findCondition(conditions, 'Ready'), ...conditions];
-  return told.find((c) => c !== undefined && c.status !== 'True' && c.message !== '');
+/** A volume or a snapshot that waits for another one is explained by that. */
+function causeOfStorage(
+  subject: SubjectOf<'Volume' | 'Snapshot'>,
+  world: World,
+): Cause | undefined {
+  const said = saidOfStorage(subject.object);
+  const source = said && sourceOf(subject, said.reason, world);
+  const deeper = source && causeOf(source, world);
+  return through(subject, deeper) ?? causeOfItself(subject, said);
 }
 
-/** Why an instance is not ready; undefined when it is, or says nothing. */
-export function causeOfInstance(instance: Instance, volumeAt: VolumeLookup): Cause | undefined {
-  if (findCondition(instance.conditions, 'Ready')?.status === 'True') return undefined;
-  for (const key of mountedVolumes(instance)) {
-    const volume = volumeAt(key);
-    const message = volume ? causeOfStorage(volume) : '';
-    if (message !== '') return { object: `Volume ${key}`, message };
+function sourceOf(
+  subject: SubjectOf<'Volume' | 'Snapshot'>,
+  reason: string,
+  { snapshots, volumes }: World,
+): SubjectOf<'Volume' | 'Snapshot'> | undefined {
+  if (subject.kind === 'Volume' && reason === 'SnapshotNotReady') {
+    const key = sourceSnapshot(subject.object);
+    const object = key && findByKey(snapshots, `${key.namespace}/${key.name}`);
+    return object && { kind: 'Snapshot', object };
   }
-  const message = unmet(instance.conditions)?.message || instance.failureMessage || '';
-  const object = `Instance ${instance.namespace}/${instance.name}`;
-  return message === '' ? undefined : { object, message };
+  if (subject.kind === 'Snapshot' && reason === 'SourceNotReady') {
+    const { namespace, source } = subject.object;
+    const object = findByKey(volumes, `${namespace}/${source.volume}`);
+    return object && { kind: 'Volume', object };
+  }
+  return undefined;
+}
+
+/** Phases in which a volume can be mounted, or is. */
+const usable: ReadonlySet<string | undefined> = new Set<Volume['status']>(['Available', 'Bound']);
+
+function causeOfInstance(object: Instance, world: World): Cause | undefined {
+  const subject = { kind: 'Instance', object } as const;
+  const ready = findCondition(object.conditions, 'Ready');
+  if (ready?.status === 'True' && !isDeleting(object)) return undefined;
+  // One that ends has done with its volumes.
+  for (const key of isDeleting(object) ? [] : mountedVolumes(object)) {
+    const volume = findByKey(world.volumes, key);
+    if (!volume || usable.has(volume.status)) continue;
+    const cause = causeOf({ kind: 'Volume', object: volume }, world);
+    if (cause) return through(subject, cause);
+  }
+  const told = unmetCondition(object.conditions);
+  if (told) return causeOfItself(subject, told);
+  const message = object.failureMessage ?? '';
+  return message === '' ? undefined : causeOfItself(subject, { reason: 'Failed', message });
 }
 
 /** What ended comes before what is on its way: that may need nothing but time. */
@@ -59,21 +89,41 @@ function byUrgency(a: Instance, b: Instance): number {
   return ended(b) - ended(a) || a.ordinal - b.ordinal;
 }
 
-/** Why a service does not run; undefined when it does, or nobody says anything. */
-export function causeOfService(
-  service: Service,
-  instances: readonly Instance[],
-  volumeAt: VolumeLookup,
-): Cause | undefined {
-  const ready = findCondition(service.conditions, 'Ready');
-  const isCurrent = service.observedGeneration === service.metadata.generation;
-  if (isCurrent && ready?.status === 'True') return undefined;
-  const live = instances.filter((instance) => !isDeleting(instance));
-  for (const instance of (live.length > 0 ? live : [...instances]).sort(byUrgency)) {
-    const cause = causeOfInstance(instance, volumeAt);
-    if (cause) return cause;
+function causeOfService(object: Service, world: World): Cause | undefined {
+  const subject = { kind: 'Service', object } as const;
+  const ready = findCondition(object.conditions, 'Ready');
+  const isCurrent = object.observedGeneration === object.metadata.generation;
+  if (isCurrent && ready?.status === 'True' && !isDeleting(object)) return undefined;
+  const own = world.instances.filter(
+    (instance) => instance.service === object.name && instance.namespace === object.namespace,
+  );
+  const live = own.filter((instance) => !isDeleting(instance));
+  for (const instance of (live.length > 0 ? live : [...own]).sort(byUrgency)) {
+    const cause = causeOfInstance(instance, world);
+    if (cause) return through(subject, cause);
   }
-  const message = ready?.status === 'True' ? '' : (ready?.message ?? '');
-  const object = `Service ${service.namespace}/${service.name}`;
-  return message === '' ? undefined : { object, message };
+  return ready?.status === 'True' ? undefined : causeOfItself(subject, unmetCondition([ready]));
+}
+
+/** A namespace says what it waits for in a condition that holds until it is gone. */
+function remainingOf(conditions: readonly Condition[] | undefined): Said | undefined {
+  const remaining = findCondition(conditions, 'ContentRemaining');
+  return remaining?.status === 'True' ? remaining : undefined;
+}
+
+/** Why an object is not as it should be, the deepest cause first; undefined when it is, or nobody says anything. */
+export function causeOf(subject: Subject, world: World): Cause | undefined {
+  switch (subject.kind) {
+    case 'Service':
+      return causeOfService(subject.object, world);
+    case 'Instance':
+      return causeOfInstance(subject.object, world);
+    case 'Volume':
+    case 'Snapshot':
+      return causeOfStorage(subject, world);
+    case 'Node':
+      return causeOfItself(subject, unmetCondition(subject.object.conditions));
+    case 'Namespace':
+      return causeOfItself(subject, remainingOf(subject.object.conditions));
+  }
 }

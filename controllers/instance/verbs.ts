@@ -1,12 +1,12 @@
-import { notFound, parseKey } from 'kedge';
+import { notFound } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field } from '../api/describe.js';
-import { causeOfInstance } from '../cause/index.js';
+import { explainStored, hintsOf } from '../cause/describe-cause.js';
 import { nodes } from '../node/kind.js';
-import { type Volume, volumes } from '../volume/kind.js';
+import { volumes } from '../volume/kind.js';
 import { type Instance, instances } from './kind.js';
-import { mountedVolumes, volumeOfMount } from '../service/index.js';
+import { volumeOfMount } from '../service/index.js';
 
 async function volumeReferences(parts: ApiParts, instance: Instance): Promise<readonly object[]> {
   const { namespace, service, ordinal, template } = instance;
@@ -26,29 +26,11 @@ async function volumeReferences(parts: ApiParts, instance: Instance): Promise<re
   );
 }
 
-function hintsFor(instance: Instance): readonly string[] {
-  const waiting = (instance.conditions ?? []).filter((c) => c.status === 'False');
-  const reasons = new Set(waiting.map((c) => c.reason));
-  const hints: string[] = [];
-  if (reasons.has('RuntimeUnavailable'))
-    hints.push('run it with a runtime that the condition lists, or on a node that has its runtime');
-  if (reasons.has('VolumeNotReady'))
-    hints.push('the volume it waits for tells why: kedge describe volume NAME');
-  if (instance.status === 'Failed' || instance.status === 'Exited')
-    hints.push(`its last output: kedge logs ${instance.name} -n ${instance.namespace}`);
-  return hints;
-}
-
 async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
   const key = { namespace: String(request.namespace), name: String(request.name) };
   const instance = await parts.store.get(instances, key);
   if (!instance) throw notFound({ kind: 'Instance', ...key });
-  const all = new Map<string, Volume>();
-  for (const mounted of mountedVolumes(instance)) {
-    const volume = await parts.store.get(volumes, parseKey(mounted));
-    if (volume) all.set(mounted, volume);
-  }
-  const cause = causeOfInstance(instance, (mounted) => all.get(mounted));
+  const cause = await explainStored(parts.store, { kind: 'Instance', object: instance });
   const node = instance.node ? await parts.store.get(nodes, { name: instance.node }) : undefined;
   return {
     kind: 'Instance',
@@ -86,7 +68,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
         : []),
       ...(await volumeReferences(parts, instance)),
     ],
-    hints: hintsFor(instance),
+    hints: hintsOf(cause),
   };
 }
 

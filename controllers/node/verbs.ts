@@ -2,6 +2,7 @@ import { notFound } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CustomMethod } from 'kedge/server';
 import { describeMethod, field } from '../api/describe.js';
+import { explainStored, hintsOf } from '../cause/describe-cause.js';
 import { instances } from '../instance/kind.js';
 import { volumes } from '../volume/kind.js';
 import { nodes } from './kind.js';
@@ -32,11 +33,8 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
       status: v.status,
     })),
   ];
-  const hints: string[] = [];
-  if (node.status !== 'Ready')
-    hints.push(
-      `start kedged on that machine; when it is gone for good, make sure that it is off, then free everything on it: kedge delete node ${name}; or one volume: kedge volume detach NAME --force`,
-    );
+  const cause = await explainStored(parts.store, { kind: 'Node', object: node });
+  const hints = [...hintsOf(cause)];
   if (references.length > shownMax)
     hints.push(`${references.length - shownMax} more are there: kedge get instances -A`);
   return {

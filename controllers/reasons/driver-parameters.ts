@@ -65,7 +65,7 @@ function wrongPath({ message }: About, storage: Storage): Remedy | undefined {
   const { namespace, name, parameters } = object;
   if (/hostPath \S+ does not exist/.test(message))
     return run(
-      patchOf('volume', object, { parameters: { ...parameters, createIfMissing: 'true' } }),
+      patchOf('volume', object, { parameters: { createIfMissing: 'true' } }),
       `make directory ${parameters?.hostPath ?? ''} on the node, or have it made`,
     );
   return set(

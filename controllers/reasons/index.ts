@@ -1,6 +1,5 @@
 /** The reasons of conditions, each with its remedy. It imports no kind: every controller may import it. */
-export { byKind, type Remedy, type RemedyOf } from './remedy.js';
-export type { ReasonEntry } from './reason.js';
+export type { Remedy } from './remedy.js';
 export { entryOf, type Reason, reasonTable } from './table.js';
 export { type NewCondition, setCondition } from './set-condition.js';
 export {
@@ -9,7 +8,6 @@ export {
   findByKey,
   labelOfSubject,
   type Subject,
-  type SubjectKind,
   type SubjectOf,
   type World,
 } from './world.js';

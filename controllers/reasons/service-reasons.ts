@@ -1,4 +1,4 @@
-import { command, deletionOf } from './commands.js';
+import { deletionOf } from './commands.js';
 import { failed } from './instance-reasons.js';
 import { stopService } from './node-reasons.js';
 import { unmet } from './reason.js';
@@ -30,13 +30,3 @@ export const serviceReasons = {
     byKind({ Instance: failed }, ofService),
   ),
 } as const;
-
-/** A service that is being deleted ends its instances first. */
-export function deletionOfService(about: About<'Service'>): Remedy {
-  return wait(
-    'the end of its instances',
-    'once they are gone',
-    command('why', 'service', about.object),
-    'to look again',
-  );
-}

@@ -1,12 +1,11 @@
-import { invalid, notFound, type ObjectKey, parseKey, timestamp } from 'kedge';
+import { invalid, notFound, type ObjectKey, timestamp } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field } from '../api/describe.js';
-import { causeOfService } from '../cause/index.js';
+import { explainStored, hintsOf } from '../cause/describe-cause.js';
 import { instances } from '../instance/kind.js';
-import { type Volume, volumes } from '../volume/kind.js';
+import { volumes } from '../volume/kind.js';
 import { type Service, services } from './kind.js';
-import { mountedVolumes } from './claim.js';
 
 function keyOf(request: JsonObject): ObjectKey {
   return { namespace: String(request.namespace), name: String(request.name) };
@@ -53,12 +52,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   const owned = (await parts.store.list(volumes, { namespace })).items.filter(
     (v) => v.ownerService === `${namespace}/${name}`,
   );
-  const all = new Map<string, Volume>();
-  for (const key of mine.flatMap((instance) => mountedVolumes(instance))) {
-    const volume = await parts.store.get(volumes, parseKey(key));
-    if (volume) all.set(key, volume);
-  }
-  const cause = causeOfService(service, mine, (key) => all.get(key));
+  const cause = await explainStored(parts.store, { kind: 'Service', object: service });
   return {
     kind: 'Service',
     namespace,
@@ -92,9 +86,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
         detail: v.failureMessage,
       })),
     ],
-    hints: mine
-      .filter((i) => i.status !== 'Running')
-      .map((i) => `kedge describe instance ${i.name} -n ${namespace}`),
+    hints: hintsOf(cause),
   };
 }
 

@@ -2,7 +2,6 @@ import {
   canonicalQuantity,
   failedPrecondition,
   invalid,
-  isDeleting,
   modifyStatus,
   notFound,
   type ObjectKey,
@@ -12,6 +11,7 @@ import type { Parameters } from '@kedge/driver-sdk';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { AdmissionContext, ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field, operationFields } from '../api/describe.js';
+import { explainStored, hintsOf } from '../cause/describe-cause.js';
 import { storageClasses } from '../storage-class/kind.js';
 import { sourceSnapshot, volumes } from '../volume/kind.js';
 import { type Snapshot, snapshots } from './kind.js';
@@ -130,6 +130,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   const storageClass = snapshot.storageClassName
     ? await store.get(storageClasses, { name: snapshot.storageClassName })
     : undefined;
+  const cause = await explainStored(store, { kind: 'Snapshot', object: snapshot });
   const size = parseQuantity(snapshot.restoreSize ?? '');
   return {
     kind: 'Snapshot',
@@ -137,6 +138,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
     name,
     status: snapshot.status,
     fields: [
+      field('Cause', cause && `${cause.object}: ${cause.message}`),
       field('Source', snapshot.source.volume),
       field('Driver', snapshot.driver),
       field('Handle', shownHandle(snapshot.handle)),
@@ -177,18 +179,8 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
     hints:
       snapshot.status === 'Ready'
         ? [`kedge snapshot restore ${name} --to NEW-VOLUME -n ${namespace}`]
-        : snapshot.status === 'Failed'
-          ? [wayOutOfFailure(snapshot)]
-          : [],
+        : hintsOf(cause),
   };
-}
-
-function wayOutOfFailure(snapshot: Snapshot): string {
-  if (isDeleting(snapshot))
-    return 'mend what the message names: its deletion is tried again by itself';
-  // Once it was made it is never made anew: it would be of another time.
-  if (snapshot.handle) return 'mend what the message names; where it is gone, delete it';
-  return `mend what the message names, then: kedge snapshot retry ${snapshot.name} -n ${snapshot.namespace}`;
 }
 
 /** Custom methods of snapshots. Restoring needs the right to create volumes. */

@@ -1,8 +1,8 @@
 import { isDeleting, keyString, kindOf, type StatusUpdate } from 'kedge';
 import { type Volume, volumeSchema } from '@kedge/api/kinds';
+import type { Reason } from '../reasons/index.js';
 import { referencedSecrets } from '../secret/reference.js';
 import { type NextVolumePhase, volumeStates } from './states/phases.js';
-import type { Reason } from '../reasons/index.js';
 
 export type {
   Volume,

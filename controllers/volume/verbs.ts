@@ -22,6 +22,7 @@ import { snapshots } from '../snapshot/kind.js';
 import { storageClasses } from '../storage-class/kind.js';
 import { type Attachment, type Volume, type VolumeStatus, volumes } from './kind.js';
 import { describeMethod, field, operationFields } from '../api/describe.js';
+import { explainStored, hintsOf } from '../cause/describe-cause.js';
 import { shownHandle } from '../secret/index.js';
 import { rearm } from './reconcile/controller.js';
 import { volumeHints } from './rules/hints.js';
@@ -195,6 +196,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
     ? await store.list(snapshots, { index: 'sourceVolume', value: sourceValue(volume) })
     : undefined;
   const waitsFor = copies && deletionWaitsFor(volume, copies.items);
+  const cause = await explainStored(store, { kind: 'Volume', object: volume });
   const keptBecause = keptScaledAway(volume, await ownerOf(parts, volume));
   return {
     kind: 'Volume',
@@ -202,6 +204,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
     name: volume.name,
     status: volume.status,
     fields: [
+      field('Cause', cause && `${cause.object}: ${cause.message}`),
       field('Class', volume.storageClassName),
       field('Driver', volume.driver),
       field('Size', volume.size),
@@ -232,7 +235,10 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
         status: instance.status,
       })),
     ],
-    hints: volumeHints(volume, { hasClass: storageClass !== undefined, waitsFor, keptBecause }),
+    hints: [
+      ...hintsOf(cause),
+      ...volumeHints({ hasClass: storageClass !== undefined, waitsFor, keptBecause }),
+    ],
   };
 }
 

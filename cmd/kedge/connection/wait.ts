@@ -2,14 +2,10 @@ import pc from 'picocolors';
 import { type AnyKind, findCondition, isDeleting, messageOf, StatusError } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import { type JsonObject, textOf } from 'kedge/rpc';
-import {
-  causeOfInstance,
-  causeOfService,
-  causeOfStorage,
-  type VolumeLookup,
-} from '@kedge/controllers/cause';
-import type { Instance, Service, Volume } from '@kedge/api/kinds';
+import { causeOf, emptyWorld, saidOfStorage, type World } from '@kedge/controllers/cause';
+import type { Instance, Service } from '@kedge/api/kinds';
 import { kindNamed } from './api.js';
+import { remediesOf, type Stuck } from './cast-remedies.js';
 import { follow, labelOf, type Told } from './follow.js';
 import { printable, printableLine } from '../../terminal-text.js';
 import { coloured, note, print } from '../output/output.js';
@@ -34,7 +30,8 @@ type Progress =
 function storageProgress(object: JsonObject): Progress {
   const status = String(object.status);
   if (['Available', 'Bound', 'Ready'].includes(status)) return { state: 'settled' };
-  const detail = causeOfStorage(object);
+  const said = saidOfStorage(object as unknown as Parameters<typeof saidOfStorage>[0]);
+  const detail = said?.message ?? '';
   return { state: status === 'Failed' ? 'stuck' : 'going', detail };
 }
 
@@ -42,11 +39,11 @@ function storageProgress(object: JsonObject): Progress {
 const crashesMax = 2;
 
 /** What an instance waits for, and whether it waits for somebody. */
-function instanceProgress(object: JsonObject, volumeAt: VolumeLookup = () => undefined): Progress {
+function instanceProgress(object: JsonObject): Progress {
   const instance = object as unknown as Instance;
   const ready = findCondition(instance.conditions, 'Ready');
   if (ready?.status === 'True') return { state: 'settled' };
-  const cause = causeOfInstance(instance, volumeAt);
+  const cause = causeOf({ kind: 'Instance', object: instance }, emptyWorld);
   const detail = cause?.message ?? '';
   if (isDeleting(instance)) return { state: 'going', detail };
   const stuck =
@@ -136,17 +133,20 @@ class CastWatch {
     const going = parts.some(({ state }) => state === 'going');
     const stuck = parts.some(({ state }) => state === 'stuck');
     const ended = current && !going && instances.length >= scale && stuck;
-    const cause = causeOfService(
-      service as unknown as Service,
-      instances as unknown as readonly Instance[],
-      this.#volumeAt,
-    );
+    const subject = { kind: 'Service', object: service as unknown as Service } as const;
+    const cause = causeOf(subject, this.#world);
     const detail = cause ? `${cause.object}: ${cause.message}` : 'nothing is told of it yet';
     return { state: ended ? 'stuck' : 'going', detail };
   }
 
-  readonly #volumeAt: VolumeLookup = (key) =>
-    this.#objects.get(`Volume ${key}`)?.object as unknown as Volume | undefined;
+  get #world(): World {
+    const of = (kind: string): readonly never[] =>
+      [...this.#objects.values()]
+        .filter((told) => told.kind.kind === kind)
+        .map(({ object }) => object) as readonly unknown[] as never[];
+    const [volumes, instances, snapshots] = [of('Volume'), of('Instance'), of('Snapshot')];
+    return { ...emptyWorld, volumes, instances, snapshots };
+  }
 
   #instancesOf({ namespace, name }: CastResult): readonly JsonObject[] {
     return [...this.#objects.values()]
@@ -178,18 +178,22 @@ class CastWatch {
   }
 
   /** Undefined while something goes on; else what is stuck, none meaning success. */
-  #verdict(): readonly string[] | undefined {
-    const stuck: string[] = [];
+  #verdict(): readonly Stuck[] | undefined {
+    const stuck: Stuck[] = [];
     for (const [label, result] of this.#wanted) {
       const progress = this.#progressOf(label, result);
       if (progress.state === 'going') return undefined;
-      if (progress.state === 'stuck') stuck.push(`${label}: ${progress.detail}`);
+      if (progress.state === 'stuck') stuck.push(this.#stuckOf(label, progress.detail));
     }
     return stuck;
   }
 
+  #stuckOf(label: string, detail: string): Stuck {
+    return { label, detail, told: this.#objects.get(label) };
+  }
+
   /** @throws StatusError when something is stuck or time ran out. */
-  conclude(timedOut: boolean): void {
+  async conclude(client: ApiClient, timedOut: boolean): Promise<void> {
     const verdict = this.#verdict();
     if (verdict?.length === 0) {
       print(pc.green('Everything runs.'));
@@ -199,17 +203,17 @@ class CastWatch {
       throw new StatusError({
         code: 'Unavailable',
         reason: 'Stuck',
-        message: `stored, but it does not run:\n  ${verdict.join('\n  ')}`,
+        message: `stored, but it does not run:${await remediesOf(client, verdict)}`,
       });
     if (!timedOut) return;
     const going = [...this.#wanted].flatMap(([label, result]) => {
       const progress = this.#progressOf(label, result);
-      return progress.state === 'settled' ? [] : [`${label}: ${progress.detail}`];
+      return progress.state === 'settled' ? [] : [this.#stuckOf(label, progress.detail)];
     });
     throw new StatusError({
       code: 'DeadlineExceeded',
       reason: 'WaitTimeout',
-      message: `stored, but not running in time (it goes on trying):\n  ${going.join('\n  ')}`,
+      message: `stored, but not running in time (it goes on trying):${await remediesOf(client, going)}`,
     });
   }
 }
@@ -258,5 +262,5 @@ export async function waitForCast(
   do await follow(client, watch.targets, (told) => watch.take(told), limit);
   while (!limit.aborted && watch.stuck && !(await stillStuck(client, watch)));
   if (watch.stuck) await showOutput(client, watch, AbortSignal.timeout(timeoutMs));
-  watch.conclude(limit.aborted);
+  await watch.conclude(client, limit.aborted);
 }

@@ -2,6 +2,7 @@ import pc from 'picocolors';
 import type { AnyKind, Column } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import { printableLine } from '../../terminal-text.js';
+import { isExplained } from './subjects.js';
 
 /** Results go here; everything else goes to standard error. */
 export function print(text: string): void {
@@ -52,7 +53,8 @@ export function table(raw: readonly (readonly string[])[]): string {
           const padded = at === row.length - 1 ? text : text.padEnd((widths[at] ?? 0) + 3);
           return index === 0 ? padded : padded.replace(text, coloured(text));
         })
-        .join(''),
+        .join('')
+        .trimEnd(),
     )
     .join('\n');
 }
@@ -63,6 +65,16 @@ export interface TableOptions {
   /** NAMESPACE first. */
   readonly namespaces: boolean;
   readonly now: number;
+  /** What keeps an object from being as it should be, for the last column; empty for nothing. Absent: no such column. */
+  readonly causeOf?: (kind: AnyKind, object: JsonObject) => string | undefined;
+}
+
+/** Longer causes are cut in a table that is not wide. */
+const causeLengthMax = 90;
+
+function causeCell(cause: string | undefined, wide: boolean): string {
+  const text = printableLine(cause ?? '');
+  return wide || text.length <= causeLengthMax ? text : `${text.slice(0, causeLengthMax - 1)}…`;
 }
 
 /** Header and one row per object. */
@@ -74,15 +86,18 @@ export function objectRows(
   const declared = kind.columns as readonly unknown[] as readonly Column<JsonObject>[];
   const columns = declared.filter((column) => options.wide || column.wide !== true);
   const namespaced = options.namespaces && kind.scope === 'Namespaced';
+  const explains = options.causeOf !== undefined && isExplained(kind);
   const header = [
     ...(namespaced ? ['NAMESPACE'] : []),
     ...columns.map((column) => column.header),
     'AGE',
+    ...(explains ? ['CAUSE'] : []),
   ];
   const rows = objects.map((object) => [
     ...(namespaced ? [cell(object.namespace)] : []),
     ...columns.map((column) => cell(column.value(object))),
     age((object.metadata as JsonObject | undefined)?.createdAt, options.now),
+    ...(explains ? [causeCell(options.causeOf?.(kind, object), options.wide)] : []),
   ]);
   return [header, ...rows];
 }

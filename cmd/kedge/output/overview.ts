@@ -1,15 +1,9 @@
-import type { AnyKind, Condition } from 'kedge';
-import { type JsonObject, textOf } from 'kedge/rpc';
-import {
-  type Cause,
-  causeOfInstance,
-  causeOfService,
-  causeOfStorage,
-  type VolumeLookup,
-} from '@kedge/controllers/cause';
-import type { Instance, Service, Volume } from '@kedge/api/kinds';
+import type { AnyKind } from 'kedge';
+import { textOf } from 'kedge/rpc';
+import { causeText, explain, type World } from '@kedge/controllers/cause';
 import { labelOf } from '../connection/follow.js';
 import type { Group } from './formats.js';
+import { subjectOf } from './subjects.js';
 
 /** Statuses in which nothing is to be done. */
 const settled = new Set([
@@ -51,45 +45,27 @@ export function countsOf(groups: readonly Group[]): readonly KindCount[] {
   });
 }
 
-function unmet(object: JsonObject): string {
-  const conditions = (object.conditions ?? []) as readonly Condition[];
-  return conditions.find(({ status }) => status !== 'True')?.message ?? '';
-}
-
-function causeText(cause: Cause | undefined, label: string): string {
-  if (!cause) return '';
-  return cause.object === label ? cause.message : `${cause.object}: ${cause.message}`;
-}
-
 /** Everything that is not as it should be, with what keeps it from being so. */
 export function notReady(groups: readonly Group[]): readonly NotReady[] {
-  const objectsOf = (kind: string): readonly JsonObject[] =>
-    groups.find((group) => group.kind.kind === kind)?.objects ?? [];
-  const volumes = new Map(
-    objectsOf('Volume').map((volume) => [
-      `${textOf(volume, 'namespace')}/${textOf(volume, 'name')}`,
-      volume as unknown as Volume,
-    ]),
-  );
-  const volumeAt: VolumeLookup = (key) => volumes.get(key);
-  const instances = objectsOf('Instance') as readonly unknown[] as readonly Instance[];
-  const causeOf = (kind: string, object: JsonObject, label: string): string => {
-    if (kind === 'Volume' || kind === 'Snapshot') return causeOfStorage(object);
-    if (kind === 'Instance')
-      return causeText(causeOfInstance(object as unknown as Instance, volumeAt), label);
-    if (kind !== 'Service') return unmet(object);
-    const service = object as unknown as Service;
-    const own = instances.filter(
-      (i) => i.service === service.name && i.namespace === service.namespace,
-    );
-    return causeText(causeOfService(service, own, volumeAt), label);
+  const objectsOf = (kind: string): readonly never[] =>
+    (groups.find((group) => group.kind.kind === kind)?.objects ??
+      []) as readonly unknown[] as never[];
+  const world: World = {
+    services: objectsOf('Service'),
+    instances: objectsOf('Instance'),
+    volumes: objectsOf('Volume'),
+    snapshots: objectsOf('Snapshot'),
+    storageClasses: objectsOf('StorageClass'),
+    nodes: objectsOf('Node'),
   };
   return groups.flatMap(({ kind, objects }) =>
     objects.flatMap((object): readonly NotReady[] => {
       const status = textOf(object, 'status');
       if (status === '' || settled.has(status)) return [];
       const label = labelOf(kind, object);
-      return [{ object: label, status, cause: causeOf(kind.kind, object, label) }];
+      const subject = subjectOf(kind, object);
+      const cause = subject && explain(subject, world);
+      return [{ object: label, status, cause: causeText(cause, label) }];
     }),
   );
 }

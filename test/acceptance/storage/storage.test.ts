@@ -93,7 +93,10 @@ describe('storage through the API of a running daemon', function () {
     // A reader that stops reading ends the command, and nothing else.
     const piped = `${process.execPath} cmd/bin/kedge.mjs volume explain library-again | head -1`;
     const head = await finish('sh', ['-c', piped], daemon.cliEnvironment);
-    expect([head.stdout, head.stderr]).to.deep.equal(['Name:            library-again\n', '']);
+    expect([head.stdout, head.stderr]).to.deep.equal([
+      'Volume default/library-again is Available\n',
+      '',
+    ]);
   });
 
   it('rules of snapshots: a source that is not there is 404, rule 5 and a size too small are 400', async () => {

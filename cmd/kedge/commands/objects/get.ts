@@ -3,7 +3,9 @@ import { type AnyKind, hasCode } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { allKinds, namespaces as namespaceKind } from '@kedge/controllers/kinds';
+import { emptyWorld, type World, worldOfNamespace } from '@kedge/controllers/cause';
 import { connect, listAll, methodFor } from '../../connection/api.js';
+import { apiReader } from '../../connection/api-reader.js';
 import { follow } from '../../connection/follow.js';
 import { forEachTarget, namedBy, scopeOf, type Target } from '../../connection/targets.js';
 import {
@@ -15,7 +17,8 @@ import {
   renderGroups,
 } from '../../output/formats.js';
 import { GrowingTable } from '../../output/growing-table.js';
-import { note, objectRows, print } from '../../output/output.js';
+import { note, objectRows, print, type TableOptions } from '../../output/output.js';
+import { causeIn } from '../../output/subjects.js';
 import { withExamples } from '../../program/examples.js';
 import { exitCodes } from '../../program/exit-codes.js';
 import { usageError } from '../../program/usage.js';
@@ -65,7 +68,13 @@ async function watchObjects(
         print(render(kind, [object], format, { single: true, namespaces, now }));
         return false;
       }
-      const rows = objectRows(kind, [object], { wide: format === 'wide', namespaces, now });
+      const wide = format === 'wide';
+      const rows = objectRows(kind, [object], {
+        wide,
+        namespaces,
+        now,
+        causeOf: causesIn(emptyWorld),
+      });
       const [header = [], row = []] = rows;
       shown ??= new GrowingTable(header);
       shown.add(deleted ? [...row.slice(0, -1), 'deleted'] : row);
@@ -118,6 +127,28 @@ async function demandSomewhere(
     await demandNamespace(client, options.namespace);
 }
 
+type CauseColumn = NonNullable<TableOptions['causeOf']>;
+
+function causesIn(world: World): CauseColumn {
+  return (kind, object) => causeIn(world, kind, object);
+}
+
+/**
+ * Where something is not as it should be, what it depends on is read, too: once for the whole table. Where all is as
+ * it should be there is no such column.
+ */
+async function causesOf(
+  client: ApiClient,
+  groups: readonly Group[],
+  format: Format,
+  options: GetOptions,
+): Promise<CauseColumn | undefined> {
+  const own = causesIn(emptyWorld);
+  const troubled = groups.some(({ kind, objects }) => objects.some((o) => own(kind, o)));
+  if (!troubled || !isTable(format)) return undefined;
+  return causesIn(await worldOfNamespace(apiReader(client), placeOf(options)));
+}
+
 async function show(
   client: ApiClient,
   groups: readonly Group[],
@@ -129,7 +160,8 @@ async function show(
   const some = groups.filter(({ objects }) => objects.length > 0);
   const [only, ...others] = groups;
   const namespaces = options.allNamespaces === true;
-  const shown = { single: false, namespaces, now: Date.now() };
+  const causeOf = await causesOf(client, some, format, options);
+  const shown = { single: false, namespaces, now: Date.now(), ...(causeOf ? { causeOf } : {}) };
   if (some.length === 0 && format !== 'json' && format !== 'yaml') {
     const cluster = groups.every(({ kind }) => kind.scope === 'Cluster');
     const where = cluster || options.allNamespaces ? '' : ` in namespace ${options.namespace}`;
@@ -161,7 +193,9 @@ async function getNamed(
   );
   const single = targets.length === 1;
   const namespaces = options.allNamespaces === true;
-  if (found.length > 0) print(renderGroups(found, format, { single, namespaces, now: Date.now() }));
+  const causeOf = await causesOf(client, found, format, options);
+  const shown = { single, namespaces, now: Date.now(), ...(causeOf ? { causeOf } : {}) };
+  if (found.length > 0) print(renderGroups(found, format, shown));
   if (failed) throw failed.error;
 }
 

@@ -4,7 +4,7 @@ import { callAndSay } from '../../connection/api.js';
 import { volumes } from '@kedge/controllers/kinds';
 import { nameOf } from '../../connection/targets.js';
 import { withExamples } from '../../program/examples.js';
-import { describe } from '../objects/describe.js';
+import { why } from '../objects/why.js';
 
 interface VolumeOptions {
   readonly namespace: string;
@@ -79,11 +79,11 @@ export function addVolume(program: Command): void {
     volume
       .command('explain')
       .argument('<name>', 'NAME or volume/NAME')
-      .description('tell why a volume is in its state: the last call, its answer, the next try')
+      .description('the same as kedge why volume/NAME')
       .option('-n, --namespace <name>', 'namespace', 'default')
       .option('-o, --output <format>', 'table, json or yaml', 'table')
       .action((name: string, options: VolumeOptions & { readonly output: string }) =>
-        describe([{ kind: volumes, name: nameOf(['Volume'], name) }], options),
+        why([{ kind: volumes, name: nameOf(['Volume'], name) }], options),
       ),
     ['kedge volume explain data', 'The last call of the driver, its answer, the next try'],
   );

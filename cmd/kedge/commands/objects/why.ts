@@ -1,0 +1,68 @@
+import type { Command } from 'commander';
+import { invalid } from 'kedge';
+import { textOf } from 'kedge/rpc';
+import { connect, methodFor } from '../../connection/api.js';
+import { explainRemote } from '../../connection/api-reader.js';
+import { labelOf } from '../../connection/follow.js';
+import { forEachTarget, objectsNamedBy, scopeOf, type Target } from '../../connection/targets.js';
+import { explanationData, explanationText, lastCallOf } from '../../output/explanation.js';
+import { dataText, parseDataFormat } from '../../output/formats.js';
+import { print } from '../../output/output.js';
+import { subjectOf } from '../../output/subjects.js';
+import { withExamples } from '../../program/examples.js';
+
+interface WhyOptions {
+  readonly namespace: string;
+  readonly output: string;
+}
+
+/** Tells why objects are as they are, one after the other. */
+export async function why(
+  targets: readonly Target[],
+  { namespace, output }: WhyOptions,
+): Promise<void> {
+  const format = parseDataFormat(output);
+  const client = await connect();
+  let shown = 0;
+  try {
+    await forEachTarget(targets, async ({ kind, name }) => {
+      const request = { ...scopeOf(kind, namespace), name };
+      const object = await client.call(methodFor(kind, 'Get'), request);
+      const subject = subjectOf(kind, object);
+      if (!subject)
+        throw invalid([
+          {
+            field: 'TYPE',
+            description: `${kind.plural} have no state that could be explained; see what one holds: kedge describe ${kind.kind.toLowerCase()}/${name}`,
+          },
+        ]);
+      const told = {
+        object: labelOf(kind, object),
+        status: textOf(object, 'status') || 'Pending',
+        explanation: await explainRemote(client, subject),
+        lastCall: lastCallOf(object),
+      };
+      if (shown > 0) print(format === 'yaml' ? '---' : '');
+      shown += 1;
+      print(format === 'table' ? explanationText(told) : dataText(explanationData(told), format));
+    });
+  } finally {
+    client.close();
+  }
+}
+
+/** `kedge why TYPE/NAME` */
+export function addWhy(program: Command): void {
+  const command = program
+    .command('why')
+    .argument('<words...>', 'TYPE NAME... or TYPE/NAME...')
+    .description('tell what keeps an object from being as it should be, and the command that helps')
+    .option('-n, --namespace <name>', 'namespace', 'default')
+    .option('-o, --output <format>', 'table, json or yaml', 'table')
+    .action((words: string[], options: WhyOptions) => why(objectsNamedBy(words), options));
+  withExamples(
+    command,
+    ['kedge why service/web', 'The deepest cause, such as the volume of one of its instances'],
+    ['kedge why volume data -n prod -o json', 'For a program'],
+  );
+}

@@ -1,0 +1,75 @@
+import { hasCode, parseKey } from 'kedge';
+import type { ApiClient } from 'kedge/client';
+import {
+  explain,
+  type Explanation,
+  gather,
+  type Readable,
+  type Reader,
+  type Subject,
+  type ToldEvent,
+} from '@kedge/controllers/cause';
+import { events } from '@kedge/controllers/kinds';
+import { kindNamed } from './api.js';
+
+/** What may not be read explains nothing; the rest is told all the same. */
+async function readable<T>(read: Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await read;
+  } catch (error) {
+    if (hasCode(error, 'PermissionDenied') || hasCode(error, 'NotFound')) return otherwise;
+    throw error;
+  }
+}
+
+/** Reads objects for explanations, with the rights of the caller. */
+export function apiReader(client: ApiClient): Reader {
+  return {
+    get: <K extends keyof Readable>(kind: K, key: string) =>
+      readable(
+        client.resource(kindNamed(kind)).get(parseKey(key)) as Promise<Readable[K] | undefined>,
+        undefined,
+      ),
+    list: async <K extends keyof Readable>(kind: K, namespace: string) => {
+      const known = kindNamed(kind);
+      const within = known.scope === 'Cluster' ? {} : { namespace };
+      const found = await readable(client.resource(known).list(within), undefined);
+      return (found?.items ?? []) as readonly unknown[] as readonly Readable[K][];
+    },
+  };
+}
+
+async function eventsOf(
+  client: ApiClient,
+  { kind, object }: Subject,
+): Promise<readonly ToldEvent[]> {
+  const namespace = 'namespace' in object ? object.namespace : 'default';
+  const fieldSelector = `regarding.kind=${kind},regarding.name=${object.name}`;
+  const found = await readable(
+    client.resource(events).list({ namespace, fieldSelector }),
+    undefined,
+  );
+  return [...(found?.items ?? [])].sort((a, b) => b.lastSeenAt.localeCompare(a.lastSeenAt));
+}
+
+/** Phases in which nothing is left to be done, whatever was warned of before. */
+const settled: ReadonlySet<string | undefined> = new Set([
+  'Running',
+  'Available',
+  'Bound',
+  'Released',
+  'Ready',
+  'Active',
+  'Stopped',
+]);
+
+/** Why an object is not as it should be; undefined when there is nothing to explain. */
+export async function explainRemote(
+  client: ApiClient,
+  subject: Subject,
+): Promise<Explanation | undefined> {
+  const world = await gather(apiReader(client), subject);
+  const found = explain(subject, world);
+  if (found || settled.has(subject.object.status)) return found;
+  return explain(subject, world, await eventsOf(client, subject));
+}

@@ -1,0 +1,38 @@
+import { causeText, type Explanation } from '@kedge/controllers/cause';
+import type { ApiClient } from 'kedge/client';
+import { subjectOf } from '../output/subjects.js';
+import { explainRemote } from './api-reader.js';
+import type { Told } from './follow.js';
+
+/** An object of a cast that does not run. */
+export interface Stuck {
+  /** `Service default/web` */
+  readonly label: string;
+  /** As it was followed. */
+  readonly detail: string;
+  /** As it was seen last; undefined for one that was not. */
+  readonly told: Told | undefined;
+}
+
+/** What the cast itself saw stands where the server does not answer any more. */
+async function explained(client: ApiClient, { told }: Stuck): Promise<Explanation | undefined> {
+  const subject = told && subjectOf(told.kind, told.object);
+  if (!subject) return undefined;
+  try {
+    return await explainRemote(client, subject);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A paragraph for each object that does not run: its cause, what to do, and the command on a line of its own. */
+export async function remediesOf(client: ApiClient, stuck: readonly Stuck[]): Promise<string> {
+  const lines: string[] = [];
+  for (const each of stuck) {
+    const explanation = await explained(client, each);
+    lines.push(`${each.label}: ${causeText(explanation, each.label) || each.detail}`);
+    const remedy = explanation?.remedy;
+    if (remedy) lines.push(`  Remedy: ${remedy.text}`, `  Next: ${remedy.command}`);
+  }
+  return lines.map((line) => `\n  ${line}`).join('');
+}

@@ -1,0 +1,68 @@
+import pc from 'picocolors';
+import type { Explanation } from '@kedge/controllers/cause';
+import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
+import { printable } from '../../terminal-text.js';
+import { coloured } from './output.js';
+
+/** What is told about why an object is as it is. */
+export interface Told {
+  /** `Volume default/data` */
+  readonly object: string;
+  readonly status: string;
+  readonly explanation: Explanation | undefined;
+  /** The last call of its driver, where it has one. */
+  readonly lastCall: readonly (readonly [string, string])[];
+}
+
+/** Which call was made last, with what answer, and when the next try is. */
+export function lastCallOf(object: JsonObject): Told['lastCall'] {
+  const { lastOperation } = object;
+  if (!isJsonObject(lastOperation)) return [];
+  const outcome = textOf(lastOperation, 'outcome');
+  const message = textOf(lastOperation, 'message');
+  const next = textOf(lastOperation, 'nextTryAt');
+  return [
+    ['Last call', `${textOf(lastOperation, 'call')} at ${textOf(lastOperation, 'startedAt')}`],
+    ['Its answer', message === '' ? outcome : `${outcome}: ${message}`],
+    ['Next try', next || (outcome === 'Succeeded' ? 'none is needed' : 'not by itself')],
+  ];
+}
+
+/** An explanation as people read it: the cause, what it means, what to do, and the command on a line of its own. */
+export function explanationText({ object, status, explanation, lastCall }: Told): string {
+  const head = `${object} is ${coloured(status)}`;
+  const calls = lastCall;
+  const lines: (readonly [string, string])[] = [];
+  if (explanation) {
+    const { path, reason, meaning, message, remedy } = explanation;
+    lines.push([
+      'Cause',
+      `${explanation.object === object ? '' : `${explanation.object}: `}${message}`,
+    ]);
+    if (path.length > 1) lines.push(['Through', path.join(' > ')]);
+    lines.push(['Reason', meaning === '' ? reason : `${reason}: ${meaning}`]);
+    if (remedy) lines.push(['Remedy', remedy.text]);
+  }
+  lines.push(...calls);
+  const width = Math.max(...lines.map(([label]) => label.length), 0) + 3;
+  const shown = lines.map(
+    ([label, text]) => `${pc.bold(`${label}:`.padEnd(width))}${printable(text)}`,
+  );
+  const next = explanation?.remedy
+    ? ['', 'Next:', `  ${printable(explanation.remedy.command)}`]
+    : [];
+  const end = explanation ? next : [`Nothing keeps it from being as it should be.`];
+  return [head, ...shown, ...end].join('\n');
+}
+
+/** An explanation as programs read it. */
+export function explanationData({ object, status, explanation }: Told): JsonObject {
+  if (!explanation) return { object, status };
+  const { reason, meaning, message, path, remedy } = explanation;
+  return {
+    object,
+    status,
+    cause: { object: explanation.object, reason, meaning, message, path: [...path] },
+    ...(remedy ? { remedy: { ...remedy } } : {}),
+  };
+}

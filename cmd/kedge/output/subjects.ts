@@ -1,0 +1,29 @@
+import type { AnyKind } from 'kedge';
+import type { JsonObject } from 'kedge/rpc';
+import { causeOf, causeText, type Subject, type World } from '@kedge/controllers/cause';
+
+const explained: readonly string[] = [
+  'Service',
+  'Instance',
+  'Volume',
+  'Snapshot',
+  'Node',
+  'Namespace',
+] satisfies readonly Subject['kind'][];
+
+/** Whether objects of a kind have a state that can be explained. */
+export function isExplained({ kind }: AnyKind): boolean {
+  return explained.includes(kind);
+}
+
+/** An object of a kind that is explained; undefined for another kind. */
+export function subjectOf(kind: AnyKind, object: JsonObject): Subject | undefined {
+  return isExplained(kind) ? ({ kind: kind.kind, object } as unknown as Subject) : undefined;
+}
+
+/** What keeps an object from being as it should be, in one sentence; undefined for nothing. */
+export function causeIn(world: World, kind: AnyKind, object: JsonObject): string | undefined {
+  const subject = subjectOf(kind, object);
+  const cause = subject && causeOf(subject, world);
+  return cause && causeText(cause, cause.path[0] ?? '');
+}

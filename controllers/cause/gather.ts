@@ -1,0 +1,135 @@
+import { isDeleting } from 'kedge';
+import type { Instance, Node, Service, Snapshot, StorageClass, Volume } from '@kedge/api/kinds';
+import { emptyWorld, type Subject, type World } from '../reasons/index.js';
+import { mountedVolumes } from '../service/claim.js';
+import { sourceSnapshot } from '../volume/kind.js';
+
+/** The kinds that explanations look at. */
+export interface Readable {
+  readonly Service: Service;
+  readonly Instance: Instance;
+  readonly Volume: Volume;
+  readonly Snapshot: Snapshot;
+  readonly StorageClass: StorageClass;
+  readonly Node: Node;
+}
+
+/** Where objects come from: the store, or the API with the rights of whoever asks. */
+export interface Reader {
+  /** Undefined for what is not there or may not be read. */
+  readonly get: <K extends keyof Readable>(
+    kind: K,
+    key: string,
+  ) => Promise<Readable[K] | undefined>;
+  /** Empty for what may not be read. @param namespace `-` for all, and for kinds that have none */
+  readonly list: <K extends keyof Readable>(
+    kind: K,
+    namespace: string,
+  ) => Promise<readonly Readable[K][]>;
+}
+
+/** Everything that objects of a namespace are explained by. @param namespace `-` for all */
+export async function worldOfNamespace(reader: Reader, namespace: string): Promise<World> {
+  const [services, instances, volumes, snapshots, storageClasses, nodes] = await Promise.all([
+    reader.list('Service', namespace),
+    reader.list('Instance', namespace),
+    reader.list('Volume', namespace),
+    reader.list('Snapshot', namespace),
+    reader.list('StorageClass', '-'),
+    reader.list('Node', '-'),
+  ]);
+  return { services, instances, volumes, snapshots, storageClasses, nodes };
+}
+
+function unique<T>(found: readonly (T | undefined)[]): readonly T[] {
+  return found.filter((each) => each !== undefined);
+}
+
+async function all<K extends keyof Readable>(
+  reader: Reader,
+  kind: K,
+  keys: readonly string[],
+): Promise<readonly Readable[K][]> {
+  return unique(await Promise.all([...new Set(keys)].map((key) => reader.get(kind, key))));
+}
+
+/** What volumes depend on: their classes and snapshots, and whoever has them. */
+async function aroundVolumes(reader: Reader, volumes: readonly Volume[]): Promise<World> {
+  const [storageClasses, users, sources, copies, nodes] = await Promise.all([
+    all(
+      reader,
+      'StorageClass',
+      volumes.map((volume) => volume.storageClassName),
+    ),
+    all(
+      reader,
+      'Instance',
+      volumes.flatMap(({ attachments = [] }) => attachments.map(({ claim }) => claim)),
+    ),
+    all(
+      reader,
+      'Snapshot',
+      volumes.flatMap((volume) => {
+        const key = sourceSnapshot(volume);
+        return key ? [`${key.namespace}/${key.name}`] : [];
+      }),
+    ),
+    copiesOf(reader, volumes),
+    reader.list('Node', '-'),
+  ]);
+  const snapshots = [...sources, ...copies];
+  return { ...emptyWorld, volumes, storageClasses, instances: users, snapshots, nodes };
+}
+
+/** Snapshots are of use where a volume is lost, or waits for them to be deleted. */
+async function copiesOf(reader: Reader, volumes: readonly Volume[]): Promise<readonly Snapshot[]> {
+  const concerned = volumes.filter((volume) => isDeleting(volume) || volume.status === 'Failed');
+  const namespaces = new Set(concerned.map(({ namespace }) => namespace));
+  return (await Promise.all([...namespaces].map((ns) => reader.list('Snapshot', ns)))).flat();
+}
+
+/** What instances depend on: their volumes, and what those do. */
+async function aroundInstances(reader: Reader, own: readonly Instance[]): Promise<World> {
+  const keys = own.flatMap(mountedVolumes);
+  const found = await all(reader, 'Volume', keys);
+  // A volume that is missing may have another name.
+  const missing = keys.filter((key) => !found.some((v) => `${v.namespace}/${v.name}` === key));
+  const namespaces = new Set(missing.map((key) => key.split('/')[0] ?? ''));
+  const beside = (await Promise.all([...namespaces].map((ns) => reader.list('Volume', ns)))).flat();
+  const volumes = [
+    ...found,
+    ...beside.filter(({ metadata }) => !found.some((v) => v.metadata.uid === metadata.uid)),
+  ];
+  const world = await aroundVolumes(reader, volumes);
+  return { ...world, instances: [...own, ...world.instances] };
+}
+
+/** The objects that an explanation of an object may be about. */
+export async function gather(reader: Reader, subject: Subject): Promise<World> {
+  switch (subject.kind) {
+    case 'Service': {
+      const { namespace, name } = subject.object;
+      const instances = await reader.list('Instance', namespace);
+      const own = instances.filter(({ service }) => service === name);
+      return { ...(await aroundInstances(reader, own)), services: [subject.object] };
+    }
+    case 'Instance':
+      return aroundInstances(reader, [subject.object]);
+    case 'Volume':
+      return aroundVolumes(reader, [subject.object]);
+    case 'Snapshot': {
+      const { namespace, source, storageClassName = '' } = subject.object;
+      const volumes = await reader.list('Volume', '-');
+      const world = await aroundVolumes(
+        reader,
+        volumes.filter((v) => v.namespace === namespace && v.name === source.volume),
+      );
+      const storageClasses = await all(reader, 'StorageClass', [storageClassName]);
+      return { ...world, volumes, storageClasses: [...world.storageClasses, ...storageClasses] };
+    }
+    case 'Node':
+      return { ...emptyWorld, nodes: [subject.object] };
+    case 'Namespace':
+      return worldOfNamespace(reader, subject.object.name);
+  }
+}

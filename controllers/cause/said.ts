@@ -1,0 +1,78 @@
+import { type Condition, findCondition, isDeleting } from 'kedge';
+import type { Snapshot, Volume, VolumeOperation } from '@kedge/api/kinds';
+import { entryOf } from '../reasons/index.js';
+
+/** What an object says of itself. */
+export interface Said {
+  readonly reason: string;
+  readonly message: string;
+}
+
+const settled: ReadonlySet<string | undefined> = new Set<Volume['status'] | Snapshot['status']>([
+  'Available',
+  'Bound',
+  'Released',
+  'Ready',
+]);
+
+/** Ready sums up the others where it is told; before that, such as while no node fits, they speak. */
+export function unmetCondition(
+  conditions: readonly (Condition | undefined)[] = [],
+): Said | undefined {
+  const all = conditions.filter((condition) => condition !== undefined);
+  const told = [findCondition(all, 'Ready'), ...all];
+  return told.find((c) => c !== undefined && c.status !== 'True' && c.message !== '');
+}
+
+/** Of something that is usable: what it goes through, or was not given. */
+function unmetReason({ status, conditions = [] }: Volume | Snapshot): Said | undefined {
+  return conditions.find(({ type, status: holds, reason, message }) => {
+    if (message === '' || entryOf(reason)?.type !== 'unmet') return false;
+    // It says why a volume was released, and stays when that is used again.
+    if (reason === 'OwnerGone') return status === 'Released';
+    const trouble = type === 'Resizing' || type === 'FileSystemResizePending' ? 'True' : 'False';
+    return holds === trouble || (type === 'Bound' && reason === 'WaitsForNode');
+  });
+}
+
+function failedCall(operation: VolumeOperation | undefined): Said | undefined {
+  if (!operation || operation.message === '') return undefined;
+  if (operation.outcome === 'Succeeded' || operation.outcome === 'Pending') return undefined;
+  return { reason: operation.outcome, message: operation.message };
+}
+
+/** What a call of the driver says that is still to be made. */
+function failedDetach(object: Volume | Snapshot): Said | undefined {
+  const { lastOperation } = object;
+  const isLeaving =
+    'attachments' in object && object.attachments?.some(({ state }) => state === 'Detaching');
+  return isLeaving && lastOperation?.call === 'detach' ? failedCall(lastOperation) : undefined;
+}
+
+/** What a volume or a snapshot says that is not as it should be: why it failed, else its driver, else what it waits for. */
+export function saidOfStorage(object: Volume | Snapshot): Said | undefined {
+  const { status, conditions, failureMessage = '', lastOperation } = object;
+  const root = unmetCondition([findCondition(conditions, 'StorageRootReady')]);
+  const deletion = findCondition(conditions, 'Deleted');
+  const failure =
+    status === 'Failed' && failureMessage !== ''
+      ? { reason: object.reason || 'Failed', message: failureMessage }
+      : undefined;
+  if (isDeleting(object))
+    return (
+      unmetCondition([deletion]) ??
+      failure ??
+      root ??
+      failedCall(lastOperation) ??
+      unmetReason(object)
+    );
+  if (settled.has(status)) return failedDetach(object) ?? unmetReason(object);
+  if (failure) return failure;
+  const message = { reason: object.reason || 'Failed', message: failureMessage };
+  return (
+    root ??
+    failedCall(lastOperation) ??
+    unmetCondition(conditions) ??
+    (failureMessage === '' ? undefined : message)
+  );
+}

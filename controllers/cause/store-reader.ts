@@ -1,0 +1,34 @@
+import { type AnyKind, type ObjectStore, parseKey } from 'kedge';
+import { instances } from '../instance/kind.js';
+import { nodes } from '../node/kind.js';
+import { services } from '../service/kind.js';
+import { snapshots } from '../snapshot/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { volumes } from '../volume/kind.js';
+import type { Readable, Reader } from './gather.js';
+
+const kinds = {
+  Service: services,
+  Instance: instances,
+  Volume: volumes,
+  Snapshot: snapshots,
+  StorageClass: storageClasses,
+  Node: nodes,
+} as const satisfies Readonly<Record<keyof Readable, unknown>> as unknown as Readonly<
+  Record<keyof Readable, AnyKind>
+>;
+
+/** Reads the store itself, for the methods that describe objects. */
+export function storeReader(store: ObjectStore): Reader {
+  return {
+    get: async <K extends keyof Readable>(kind: K, key: string) => {
+      const found: unknown = await store.get(kinds[kind], parseKey(key));
+      return found as Readable[K] | undefined;
+    },
+    list: async <K extends keyof Readable>(kind: K, namespace: string) => {
+      const within = namespace === '-' ? {} : { namespace };
+      const { items } = await store.list(kinds[kind], within);
+      return items as readonly unknown[] as readonly Readable[K][];
+    },
+  };
+}
