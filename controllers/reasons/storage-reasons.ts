@@ -1,4 +1,4 @@
-import { command, deletionOf } from './commands.js';
+import { command, deletionOf, inNamespace } from './commands.js';
 import { lost } from './driver-errors.js';
 import { topologyUnsatisfied } from './placement.js';
 import { unmet } from './reason.js';
@@ -25,6 +25,17 @@ function snapshotNotReady(about: About<'Volume'>): Remedy {
       `snapshot ${key} is gone: delete this volume, and restore another one`,
     );
   return wait(`snapshot ${key}`, 'once that is Ready', deletionOf(about), 'to do without it');
+}
+
+/** A volume that is smaller than the snapshot that it is made from. */
+function sizeTooSmall(about: About<'Volume'>): Remedy {
+  const { object } = about;
+  const [, least = ''] = /needs: (\d+) bytes/.exec(about.message) ?? [];
+  if (least === '') return run(deletionOf(about), 'delete it, and restore a larger one');
+  return run(
+    `kedge volume resize ${object.name} ${least}${inNamespace(object)}`,
+    'make it as large as its snapshot needs',
+  );
 }
 
 /** A snapshot whose volume can't be copied. */
@@ -102,6 +113,10 @@ export const storageReasons = {
   SnapshotNotReady: unmet(
     'the snapshot that the volume is made from is not Ready',
     byKind({ Volume: snapshotNotReady }, otherwise),
+  ),
+  SizeTooSmall: unmet(
+    'the volume is smaller than the snapshot that it is made from',
+    byKind({ Volume: sizeTooSmall }, otherwise),
   ),
   SourceNotReady: unmet(
     "the volume of the snapshot can't be copied",

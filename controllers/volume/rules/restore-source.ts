@@ -1,3 +1,4 @@
+import type { Reason } from '../../reasons/index.js';
 import { isDeleting, keyString, type Lister, parseQuantity } from 'kedge';
 import type { Snapshot } from '../../snapshot/kind.js';
 import { sourceSnapshot, type Volume } from '../kind.js';
@@ -5,7 +6,7 @@ import { sourceSnapshot, type Volume } from '../kind.js';
 /** The snapshot that a volume is made from, or why it can't be made from it yet. */
 export type RestoreSource =
   | { readonly type: 'ready'; readonly snapshot: Snapshot }
-  | { readonly type: 'waits'; readonly reason: string; readonly message: string };
+  | { readonly type: 'waits'; readonly reason: Reason; readonly message: string };
 
 /** The Ready snapshot a volume is made from; undefined for a volume that is made empty. */
 export function sourceOf(volume: Volume, lister: Lister<Snapshot>): RestoreSource | undefined {
