@@ -34,7 +34,7 @@ export function backoffDelayMs(options: BackoffOptions, failures: number, random
   return Math.min(options.maxMs, middle * (1 - jitter + 2 * jitter * random.next()));
 }
 
-/** The wait in milliseconds that an error asks for (`StatusError.retryAfterMs`); 0 when it asks for none. */
+/** The wait in milliseconds that an error requests (`StatusError.retryAfterMs`); 0 if it requests none. */
 export function retryAfterOf(error: unknown): number {
   const askedMs = error instanceof StatusError ? (error.retryAfterMs ?? 0) : 0;
   return Number.isFinite(askedMs) && askedMs > 0 ? askedMs : 0;

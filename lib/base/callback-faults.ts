@@ -24,7 +24,7 @@ export class CallbackFaults {
     this.#logger = options.logger;
     this.#total = (options.metrics ?? noMetrics).counter({
       name: 'callback_faults_total',
-      help: 'Callbacks of the embedding program that threw or gave back what their type forbids',
+      help: 'Callbacks of the embedding program that threw or returned a value that their type forbids',
       labels: ['part', 'callback'],
     });
   }
@@ -37,12 +37,12 @@ export class CallbackFaults {
 }
 
 /**
- * What a callback gave, unless that is a promise: one given where an answer is needed at once has no
- * use, and its rejection would end the process.
+ * The value that a callback returned, unless it is a promise. A promise is useless where the value is needed
+ * synchronously, and its rejection would end the process.
  * @throws TypeError for a promise.
  */
 export function requireSynchronous<R>(callback: string, given: R): R {
   if (!(given instanceof Promise)) return given;
   given.catch(() => undefined);
-  throw new TypeError(`${callback} gave a promise; it must answer at once`);
+  throw new TypeError(`${callback} returned a promise; it must return synchronously`);
 }

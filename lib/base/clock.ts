@@ -1,6 +1,6 @@
 /**
- * Time as a port. Nothing else in lib and controllers reads the system's clock or sets a timer
- * (lint rule), so that tests and the simulator own time.
+ * Time as a port. Other code in lib and controllers neither reads the system clock nor sets timers (lint rule), so
+ * that tests and the simulator control time.
  */
 
 /** A timer that was set; `cancel` is idempotent. */
@@ -11,8 +11,8 @@ export interface Timer {
 /** How a timer is set. */
 export interface TimerOptions {
   /**
-   * Housekeeping that nobody awaits, such as compaction or metrics: the process may end before it is
-   * due. Default false: a pending timer keeps the process running.
+   * Background maintenance, such as compaction or metrics: the process may end before it is due. Default false: a
+   * pending timer keeps the process running.
    */
   readonly background?: boolean;
 }
@@ -21,7 +21,7 @@ export interface TimerOptions {
 export interface Clock {
   /** Wall-clock time, milliseconds since the epoch. May jump. */
   now(): number;
-  /** Milliseconds that never go back; only differences mean something. */
+  /** Monotonic milliseconds; only differences are meaningful. */
   monotonic(): number;
   /**
    * Runs `callback` once after `delayMs` (0 or more). `Infinity` never fires, and keeps the process
@@ -29,11 +29,11 @@ export interface Clock {
    */
   setTimer(callback: () => void, delayMs: number, options?: TimerOptions): Timer;
   /**
-   * Milliseconds that the present turn of the event loop has lasted, counted from the first time
-   * it was asked: long work of many parts shares this budget (see TimeSlice).
+   * Milliseconds since the first call of this method in the present turn of the event loop: concurrent long tasks
+   * share this budget (see TimeSlice).
    */
   turnAgeMs(): number;
-  /** Runs `callback` in a later turn, after the input and output that is waiting. Order is kept. */
+  /** Runs `callback` in a later turn, after pending input and output. Callbacks run in order. */
   defer(callback: () => void): void;
 }
 
@@ -78,15 +78,15 @@ export const systemClock: Clock = {
 };
 
 /**
- * Keeps the process running until it is disposed of: for what goes on without a timer or a socket of
- * its own, such as an open watch of a store in process.
+ * Keeps the process running until it is disposed: for work without a timer or socket, such as an open watch of a
+ * store in process.
  */
 export function holdProcess(clock: Clock): Disposable {
   const timer = clock.setTimer(() => undefined, Infinity);
   return { [Symbol.dispose]: () => timer.cancel() };
 }
 
-/** Resolves after `delayMs`, or at once when `signal` aborts (it does not reject: callers look at the signal). */
+/** Resolves after `delayMs`, or at once when `signal` aborts (it does not reject: callers check the signal). */
 export function sleep(
   clock: Clock,
   delayMs: number,

@@ -1,9 +1,9 @@
 /** What an option must be. */
 export interface OptionRule {
   fits(value: unknown): boolean;
-  /** What to give, for people; it follows "give". */
+  /** The expected value, for people; it follows "give" in the message. */
   readonly give: string;
-  /** Whether it may be left out. */
+  /** Whether the option may be absent. */
   readonly optional?: boolean;
 }
 
@@ -34,26 +34,26 @@ function optional(rule: OptionRule): OptionRule {
   return { ...rule, optional: true };
 }
 
-/** The ports that most parts take. */
+/** Rules for the ports that most components take. */
 export const portRules = {
-  clock: optional(withMethods('a Clock, or leave it out', 'now', 'monotonic', 'setTimer')),
-  random: optional(withMethods('a Random, or leave it out', 'next', 'uuid')),
-  logger: optional(withMethods('a Logger, or leave it out', 'debug', 'info', 'warn', 'error')),
-  metrics: optional(withMethods('Metrics, or leave it out', 'counter', 'gauge', 'histogram')),
+  clock: optional(withMethods('a Clock, or omit it', 'now', 'monotonic', 'setTimer')),
+  random: optional(withMethods('a Random, or omit it', 'next', 'uuid')),
+  logger: optional(withMethods('a Logger, or omit it', 'debug', 'info', 'warn', 'error')),
+  metrics: optional(withMethods('Metrics, or omit it', 'counter', 'gauge', 'histogram')),
 } as const satisfies Readonly<Record<string, OptionRule>>;
 
 /** The store that a part works on. */
 export const storeRule: OptionRule = withMethods(
-  'the store that openStore gives',
+  'the store that openStore returns',
   'get',
   'list',
   'transact',
 );
 
 /**
- * Checks options where a program comes in that has no types, or has got round them.
- * @param of what is constructed, for the message
- * @throws TypeError naming the option, its value and what to give
+ * Checks options at run time: guards against callers that bypass the types.
+ * @param of name of the constructed class or function, for the message
+ * @throws TypeError that names the option, its value and the expected value
  */
 export function demandOptions(
   of: string,

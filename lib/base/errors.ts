@@ -1,6 +1,6 @@
 /**
- * The one error class of Kedge and its closed set of codes.
- * Codes are gRPC's; what callers branch on is `code` and `reason`, never the message.
+ * The one error class of Kedge and its closed set of codes. Codes are gRPC's. Callers branch on `code` and
+ * `reason`, never on the message.
  */
 
 import { limits } from './limits.js';
@@ -29,7 +29,7 @@ export const statusCodes = {
 /** Name of a gRPC status code. */
 export type StatusCode = keyof typeof statusCodes;
 
-/** One broken rule of one field; `description` names the value, the rule and the way out. */
+/** One broken rule of one field; `description` names the value, the rule and the remedy. */
 export interface FieldViolation {
   /** Dotted path from the object's root, list indexes in brackets: `volumes[0].mountPath`. */
   readonly field: string;
@@ -43,7 +43,7 @@ export interface ResourceInfo {
   readonly name: string;
 }
 
-/** What a {@link StatusError} is made of. */
+/** The constructor arguments of a {@link StatusError}. */
 export interface StatusErrorInit {
   readonly code: StatusCode;
   /** CamelCase word that programs branch on, such as `Conflict` or `ValidationFailed`. */
@@ -58,7 +58,7 @@ export interface StatusErrorInit {
 
 const brand = Symbol.for('kedge.StatusError');
 
-/** Every failure that crosses a module border of Kedge. `instanceof` holds across copies of the package. */
+/** Every failure that crosses a module boundary of Kedge. `instanceof` works across copies of the package. */
 export class StatusError extends Error {
   readonly code: StatusCode;
   readonly reason: string;
@@ -81,7 +81,10 @@ export class StatusError extends Error {
     return typeof value === 'object' && value !== null && brand in value;
   }
 
-  /** The only conversion from an unknown throw: a StatusError stays itself, all else is `Internal` with its cause kept. */
+  /**
+   * The only conversion of a thrown value: a StatusError is returned unchanged, anything else becomes `Internal`
+   * with its cause.
+   */
   static from(value: unknown): StatusError {
     if (value instanceof StatusError) return value;
     return new StatusError({
@@ -128,7 +131,7 @@ export function alreadyExists(resource: ResourceInfo): StatusError {
   });
 }
 
-/** A write came with a version that is no longer the stored one (Aborted, reason Conflict). */
+/** The version in a write differs from the stored one (Aborted, reason Conflict). */
 export function conflict(resource: ResourceInfo, given: string, stored: string): StatusError {
   return new StatusError({
     code: 'Aborted',
@@ -138,27 +141,29 @@ export function conflict(resource: ResourceInfo, given: string, stored: string):
   });
 }
 
-/** The stored object is not as a guard demands (Aborted, reason Conflict). Let `difference` hold no value. */
+/**
+ * The stored object does not match a guard (Aborted, reason Conflict). `difference` must not contain field values.
+ */
 export function differs(resource: ResourceInfo, difference: string): StatusError {
   return new StatusError({
     code: 'Aborted',
     reason: 'Conflict',
-    message: `${label(resource)} is not as it was read: ${difference}; read it again and decide anew`,
+    message: `${label(resource)} has changed since it was read: ${difference}; read it again and decide again`,
     resource,
   });
 }
 
-/** The object that a write was decided on is gone, and another one has its name. */
+/** The object that a write was based on is deleted, and another one has its name. */
 export function recreated(resource: ResourceInfo, given: string, stored: string): StatusError {
   return new StatusError({
     code: 'Aborted',
     reason: 'Conflict',
-    message: `${label(resource)} was deleted and created anew since it was read: uid ${given} given, ${stored} stored; read it again and decide anew`,
+    message: `${label(resource)} was deleted and created again since it was read: uid ${given} given, ${stored} stored; read it again and decide again`,
     resource,
   });
 }
 
-/** The broken rules that a refusal tells: it gets no longer with each one more. */
+/** The violations in an error: their number is bounded. */
 function bounded(violations: readonly FieldViolation[]): readonly FieldViolation[] {
   const more = violations.length - limits.violationsMax;
   if (more <= 0) return violations;
@@ -166,7 +171,7 @@ function bounded(violations: readonly FieldViolation[]): readonly FieldViolation
   return [...violations.slice(0, limits.violationsMax), rest];
 }
 
-/** All broken rules of one write at once; of very many the first ones. */
+/** All violations of one write, up to a bound. */
 export function invalid(found: readonly FieldViolation[], resource?: ResourceInfo): StatusError {
   const violations = bounded(found);
   const list = violations.map((v) => `${v.field}: ${v.description}`).join('; ');
@@ -193,7 +198,7 @@ export function failedPrecondition(
   });
 }
 
-/** Marks a branch that the types rule out; throws when reached all the same. */
+/** Marks a branch that the types exclude; throws if it is reached. */
 export function assertNever(value: never): never {
   throw new TypeError(`unexpected value: ${JSON.stringify(value)}`);
 }

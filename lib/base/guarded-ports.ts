@@ -31,7 +31,7 @@ class GuardedLogger implements Logger {
     try {
       return new GuardedLogger(this.#logger.child(fields));
     } catch {
-      // The lines lose these fields; they are still written where the logger can write.
+      // The lines lose these fields but are still written if the logger works.
       return this;
     }
   }
@@ -45,7 +45,7 @@ class GuardedLogger implements Logger {
   }
 }
 
-/** A logger whose faults stay its own: a line that can't be written is lost, the caller goes on. */
+/** A logger whose errors do not reach the caller: a line that can't be written is lost. */
 export function guardedLogger(logger: Logger): Logger {
   return logger instanceof GuardedLogger ? logger : new GuardedLogger(logger);
 }
@@ -53,8 +53,8 @@ export function guardedLogger(logger: Logger): Logger {
 const guardedAlready = new WeakSet<Metrics>();
 
 /**
- * Metrics whose faults stay their own: an observation that throws is lost, and the first of each
- * metric is logged. Registering a metric still throws, since that happens while parts are built.
+ * Metrics whose errors do not reach the caller: an observation that throws is lost, and the first error of each
+ * metric is logged. Registering a metric still throws, because it happens during construction.
  */
 export function guardedMetrics(metrics: Metrics, logger: Logger): Metrics {
   if (guardedAlready.has(metrics)) return metrics;
@@ -96,7 +96,7 @@ const noSpan: Span = {
   end: () => undefined,
 };
 
-/** A tracer whose faults stay its own: work runs exactly once and its outcome is the caller's. */
+/** A tracer whose errors do not reach the caller: the work runs exactly once, and the caller gets its outcome. */
 export function guardedTracer(tracer: Tracer, logger: Logger): Tracer {
   const tell = (error: unknown): void => logger.error('tracer threw', { error });
   const guardedSpan = (span: Span): Span => {
@@ -139,7 +139,7 @@ export function guardedTracer(tracer: Tracer, logger: Logger): Tracer {
         if (failure !== undefined && !own) tell(failure);
         return begun;
       }
-      tell(failure ?? new TypeError('the tracer did not run the work it was given'));
+      tell(failure ?? new TypeError('the tracer did not run the work'));
       return work(noSpan);
     },
   };

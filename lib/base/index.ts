@@ -1,8 +1,8 @@
 /**
- * What every other module stands on: errors, clock, randomness, limits, the logger port.
- * Promises nothing about objects or storage.
+ * The base of every other module: errors, clock, randomness, limits, the logger port. It knows neither objects nor
+ * storage.
  */
-// The declarations of the library need these whatever a project's own `lib` and `types` are.
+// The declarations of the library need these types, whatever the project's `lib` and `types` options are.
 /// <reference lib="esnext.disposable" preserve="true" />
 /// <reference types="node" preserve="true" />
 export * from './errors.js';

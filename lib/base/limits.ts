@@ -1,8 +1,11 @@
-/** Every bound of the library in one place, with its unit. Nothing grows without one. */
+/**
+ * The limits of the library with their units. Everything that grows has a limit; limits of a single component are
+ * beside it.
+ */
 export const limits = {
   /** Encoded bytes of one object; etcd's request limit is the same order (1.5 MiB). */
   objectBytesMax: 1_572_864,
-  /** Writing operations in one transaction, and checks (`check`, `checkKind`) beside them. */
+  /** Write operations in one transaction, and its checks (`check`, `checkKind`). */
   transactionOperationsMax: 1_000,
   transactionChecksMax: 10_000,
   /** Characters of all objects that a transaction of another process is answered with. */
@@ -27,40 +30,46 @@ export const limits = {
   /** Events kept in memory for watchers, and their encoded bytes; older ones are read from the log. */
   watchRingEvents: 10_000,
   watchRingBytes: 33_554_432,
-  /** Events handed to a watcher at once. */
+  /** Events in one batch of a watcher. */
   watchBatchEvents: 500,
   /** Events of history kept on disk, at least for `historyAgeMs`. */
   historyEvents: 100_000,
   historyAgeMs: 3_600_000,
-  /** Encoded bytes of history: beyond, it is compacted whatever its age. */
+  /** Encoded bytes of history: larger histories are compacted regardless of age. */
   historyBytesMax: 1_073_741_824,
-  /** Records that a compaction passes with one write: other writes wait for it. */
+  /** Records that one write of a compaction covers: other writes wait for it. */
   compactionStepRecords: 1_000,
   /** Share of the time that a compaction works while the history is not over its bytes. */
   compactionTimeShare: 0.5,
-  /** Free bytes below which the store takes only what leads to less, and below half of which only final deletions. */
+  /**
+   * Free bytes below which the store accepts only writes that free space, and below half of which only final
+   * deletions.
+   */
   freeBytesFloor: 67_108_864,
-  /** Bytes of the floor that kedged keeps allocated on its disk, for the day when it is full. */
+  /** Bytes that kedged keeps allocated on its disk as a reserve for a full disk. */
   reserveBytes: 33_554_432,
   /** Objects in one list page: default and maximum. */
   pageSizeDefault: 500,
   pageSizeMax: 10_000,
-  /** Encoded bytes of a list answer in one gRPC message: most clients take 4 MiB, and no turn gets long. */
+  /**
+   * Encoded bytes of a list answer in one gRPC message: most clients accept 4 MiB, and encoding must not block the
+   * event loop.
+   */
   listMessageBytes: 524_288,
-  /** Paged lists that can be under way at once, in all and of one caller. */
+  /** Unfinished paged lists, in total and per caller. */
   pagedListsMax: 512,
   pagedListsPerCallerMax: 64,
   /** Bytes of replaced objects and of references that they may keep in memory. */
   pagedListsBytesMax: 134_217_728,
   /** How long one may pause between pages. */
   pagedListIdleMs: 300_000,
-  /** Broken rules that one refusal tells; how many more there are is told as one. */
+  /** Violations in one error; one more entry has the number of the others. */
   violationsMax: 1_000,
   /** Bytes of a REST body or a gRPC message from a client. */
   requestBytesMax: 4_194_304,
   /** Nested messages, list items and map entries of a gRPC message from a client; values of a JSON body. */
   requestItemsMax: 131_072,
-  /** Values that one precondition may demand. */
+  /** Values in one precondition. */
   preconditionFieldsMax: 100,
   /** Characters of a lease's name and of a candidate's identity; Kubernetes' bound of names. */
   electionNameCharactersMax: 253,
@@ -68,7 +77,10 @@ export const limits = {
   declaredFieldsMax: 1_000,
   declaredDepthMax: 16,
   declaredEnumValuesMax: 256,
-  /** Characters of a label or field selector, and its requirements: each object of a list is judged by all. */
+  /**
+   * Characters of a label or field selector, and its requirements: each object of a list is matched against all of
+   * them.
+   */
   selectorCharactersMax: 65_536,
   selectorRequirementsMax: 100,
   /** Nesting of an object that holds free JSON: protobuf's decoders stop at 100 messages, two a level. */

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { StatusError } from './errors.js';
 
 /**
- * The promise, or a rejection as soon as `signal` aborts: for work of others that may not look at it.
+ * The promise, or a rejection as soon as `signal` aborts: for foreign work that may ignore the signal.
  * @throws StatusError Cancelled
  */
 export async function untilAborted<R>(promise: Promise<R>, signal: AbortSignal): Promise<R> {
@@ -17,7 +17,7 @@ export async function untilAborted<R>(promise: Promise<R>, signal: AbortSignal):
     return await Promise.race([promise, aborted]);
   } finally {
     signal.removeEventListener('abort', stop);
-    // Whoever was left behind may fail in peace.
+    // The abandoned work may still reject; that must not be unhandled.
     promise.catch(() => undefined);
     aborted.catch(() => undefined);
   }
@@ -29,12 +29,12 @@ export interface LinkedSignal extends Disposable {
 }
 
 /**
- * A signal that aborts, with the same reason, as soon as one of `sources` does. Dispose it when the
- * work it guards is over: AbortSignal.any leaves an entry on a long-lived source for ever.
+ * A signal that aborts, with the same reason, as soon as one of `sources` does. Dispose it when the work ends:
+ * AbortSignal.any would leave an entry on a long-lived source.
  */
 export function linkSignals(...sources: readonly AbortSignal[]): LinkedSignal {
   const controller = new AbortController();
-  // Many may follow one signal, such as that of a store's end; that is no leak.
+  // Many listeners may follow one signal, such as that of a store's end; this is no leak.
   setMaxListeners(0, ...sources);
   const stops = sources.map((source) => {
     const abort = (): void => controller.abort(source.reason);

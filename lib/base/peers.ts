@@ -1,6 +1,6 @@
 /**
- * Packages that only some entry points need: optional peers, so that embedding the library alone
- * installs no server. package.json declares the same ranges (a test compares them).
+ * Optional peer packages that only some entry points need, so that embedding the library does not install a server.
+ * package.json declares the same ranges (a test compares them).
  */
 export const peerRanges = {
   '@bufbuild/protobuf': '^2.17.0',

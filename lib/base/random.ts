@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 
-/** Where chance comes from; tests inject a seeded one. */
+/** Source of randomness; tests inject a seeded one. */
 export interface Random {
   /** Uniform in [0, 1). */
   next(): number;

@@ -1,8 +1,8 @@
 import { type Clock, sleep } from './clock.js';
 
 /**
- * Keeps background work to a share of the time, so that it slows nobody down for longer than a step:
- * `await share.rest()` after each. Under a clock that stands still it never waits.
+ * Limits background work to a share of the time, so that it delays other work by at most one step: `await
+ * share.rest()` after each step. It never waits under a stopped clock.
  */
 export class TimeShare {
   readonly #clock: Clock;
@@ -18,7 +18,7 @@ export class TimeShare {
     this.#workingSince = clock.monotonic();
   }
 
-  /** Resolves when it is this work's turn again, or at once when the signal aborts. */
+  /** Resolves when this work may continue, or at once when the signal aborts. */
   async rest(): Promise<void> {
     const workedMs = this.#clock.monotonic() - this.#workingSince;
     const restMs = workedMs * (1 / this.#share - 1);

@@ -2,7 +2,7 @@ import type { Clock } from './clock.js';
 
 /** Below the 20 ms that a synchronous slice may take, with room for the step that crosses it. */
 const sliceMs = 4;
-/** Small steps between looks at the clock. */
+/** Small steps between reads of the clock. */
 const stride = 32;
 
 /** Work that waits for a turn, by clock: the longest first. */
@@ -17,10 +17,10 @@ function waitersOf(clock: Clock): (() => void)[] {
 }
 
 /**
- * Breaks long work on many small items into slices, so that the event loop stays free:
- * `if (slice.due()) await slice.pause();` after each item. All work on one clock shares the budget
- * of a turn: ten loops that slice are no slower for others than one, and each gets its turn after at
- * most so many turns as there are others, however much these have to do.
+ * Breaks long work on many small items into slices, so that the event loop stays free: `if (slice.due()) await
+ * slice.pause();` after each item. All work on one clock shares the budget of a turn: ten sliced loops delay other
+ * work no more than one does, and each loop continues after at most as many turns as there are other loops,
+ * regardless of their remaining work.
  */
 export class TimeSlice {
   readonly #clock: Clock;
@@ -28,12 +28,12 @@ export class TimeSlice {
   readonly #waiters: (() => void)[];
   #steps = 0;
 
-  /** @param options `everyStep`: the items are not that small, look at the clock after each. */
+  /** @param options `everyStep`: the items are larger; read the clock after each. */
   constructor(clock: Clock, options: { readonly everyStep?: boolean } = {}) {
     this.#clock = clock;
     this.#waiters = waitersOf(clock);
     this.#stride = options.everyStep ? 1 : stride;
-    // A turn's age counts from when it is first asked for: what is done before the first step counts too.
+    // The age of a turn starts at its first query, so that work before the first step counts too.
     clock.turnAgeMs();
   }
 
@@ -44,7 +44,7 @@ export class TimeSlice {
     return this.#clock.turnAgeMs() >= sliceMs;
   }
 
-  /** Lets everything else run, then goes on. */
+  /** Lets all other work run, then continues. */
   pause(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiters.push(resolve);
@@ -53,8 +53,8 @@ export class TimeSlice {
   }
 
   /**
-   * As often as somebody waits, and not for whom it was deferred: the one that used up a turn defers before
-   * those that found it used up, and would come before them in every turn.
+   * Deferred once per waiter, and not bound to it: the loop that used up a turn defers first, and would otherwise
+   * run first in every turn.
    */
   #serve(): void {
     if (this.#clock.turnAgeMs() >= sliceMs) this.#clock.defer(() => this.#serve());

@@ -1,13 +1,13 @@
-/** What became of work that had a deadline. */
+/** The outcome of work with a deadline. */
 export type Outcome<T> =
   | { readonly type: 'done'; readonly value: T }
   | { readonly type: 'failed'; readonly error: unknown }
-  /** It goes on, and nobody waits for it any more. */
+  /** The work still runs but is no longer awaited. */
   | { readonly type: 'late' };
 
 /**
- * Waits for `work`, but not beyond `expiry`, which is given a signal that aborts when the work was
- * faster. Never rejects; a failure that comes late is not an unhandled rejection.
+ * Waits for `work`, at most until `expiry` resolves. `expiry` gets a signal that aborts when the work ends first.
+ * Never rejects; a late failure is not an unhandled rejection.
  *
  * @example
  * const outcome = await within(call(), (over) => sleep(clock, 1_000, over));

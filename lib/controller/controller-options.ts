@@ -21,21 +21,21 @@ export interface ControllerOptions<C extends Request = Request> {
   /** Unique; appears in logs and metrics. */
   readonly name: string;
   readonly reconcile: Reconciler<C>;
-  /** Keys worked on at once, a whole number; default 1. */
+  /** Keys processed concurrently, a whole number; default 1. */
   readonly concurrency?: number;
   /** Time limit of one reconcile in milliseconds; default 60 s. */
   readonly timeoutMs?: number;
   readonly backoff?: BackoffOptions;
-  /** Slows retries of all keys together, beside the backoff of each; see TokenBucket. */
+  /** Limits the retries of all keys together, in addition to the backoff of each; see TokenBucket. */
   readonly limiter?: RateLimiter<string>;
-  /** Keys of one group take turns with those of others; see WorkQueue. */
+  /** Groups of keys are served round-robin; see WorkQueue. */
   readonly groupOf?: (key: ObjectKey) => string;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
   readonly tracer?: Tracer;
-  /** Shared between controllers, causes reach from one to the other. */
+  /** Share it between controllers to trace causes across them. */
   readonly causes?: CauseRegistry;
 }
 
@@ -44,33 +44,31 @@ export interface StoreControllerOptions extends ControllerOptions<ReconcileConte
   /** A fenced one for leader-only work; see LeaderElector.fence. */
   readonly store: ObjectStore;
   /**
-   * The kind it is for, where that has a status field `conditions`: `fail` then sets the condition
-   * Stalled with its reason and message, and the next run with another result takes it back. A kind
-   * whose `conditions` are no status field is refused with a TypeError.
+   * The reconciled kind, if it has a status field `conditions`: `fail` then sets the condition Stalled with its
+   * reason and message, and the next run with another result removes it. A kind whose `conditions` is not a status
+   * field is refused with a TypeError.
    */
   readonly conditionsOf?: KindWithConditions;
   /**
-   * `memory`: timers and failures are forgotten with the process, and no record of a controller is read or
-   * written. For a controller over a remote store whose caller has no right to these records; it starts with
-   * all objects of its caches anyway. Default: `store`.
+   * `memory`: timers and failure counts end with the process, and no controller records are read or written. For a
+   * controller over a remote store whose caller has no right to these records; it starts with all objects of its
+   * caches anyway. Default: `store`.
    */
   readonly timers?: 'store' | 'memory';
 }
 
-/** @throws TypeError, RangeError naming the option, its value and what to give. */
+/** @throws TypeError, RangeError that names the option, its value and the expected value. */
 export function requireControllerOptions(options: ControllerOptions<never>): void {
   const rules = { name: someText('a name, for logs and metrics'), ...portRules };
   demandOptions('Controller', options, rules);
   const { name, reconcile, concurrency = 1, timeoutMs = 1 } = options;
-  // With the key alone txn and effect are meant, too.
+  // The key `store` alone already requests txn and effect.
   if ('store' in options) demandOptions(`controller "${name}"`, options, { store: storeRule });
   const label = `controller "${name}"`;
   if (typeof reconcile !== 'function')
     throw new TypeError(`${label}: reconcile is ${String(reconcile)}; give a function`);
   if (!Number.isInteger(concurrency) || concurrency < 1)
-    throw new RangeError(
-      `${label}: concurrency is ${concurrency}; give a whole number, 1 or more: with none nothing runs`,
-    );
+    throw new RangeError(`${label}: concurrency is ${concurrency}; give a whole number, 1 or more`);
   if (!Number.isFinite(timeoutMs) || timeoutMs <= 0)
     throw new RangeError(
       `${label}: timeoutMs is ${timeoutMs}; give milliseconds, a finite number above 0`,

@@ -39,29 +39,29 @@ import { KeyRuns } from './reconcile/key-runs.js';
 import { WatchSet } from './watches/watch-set.js';
 
 const defaultTimeoutMs = 60_000;
-/** Time that an aborted reconcile gets to end. */
+/** Time for an aborted reconcile to end. */
 const abortMs = 1_000;
-/** Updates kept while one run goes on; with more, the key runs again whoever wrote them. */
+/** Updates that are kept during a run; with more, the key runs again regardless of their authors. */
 const suspectsMax = 64;
 
 /**
  * A queue of keys, workers, and the watches that feed it. Build with {@link newController}.
  *
  * Guarantees:
- * - One worker a key. A change that comes while its key is worked on makes it run again.
- * - No key is lost: whatever a reconciler, predicate, map, limiter, tracer, logger or metric throws,
- *   its worker goes on, and the key is settled or tried again after a wait.
- * - A value that is no {@link Result} counts as `retry` with an error that says what is wrong.
- * - Workers start once every watched cache is synced and this controller's own watches were told of
- *   it. Handlers of others are not waited for.
+ * - One worker per key. A change during the processing of its key makes the key run again.
+ * - No key is lost: if a reconciler, predicate, map, limiter, tracer, logger or metric throws, its worker
+ *   continues, and the key is settled or retried after a delay.
+ * - A value that is no {@link Result} counts as `retry` with an error that names the problem.
+ * - Workers start once every watched cache is synced and this controller's own watches received it. Other handlers
+ *   are not awaited.
  *
- * Ordering: that of the work queue; live changes before the objects of the first list.
+ * Ordering: as in the work queue; live changes come before the objects of the first list.
  *
  * Errors: options out of range throw a RangeError from the constructor. Callbacks that throw are
  * logged, and counted in `callback_faults_total`.
  *
- * Caveats: many changes may be one run, and one change several. A reconcile that ignores its signal
- * keeps its worker; the time limit is counted all the same, and health tells.
+ * Caveats: many changes may cause one run, and one change several. A reconcile that ignores its signal keeps its
+ * worker; the timeout is counted anyway, and health reports it.
  */
 export class Controller {
   readonly name: string;
@@ -73,7 +73,7 @@ export class Controller {
   readonly #authors: CauseRegistry;
   readonly #causes = new PendingCauses();
   readonly #ownWrites = new OwnWrites();
-  /** Updates seen while a key's run goes on, by key; an entry for every run. */
+  /** Updates during a key's run, by key; an entry for every run. */
   readonly #suspects = new Map<string, Wake[]>();
   readonly #durability: Durability | undefined;
   readonly #faults: CallbackFaults;
@@ -153,8 +153,8 @@ export class Controller {
   }
 
   /**
-   * Objects with an owner reference of the kind `owner` wake that owner: by its name alone when the
-   * kind is cluster-scoped, else in the object's namespace.
+   * Objects with an owner reference of the kind `owner` queue the key of that owner: by its name alone if the kind
+   * is cluster-scoped, else in the object's namespace.
    * @throws TypeError for an owner that is not a kind.
    */
   owns<T extends ApiObject>(
@@ -165,7 +165,7 @@ export class Controller {
     return this.watches(informer, ownerKeys(owner), predicate);
   }
 
-  /** Wakes the keys that `map` gives, for the old and the new state of every changed object. */
+  /** Queues the keys that `map` returns, for the old and the new state of every changed object. */
   watches<T extends ApiObject>(
     informer: SharedInformer<T>,
     map: (object: T) => readonly ObjectKey[],
@@ -187,7 +187,7 @@ export class Controller {
   #wake(wake: Wake): void {
     const { key, step } = wake;
     if (step && this.#durability) {
-      // While the key's run goes on, who wrote this may not be known yet: judged when it ends.
+      // During the key's run the author of this change may not be known yet: it is checked when the run ends.
       const suspects = this.#suspects.get(key);
       if (suspects && suspects.length < suspectsMax) return void suspects.push(wake);
       if (!suspects && this.#ownWrites.explain(key, step)) return;
@@ -196,14 +196,14 @@ export class Controller {
     this.#causes.note(key, wake.cause);
   }
 
-  /** Updates that came while the key's run went on, and were not of its own making, wake it again. */
+  /** Updates during the key's run that it did not write itself queue it again. */
   #judgeSuspects(key: string): void {
     const suspects = this.#suspects.get(key) ?? [];
     this.#suspects.delete(key);
     for (const suspect of suspects) this.#wake(suspect);
   }
 
-  /** Wakes one key by hand. @throws RangeError for a priority out of range. */
+  /** Queues one key. @throws RangeError for a priority out of range. */
   enqueue(key: ObjectKey, priority = 0): void {
     this.#wake({ key: keyString(key), cause: { type: 'manual' }, priority });
   }
@@ -213,19 +213,19 @@ export class Controller {
     return { ...this.#runs.stats(), queued, delayed };
   }
 
-  /** Brings gauges that change with time up to date; a manager with metrics does it each second. */
+  /** Updates gauges that change with time; a manager with metrics calls it each second. */
   refreshMetrics(): void {
     this.#queue.refreshMetrics();
   }
 
-  /** What {@link start} waits for now, in words; empty when every watch has synced. */
+  /** A description of what {@link start} waits for now; empty when every watch has synced. */
   get waitingFor(): readonly string[] {
     return this.#watches.waitingFor;
   }
 
   /**
-   * Starts the workers once every watched cache has synced and this controller was told of its
-   * initial list. Once: a second call gives the first one's promise.
+   * Starts the workers once every watched cache has synced and this controller received its initial list. A second
+   * call returns the first one's promise.
    * @throws StatusError FailedPrecondition when the controller is stopped, before or meanwhile, or a
    * watched informer is closed.
    */
@@ -241,7 +241,7 @@ export class Controller {
       throw new StatusError({
         code: 'FailedPrecondition',
         reason: 'ControllerStopped',
-        message: `controller "${this.name}" was stopped before it had started; make a new one`,
+        message: `controller "${this.name}" was stopped before it had started; create a new one`,
       });
     for (const { key, failures, delayMs } of restored) {
       this.#backoff.restore(key, failures);
@@ -254,9 +254,8 @@ export class Controller {
   }
 
   /**
-   * Takes no more keys, lets what runs go on for `graceMs`, then aborts it. Resolves when the workers
-   * ended, at the latest `abortMs` after the abort: a reconcile that ignores its signal is told in
-   * the log and left behind.
+   * Takes no more keys, lets runs continue for `graceMs`, then aborts them. Resolves when the workers ended, at the
+   * latest `abortMs` after the abort: a reconcile that ignores its signal is logged and abandoned.
    */
   async stop(graceMs = 5_000): Promise<void> {
     this.#stopped = true;
@@ -268,7 +267,7 @@ export class Controller {
     this.#runs.stop();
     await Promise.race([workers, sleep(this.#clock, abortMs, ended.signal)]);
     if (!ended.signal.aborted)
-      this.#logger.warn('reconciles ignored their abort and were left behind', {
+      this.#logger.warn('reconciles ignored their abort and were abandoned', {
         active: this.#runs.active,
       });
   }
@@ -279,8 +278,8 @@ export class Controller {
 }
 
 /**
- * A controller; add its watches, then hand it to a manager. With a `store`, its runs can write
- * transactionally and call the outside world once; see {@link ReconcileContext}.
+ * A controller; add its watches, then hand it to a manager. With a `store`, its runs can write transactionally and
+ * make external calls once; see {@link ReconcileContext}.
  *
  * @example
  * const controller = newController({ name: 'lamp', reconcile }).for(lampInformer).owns(bulbInformer, lamps);

@@ -34,7 +34,7 @@ export interface Event extends ApiObject {
   readonly source: string;
   /** Times it was seen. */
   readonly count: number;
-  /** Further events of this reason that were not written, because there were too many. */
+  /** Further events of this reason that were dropped by the rate limit. */
   readonly dropped?: number;
   readonly firstSeenAt: string;
   readonly lastSeenAt: string;
@@ -55,9 +55,9 @@ export interface EventRecorderOptions {
   readonly source: string;
   /** Default: {@link events}. */
   readonly kind?: Kind<Event>;
-  /** Events live this long after they were last seen; default 1 hour. */
+  /** Lifetime of an event after its last occurrence; default 1 hour. */
   readonly ttlMs?: number;
-  /** Per object and reason: so many at once, then so many a second; default 25 and one in 5 minutes. */
+  /** Rate limit per object and reason: a burst, then a rate per second; default 25 and one in 5 minutes. */
   readonly burst?: number;
   readonly perSecond?: number;
   readonly clock?: Clock;
@@ -65,7 +65,7 @@ export interface EventRecorderOptions {
   readonly metrics?: Metrics;
 }
 
-/** Objects and reasons whose pace is remembered. */
+/** Rate limiters that are kept, one per object and reason. */
 const pacesMax = 4_096;
 
 interface Pace {
@@ -74,7 +74,7 @@ interface Pace {
   dropped: number;
 }
 
-/** What an event says, and of what. */
+/** The content of an event and its object. */
 interface Occurrence {
   readonly kind: string;
   readonly object: ApiObject;
@@ -90,18 +90,18 @@ interface Tally {
 }
 
 /**
- * Records events about objects: the same one again raises its count instead of making another.
+ * Records events about objects: a repeated event increments its count instead of creating another.
  *
- * Guarantees: every occurrence is counted, in the event or as dropped. Occurrences of one event that
- * come while it is written are written together after it. The pace is per object *and reason*, so one
- * noisy reason hides no other; what exceeds it, and what can't be written, is counted in the metric
- * `events_dropped_total` and in the next event of that reason that is written.
+ * Guarantees: every occurrence is counted, in the event or as dropped. Occurrences of one event during its write
+ * are written together afterwards. The rate limit is per object *and reason*, so that one noisy reason hides no
+ * other. Dropped and failed events are counted in the metric `events_dropped_total` and in the next event of that
+ * reason that is written.
  *
  * Ordering: events of different names are written in any order.
  *
  * Errors: never throws. An event that can't be written is logged and counted as dropped.
  *
- * Caveats: what is not written yet is lost when the process dies; see {@link EventRecorder.flush}.
+ * Caveats: unwritten events are lost when the process dies; see {@link EventRecorder.flush}.
  */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
@@ -110,7 +110,7 @@ export class EventRecorder {
   readonly #logger: Logger;
   readonly #dropped;
   readonly #paces = new Map<string, Pace>();
-  /** What waits behind a write of the event of that name; an entry for each write under way. */
+  /** Occurrences that wait for a write of the event of that name; an entry for each write in progress. */
   readonly #waiting = new Map<string, Tally>();
   readonly #under = new Set<Promise<void>>();
 
@@ -123,11 +123,11 @@ export class EventRecorder {
     this.#clock = options.clock ?? systemClock;
     this.#logger = guardedLogger(options.logger ?? silentLogger);
     const metrics = guardedMetrics(options.metrics ?? noMetrics, this.#logger);
-    // The default pace is read here, so that a wrong one fails at once.
+    // The default rate is validated here, so that a wrong one fails at once.
     this.#newPace();
     this.#dropped = metrics.counter({
       name: 'events_dropped_total',
-      help: 'Events that were not written because there were too many of their reason',
+      help: 'Events that were dropped by the rate limit of their reason',
       labels: ['source', 'reason'],
     });
   }
@@ -146,7 +146,7 @@ export class EventRecorder {
     }
   }
 
-  /** Resolves when everything noted so far is written, or counted as dropped. */
+  /** Resolves when every event recorded so far is written or counted as dropped. */
   async flush(): Promise<void> {
     while (this.#under.size > 0) await Promise.all(this.#under);
   }
@@ -171,7 +171,7 @@ export class EventRecorder {
     this.#under.add(writing);
   }
 
-  /** Writes an event, then what came meanwhile, until nothing does. Never rejects. */
+  /** Writes an event, then later occurrences, until there are none. Never rejects. */
   async #writeAll(id: string, name: string, occurrence: Occurrence, first: Tally): Promise<void> {
     const { object, reason } = occurrence;
     for (let tally = first; tally.count > 0; ) {
@@ -200,7 +200,7 @@ export class EventRecorder {
     return { bucket: new TokenBucket(this.#clock, { perSecond, burst }), dropped: 0 };
   }
 
-  /** The longest unused pace makes room for a new one. */
+  /** The least recently used rate limiter is evicted. */
   #pace(id: string): Pace {
     const pace = this.#paces.get(id) ?? this.#newPace();
     this.#paces.delete(id);
@@ -265,7 +265,7 @@ export class EventRecorder {
   }
 }
 
-/** FNV-1a, twice with different offsets: names events that say the same alike. Not for secrets. */
+/** FNV-1a, twice with different offsets: equal events get the same name. Not for secrets. */
 function fingerprint(parts: readonly string[]): string {
   const text = parts.join('\n');
   return [0x811c9dc5, 0x01000193]

@@ -49,10 +49,10 @@ function decodeKey({ scope }: AnyKind, { name }: ObjectKey): ObjectKey {
 }
 
 /**
- * A controller that deletes objects none of whose owners exists any more (Kubernetes' background
- * cascade). An owner is the object of that name *and uid*, in the dependent's namespace or
- * cluster-scoped; that it is gone is asked of the store, not of a cache. An owner of a kind that is
- * not collected counts as alive. Finalizers of a dependent hold as ever.
+ * A controller that deletes objects whose owners are all gone (Kubernetes' background cascade). An owner is the
+ * object of that name *and uid*, in the dependent's namespace or cluster-scoped; its absence is verified in the
+ * store, not in a cache. An owner of a kind that is not collected counts as alive. Finalizers of a dependent are
+ * respected.
  */
 export function newGarbageCollector(options: GarbageCollectorOptions): Controller {
   demandOptions('newGarbageCollector', options, { store: storeRule, kinds: kindsRule });
@@ -61,7 +61,7 @@ export function newGarbageCollector(options: GarbageCollectorOptions): Controlle
 
   const ownerLives = async (dependent: ApiObject, owner: OwnerReference): Promise<boolean> => {
     const kind = byKind.get(owner.kind)?.kind;
-    // A cluster-scoped object can't say in which namespace its owner is: it is never collected.
+    // A cluster-scoped object can't reference the namespace of its owner: it is never collected.
     if (!kind || (kind.scope === 'Namespaced' && dependent.namespace === undefined)) return true;
     const key = keyFor(kind, dependent.namespace, owner.name);
     try {
@@ -87,7 +87,7 @@ export function newGarbageCollector(options: GarbageCollectorOptions): Controlle
       // With the version too: owners may have been added meanwhile.
       await store.delete(kind, object, { resourceVersion });
     } catch (error) {
-      // Gone already; a conflict on the other hand is looked at again.
+      // Already deleted. A conflict is retried.
       if (!hasCode(error, 'NotFound')) throw error;
     }
     return done();
@@ -105,7 +105,7 @@ export function newGarbageCollector(options: GarbageCollectorOptions): Controlle
           .byIndex(ownerIndex, owner.metadata.uid)
           .map((dependent) => encodeKey(other.kind.kind, keyOf(dependent))),
       );
-    // Itself, when it is new or its owners change; its dependents, when it goes.
+    // The object itself if it is new or its owners change; its dependents when it is deleted.
     const itself = (object: ApiObject): readonly ObjectKey[] =>
       object.metadata.ownerReferences ? [encodeKey(kind.kind, keyOf(object))] : [];
     controller.watches(informer, itself, (before, object) => {

@@ -2,8 +2,8 @@ import type { CallbackFaults } from '../base/index.js';
 import type { ItemBackoff, RateLimiter } from '../workqueue/index.js';
 
 /**
- * The longer wait of a key's own backoff and of the embedder's limiter. A limiter that throws, or
- * gives no time, is reported and has no say: the backoff alone decides then.
+ * The longer delay of a key's own backoff and of the embedder's limiter. A limiter that throws or returns no time
+ * is reported and ignored: then the backoff alone decides.
  */
 export function guardedLimiter(
   backoff: ItemBackoff<string>,
@@ -17,7 +17,7 @@ export function guardedLimiter(
       try {
         const askedMs = limiter.when(key, error);
         if (Number.isFinite(askedMs)) return Math.max(ownMs, askedMs);
-        throw new TypeError(`the limiter gave ${String(askedMs)}; give milliseconds`);
+        throw new TypeError(`the limiter returned ${String(askedMs)}; return milliseconds`);
       } catch (fault) {
         faults.report('limiter', fault, { key });
         return ownMs;

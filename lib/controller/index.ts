@@ -1,11 +1,11 @@
 /**
  * Controllers: watches feed keys into a queue, workers reconcile them.
  *
- * - A reconciler gets a name and finds out the rest itself (level-triggered).
- * - One worker a key; failures back off; a reconcile has a time limit.
+ * - A reconciler gets a key and reads the present state itself (level-triggered).
+ * - One worker per key; failures back off; a reconcile has a timeout.
  * - Workers start only when every cache has synced.
  *
- * Not promised: one reconcile per change. Many changes may be one run, one change may be several.
+ * Not guaranteed: one reconcile per change. Many changes may cause one run, one change several.
  */
 export { Controller, newController } from './controller.js';
 export type { ControllerOptions, StoreControllerOptions } from './controller-options.js';

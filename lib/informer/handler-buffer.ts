@@ -1,15 +1,16 @@
 import { type CallbackFaults, type Clock, TimeSlice } from '../base/index.js';
 import type { ApiObject, Stored } from '../object/index.js';
 
-/** Last state of a deleted object. `known: false`: the deletion itself was missed, the state may be older than the last. */
+/**
+ * Last state of a deleted object. `known: false`: the deletion itself was missed, `object` may be an older state.
+ */
 export type Tombstone<T extends ApiObject> =
   | { readonly known: true; readonly object: T }
   | { readonly known: false; readonly object: T };
 
 /**
- * Told of changes, one after the other: the next one waits for a promise that it gives back.
- * A handler that throws, or rejects, is reported, and told of the next change; it stops neither other
- * handlers nor the informer.
+ * Receives changes one after the other: the next one waits for the promise that it returns. A handler that throws
+ * or rejects is reported and gets the next change; it stops neither other handlers nor the informer.
  */
 export interface EventHandler<T extends ApiObject> {
   onAdd?(object: T, isInInitialList: boolean): void | Promise<void>;
@@ -17,7 +18,7 @@ export interface EventHandler<T extends ApiObject> {
   onDelete?(tombstone: Tombstone<T>): void | Promise<void>;
 }
 
-/** One change to tell; objects that nobody looks at are never parsed. */
+/** One change to deliver; objects are parsed only when a handler reads them. */
 export type Notification<T extends ApiObject> =
   | { readonly type: 'add'; readonly entry: Stored<T>; readonly initial: boolean }
   | { readonly type: 'update'; readonly before: Stored<T>; readonly entry: Stored<T> }
@@ -25,7 +26,7 @@ export type Notification<T extends ApiObject> =
       readonly type: 'delete';
       readonly entry: Stored<T>;
       readonly known: boolean;
-      /** The state that was told last, where it may differ from `entry`: the removing write changes more. */
+      /** The state that was delivered last, if it may differ from `entry`: the deleting write may change more. */
       readonly told?: Stored<T>;
     }
   | {
@@ -34,7 +35,7 @@ export type Notification<T extends ApiObject> =
       readonly before: Stored<T>;
       readonly known: boolean;
       readonly entry: Stored<T>;
-      /** The state that was told last, where it may differ from `before`. */
+      /** The state that was delivered last, if it may differ from `before`. */
       readonly told?: Stored<T>;
     };
 
@@ -43,13 +44,13 @@ interface NotificationMember<T extends ApiObject> {
   tell(notification: Notification<T>): void | Promise<void>;
 }
 
-/** Takes notifications as they are; see {@link Notification}. */
+/** Receives raw notifications; see {@link Notification}. */
 export type NotificationHandler<T extends ApiObject> = NotificationMember<T>['tell'];
 
-/** What {@link objectHandler} asks of the handler's subscription. */
+/** The functions of the handler's subscription that {@link objectHandler} uses. */
 export interface HandlerSubscription {
   readonly removed: boolean;
-  /** Reports a part of a notification that failed while its rest goes on. */
+  /** Reports a failed part of a notification whose other parts continue. */
   report(error: unknown, key: string): void;
 }
 
@@ -80,7 +81,7 @@ export function objectHandler<T extends ApiObject>(
   };
 }
 
-/** Two notifications of one key in a row, told as one; undefined: nothing is left to tell. */
+/** Coalesces two consecutive notifications of one key; undefined: they cancel each other. */
 export function coalesce<T extends ApiObject>(
   first: Notification<T>,
   second: Notification<T>,
@@ -112,20 +113,20 @@ function toldOf<T extends ApiObject>({
 
 /** Ports of a {@link HandlerBuffer}. */
 export interface HandlerBufferOptions<T extends ApiObject> {
-  /** For reports, and for those who wait for it. */
+  /** Name for reports and for messages of waiting callers. */
   readonly name: string;
   readonly tellOf: (subscription: HandlerSubscription) => NotificationHandler<T>;
   readonly faults: CallbackFaults;
   readonly clock: Clock;
 }
 
-/** Where a key with a notification pending is told: at its place, or behind everything pending. */
+/** The place of a key with a pending notification: its present one, or the tail. */
 export type Placement = 'inPlace' | 'last';
 
 /**
- * What one handler has still to be told, at most one notification a key: bounded by the number of
- * objects however slow the handler is, and no handler waits for another. A key keeps its place when
- * it changes again, so a key that is written all the time is told too.
+ * The pending notifications of one handler, at most one per key. Its size is bounded by the number of objects, and
+ * no handler waits for another. A key that changes again keeps its place, so that frequently written keys are not
+ * starved.
  */
 export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
   readonly #options: HandlerBufferOptions<T>;
@@ -137,7 +138,7 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
   #running = false;
   #removed = false;
   #hasSynced = false;
-  /** Everything of the initial list was pushed, and so many of it were not told yet. */
+  /** The whole initial list was pushed, and this many of its objects are not delivered yet. */
   #listed = false;
   #initialLeft = 0;
   #callSince: number | undefined;
@@ -161,18 +162,18 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
     return this.#removed;
   }
 
-  /** Notifications not yet told. */
+  /** Pending notifications. */
   get lag(): number {
     return this.#pending.size;
   }
 
-  /** Milliseconds that the call under way has lasted; 0 when there is none. */
+  /** Duration of the call in progress in milliseconds; 0 without one. */
   get callMs(): number {
     const since = this.#callSince;
     return since === undefined ? 0 : this.#options.clock.monotonic() - since;
   }
 
-  /** True once it was told of every object of the initial list, however much changed meanwhile. */
+  /** True once every object of the initial list was delivered, regardless of later changes. */
   get hasSynced(): boolean {
     return this.#hasSynced;
   }
@@ -206,7 +207,7 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
     this.#resolveSynced();
   }
 
-  /** As {@link remove}; who waits for the sync is rejected. */
+  /** As {@link remove}; waits for the sync reject. */
   close(error: Error): void {
     this.#rejectSynced(error);
     this.remove();
@@ -227,7 +228,7 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
     await Promise.resolve();
     const { clock } = this.#options;
     const slice = new TimeSlice(clock);
-    // One iterator for all: it sees what is added meanwhile, and need not skip what was taken.
+    // One iterator for all: it also yields entries that are added meanwhile, and need not skip removed ones.
     for (const [key, notification] of this.#pending) {
       this.#pending.delete(key);
       try {

@@ -15,7 +15,7 @@ export interface HandlersOptions {
   readonly clock: Clock;
 }
 
-/** Handlers of that time; who comes later is told of the content when it comes. */
+/** The handlers at that time; a later handler gets the content when it is added. */
 export type HandlersNow<T extends ApiObject> = Iterable<HandlerBuffer<T>>;
 
 /** The handlers of one informer: each has its own buffer, and none waits for another. */
@@ -37,19 +37,19 @@ export class Handlers<T extends ApiObject> implements Iterable<HandlerBuffer<T>>
     return Math.max(0, ...[...this.#buffers].map((buffer) => buffer.lag));
   }
 
-  /** Names of those that were not told of the whole first list yet. */
+  /** Names of handlers that have not received the whole first list yet. */
   get unsynced(): readonly string[] {
     return [...this.#buffers].filter((buffer) => !buffer.hasSynced).map((buffer) => buffer.name);
   }
 
-  /** Resolves when each of the present ones has synced or was removed. */
+  /** Resolves when each present handler has synced or was removed. */
   async synced(): Promise<void> {
     await Promise.all([...this.#buffers].map((buffer) => buffer.synced));
   }
 
   /**
-   * Adds a handler that is told of `content` first.
-   * @param tellOf makes the handler for its subscription
+   * Adds a handler that gets `content` first.
+   * @param tellOf creates the handler for its subscription
    * @param listed whether `content` is the first list, or nothing was listed yet
    */
   add(
@@ -81,23 +81,23 @@ export class Handlers<T extends ApiObject> implements Iterable<HandlerBuffer<T>>
     };
   }
 
-  /** No handler is called again; who waits for a sync is rejected. */
+  /** No handler is called again; waits for a sync reject. */
   close(error: Error): void {
     for (const buffer of this.#buffers) buffer.close(error);
   }
 }
 
-/** Tells handlers that an object changed; nothing when uid and version are the same. */
+/** Notifies handlers that an object changed; no-op if uid and version are the same. */
 export function tellChange<T extends ApiObject>(
   handlers: HandlersNow<T>,
   change: { readonly before: Stored<T>; readonly entry: Stored<T>; readonly known: boolean },
   placement?: Placement,
 ): void {
   const { before, entry, known } = change;
-  // The same instance needs no look at its objects, which may not have been parsed yet.
+  // The same instance needs no comparison, which could parse its objects.
   if (before === entry) return;
   const replaced = before.object.metadata.uid !== entry.object.metadata.uid;
-  // The versions of two objects, or of two lives of a store, may be equal by chance.
+  // Versions of two objects, or before and after a restore, may be equal by chance.
   if (!replaced && before.resourceVersion === entry.resourceVersion) return;
   const notification: Notification<T> = replaced
     ? { type: 'replace', before, known, entry }
@@ -105,7 +105,7 @@ export function tellChange<T extends ApiObject>(
   tell(handlers, entry.key, notification, placement);
 }
 
-/** Gives a notification to each of the handlers. */
+/** Pushes a notification to each handler. */
 export function tell<T extends ApiObject>(
   handlers: HandlersNow<T>,
   key: string,

@@ -1,6 +1,6 @@
 /**
- * Shared informers: a local, indexed, always consistent view of one kind.
- * They own the {@link ListWatch} view of a source and know neither store nor transport.
+ * Shared informers: a local, indexed, always consistent view of one kind. They define {@link ListWatch}, the view
+ * of a source, and know neither store nor transport.
  */
 export { SharedInformer } from './informer.js';
 export type { HandlerOptions, HandlerRegistration, InformerOptions } from './informer-options.js';

@@ -5,18 +5,18 @@ import type { ApiObject, IndexFunction, Stored } from '../object/index.js';
 export interface Lister<T extends ApiObject, I extends string = string> {
   get(key: string): T | undefined;
   has(key: string): boolean;
-  /** Every object; parses those that nobody looked at yet. */
+  /** Every object; parses those that were not read yet. */
   list(): readonly T[];
-  /** Every key, in no order; parses nothing. */
+  /** Every key, in any order; parses nothing. */
   keys(): Iterable<string>;
   /**
-   * Objects whose index function gave `value`. One for which the function threw is in no value of
-   * that index; see {@link IndexFault}. @throws TypeError for an index that was not added.
+   * Objects whose index function returned `value`. An object for which it threw is under no value of that index;
+   * see {@link IndexFault}. @throws TypeError for an index that was not added.
    */
   byIndex(index: I, value: string): readonly T[];
 }
 
-/** An object that one index leaves out, because the index function threw for this version of it. */
+/** An object that is not in one index, because the index function threw for this version. */
 export interface IndexFault {
   readonly index: string;
   readonly key: string;
@@ -33,7 +33,7 @@ interface Index<T> {
   readonly of: IndexFunction<T>;
   /** Keys by value. */
   keys: Keys;
-  /** By key: objects that are in the cache and not in this index. */
+  /** By key: cached objects that are not in this index. */
   faults: Faults;
 }
 
@@ -46,10 +46,10 @@ export interface PreparedContent<T extends ApiObject> {
 /**
  * Objects by key with multi-value secondary indexes kept up to date on every change.
  *
- * Guarantees: an index function that throws, or gives no list of strings, costs that object its place
- * in that index and nothing else. `onFault` is called once for each version it throws for.
+ * Guarantees: if an index function throws or returns no list of strings, that object is missing in that index only.
+ * `onFault` is called once for each version it throws for.
  *
- * Caveats: index functions must be pure. They are asked again when an object leaves.
+ * Caveats: index functions must be pure. They are called again when an object leaves.
  */
 export class Indexer<T extends ApiObject> implements Lister<T> {
   #entries = new Map<string, Stored<T>>();
@@ -64,7 +64,7 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
     return this.#entries.size;
   }
 
-  /** What is left out of indexes now, by index. */
+  /** The objects missing in indexes now, by index. */
   get faults(): readonly IndexFault[] {
     return [...this.#indexes.values()].flatMap(({ faults }) => [...faults.values()]);
   }
@@ -113,11 +113,11 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
   #unknown(name: string): TypeError {
     const known = [...this.#indexes.keys()].join(', ');
     return new TypeError(
-      `there is no index "${name}", only ${known || 'none'}; declare it in the kind's indexes, or add it with addIndex, at any time`,
+      `there is no index "${name}", only ${known || 'none'}; declare it in the kind's indexes, or add it with addIndex`,
     );
   }
 
-  /** Stores the entry and gives back the one before. */
+  /** Stores the entry and returns the previous one. */
   set(entry: Stored<T>): Stored<T> | undefined {
     const before = this.#entries.get(entry.key);
     for (const index of this.#indexes.values()) {
@@ -136,7 +136,7 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
     return before;
   }
 
-  /** Builds a whole new content beside the present one, in slices. */
+  /** Builds a new content in slices, without changing the present one. */
   async prepare(entries: readonly Stored<T>[], clock: Clock): Promise<PreparedContent<T>> {
     const slice = new TimeSlice(clock);
     const content = new Map<string, Stored<T>>();
@@ -152,7 +152,7 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
     return { entries: content, indexes };
   }
 
-  /** Swaps the whole content at once and gives back the content before. */
+  /** Swaps the whole content atomically and returns the previous one. */
   swap(content: PreparedContent<T>): ReadonlyMap<string, Stored<T>> {
     const before = this.#entries;
     this.#entries = content.entries;
@@ -166,7 +166,7 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
     return before;
   }
 
-  /** @param known a fault of the key's version before: the same version is not reported again */
+  /** @param known the earlier fault of the key: the same version is not reported again */
   #insert(index: Index<T>, entry: Stored<T>, known?: IndexFault): void {
     const { key, resourceVersion } = entry;
     let values: readonly string[];
@@ -186,21 +186,23 @@ export class Indexer<T extends ApiObject> implements Lister<T> {
   }
 }
 
-/** @throws whatever the index function throws, and TypeError unless it gives a list of strings. */
+/** @throws the error of the index function, and TypeError unless it returns a list of strings. */
 function valuesOf<T extends ApiObject>(
   index: Pick<Index<T>, 'name' | 'of'>,
   entry: Stored<T>,
 ): readonly string[] {
   const given: unknown = requireSynchronous(`index ${index.name}`, index.of(entry.object));
   const values = Array.isArray(given) ? (given as unknown[]) : undefined;
-  if (!values) throw new TypeError(`the index function gave ${String(given)}; give a list`);
+  if (!values) throw new TypeError(`the index function returned ${String(given)}; return a list`);
   for (const value of values)
     if (typeof value !== 'string')
-      throw new TypeError(`the index function gave a list with ${String(value)}; give strings`);
+      throw new TypeError(
+        `the index function returned a list with ${String(value)}; return strings`,
+      );
   return values as string[];
 }
 
-/** Takes the entry out of the index; gives back the fault that kept it out. */
+/** Removes the entry from the index; returns the fault that kept it out. */
 function remove<T extends ApiObject>(index: Index<T>, entry: Stored<T>): IndexFault | undefined {
   const fault = index.faults.get(entry.key);
   if (fault) {
@@ -211,7 +213,7 @@ function remove<T extends ApiObject>(index: Index<T>, entry: Stored<T>): IndexFa
   try {
     values = valuesOf(index, entry);
   } catch {
-    // It answered when the entry came and throws now: where the entry stands has to be looked for.
+    // The function succeeded when the entry was added and throws now: search all values for the entry.
     values = [...index.keys.keys()];
   }
   for (const value of values) {

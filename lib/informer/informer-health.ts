@@ -3,7 +3,7 @@ import type { Handlers } from './handlers.js';
 import type { IndexFault } from './indexer.js';
 import type { InformerHealth, WatchProgress } from './watch-progress.js';
 
-/** What the health of an informer is judged by. */
+/** The inputs of an informer's health. */
 export interface InformerParts<T extends ApiObject> {
   readonly progress: WatchProgress;
   readonly handlers: Handlers<T>;
@@ -19,11 +19,11 @@ export function informerHealth<T extends ApiObject>(parts: InformerParts<T>): In
     if (callMs > parts.stuckAfterMs)
       return {
         healthy: false,
-        message: `handler "${name}" has not come back for ${Math.round(callMs / 1_000)} s; ${lag} changes wait for it`,
+        message: `handler "${name}" has not returned for ${Math.round(callMs / 1_000)} s; ${lag} changes wait for it`,
       };
   const [fault, ...more] = parts.faults;
   if (!fault) return health;
   const others = more.length > 0 ? `, and ${more.length} more` : '';
-  const message = `${health.message}; index "${fault.index}" leaves out "${fault.key}" (${fault.message})${others}`;
+  const message = `${health.message}; index "${fault.index}" lacks "${fault.key}" (${fault.message})${others}`;
   return { healthy: true, message };
 }

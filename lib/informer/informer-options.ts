@@ -29,11 +29,13 @@ export interface InformerOptions<T extends ApiObject> {
   readonly metrics?: Metrics;
   readonly backoff?: BackoffOptions;
   /**
-   * A stream that says nothing, not even a bookmark, for this long is restarted. Default: what the
-   * source says, or never.
+   * A stream without any message, even a bookmark, for this long is restarted. Default: the value of the source, or
+   * never.
    */
   readonly silenceMs?: number;
-  /** A cache that its source has left behind, or whose watch has failed, for this long is unhealthy; default 30 s. */
+  /**
+   * A cache that has lagged behind its source, or whose watch has failed, for this long is unhealthy; default 30 s.
+   */
   readonly staleAfterMs?: number;
   /** A handler whose call lasts longer than this makes the informer unhealthy; default 5 minutes. */
   readonly stuckAfterMs?: number;
@@ -41,23 +43,23 @@ export interface InformerOptions<T extends ApiObject> {
 
 /** How a handler is added. */
 export interface HandlerOptions {
-  /** In log lines, in health, and in what a start waits for; default `handler <n>`. */
+  /** Name in log lines, health, and `waitingFor`; default `handler <n>`. */
   readonly name?: string;
 }
 
 /** A handler's subscription. */
 export interface HandlerRegistration {
   readonly name: string;
-  /** True once the handler was told of every object of the first list. */
+  /** True once the handler received every object of the first list. */
   hasSynced(): boolean;
   /**
    * Resolves once {@link hasSynced}, or when the handler is removed.
    * @throws StatusError FailedPrecondition when the informer is closed before.
    */
   waitForSync(): Promise<void>;
-  /** Changes the handler has not been told of yet. */
+  /** Changes that the handler has not received yet. */
   readonly lag: number;
-  /** Ends the subscription: a call under way ends, and no other is made. */
+  /** Ends the subscription: a call in progress ends, and no other is made. */
   remove(): void;
 }
 
@@ -66,7 +68,7 @@ export function informerClosed(name: string): StatusError {
   return new StatusError({
     code: 'FailedPrecondition',
     reason: 'InformerClosed',
-    message: `the informer of ${name} is closed; make a new one`,
+    message: `the informer of ${name} is closed; create a new one`,
   });
 }
 

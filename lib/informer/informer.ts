@@ -27,28 +27,28 @@ import { RevisionWaiters } from './revision-waiters.js';
 import { type InformerHealth, WatchProgress } from './watch-progress.js';
 
 /**
- * A cache of one kind that follows its source, and tells handlers of changes.
+ * A cache of one kind that follows its source and notifies handlers of changes.
  *
  * Guarantees:
  * - The cache equals the source at some revision and never goes back. With the store in process a
  *   write is in the cache before its promise resolves.
- * - It never stops by itself: a stream that ends is resumed, history that is gone is listed again,
- *   and failures back off, at least as long as the source asks for (`retryAfterMs`).
- * - A fault harms one object: an index function that throws leaves that object out of that index; a
- *   handler that throws is told of the next change. Both are logged and counted in
- *   `callback_faults_total`. A batch that can't be taken makes it list again.
- * - A handler has synced once it was told of the objects of the first list, however slow it is and
- *   however much changes meanwhile; no handler waits for another.
+ * - It never stops by itself: a stream that ends is resumed, compacted history causes a relist, and failures back
+ *   off, at least as long as the source asks for (`retryAfterMs`).
+ * - A fault affects one object: an index function that throws omits that object from that index; a handler that
+ *   throws gets the next change. Both are logged and counted in `callback_faults_total`. A batch that can't be
+ *   applied causes a relist.
+ * - A handler has synced once it received the objects of the first list, regardless of its speed and of later
+ *   changes; no handler waits for another.
  *
- * Ordering: a handler sees the changes of one object in order, the newest state only when it is slow.
- * Delete and recreate (another uid) is told as a delete and an add. A relist swaps the cache at once,
- * then tells deletes before updates.
+ * Ordering: a handler gets the changes of one object in order; a slow handler gets only the newest state. Delete
+ * and recreate (another uid) is delivered as a delete and an add. A relist swaps the cache atomically, then
+ * delivers deletes before updates.
  *
- * Errors: after `close`, `start` and adding handlers throw FailedPrecondition `InformerClosed`, and
- * who waits for a sync that did not happen is rejected with it.
+ * Errors: after `close`, `start` and adding handlers throw FailedPrecondition `InformerClosed`, and pending waits
+ * for a sync reject with it.
  *
- * Caveats: not every intermediate state is told, and there is no order between different objects.
- * Index functions must be pure and synchronous.
+ * Caveats: not every intermediate state is delivered, and there is no order between different objects. Index
+ * functions must be pure and synchronous.
  */
 export class SharedInformer<T extends ApiObject = ApiObject, I extends string = string> {
   readonly #options: InformerOptions<T>;
@@ -66,7 +66,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   #rejectListed: (error: Error) => void = () => undefined;
   readonly #listed: Promise<void>;
 
-  /** @throws TypeError, RangeError naming an option that can't be one, such as a backoff that is none. */
+  /** @throws TypeError, RangeError that names an invalid option, such as a backoff. */
   constructor(options: InformerOptions<T>) {
     requireInformerOptions(options);
     this.#options = options;
@@ -125,7 +125,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     return this.#progress.revision;
   }
 
-  /** Objects that an index leaves out now, because its function threw for them. */
+  /** Objects that are missing in an index now, because its function threw for them. */
   get indexFaults(): readonly IndexFault[] {
     return this.#indexer.faults;
   }
@@ -135,14 +135,14 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   }
 
   /**
-   * Adds a handler; it is told of everything already in the cache first.
+   * Adds a handler; it first gets the present content of the cache.
    * @throws StatusError FailedPrecondition after {@link close}.
    */
   addHandler(handler: EventHandler<T>, options: HandlerOptions = {}): HandlerRegistration {
     return this.#add((subscription) => objectHandler(handler, subscription), options);
   }
 
-  /** As {@link addHandler}, without parsing objects that the handler does not look at. */
+  /** As {@link addHandler}, without parsing objects that the handler does not read. */
   addNotificationHandler(
     handler: NotificationHandler<T>,
     options: HandlerOptions = {},
@@ -180,10 +180,10 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   }
 
   /**
-   * Unhealthy: not synced, a watch that has failed for `staleAfterMs`, a cache that its source has
-   * left behind for as long, a handler that has not come back for `stuckAfterMs`; the message says
-   * how long. Objects that an index leaves out are in the message too, but do not make it unhealthy:
-   * a restart would not mend them, and a client can cause them.
+   * Unhealthy: not synced, a watch that has failed for `staleAfterMs`, a cache that lags behind its source for as
+   * long, a handler that has not returned for `stuckAfterMs`; the message has the duration. Objects that are
+   * missing in an index are in the message too, but do not make it unhealthy: a restart would not help, and clients
+   * can cause them.
    */
   health(): InformerHealth {
     if (this.#stop.signal.aborted) return { healthy: false, message: 'closed' };
@@ -195,7 +195,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     });
   }
 
-  /** What {@link waitForSync} waits for now, in words; empty when it has resolved. */
+  /** A description of what {@link waitForSync} waits for now; empty when it has resolved. */
   get waitingFor(): readonly string[] {
     const { name } = this.#options;
     if (!this.hasSynced()) return [`the list of ${name} (${this.#progress.health().message})`];
@@ -203,7 +203,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   }
 
   /**
-   * Resolves once the first list is in the cache; no handler is waited for.
+   * Resolves once the first list is in the cache; it does not wait for handlers.
    * @throws StatusError FailedPrecondition when the informer is closed before.
    */
   waitForCache(): Promise<void> {
@@ -211,7 +211,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   }
 
   /**
-   * Resolves after the first list is in the cache and every handler was told of it.
+   * Resolves after the first list is in the cache and every handler received it.
    * @throws StatusError FailedPrecondition when the informer is closed before.
    */
   async waitForSync(): Promise<void> {
@@ -229,7 +229,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     this.#running ??= this.#reflector.follow(this.#stop.signal);
   }
 
-  /** Stops and resolves when nothing runs any more. Handlers are told of nothing from here on. */
+  /** Stops, and resolves when nothing runs any more. Handlers are not called from here on. */
   async close(): Promise<void> {
     this.#stop.abort();
     this.#rejectListed(informerClosed(this.#options.name));

@@ -21,31 +21,31 @@ import { type WatchProgress } from './watch-progress.js';
 /** A batch of the source could not be taken into the cache. */
 class BatchFault extends Error {}
 
-/** What a reflector keeps up to date, and with what. */
+/** The options of a reflector: its cache, source and timing. */
 export interface ReflectorOptions<T extends ApiObject> {
   readonly source: ListWatch<T>;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   readonly backoff: BackoffOptions;
-  /** A stream that is silent for so long is dead; absent: never. */
+  /** A stream that is silent for this long counts as dead; absent: never. */
   readonly silenceMs: number | undefined;
   readonly indexer: Indexer<T>;
   readonly handlers: Handlers<T>;
   readonly progress: WatchProgress;
   readonly waiters: RevisionWaiters;
-  /** Called after each list, once its objects were told. */
+  /** Called after each list, once its objects were delivered. */
   readonly onListed: () => void;
 }
 
-/** Brings what a source has into a cache, by a list and the watch behind it, and tells handlers. */
+/** Fills a cache from a source by a list and a watch from its revision, and notifies handlers. */
 export class Reflector<T extends ApiObject> {
   readonly #options: ReflectorOptions<T>;
   readonly #indexer: Indexer<T>;
   readonly #handlers: Handlers<T>;
   /** The cache must be replaced by a list before it is watched (again). */
   #mustList = true;
-  /** The position of the cache as the source told it: handed back to resume. */
+  /** The source's cursor of the cache, passed back to resume. */
   #cursor: string | undefined;
 
   constructor(options: ReflectorOptions<T>) {
@@ -71,7 +71,7 @@ export class Reflector<T extends ApiObject> {
         progress.ended(error);
         this.#failed(error);
       }
-      // The first failure is answered at once; from then on never in a hot loop.
+      // The first failure is retried at once, later ones with backoff.
       const backoffMs = failures > 1 ? backoffDelayMs(backoff, failures - 2, random) : 0;
       const delayMs = Math.max(askedMs, backoffMs);
       if (delayMs > 0) await sleep(clock, delayMs, signal);
@@ -91,7 +91,7 @@ export class Reflector<T extends ApiObject> {
     }
   }
 
-  /** Lists and swaps the cache at once; then tells deletes before everything else. In slices. */
+  /** Lists and swaps the cache atomically; then delivers deletes before everything else, in slices. */
   async #relist(signal: AbortSignal): Promise<void> {
     const { source, indexer, progress, waiters, clock } = this.#options;
     const { items, revision, cursor } = await untilAborted(source.list(signal), signal);
@@ -99,7 +99,7 @@ export class Reflector<T extends ApiObject> {
     const initial = progress.revision === undefined;
     const before = indexer.swap(content);
     this.#mustList = false;
-    // Handlers that are added from here on are told of the new content when they are.
+    // Handlers that are added from here on get the new content.
     const handlers = [...this.#handlers];
     progress.listed(revision);
     waiters.reached(revision);
@@ -119,16 +119,16 @@ export class Reflector<T extends ApiObject> {
     this.#options.onListed();
   }
 
-  /** The cache has the new content already: what can't be compared must not hide the rest of it. */
+  /** The cache has the new content already: an object that can't be compared must not hide the others. */
   #relisted(before: Stored<T>, entry: Stored<T>, handlers: HandlersNow<T>): void {
     try {
       tellChange(handlers, { before, entry, known: false }, 'last');
     } catch (error) {
-      this.#options.logger.error('change could not be told', { key: entry.key, error });
+      this.#options.logger.error('change could not be delivered', { key: entry.key, error });
     }
   }
 
-  /** Follows the stream until it ends; true when it brought anything. */
+  /** Follows the stream until it ends; true if it delivered anything. */
   async #watch(ending: AbortSignal): Promise<boolean> {
     const { source, progress, clock, silenceMs } = this.#options;
     const from = progress.revision ?? 0;
@@ -146,14 +146,14 @@ export class Reflector<T extends ApiObject> {
     progress.watching();
     try {
       const sink = (batch: StoredBatch<T>): void => {
-        // A source that does not look at the signal may go on after a new stream began.
+        // A source that ignores the signal may still deliver after a new stream started.
         if (signal.aborted) return;
         heardAt = clock.monotonic();
         try {
           this.#apply(batch);
         } catch (cause) {
-          // Part of the batch may be in the cache: only a list tells what it should be.
-          fault = new BatchFault(`a batch could not be taken: ${messageOf(cause)}`, { cause });
+          // Part of the batch may be in the cache: only a relist restores consistency.
+          fault = new BatchFault(`a batch could not be applied: ${messageOf(cause)}`, { cause });
           stream.abort();
         }
       };

@@ -1,4 +1,4 @@
-/** Those who wait for a cache to reach a revision. */
+/** Waits for a cache to reach a revision. */
 export class RevisionWaiters {
   readonly #waiters = new Set<{ readonly revision: number; readonly resolve: () => void }>();
 

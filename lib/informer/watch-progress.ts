@@ -1,29 +1,29 @@
 import { type Clock, messageOf } from '../base/index.js';
 
-/** Health of a cache: one line that says what is wrong, and for how long. */
+/** Health of a cache: one line with the problem and its duration. */
 export interface InformerHealth {
   readonly healthy: boolean;
   readonly message: string;
 }
 
-/** What a {@link WatchProgress} is measured by. */
+/** The options of a {@link WatchProgress}. */
 export interface WatchProgressOptions {
   readonly clock: Clock;
-  /** A cache that its source has left behind for this long is unhealthy, milliseconds. */
+  /** A cache that lags behind its source for this long is unhealthy, milliseconds. */
   readonly staleAfterMs: number;
   /** The source sends something at least this often, where it does. */
   readonly silenceMs: number | undefined;
-  /** Revision of the source now, where that can be asked. */
+  /** The present revision of the source, if it can be queried. */
   readonly sourceRevision: (() => number) | undefined;
 }
 
-/** How far a cache has come, and since when it does not get further. Times are monotonic. */
+/** Tracks the revision of a cache and how long it has not advanced. Times are monotonic. */
 export class WatchProgress {
   readonly #options: WatchProgressOptions;
   #revision: number | undefined;
   #progressAt: number;
   #startedAt: number | undefined;
-  /** Since when no watch has brought anything, and why the last attempt ended. */
+  /** The time since which no watch delivered anything, and the last error. */
   #failing: { readonly since: number; readonly reason: string } | undefined;
   #watchingSince: number | undefined;
 
@@ -60,7 +60,7 @@ export class WatchProgress {
     this.#watchingSince = this.#now;
   }
 
-  /** The watch brought the cache to this revision, or confirmed it. */
+  /** The watch advanced the cache to this revision, or confirmed it. */
   moved(revision: number): void {
     this.listed(revision);
     this.#failing = undefined;
@@ -97,8 +97,8 @@ export class WatchProgress {
   }
 
   /**
-   * A source without bookmarks may have nothing to say: there a watch that lasts has recovered. One
-   * that promises to be heard has not, before it is.
+   * A source without bookmarks may be silent: a lasting watch counts as recovered. With bookmarks it counts as
+   * recovered only after a message.
    */
   #stillFailing(): { readonly since: number; readonly reason: string } | undefined {
     const { silenceMs, staleAfterMs } = this.#options;

@@ -2,9 +2,9 @@ import { invalid, StatusError } from '../base/index.js';
 
 /** A position in the history of a store. */
 export interface Cursor {
-  /** The last revision that was seen. */
+  /** The last revision seen. */
   readonly revision: number;
-  /** The store whose history it is; undefined in a bare decimal, which means the store that is asked. */
+  /** The store of this history; undefined for a bare decimal, which refers to the receiving store. */
   readonly storeId: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export function formatCursor(revision: number, storeId: string): string {
 
 /**
  * Reads a watch cursor in either form: `<revision>.<store id>`, or the revision alone.
- * @param field what the error names
+ * @param field the field that the error names
  * @throws StatusError InvalidArgument (InvalidCursor) for anything else
  */
 export function parseCursor(text: string, field = 'resourceVersion'): Cursor {
@@ -31,7 +31,7 @@ export function parseCursor(text: string, field = 'resourceVersion'): Cursor {
   if (cursor) return cursor;
   throw invalidCursor(
     field,
-    `${JSON.stringify(text)} is not a position that this API told; give the resourceVersion of a list or of a watch message as it came, or leave it out`,
+    `${JSON.stringify(text)} is not a position of this API; give the resourceVersion of a list or of a watch message unchanged, or omit it`,
   );
 }
 
@@ -54,14 +54,14 @@ export function revisionIn(storeId: string, text: string, field?: string): numbe
   throw new StatusError({
     code: 'OutOfRange',
     reason: 'OtherStore',
-    message: `${JSON.stringify(text)} is a position in the history of another store than this one, which has id ${storeId}: the store was restored or replaced; list again and watch from the list's resourceVersion`,
+    message: `${JSON.stringify(text)} is a position in the history of another store; this store has id ${storeId}: the store was restored or replaced; list again and watch from the list's resourceVersion`,
   });
 }
 
 /**
- * The revision, if it is one. Any other value compares as neither before nor after a revision, so a watch
- * from it would wait for ever.
- * @param field what the error names
+ * The revision, if it is valid. Any other value is neither before nor after a revision, so a watch from it would
+ * wait for ever.
+ * @param field the field that the error names
  * @throws StatusError InvalidArgument (InvalidCursor) unless it is a whole number, 0 or more
  */
 export function demandRevision(revision: number, field = 'fromRevision'): number {
@@ -74,9 +74,9 @@ export function demandRevision(revision: number, field = 'fromRevision'): number
 }
 
 /**
- * The version, unless it is a watch cursor: that tells a position in the history of a whole store and
- * guards no object.
- * @param field what the error names
+ * The version, unless it is a watch cursor, which is a position in the history of a whole store and can't guard an
+ * object.
+ * @param field the field that the error names
  * @throws StatusError InvalidArgument for a watch cursor
  */
 export function demandObjectVersion(version: string, field = 'metadata.resourceVersion'): string {

@@ -2,13 +2,13 @@ import { invalid } from '../base/index.js';
 import type { AnyKind } from './kinds/kind.js';
 import type { ObjectKey } from './kinds/object.js';
 
-/** One object in one version: what a guarded write was decided on. */
+/** One version of one object, on which a guarded write is based. */
 export interface ObjectVersion {
   readonly uid: string;
   readonly resourceVersion: string;
 }
 
-/** An object as a caller may really have given it: what TypeScript demands can be missing at run time. */
+/** An object as a caller may pass it at run time: fields that the type requires may be missing. */
 type Given = ObjectKey & { readonly metadata?: Partial<ObjectVersion> | undefined };
 
 function refuse(kind: AnyKind, object: ObjectKey, field: string, wayOut: string): never {
@@ -18,12 +18,12 @@ function refuse(kind: AnyKind, object: ObjectKey, field: string, wayOut: string)
 }
 
 const updateWayOut =
-  'update takes a changed copy of the object that was read; to replace whatever is stored, call overwrite';
+  'update takes a changed copy of the object that was read; to replace the stored object unconditionally, call overwrite';
 const deleteWayOut =
-  'delete takes the object that was read; to delete whatever has the name, call deleteByName';
+  'delete takes the object that was read; to delete by name alone, call deleteByName';
 
 /**
- * The version that an update is guarded by.
+ * The version that guards an update.
  * @throws StatusError InvalidArgument for an object without uid or version.
  */
 export function requiredVersion(kind: AnyKind, object: Given): ObjectVersion {
@@ -34,7 +34,7 @@ export function requiredVersion(kind: AnyKind, object: Given): ObjectVersion {
 }
 
 /**
- * The uid that a deletion is guarded by.
+ * The uid that guards a deletion.
  * @throws StatusError InvalidArgument for an object without one.
  */
 export function requiredUid(kind: AnyKind, object: Given): string {

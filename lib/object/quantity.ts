@@ -39,8 +39,8 @@ function ceilDivide(dividend: bigint, divisor: bigint): bigint {
 }
 
 /**
- * The whole units `text` stands for, rounded up; undefined when it is not a quantity, has more than 100
- * characters, or is beyond the maximum.
+ * The value of `text` in whole units, rounded up; undefined if it is not a quantity, has more than 100 characters,
+ * or exceeds the maximum.
  */
 export function parseQuantity(text: string): bigint | undefined {
   if (text.length > charactersMax) return undefined;
@@ -64,7 +64,7 @@ export function parseQuantity(text: string): bigint | undefined {
 const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'] as const;
 const decimalSuffixes = ['', 'k', 'M', 'G', 'T', 'P', 'E'] as const;
 
-/** The largest step that divides `units` without a rest, and what is left of them. */
+/** The largest step that divides `units` evenly, and the quotient. */
 function reduced(units: bigint, base: bigint, stepsMax: number): readonly [bigint, number] {
   let mantissa = units;
   let steps = 0;

@@ -13,7 +13,7 @@ type Requirement =
       readonly values: ReadonlySet<string>;
     };
 
-/** A compiled selector, with the text it was compiled from; a function of one's own has none. */
+/** A compiled selector with its source text; a custom function has none. */
 interface Compiled {
   readonly text?: string;
 }
@@ -56,7 +56,7 @@ function setRequirement(text: string, key: string, at: number): Requirement | un
   return { key, operator: word === 'in' ? 'In' : 'NotIn', values };
 }
 
-/** Reads one requirement, in one pass: no input makes it look at a character more than a few times. */
+/** Reads one requirement, in one pass: each character is read a bounded number of times. */
 function parseRequirement(text: string): Requirement | undefined {
   const negated = text.startsWith('!');
   const from = negated ? afterSpace(text, 1) : 0;
@@ -108,7 +108,7 @@ function split(text: string): string[] {
 
 /**
  * The requirements of a selector as texts.
- * @throws StatusError InvalidArgument for a selector that is too long: each object is judged by all of it.
+ * @throws StatusError InvalidArgument for a selector that is too long: each object is matched against all of it.
  */
 function requirementsOf(field: string, text: string): readonly string[] {
   const { selectorCharactersMax, selectorRequirementsMax } = limits;
@@ -161,11 +161,11 @@ export function parseLabelSelector(text: string): LabelSelector {
 /** A compiled field selector. */
 export type FieldSelector = ((object: ApiObject) => boolean) &
   Compiled & {
-    /** The dotted paths that it looks at, where it was compiled from text. */
+    /** The dotted paths that it reads, if it was compiled from text. */
     readonly paths?: readonly string[];
   };
 
-/** The function as a selector that says what text it stands for. */
+/** The function as a selector with its text. */
 export function withText<F extends LabelSelector | FieldSelector>(
   select: F,
   text: string,
@@ -212,7 +212,7 @@ export function parseFieldSelector(text: string): FieldSelector {
   if (violations.length > 0) throw invalid(violations);
   const paths = [...byPath.keys()];
   const tests = [...byPath];
-  // The text of a value is made once, however many requirements look at it.
+  // The text of a value is computed once for all requirements.
   const select = (object: ApiObject): boolean =>
     tests.every(([path, requirements]) => {
       const found = textAt(object, path);
@@ -221,7 +221,7 @@ export function parseFieldSelector(text: string): FieldSelector {
   return Object.assign(withText(select, text), { paths });
 }
 
-/** The value at a path as text; undefined where its text is one that no requirement can give. */
+/** The value at a path as text; undefined if no requirement can contain this text. */
 function textAt(object: ApiObject, path: string): string | undefined {
   const value = valueAt(object, path);
   if (value === undefined || value === null) return '';
@@ -230,14 +230,14 @@ function textAt(object: ApiObject, path: string): string | undefined {
 }
 
 /**
- * Whether the JSON of a value has a comma, which no requirement has, or is longer than a selector. Told
- * without making that text: a map may have a megabyte, and each watcher judges it.
+ * Whether the JSON of a value has a comma, which no requirement has, or is longer than a selector. Computed without
+ * building that text: a map may have a megabyte, and every watcher evaluates it.
  */
 function isUnspeakable(value: unknown): boolean {
   let inner = value;
   while (typeof inner === 'object' && inner !== null) {
     const all: readonly unknown[] = Array.isArray(inner) ? inner : Object.values(inner);
-    // JSON leaves out what is undefined.
+    // JSON omits undefined values.
     const entries = Array.isArray(inner) ? all : all.filter((entry) => entry !== undefined);
     if (entries.length > 1) return true;
     [inner] = entries;

@@ -1,8 +1,8 @@
 import { type ApiObject, keyOf, keyString } from './kinds/object.js';
 
 /**
- * An object with its key and version at hand; the object itself may be parsed at first use. So a
- * cache of many objects that are rarely looked at costs their bytes, not their object graphs.
+ * An object with its key and version at hand; the object itself may be parsed at first use. A cache of many objects
+ * that are rarely read then holds their bytes instead of their object graphs.
  */
 export interface Stored<T extends ApiObject> {
   /** {@link keyString} of the object. */

@@ -3,21 +3,21 @@ import { type Stored, stored } from './stored.js';
 
 /** One change of one object. A deletion carries the last state, stamped with the deleting revision. */
 export type WatchEvent<T extends ApiObject> = {
-  /** Bytes of the change in the source, where it tells: for whoever bounds what is under way. */
+  /** Bytes of the change in the source, if known, for consumers that bound buffered bytes. */
   readonly size?: number;
 } & (
   | { readonly type: 'ADDED'; readonly object: T; readonly revision: number }
   | {
       readonly type: 'MODIFIED';
       readonly object: T;
-      /** The state before, where the source still has it. */
+      /** The previous state, if the source still has it. */
       readonly previous?: T;
       readonly revision: number;
     }
   | {
       readonly type: 'DELETED';
       readonly object: T;
-      /** The state before, where the source still has it. */
+      /** The previous state, if the source still has it. */
       readonly previous?: T;
       readonly revision: number;
     }
@@ -43,7 +43,7 @@ export interface WatchBatch<T extends ApiObject> {
 export type WatchPosition =
   /** After this revision, the last one already seen; 0 means from the start of history. */
   | { readonly fromRevision: number }
-  /** After the position that a list or batch told as its `cursor`, also if that was another store. */
+  /** After the `cursor` of a list or batch, also of another store. */
   | { readonly cursor: string };
 
 /** One change as an informer takes it: the objects need not be parsed to be cached. */
@@ -55,14 +55,14 @@ export type StoredEvent<T extends ApiObject> =
 export interface StoredBatch<T extends ApiObject> {
   readonly revision: number;
   /**
-   * The position behind this batch as its source tells it, where `revision` alone does not say whose
-   * history it is. Whoever resumes hands it back as it came.
+   * The source's position after this batch, where `revision` alone does not identify the history. To resume, pass
+   * it back unchanged.
    */
   readonly cursor?: string;
   readonly events: readonly StoredEvent<T>[];
 }
 
-/** A batch of objects in memory as informers take it; for sources of one's own. */
+/** A batch of in-memory objects for informers, for custom sources. */
 export function storedBatch<T extends ApiObject>(batch: WatchBatch<T>): StoredBatch<T> {
   const events = batch.events.map(
     ({ type, object }): StoredEvent<T> => ({
@@ -82,14 +82,14 @@ export interface StoredList<T extends ApiObject> {
   readonly cursor?: string;
 }
 
-/** Where an informer gets its objects: the store in process, or a remote server. */
+/** The source of an informer: the store in process, or a remote server. */
 export interface ListWatch<T extends ApiObject> {
   /** All objects at one revision. */
   list(signal: AbortSignal): Promise<StoredList<T>>;
   /**
    * Hands every batch after `revision` to `sink`, in order, each once. Resolves when the stream
    * ends or `signal` aborts; rejects with a StatusError (`OutOfRange`: list again).
-   * @param cursor what the list or batch of `revision` told as its cursor, if it did
+   * @param cursor the cursor of the list or batch of `revision`, if it had one
    */
   watch(
     revision: number,
@@ -98,13 +98,13 @@ export interface ListWatch<T extends ApiObject> {
     cursor?: string,
   ): Promise<void>;
   /**
-   * The revision the source is at now, where that can be told without asking anybody: a cache that
-   * stays behind it has missed something.
+   * The present revision of the source, if it is known without a call: a cache that stays behind it has missed
+   * events.
    */
   readonly currentRevision?: () => number;
   /**
-   * A watch that brings nothing for this long, not even a bookmark, is dead, in milliseconds: for a
-   * source whose bookmarks come more often. Absent where silence means nothing.
+   * A watch without any message for this long, in milliseconds, counts as dead: for a source with more frequent
+   * bookmarks. Absent if silence is normal.
    */
   readonly silenceMs?: number;
 }

@@ -5,13 +5,14 @@
  * - Durable (G1): a resolved write survives a crash of process or machine; no read shows what is not yet durable.
  * - Atomic (G2): a transaction's changes appear together, at one revision, in one watch batch.
  * - Serializable (G3): revisions are one dense order; of N writers that expect the same version one wins.
- * - Outcome known or said unknown (G4): after Unavailable a write happened once or never.
+ * - Known outcome (G4): a write succeeds, fails, or rejects with Unavailable, after which it happened once or
+ *   never.
  * - Monotonic (G5): revisions never go back or repeat, also across restarts and compaction.
- * - Integrity (G6): every record passed its checksum; damage and holes refuse to open.
- * - Watch: ordered, unique, reliable, atomic, resumable within history, bookmarkable. List at R plus
- *   watch from R loses and repeats nothing.
+ * - Integrity (G6): every record passed its checksum; a store with damage or holes does not open.
+ * - Watch: ordered, unique, reliable, atomic, resumable within history, bookmarkable. A list at R and a watch from
+ *   R neither lose nor repeat an event.
  *
- * Not promised: a bound on the delay of events, or that history older than the limits is kept.
+ * Not guaranteed: a bound on the delay of events, or history beyond the limits.
  */
 export * from './contract/reads.js';
 export * from './contract/operations.js';

@@ -45,7 +45,7 @@ import {
   type WriteSet,
 } from './writes/write-set.js';
 
-/** The object store over a log engine that is open; `openStore` makes one. */
+/** The object store over an open log engine; created by `openStore`. */
 export class LogStore extends TransactionalWrites implements EmbeddedStore {
   readonly storeId: string;
   readonly clusterId: string;
@@ -201,7 +201,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     let bytes = 0;
     const published: Published[] = [];
     for (const { revision, changes, touches } of batch) {
-      // No more than watchers need: they keep it long, and a write set holds its encoded records.
+      // Only the fields that watchers need: they keep it long, and a write set has encoded records.
       if (changes.length > 0) published.push({ revision, changes });
       for (let at = 0; at < changes.length; at += 1) {
         const change = changes[at];
@@ -215,7 +215,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     this.#hub.publish(published);
   }
 
-  /** Makes a durable change visible to reads; `touch` is absent for what was read back from the log. */
+  /** Makes a durable change visible to reads; `touch` is absent for changes that were read back from the log. */
   #show({ kind, type, entry, before }: Change, touch: Touch | undefined): void {
     const { key } = entry;
     const table = this.#index.table(kind);
@@ -237,12 +237,14 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
 
   #poisoned(error: StatusError): void {
     this.#health = { state: 'poisoned', error };
-    this.#logger.error('store poisoned: writes are refused, reads go on', { error: error.message });
+    this.#logger.error('store poisoned: writes are refused, reads continue', {
+      error: error.message,
+    });
     void this.#maintenance.queued(() => this.#revive());
   }
 
   async #revive(): Promise<void> {
-    // What was in flight ends first: it may still become visible.
+    // Commits in flight end first: they may still become visible.
     await this.#pipeline.drain();
     const revived = await reviveEngine({
       engine: this.#engine,
@@ -264,7 +266,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     this.#kept.reset(this.revision);
     this.#pipeline.revive();
     this.#health = { state: 'serving' };
-    this.#logger.info('store reopened: writes are taken again', { revision: this.revision });
+    this.#logger.info('store reopened: writes are accepted again', { revision: this.revision });
   }
 
   compact(): Promise<void> {
@@ -288,7 +290,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     await this.#pipeline.drain();
     await this.#maintenance.idle();
     await this.#space.close();
-    // Where the note of it stays, it is told once more.
+    // If its note can't be removed, it is reported once more.
     if (this.migration) await this.#engine.migrationTold?.().catch(() => undefined);
     await this.#engine.close();
   }

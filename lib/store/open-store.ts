@@ -5,8 +5,8 @@ import { demandStoreOptions, type StoreOptions } from './contract/store-options.
 import type { EmbeddedStore } from './contract/object-store.js';
 
 /**
- * Opens a store and reads its log back.
- * @throws TypeError naming an option that can't be one
+ * Opens a store and reads its log.
+ * @throws TypeError that names an invalid option
  * @throws StatusError FailedPrecondition when another process holds the directory, DataLoss when the
  * log is damaged or has a hole: nothing is repaired silently.
  */
@@ -25,7 +25,7 @@ export async function openStore(options: StoreOptions): Promise<EmbeddedStore> {
     }
     return new LogStore(options, state, restored);
   } catch (error) {
-    // What went wrong first is what is told.
+    // Report the first error.
     await engine.close().catch(() => undefined);
     throw error;
   }

@@ -23,7 +23,7 @@ export interface UpgradeReport {
   /** Schema versions before and after; equal when nothing is migrated. */
   readonly from: number;
   readonly to: number;
-  /** One line for each schema version that is left behind: what the step does to the records. */
+  /** One line per migration step: its changes to the records. */
   readonly changes: readonly string[];
   /** Records of the log before the migration, and how many of them it removes. */
   readonly records: number;
@@ -52,7 +52,7 @@ interface Found {
 const writeBufferBytes = 4 * 1024 * 1024;
 const chunkRecords = 400;
 
-/** The schema version and the number of records of a database that nobody has open. */
+/** The schema version and the number of records of a closed database. */
 async function inspect(database: string): Promise<Found> {
   const open = await levelDriver
     .check(database)
@@ -85,15 +85,15 @@ function aboutStore(error: unknown, copy: string, directory: string): unknown {
 }
 
 /**
- * Carries an upgrade out on a copy of a store and reports what it changed there.
+ * Runs an upgrade on a copy of a store and reports its changes.
  *
  * Guarantees:
- * - The store is not changed. No other process may have it open meanwhile.
- * - What refuses the upgrade of the copy refuses that of the store: damage, an unknown schema version, and too little
- *   room for the copy in the data directory are checked.
+ * - The store is not changed. It must not be open in any process.
+ * - It fails where the upgrade of the store would fail: on damage, an unknown schema version, or too little room
+ *   for the copy in the data directory.
  *
  * Caveat: a process that is killed leaves its copy, `<scratch>/kedge-upgrade-<id>`.
- * @param work is called with the upgraded copy, for example to do what a program does at its start.
+ * @param work is called with the upgraded copy, for example to run the start of a program.
  * @throws StatusError FailedPrecondition (DirectoryLocked, SchemaVersion), ResourceExhausted (NoRoomForCopy),
  * Unavailable (LockUnavailable, ScratchUnwritable), DataLoss
  * @example

@@ -7,14 +7,14 @@ import type { LogHistory } from './log/log-history.js';
 import { verifyLog } from './log/verify.js';
 import type { WatchHub } from './watch/watch-hub.js';
 
-/** What a store is maintained with. */
+/** Options of the maintenance of a store. */
 export interface StoreMaintenanceOptions {
   readonly engine: Engine;
   readonly clock: Clock;
   readonly history: LogHistory;
   readonly index: ObjectIndex;
   readonly hub: WatchHub;
-  /** Of the commits: nothing else runs while the engine may be closed. */
+  /** The commit pipeline: nothing else runs while the engine may be closed. */
   readonly health: () => StoreHealth;
 }
 
@@ -27,7 +27,7 @@ export function storeClosed(): StatusError {
   });
 }
 
-/** Work beside the commits: compaction, backup, verification. */
+/** Background work: compaction, backup, verification. */
 export class StoreMaintenance {
   readonly #options: StoreMaintenanceOptions;
   /** Work that must not overlap: compaction, verification, revival. */
@@ -61,7 +61,7 @@ export class StoreMaintenance {
     });
   }
 
-  /** Runs background work after what runs already. */
+  /** Queues background work. */
   queued<R>(work: () => Promise<R>): Promise<R> {
     const result = this.#background.then(work);
     this.#background = result.catch(() => undefined);

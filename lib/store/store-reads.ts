@@ -31,7 +31,7 @@ export interface StoreReadsOptions {
   readonly closing: AbortSignal;
 }
 
-/** Reads of a store: objects, lists, watches. They see what is visible, never a write that may still fail. */
+/** Reads of a store: objects, lists, watches. They return visible state, never a write that may still fail. */
 export class StoreReads {
   readonly #options: StoreReadsOptions;
 
@@ -43,7 +43,7 @@ export class StoreReads {
     return new Promise((resolve) => resolve(this.#options.index.lookup(kind, key)));
   }
 
-  /** @param assigned the last revision that was given to a write */
+  /** @param assigned the last revision that was assigned to a write */
   async list<T extends ApiObject>(
     kind: Kind<T>,
     options: ListOptions,
@@ -95,7 +95,7 @@ export class StoreReads {
     const { storeId, index, hub, closing } = this.#options;
     return {
       list: () => {
-        // Not flat(): it takes many times as long, in one piece.
+        // Not flat(), which is many times slower and blocks.
         const chunks = index.snapshot(kind.kind);
         const items = ([] as LazyObject[]).concat(...chunks) as LazyObject<T>[];
         return Promise.resolve({ items, revision: hub.revision });

@@ -25,7 +25,7 @@ interface Delayed {
 const clock = withMethods('a Clock, such as systemClock', 'now', 'monotonic', 'setTimer');
 const limiter = withMethods('a RateLimiter, such as an ItemBackoff', 'when', 'failures', 'forget');
 
-/** Node turns a longer timer into 1 ms, and clocks of others may too: longer waits take several. */
+/** Node turns a longer timer into 1 ms, and other clocks may too: longer waits use several timers. */
 const timerMaxMs = 2 ** 31 - 1;
 
 /** Ports and order of a {@link RateLimitingQueue}. */
@@ -40,16 +40,14 @@ export interface RateLimitingQueueOptions<K> extends WorkQueueOptions<K> {
 /**
  * A {@link WorkQueue} that can add later and after failures.
  *
- * Guarantees: one pending delay a key. The earliest time wins, and a key that is queued already, or
- * dirty, needs no delay: it is handed out once, not twice. A delay is never shorter than asked for,
- * however long: it may be months.
+ * Guarantees: one pending delay per key. The earliest time wins. A delay for a key that is queued or dirty is
+ * dropped, so that it is handed out once. A delay is never shorter than requested and may be months long.
  *
- * Ordering: a key takes its place in the queue when its time comes. Keys of one instant come in any
- * order.
+ * Ordering: a key is queued when its delay ends. Keys of one instant are queued in any order.
  *
- * Errors: `addAfter` throws a RangeError for a delay that is not a finite number or a priority out of
- * range, and `addRateLimited` for a limiter that gives such a delay. Metrics that throw do so to the
- * caller: give guarded ones (see guardedMetrics).
+ * Errors: `addAfter` throws a RangeError for a delay that is not a finite number or a priority out of range, and
+ * `addRateLimited` for a limiter that returns such a delay. Errors of metrics reach the caller: pass guarded ones
+ * (see guardedMetrics).
  *
  * Caveats: delays are in memory. A shutdown forgets them; a drain reports their keys.
  */
@@ -81,7 +79,7 @@ export class RateLimitingQueue<K> {
   }
 
   /**
-   * Adds now; a pending delay of the key is over.
+   * Adds now and cancels a pending delay of the key.
    * @throws RangeError for a priority out of range.
    */
   add(key: K, priority = 0): void {
@@ -95,7 +93,7 @@ export class RateLimitingQueue<K> {
   }
 
   /**
-   * Adds after `delayMs`; 0 or less is `add`, and so is any delay of a key that is pending already.
+   * Adds after `delayMs`; 0 or less is `add`, and so is any delay of a key that is already queued.
    * @throws RangeError for a delay that is not finite, or a priority out of range.
    */
   addAfter(key: K, delayMs: number, priority = 0): void {
@@ -117,8 +115,8 @@ export class RateLimitingQueue<K> {
   }
 
   /**
-   * Adds after the wait that the limiter gives for one more failure. Gives back that wait.
-   * @throws RangeError when the limiter gives no finite number.
+   * Adds after the delay that the limiter returns for one more failure. Returns that delay.
+   * @throws RangeError if the limiter returns no finite number.
    */
   addRateLimited(key: K, error?: unknown, priority = 0): number {
     const delayMs = this.#limiter.when(key, error);
@@ -159,7 +157,7 @@ export class RateLimitingQueue<K> {
     this.#metrics?.done(key, this.#queue.len);
   }
 
-  /** Brings the gauges of running work up to date; to be called now and then. */
+  /** Updates the gauges of running work; call it periodically. */
   refreshMetrics(): void {
     this.#metrics?.refresh();
   }

@@ -1,13 +1,13 @@
 /**
  * Work queues for controllers.
  *
- * - Stingy: a key added many times before it is handed out is worked on once.
- * - Exclusive: one worker a key; a key added while it is processed comes back exactly once, at the tail.
+ * - Stingy: a key added many times before it is handed out is processed once.
+ * - Exclusive: one worker per key; a key added while it is processed comes back exactly once, at the tail.
  * - Ordered: higher priority first, oldest first within one; lower ones keep a share, so none starves.
- * - Fair, where asked: groups of keys take turns.
- * - Ends: shutdown releases everyone who waits; a drain hands out everything queued, within a deadline.
+ * - Fair, with `groupOf`: groups of keys are served round-robin.
+ * - Ends: a shutdown ends all waiting calls; a drain hands out everything queued, within a deadline.
  *
- * Not promised: anything about the order of keys added at different delays for the same instant.
+ * Not guaranteed: the order of keys whose delays end at the same instant.
  */
 export {
   WorkQueue,

@@ -1,22 +1,22 @@
 import { Fifo } from './fifo.js';
 
-/** Keys of one priority in the order they are handed out. */
+/** Keys of one priority in handout order. */
 export interface Lane<K> {
   readonly priority: number;
-  /** Keys that wait here; abandoned slots don't count. */
+  /** Waiting keys; abandoned slots don't count. */
   readonly length: number;
   push(key: K): void;
-  /** The next key that waits here; undefined only when there is none. */
+  /** The next waiting key; undefined if there is none. */
   shift(): K | undefined;
   clear(): void;
   /** The key left this lane before its turn: its oldest slot here is skipped. */
   abandon(key: K): void;
 }
 
-/** Abandoned slots that are kept until their turn, beside as many as there are waiting keys. */
+/** Abandoned slots that are kept until their turn, in addition to as many as there are waiting keys. */
 const slackMax = 64;
 
-/** Slots that count no more, by key: each is older than the key's valid slot of the same lane. */
+/** Abandoned slots by key: each is older than the key's valid slot of the same lane. */
 class AbandonedSlots<K> {
   readonly #counts = new Map<K, number>();
   #total = 0;
@@ -30,7 +30,7 @@ class AbandonedSlots<K> {
     this.#total += 1;
   }
 
-  /** True, once for each abandoned slot, for the key of a slot that came up. */
+  /** True once for each abandoned slot, when its turn comes. */
   take(key: K): boolean {
     if (this.#total === 0) return false;
     const count = this.#counts.get(key);
@@ -70,7 +70,7 @@ export class FifoLane<K> implements Lane<K> {
     for (;;) {
       const key = this.#slots.shift();
       if (key !== undefined && this.#abandoned.take(key)) continue;
-      // A lane without waiting keys is not visited again: what is left would stay.
+      // A lane without waiting keys is not visited again: its abandoned slots would stay.
       if (this.#abandoned.total > 0 && this.length === 0) this.clear();
       return key;
     }
@@ -102,7 +102,7 @@ export class FairLane<K> implements Lane<K> {
   readonly #groupOf: (key: K) => string;
   /** Groups in {@link #turns}, each once; some may have no keys left. */
   readonly #groups = new Map<string, FifoLane<K>>();
-  /** The group a waiting key was put into: asked once, so that an unsteady `groupOf` loses no key. */
+  /** The group of each waiting key: computed once, so that an unstable `groupOf` loses no key. */
   readonly #groupOfKey = new Map<K, string>();
   #turns = new Fifo<string>();
   #emptyGroups = 0;
@@ -163,12 +163,12 @@ export class FairLane<K> implements Lane<K> {
     keys?.abandon(key);
     if (this.length === 0) return this.clear();
     if (keys?.length !== 0) return;
-    // It keeps its place among the turns: a key that comes back to the group must not be early.
+    // It keeps its place among the turns: a key that returns to the group must not be served early.
     this.#emptyGroups += 1;
     if (this.#emptyGroups > this.#groups.size / 2 + slackMax) this.#sweep();
   }
 
-  /** Takes empty groups out of the turns; the order of the others stays. */
+  /** Removes empty groups from the turns; the order of the others stays. */
   #sweep(): void {
     const turns = new Fifo<string>();
     for (let group = this.#turns.shift(); group !== undefined; group = this.#turns.shift()) {

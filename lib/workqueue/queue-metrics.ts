@@ -1,6 +1,6 @@
 import type { Clock, Metrics } from '../base/index.js';
 
-/** What a queue measures, under client-go's names. Times are kept only for keys that are in the queue. */
+/** The metrics of a queue, under client-go's names. Times are kept only for keys that are in the queue. */
 export class QueueMetrics<K> {
   readonly #clock: Clock;
   readonly #labels: { readonly name: string };
@@ -36,7 +36,7 @@ export class QueueMetrics<K> {
       spec('work_duration_seconds', 'Time from being handed out to being done'),
     );
     this.#unfinished = metrics.gauge(
-      spec('unfinished_work_seconds', 'Seconds of work under way, over all workers'),
+      spec('unfinished_work_seconds', 'Seconds of work in progress, over all workers'),
     );
     this.#longest = metrics.gauge(
       spec(
@@ -74,7 +74,7 @@ export class QueueMetrics<K> {
     this.#retries.inc(this.#labels);
   }
 
-  /** Brings the gauges of running work up to date; to be called now and then. */
+  /** Updates the gauges of running work; call it periodically. */
   refresh(): void {
     const now = this.#clock.monotonic();
     const ages = [...this.#startedAt.values()].map((at) => (now - at) / 1_000);
@@ -85,7 +85,7 @@ export class QueueMetrics<K> {
     this.#longest.set(this.#labels, Math.max(0, ...ages));
   }
 
-  /** The queue was shut down: nothing waits any more, what is being processed goes on. */
+  /** The queue was shut down: nothing waits any more, processing continues. */
   clear(): void {
     this.#addedAt.clear();
     this.#depth.set(this.#labels, 0);

@@ -1,6 +1,6 @@
 import { FairLane, FifoLane, type Lane } from './lane.js';
 
-/** What {@link WorkQueue.get} gives. */
+/** The result of {@link WorkQueue.get}. */
 export type Handout<K> =
   | {
       readonly key: K;
@@ -20,15 +20,15 @@ export interface DrainReport<K> {
 /** Order of a {@link WorkQueue}. */
 export interface WorkQueueOptions<K> {
   /**
-   * Keys of one group wait for each other, not for those of other groups: a tenant, a namespace. A
-   * key for which it throws, or gives no string, is in the group `''`.
+   * Keys of one group wait for each other, not for those of other groups: a tenant, a namespace. A key for which it
+   * throws or returns no string is in the group `''`.
    */
   readonly groupOf?: (key: K) => string;
-  /** Called when {@link groupOf} threw or gave no string; must not throw. */
+  /** Called when {@link groupOf} threw or returned no string; must not throw. */
   readonly onGroupFault?: (error: unknown, key: K) => void;
   /**
-   * Of so many keys handed out, one comes from a lower priority that has keys waiting: it gets its
-   * share however much is added above. A whole number, 2 or more; default 8.
+   * One in this many handouts comes from a lower priority with waiting keys, regardless of the higher ones. A whole
+   * number, 2 or more; default 8.
    */
   readonly lowerShare?: number;
 }
@@ -52,7 +52,7 @@ function priorityOf(code: number): number {
   return (code >> stateBits) - priorityMax;
 }
 
-/** True for a priority that queues take. */
+/** True for a valid priority. */
 export function isPriority(priority: unknown): boolean {
   return Number.isInteger(priority) && Math.abs(Number(priority)) <= priorityMax;
 }
@@ -71,27 +71,27 @@ export function requirePriority(priority: number): void {
  * handed out does nothing, and a drain hands out everything queued before it resolves.
  *
  * Guarantees:
- * - A key is in exactly one of the states absent, queued, processing, processing-and-dirty. So one
- *   key is never with two workers, and is queued once however often it is added.
+ * - A key is in exactly one of the states absent, queued, processing, processing-and-dirty. A key is never with two
+ *   workers, and is queued once regardless of the number of adds.
  * - A key added while it is processed is queued again when `done` is called, exactly once.
  * - Every queued key is handed out unless the queue shuts down: no priority and no group starves.
  * - Memory follows the keys that are queued or processed, also when priorities are raised.
  *
- * Ordering: the highest priority first, except for one handout in `lowerShare`; within a priority
- * the oldest first, or, with `groupOf`, groups in turns with each group's oldest first. A key whose
- * priority is raised while it waits goes to the tail of its new priority; priorities are not lowered.
+ * Ordering: the highest priority first, except for one handout in `lowerShare`. Within a priority the oldest key is
+ * first; with `groupOf`, groups are served round-robin with each group's oldest key first. A key whose priority is
+ * raised while it waits goes to the tail of its new priority; priorities are not lowered.
  *
- * Errors: `add` throws a RangeError for a priority out of range. A `groupOf` that throws costs the
- * key its group, never its place in the queue.
+ * Errors: `add` throws a RangeError for a priority out of range. If `groupOf` throws, the key is queued in the
+ * group `''`.
  *
- * Caveats: keys are compared as a Map compares them, so use strings. After `shutDown` every `add` is
- * dropped, and `add` says so.
+ * Caveats: keys are compared like keys of a Map, so use strings. After `shutDown` every `add` is dropped and
+ * returns false.
  */
 export class WorkQueue<K> {
   readonly #options: WorkQueueOptions<K>;
   readonly #lowerShare: number;
   readonly #codes = new Map<K, number>();
-  /** The lane of the usual priority, at hand. */
+  /** The lane of the default priority. */
   readonly #usual: Lane<K>;
   /** Highest priority first. */
   readonly #lanes: Lane<K>[];
@@ -106,7 +106,7 @@ export class WorkQueue<K> {
     this.#lowerShare = options.lowerShare ?? 8;
     if (!Number.isInteger(this.#lowerShare) || this.#lowerShare < 2)
       throw new RangeError(
-        `lowerShare is ${this.#lowerShare}; give a whole number, 2 or more: one key in so many comes from a lower priority`,
+        `lowerShare is ${this.#lowerShare}; give a whole number, 2 or more: one key in this many comes from a lower priority`,
       );
     this.#usual = this.#makeLane(0);
     this.#lanes = [this.#usual];
@@ -122,8 +122,8 @@ export class WorkQueue<K> {
   }
 
   /**
-   * Marks the key for work: queued once however often it is added, at the highest priority asked
-   * for; while it is processed, once more after. False: the queue is shutting down and drops it.
+   * Queues the key once, at the highest requested priority; a key in processing is queued again after it. False:
+   * the queue is shutting down and drops it.
    * @throws RangeError for a priority that is not a whole number within {@link priorityMax}.
    */
   add(key: K, priority = 0): boolean {
@@ -165,7 +165,7 @@ export class WorkQueue<K> {
     return key;
   }
 
-  /** The next key; waits for one. After shutdown: what is queued while draining, then the end. */
+  /** Waits for the next key. After shutdown it returns the queued keys while draining, then the end. */
   get(): Promise<Handout<K>> {
     const key = this.tryGet();
     if (key !== undefined)
@@ -180,7 +180,10 @@ export class WorkQueue<K> {
     return code === undefined ? 0 : priorityOf(code);
   }
 
-  /** Ends the work on a key; if it was added meanwhile it goes to the tail. No-op unless the key is being processed. */
+  /**
+   * Ends the processing of a key; if it was added meanwhile it goes to the tail. No-op unless the key is being
+   * processed.
+   */
   done(key: K): void {
     const code = this.#codes.get(key);
     if (code === undefined) return;
@@ -193,7 +196,7 @@ export class WorkQueue<K> {
     if (this.#codes.size === 0) this.#settleDrain();
   }
 
-  /** Stops: queued keys are dropped, waiting `get` calls end, work under way goes on. Repeatable. */
+  /** Stops: queued keys are dropped, waiting `get` calls end, processing continues. Idempotent. */
   shutDown(): void {
     this.#state = 'shutDown';
     for (const [key, code] of this.#codes) if (stateOf(code) === queued) this.#codes.delete(key);
@@ -204,8 +207,8 @@ export class WorkQueue<K> {
   }
 
   /**
-   * Stops taking keys and resolves once everything queued was handed out and done, or when `expired`
-   * resolves; then the rest is dropped and reported.
+   * Accepts no more keys and resolves once all queued keys are done, or when `expired` resolves; then the rest is
+   * dropped and reported.
    */
   async shutDownWithDrain(expired: Promise<void>): Promise<DrainReport<K>> {
     if (this.#state === 'open') this.#state = 'draining';
@@ -241,7 +244,7 @@ export class WorkQueue<K> {
     try {
       const group = groupOf(key);
       if (typeof group === 'string') return group;
-      throw new TypeError(`groupOf gave ${String(group)}; it must give a string`);
+      throw new TypeError(`groupOf returned ${String(group)}; it must return a string`);
     } catch (error) {
       this.#options.onGroupFault?.(error, key);
       return '';
@@ -273,7 +276,7 @@ export class WorkQueue<K> {
   }
 
   #endWaiting(): void {
-    // Whoever waits found nothing queued, so nothing is left for them.
+    // Waiting calls found no queued key, so no key is left for them.
     for (const waiter of this.#waiting.splice(0)) waiter({ shutDown: true });
   }
 

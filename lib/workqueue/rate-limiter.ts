@@ -9,7 +9,7 @@ import {
 
 /** Decides how long a failed key waits. */
 export interface RateLimiter<K> {
-  /** Counts one failure and gives the wait in milliseconds. */
+  /** Counts one failure and returns the delay in milliseconds. */
   when(key: K, error?: unknown): number;
   /** Failures since the last `forget`. */
   failures(key: K): number;
@@ -26,7 +26,7 @@ export class ItemBackoff<K> implements RateLimiter<K> {
   readonly #random: Random;
   readonly #failures = new Map<K, number>();
 
-  /** @throws RangeError for options that are no finite times, or a jitter outside 0 to 1. */
+  /** @throws RangeError for options that are not finite, or a jitter outside 0 to 1. */
   constructor(random: Random, options: BackoffOptions = defaultBackoff) {
     requireBackoff('backoff', options);
     this.#random = random;
@@ -49,7 +49,7 @@ export class ItemBackoff<K> implements RateLimiter<K> {
     return this.#failures.get(key) ?? 0;
   }
 
-  /** Takes up a count that was kept elsewhere: failures survive a restart. */
+  /** Sets a count that was stored elsewhere, so that failures survive a restart. */
   restore(key: K, failures: number): void {
     if (failures > 0) this.#failures.set(key, failures);
   }
@@ -61,13 +61,15 @@ export class ItemBackoff<K> implements RateLimiter<K> {
 
 /** Bounds of a {@link TokenBucket}. */
 export interface TokenBucketOptions {
-  /** Tokens that come back, a second. */
+  /** Tokens that are added per second. */
   readonly perSecond: number;
   /** Tokens that may be saved up. */
   readonly burst: number;
 }
 
-/** Retries of all keys together: so many at once, then so many a second. client-go's numbers are 10 and 100. */
+/**
+ * Limits the retries of all keys together: a burst, then a rate per second. client-go's defaults are 10 and 100.
+ */
 export class TokenBucket<K> implements RateLimiter<K> {
   readonly #clock: Clock;
   readonly #options: TokenBucketOptions;
@@ -88,12 +90,12 @@ export class TokenBucket<K> implements RateLimiter<K> {
 
   when(): number {
     this.#refill();
-    // Below zero stands for retries that were promised a later time.
+    // Negative values count retries that are scheduled for later.
     this.#tokens -= 1;
     return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#options.perSecond) * 1_000;
   }
 
-  /** Takes a token if there is one; nothing is promised for later. */
+  /** Takes a token if there is one; schedules nothing. */
   take(): boolean {
     this.#refill();
     if (this.#tokens < 1) return false;
@@ -113,7 +115,7 @@ export class TokenBucket<K> implements RateLimiter<K> {
   }
 
   forget(): void {
-    // Tokens come back by themselves.
+    // Tokens refill with time.
   }
 }
 

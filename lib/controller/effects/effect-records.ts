@@ -15,9 +15,9 @@ import { type EffectRecord, effectsIn, type EffectState } from './effect-shape.j
 export type { EffectRecord, EffectState };
 
 /**
- * External calls by the object they are made for. The record belongs to the object and not to a
- * controller: whoever takes the object over finds them. An ordinary kind of the store, so that it is
- * written in the transaction that commits what the calls brought.
+ * Records of external calls, by object. A record belongs to the object and not to a controller, so that another
+ * controller that takes over the object finds it. It is an ordinary kind, so that the transaction with the results
+ * also writes the record.
  */
 export const effectRecords = defineKind<EffectRecord>({
   kind: 'EffectRecord',
@@ -27,10 +27,10 @@ export const effectRecords = defineKind<EffectRecord>({
   takenWhenFull: true,
 });
 
-/** Times that a write is done again when another controller wrote the record meanwhile. */
+/** Retries of a write when another controller wrote the record meanwhile. */
 const triesMax = 16;
 
-/** The object that effects are made for. */
+/** The object of the effects. */
 export interface EffectObject {
   readonly kind: AnyKind;
   readonly key: ObjectKey;
@@ -42,7 +42,7 @@ export function effectObject(kind: AnyKind, object: ApiObject): EffectObject {
   return { kind, key: keyOf(object), uid: requiredUid(kind, object) };
 }
 
-/** The object that a stored record is about; its kind serves to read it and nothing else. */
+/** The object of a stored record; its kind is used only to read it. */
 export function objectOfRecord({ name, of, key }: EffectRecord): EffectObject {
   const parsed = parseKey(key);
   const scope = parsed.namespace === undefined ? 'Cluster' : 'Namespaced';
@@ -67,8 +67,8 @@ export function stateIn(record: EffectRecord | undefined, name: string): EffectS
 }
 
 /**
- * The write that leaves a record with these effects; it commits only if nobody wrote the record
- * since. Undefined when there is nothing to write.
+ * The write of a record with these effects; it fails if another writer changed the record since. Undefined if there
+ * is nothing to write.
  */
 export function recordWrite(
   object: EffectObject,
@@ -86,7 +86,7 @@ export function recordWrite(
   return { op: 'update', kind, object: { ...record, ...fields }, precondition };
 }
 
-/** The check that nobody wrote a record since it was read. */
+/** The check that a record is unchanged since it was read. */
 export function recordCheck(uid: string, record: EffectRecord | undefined): Operation {
   const kind: AnyKind = effectRecords;
   const key = { name: uid };
@@ -96,12 +96,12 @@ export function recordCheck(uid: string, record: EffectRecord | undefined): Oper
   return { op: 'check', kind, key, precondition };
 }
 
-/** The check that the object of a record is there, and still the same. */
+/** The check that the object of a record still exists, with the same uid. */
 function objectCheck({ kind, key, uid }: EffectObject): Operation {
   return { op: 'check', kind, key, precondition: { uid } };
 }
 
-/** Whether a write was refused because somebody else wrote the record first. */
+/** Whether a write was refused because another writer changed the record first. */
 export function wasRecordOvertaken(error: unknown): boolean {
   if (hasCode(error, 'Aborted')) return error.reason === 'Conflict';
   const refused = hasCode(error, 'NotFound') || hasCode(error, 'AlreadyExists');
@@ -119,9 +119,9 @@ export function readRecord(store: ObjectStore, uid: string): Promise<EffectRecor
 }
 
 /**
- * Writes one effect, from what is stored: `change` gives the next state, undefined to remove it, or
- * what it was given to leave it. Other effects of the object stay. `more` is written with it. A new
- * effect is begun only for an object that is there: nothing would end its record otherwise.
+ * Changes one stored effect: `change` returns the next state, undefined to remove it, or its argument to leave it
+ * unchanged. Other effects of the object stay. `more` is written in the same transaction. A new effect starts only
+ * for an existing object: otherwise its record would never be removed.
  * @returns the state as it is stored now
  * @throws StatusError NotFound or Aborted when a new effect has no object any more
  */
@@ -146,13 +146,13 @@ export async function changeEffect(
       return next;
     } catch (error) {
       if (isGone(error, object) || !wasRecordOvertaken(error) || tries >= triesMax) throw error;
-      // The winner may still be on its way to the disk: wait until reads show it.
+      // The competing write may not be durable yet: wait until reads show it.
       await store.transact([]);
     }
   }
 }
 
-/** What an effect keeps through its phases. */
+/** The fields of an effect in all phases. */
 export function commonFields({
   idempotencyKey,
   controller,

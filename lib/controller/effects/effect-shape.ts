@@ -4,7 +4,7 @@ import type { Json } from './effect.js';
 
 /** How far an effect is. */
 type EffectPhase =
-  /** The intent is durable; nobody knows whether the call happened. */
+  /** The intent is durable; it is unknown whether the call was made. */
   | { readonly phase: 'called' }
   | { readonly phase: 'pending'; readonly operationId: string }
   | { readonly phase: 'done'; readonly result?: Json }
@@ -13,7 +13,7 @@ type EffectPhase =
 /** One external call, as stored. */
 export type EffectState = EffectPhase & {
   readonly idempotencyKey: string;
-  /** Who looks after it: the controller that asked for it last, and the key that it did so for. */
+  /** Its handler: the controller that requested it last, and the key of that run. */
   readonly controller: string;
   readonly key: string;
   /** Milliseconds since the epoch. */
@@ -34,7 +34,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Fields of text that each phase has beside those of all phases. */
+/** Additional text fields of each phase. */
 const textsOfPhase = {
   called: [],
   pending: ['operationId'],
@@ -46,7 +46,7 @@ function isPhase(phase: unknown): phase is EffectState['phase'] {
   return typeof phase === 'string' && Object.hasOwn(textsOfPhase, phase);
 }
 
-/** What is wrong with one stored effect; undefined when a controller can go on with it. */
+/** The problem of one stored effect; undefined if a controller can continue it. */
 function problemOf(state: unknown): string | undefined {
   if (!isFields(state)) return `${JSON.stringify(state)} must be an object`;
   const { phase, startedAt } = state;
@@ -58,7 +58,7 @@ function problemOf(state: unknown): string | undefined {
   return Number.isFinite(startedAt) ? undefined : 'its startedAt must be a number of milliseconds';
 }
 
-/** What of a record that a client writes is no effect that a controller can go on with. */
+/** The entries of a client's record that no controller could continue. */
 export function effectViolations({ effects }: EffectRecord): readonly FieldViolation[] {
   return Object.entries(effects).flatMap(([name, state]) => {
     const problem = problemOf(state);
@@ -67,8 +67,8 @@ export function effectViolations({ effects }: EffectRecord): readonly FieldViola
 }
 
 /**
- * The effects of a record by name. Left out is what no controller can go on with: one bad record must
- * not keep controllers from starting, nor an object from being deleted.
+ * The effects of a record by name, without invalid ones: one bad record must neither keep controllers from starting
+ * nor an object from being deleted.
  */
 export function effectsIn(record: EffectRecord | undefined): EffectRecord['effects'] {
   const all: Readonly<Record<string, unknown>> = record?.effects ?? {};

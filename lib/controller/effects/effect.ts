@@ -7,10 +7,10 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json };
 
-/** A call that is over when it answers. Repeated with the same key it must do nothing twice. */
+/** A call that is complete when it answers. It must be idempotent for the same key. */
 export type EffectCall<R extends Json> = (idempotencyKey: string) => Promise<R>;
 
-/** Not over yet: ask again after `pollAfterMs`, which is at least 100 milliseconds. */
+/** Still in progress: poll again after `pollAfterMs`, at least 100 milliseconds. */
 export interface EffectPending {
   readonly type: 'pending';
   readonly pollAfterMs: number;
@@ -28,7 +28,7 @@ interface EffectFailed {
   readonly message: string;
 }
 
-/** What {@link EffectOperation.start} answers. */
+/** The answer of {@link EffectOperation.start}. */
 export type EffectStart<R extends Json> =
   | {
       readonly type: 'started';
@@ -37,7 +37,7 @@ export type EffectStart<R extends Json> =
       /** Absent: polled at once. */
       readonly pollAfterMs?: number;
     }
-  /** It was over at once, or had been done before. */
+  /** It completed at once, or had completed before. */
   | EffectDone<R>
   /** It did not happen, and will not under this idempotency key. */
   | EffectFailed;
@@ -47,39 +47,39 @@ export type EffectOutcome<R extends Json> =
   | EffectDone<R>
   /** Return it, or {@link pending}, from the reconcile. */
   | EffectPending
-  /** It did not happen. A transaction forgets it; the next call then starts under a new key. */
+  /** It failed. A transaction removes its record; the next call then starts with a new key. */
   | EffectFailed
   /**
-   * Nobody can say what became of it: the provider does not know the id any more. Look at what is
-   * there. The next call starts again under the same key.
+   * The outcome can't be determined: the provider does not know the id. Check which resources exist. The next call
+   * starts again with the same key.
    */
   | { readonly type: 'unknown' };
 
-/** An external call that goes on after it has answered, and that another process may follow up. */
+/** An asynchronous external operation, which another process can continue to poll. */
 export interface EffectOperation<R extends Json> {
   /**
-   * Begins the operation. Called again with the same key, after a crash or a lost answer, it must
-   * find what it began before. A throw means that nobody knows whether it began.
+   * Starts the operation. Called again with the same key after a crash or a lost answer, it must find the operation
+   * that it started before. A throw means that it is unknown whether it started.
    */
   start(idempotencyKey: string): Promise<EffectStart<R>>;
-  /** Asks once how far it is, without waiting for its end. A throw says nothing about the operation. */
+  /** Queries its state once, without waiting for its end. A throw says nothing about the operation. */
   poll(operationId: string): Promise<EffectOutcome<R>>;
 }
 
-/** Ids of operations under way at a provider, for one object; they survive a restart. */
+/** Ids of operations in progress at a provider, for one object; they survive a restart. */
 export interface OperationIds {
   /** The id that was set under this name; undefined when there is none. */
   get(name: string): Promise<string | undefined>;
   /** Resolves once the id is durable. It counts as a pending effect of the object until it is cleared. */
   set(name: string, operationId: string): Promise<void>;
-  /** The operation is over, whatever came of it. No-op when there is none. */
+  /** The operation ended, with any outcome. No-op without one. */
   clear(name: string): Promise<void>;
 }
 
 /** Shortest wait between two polls, milliseconds. */
 export const pollAfterMinMs = 100;
 
-/** Why this is no wait between two polls; undefined when it is one. */
+/** The problem of a poll interval; undefined if it is valid. */
 export function pollAfterProblem(pollAfterMs: unknown): string | undefined {
   const valid = typeof pollAfterMs === 'number' && Number.isFinite(pollAfterMs);
   if (valid && pollAfterMs >= pollAfterMinMs) return undefined;
@@ -95,9 +95,8 @@ const answers: Readonly<Record<Step, readonly string[]>> = {
 };
 
 /**
- * The answer of a step, as given. JavaScript and casts get past the types, and a wrong answer must
- * not be stored.
- * @throws TypeError naming the effect, the step and what is wrong
+ * Returns the answer of a step. Guards against callers that bypass the types: a wrong answer must not be stored.
+ * @throws TypeError that names the effect, the step and the problem
  */
 export function requireAnswer<A extends Answer>(effect: string, step: Step, answer: A): A {
   const problem = problemOf(step, answer);
@@ -105,7 +104,7 @@ export function requireAnswer<A extends Answer>(effect: string, step: Step, answ
   throw new TypeError(`effect "${effect}": ${step} ${problem}`);
 }
 
-/** Of which type a value is. Answers are not quoted: they may hold what the provider keeps secret. */
+/** The type of a value. Answers are not quoted: they may contain secrets. */
 function shownType(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (Array.isArray(value)) return 'a list';
@@ -119,6 +118,6 @@ function problemOf(step: Step, answer: Answer | undefined): string | undefined {
   if (answer.type === 'pending') return pollAfterProblem(answer.pollAfterMs);
   if (answer.type !== 'started') return undefined;
   if (typeof answer.operationId !== 'string' || answer.operationId === '')
-    return `gave as operation id ${shownType(answer.operationId)}; give a text that is not empty`;
+    return `returned as operation id ${shownType(answer.operationId)}; return a text that is not empty`;
   return answer.pollAfterMs === undefined ? undefined : pollAfterProblem(answer.pollAfterMs);
 }

@@ -27,24 +27,24 @@ import { effectsIn } from './effect-shape.js';
 import { idsOf } from './operation-ids.js';
 import type { EffectsOptions } from './effects-options.js';
 
-/** An object that runs of a key have called effects for. */
+/** An object for which runs of a key called effects. */
 interface Tracked {
   readonly object: EffectObject;
-  /** Finished effects whose outcome the key's present run was given. */
+  /** Finished effects whose outcome the key's present run received. */
   readonly given: Set<string>;
 }
 
 type State<P extends EffectState['phase']> = EffectState & { readonly phase: P };
 
 /**
- * The external calls of one controller's runs. Nothing is cached: what the store says is so, whichever
- * process wrote it.
+ * The external calls of one controller's runs. Nothing is cached: the store is the truth, whichever process wrote
+ * it.
  */
 export class Effects {
   readonly #options: EffectsOptions;
-  /** By key of the controller and uid of the object; for as long as a record may exist. */
+  /** By key of the controller and uid of the object, while a record may exist. */
   readonly #tracked = new Map<string, Map<string, Tracked>>();
-  /** Writes under way by uid: several effects of one object are written one after the other. */
+  /** Writes in progress by uid: several effects of one object are written one after the other. */
   readonly #tails = new Map<string, Promise<unknown>>();
 
   constructor(options: EffectsOptions) {
@@ -82,7 +82,7 @@ export class Effects {
       }
       default:
         throw new TypeError(
-          `effect "${name}" of ${nameOfObject(about)} was begun as an operation; give start and poll`,
+          `effect "${name}" of ${nameOfObject(about)} was started as an operation; give start and poll`,
         );
     }
   }
@@ -129,7 +129,7 @@ export class Effects {
     const answer = requireAnswer(name, 'poll', await operation.poll(state.operationId));
     if (answer.type === 'pending') return answer;
     if (answer.type !== 'unknown') return this.#end(key, object, name, state, answer);
-    // Under the same key the provider gives what it made before, if it made anything.
+    // With the same key the provider returns the earlier result, if any.
     await this.#advance(object, name, state, { ...commonFields(state), phase: 'called' });
     return answer;
   }
@@ -147,7 +147,7 @@ export class Effects {
     return this.#give(key, object, name, outcome);
   }
 
-  /** The ids of operations that a run sets and clears itself; see ReconcileContext.operations. */
+  /** Operation ids that a run sets and clears itself; see ReconcileContext.operations. */
   ids(key: string, kind: AnyKind, object: ApiObject): OperationIds {
     const about = this.#track(key, effectObject(kind, object)).object;
     return idsOf({ ...this.#options, key }, about, (name, change) =>
@@ -155,7 +155,7 @@ export class Effects {
     );
   }
 
-  /** The state to go on from: the stored one, that of an earlier release, or a new intent. */
+  /** The state to continue: the stored one, that of an earlier release, or a new intent. */
   async #begin(
     key: string,
     about: EffectObject,
@@ -178,7 +178,7 @@ export class Effects {
       (current) => {
         if (!current) return intent;
         const isMine = current.controller === controller && current.key === key;
-        // An effect belongs to whoever asks for it: its restart wakes the key that waits for it.
+        // An effect belongs to its last requester: after a restart that key is queued.
         return isMine || !isUnfinished(current) ? current : { ...current, controller, key };
       },
       earlier?.operations,
@@ -187,7 +187,7 @@ export class Effects {
     return begun ?? intent;
   }
 
-  /** @throws StatusError Aborted (EffectTakenOver) when somebody else has finished and forgotten it. */
+  /** @throws StatusError Aborted (EffectTakenOver) when another run finished and removed it. */
   async #advance(
     object: EffectObject,
     name: string,
@@ -215,7 +215,7 @@ export class Effects {
     const write = (): Promise<EffectState | undefined> =>
       changeEffect(this.#options.store, object, name, change, more);
     const written = (this.#tails.get(uid) ?? Promise.resolve()).then(write);
-    // Whoever asked for the write is given its error.
+    // The requester of the write gets its error.
     const tail = written
       .catch(() => undefined)
       .then(() => {
@@ -243,7 +243,7 @@ export class Effects {
     return outcome;
   }
 
-  /** What the key's present run was given the outcome of: its transaction forgets that. */
+  /** The effects whose outcome the key's present run received: its transaction removes them. */
   given(key: string): readonly { readonly object: EffectObject; readonly names: Set<string> }[] {
     return [...(this.#tracked.get(key)?.values() ?? [])]
       .filter(({ given }) => given.size > 0)
@@ -256,8 +256,7 @@ export class Effects {
   }
 
   /**
-   * The key's run is over. Records of objects that are gone are removed; those of objects that have no
-   * record are looked at no more.
+   * The key's run ended. Records of deleted objects are removed; objects without a record are no longer tracked.
    */
   async settle(key: string): Promise<void> {
     const objects = this.#tracked.get(key);
@@ -277,7 +276,7 @@ export class Effects {
     if (objects.size === 0) this.#tracked.delete(key);
   }
 
-  /** Whether the object has a record that must stay. */
+  /** Whether the object has a record that must be kept. */
   async #remains(object: EffectObject): Promise<boolean> {
     const { store } = this.#options;
     const record = await readRecord(store, object.uid);
@@ -285,7 +284,7 @@ export class Effects {
     const found = await store.get(object.kind, object.key);
     if (found?.metadata.uid === object.uid) return true;
     const removal = recordWrite(object, record, {});
-    // An object that is gone never comes back: its uid is not used again.
+    // A deleted object never returns: its uid is not reused.
     if (removal) await store.transact([removal]);
     return false;
   }

@@ -2,28 +2,28 @@ import { type AnyKind, type ApiObject, defineKind, jsonEqual } from '../../objec
 import type { ObjectStore, Operation } from '../../store/index.js';
 import type { Json } from './effect.js';
 
-/** An external call as an earlier release kept it, by key and not by object. */
+/** The record of an external call of an earlier release, by key and not by object. */
 interface EarlierEffect {
   readonly idempotencyKey: string;
   readonly done: boolean;
   readonly result?: Json;
 }
 
-/** What a controller remembers about one key across restarts. */
+/** The durable state of a controller for one key. */
 export interface ReconcileRecord extends ApiObject {
   readonly controller: string;
   readonly key: string;
-  /** When to look again, milliseconds since the epoch. */
+  /** Time of the next run, milliseconds since the epoch. */
   readonly dueAt?: number;
   /** Failures in a row. */
   readonly failures?: number;
-  /** Only in records of earlier releases: the next call of an effect moves it into a record of its object. */
+  /** Only in records of earlier releases: the next call of the effect moves it into a record of its object. */
   readonly effects?: Readonly<Record<string, EarlierEffect>>;
 }
 
 /**
- * Records of reconcilers: an ordinary kind of the store, so they are written in the transaction of
- * the object they are about, and no watcher of that object's kind is woken by them.
+ * Records of reconcilers: an ordinary kind of the store, so that they are written in the transaction of their
+ * object without an event for watchers of that object's kind.
  */
 export const reconcileRecords = defineKind<ReconcileRecord>({
   kind: 'ReconcileRecord',
@@ -45,14 +45,14 @@ export class Journal {
   readonly #store: ObjectStore;
   readonly #controller: string;
   readonly #isStored: boolean;
-  /** What the store holds; this controller is the only writer. */
+  /** The stored records; this controller is the only writer. */
   readonly #memories = new Map<string, Memory>();
-  /** Keys whose last write failed: only the store can tell whether it happened. */
+  /** Keys whose last write failed: only the store knows whether it was committed. */
   readonly #uncertain = new Set<string>();
   /** Of the store that the memories were read from. */
   #storeId: string;
 
-  /** @param isStored false: nothing is read or written, only this process remembers */
+  /** @param isStored false: nothing is read or written; the state is in memory only */
   constructor(store: ObjectStore, controller: string, isStored = true) {
     this.#isStored = isStored;
     this.#store = store;
@@ -65,7 +65,7 @@ export class Journal {
     return this.#memories.size;
   }
 
-  /** Reads back what the controller remembered. */
+  /** Reads the stored records of the controller. */
   async load(): Promise<readonly ReconcileRecord[]> {
     const fields = (object: ApiObject): boolean =>
       (object as ReconcileRecord).controller === this.#controller;
@@ -78,8 +78,8 @@ export class Journal {
   }
 
   /**
-   * Reads a key's record again where a write of it may or may not have happened, and all of them when
-   * the store is another one than they were read from.
+   * Reads a key's record again if the outcome of its last write is unknown, and all records if the store was
+   * replaced.
    */
   async refresh(key: string): Promise<void> {
     if (!this.#isStored) return;
@@ -98,30 +98,30 @@ export class Journal {
     this.#uncertain.add(key);
   }
 
-  /** Remembers when to look again; undefined forgets. Nothing is written when nothing changes. */
+  /** Stores the time of the next run; undefined removes it. Writes only changes. */
   schedule(
     key: string,
     dueAt: number | undefined,
     failures: number | undefined,
   ): { readonly operations: readonly Operation[]; readonly next: Memory } {
     const known = this.#memories.get(key);
-    // The transaction of the run has kept it already, some milliseconds ago.
+    // The transaction of the run stored it already, some milliseconds ago.
     const same = Math.abs((dueAt ?? Infinity) - (known?.dueAt ?? 0)) < sameTimeMs;
     const next = memory(same ? known?.dueAt : dueAt, failures, known?.effects);
     return { operations: this.#change(key, next), next };
   }
 
-  /** The run is over and its object says what came of it. */
+  /** The run ended and its object has the outcome. */
   settled(key: string, dueAt: number | undefined): readonly Operation[] {
     return this.#change(key, { dueAt, failures: undefined, effects: undefined });
   }
 
-  /** Takes over what a transaction with these operations has written. */
+  /** Applies a committed transaction with these operations to the memory state. */
   committed(key: string, next: { dueAt?: number | undefined }): void {
     this.#keep(key, memory(next.dueAt, undefined, undefined));
   }
 
-  /** Writes operations of {@link schedule} on their own. */
+  /** Writes operations of {@link schedule} in a separate transaction. */
   async write(key: string, operations: readonly Operation[], next: Memory): Promise<void> {
     try {
       if (operations.length > 0) await this.#store.transact(operations);
@@ -133,9 +133,9 @@ export class Journal {
   }
 
   /**
-   * The effect that an earlier release has kept for the key, with the operations that forget it: the
-   * caller writes them together with a record of its own. Undefined when there is none, or when it was
-   * written before the object was created, so that it belongs to another one of the name.
+   * The effect that an earlier release stored for the key, with the operations that remove it: the caller commits
+   * them with its own record. Undefined if there is none, or if it was written before the object was created and so
+   * belongs to an earlier object of the name.
    */
   async earlierEffect(
     key: string,
@@ -171,7 +171,7 @@ export class Journal {
     if (!this.#isStored || jsonEqual(before, wanted)) return [];
     const name = this.#name(key);
     const kind = reconcileRecords as AnyKind;
-    // Unguarded: nobody else writes the controller's own records, and no version of them is kept.
+    // Unguarded: the controller is the only writer of its records and keeps no versions of them.
     if (isEmpty(wanted)) return [{ op: 'deleteByName', kind, key: { name } }];
     const object = { name, controller: this.#controller, key, ...wanted };
     return [{ op: isEmpty(before) ? 'create' : 'overwrite', kind, object }];

@@ -11,19 +11,19 @@ import {
   stateIn,
 } from './effect-records.js';
 
-/** Ports of {@link operationIds}, and who looks after the operations. */
+/** Ports of {@link operationIds}, and the handler of the operations. */
 export interface OperationIdsOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;
-  /** Name of the controller that a restart wakes for them; of any other part, its name. */
+  /** Name of the controller whose key is queued after a restart, or of another component. */
   readonly controller: string;
-  /** The key that it is woken for. */
+  /** The key that is queued. */
   readonly key: string;
 }
 
 /**
- * Ids of operations of one object, for code outside of a reconcile; inside of one take
- * `context.operations`. Both are the same records: a controller that takes the object over finds them.
+ * Ids of operations of one object, for code outside of a reconcile; inside of one use `context.operations`. Both
+ * use the same records: a controller that takes over the object finds them.
  * @throws StatusError InvalidArgument for an object without uid.
  */
 export function operationIds<T extends ApiObject>(
@@ -52,7 +52,7 @@ export function idsOf(
     },
     set: async (name, operationId) => {
       if (operationId === '') throw new TypeError(`the id of operation "${name}" is empty`);
-      // The call was made by other code, under a key of its own.
+      // The call was made by other code, with its own key.
       const idempotencyKey = operationId;
       const startedAt = clock.now();
       await write(name, (current) => {

@@ -11,7 +11,7 @@ import type {
 import type { Result } from './result.js';
 import type { Transaction } from '../transactions/transaction-contract.js';
 
-/** What a reconciler is given: a name, never the event that woke it. */
+/** The argument of a reconciler: a key, never the event that triggered the run. */
 export interface Request {
   readonly key: ObjectKey;
   /** Aborts at the time limit and when the controller stops. */
@@ -21,29 +21,28 @@ export interface Request {
   readonly failures: number;
   /** Number of this run, unique in the process; in log lines and traces. */
   readonly run: number;
-  /** What woke this run; for log lines and people, not for decisions. */
+  /** The changes that triggered this run; for log lines and people, not for decisions. */
   readonly causes: readonly Cause[];
 }
 
-/** What a reconciler of a controller with a store is given. */
+/** The argument of a reconciler of a controller with a store. */
 export interface ReconcileContext extends Request {
   /**
-   * Runs `work` and commits what it gathered, together with the versions it read; again when
-   * somebody else was faster, so `work` must only read and gather. Outcomes of effects that this run
-   * was given are forgotten with the commit, and a {@link Result} that `work` gives back is remembered
-   * with it. The controller is not woken by what it writes here.
-   * @throws StatusError Aborted when it loses again and again, FailedPrecondition (EffectPending) when
-   * it removes a finalizer of an object whose effects are not finished, or as the store says.
+   * Runs `work` and commits the collected writes if its reads are still valid. After a conflict `work` runs again,
+   * so it must have no other side effects. The commit also removes the records of effects whose outcomes this run
+   * received, and stores the {@link Result} that `work` returns. These writes do not queue the controller's own
+   * key.
+   * @throws StatusError Aborted after repeated conflicts, FailedPrecondition (EffectPending) when it removes a
+   * finalizer of an object whose effects are not finished, or as the store says.
    */
   txn<R>(work: (transaction: Transaction) => R | Promise<R>): Promise<R>;
   /**
-   * An external call for `object` that must not happen twice: its intent is durable before, its
-   * result after. When this process dies in between, the next run calls again with the same
-   * idempotency key; when the result was written, it is given without a call until a `txn` of a run
-   * that was given it commits.
+   * An external call for `object` that must not happen twice: its intent is durable before the call, its result
+   * after. After a crash in between, the next run calls again with the same idempotency key. A stored result is
+   * returned without a call until a `txn` of a run that received it commits.
    *
-   * The record belongs to the object and is named by its uid: another controller that calls an effect
-   * of this name goes on where this one stopped, and an object made again under the name starts anew.
+   * The record belongs to the object and is named by its uid: another controller that calls an effect of this name
+   * continues it, and an object that is created again under the name starts without records.
    * @param name unique among the effects of the object
    * @throws what `call` throws; StatusError Aborted (EffectTakenOver)
    */
@@ -54,10 +53,9 @@ export interface ReconcileContext extends Request {
     call: EffectCall<R>,
   ): Promise<R>;
   /**
-   * As the other form, for an operation that goes on after it was begun. The id that `start` gives is
-   * durable before the first poll, so the operation is followed up after a restart and never begun
-   * again while its id is known. One call of this polls at most once: return a pending outcome from
-   * the reconcile, and it holds no worker until it is asked again.
+   * As the other form, for an asynchronous operation. The id that `start` returns is durable before the first poll,
+   * so that the operation is polled after a restart and not started again while its id is known. Each call polls at
+   * most once: return a pending outcome from the reconcile to free the worker until the next poll.
    * @throws what `start` and `poll` throw: the operation is then as it was before
    */
   effect<T extends ApiObject, R extends Json>(
@@ -66,7 +64,7 @@ export interface ReconcileContext extends Request {
     name: string,
     operation: EffectOperation<R>,
   ): Promise<EffectOutcome<R>>;
-  /** Ids of operations for `object`, for code that begins and polls operations by itself. */
+  /** Operation ids for `object`, for code that starts and polls operations itself. */
   operations<T extends ApiObject>(kind: Kind<T>, object: T): OperationIds;
 }
 

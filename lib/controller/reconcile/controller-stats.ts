@@ -3,12 +3,12 @@ export interface ControllerStats {
   readonly reconciles: number;
   readonly errors: number;
   readonly terminalErrors: number;
-  /** Runs that went on beyond their time limit. */
+  /** Runs that exceeded their timeout. */
   readonly timeouts: number;
   readonly active: number;
   readonly queued: number;
   /** Keys waiting for a time. */
   readonly delayed: number;
-  /** Milliseconds that the longest run goes on; 0 when none does. */
+  /** Duration of the longest present run in milliseconds; 0 without one. */
   readonly longestRunMs: number;
 }

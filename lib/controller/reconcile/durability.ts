@@ -20,7 +20,7 @@ import type { Transaction } from '../transactions/transaction-contract.js';
 /** Waits from this long on survive a restart; shorter ones are over before it is. */
 const durableMs = 60_000;
 const keysMax = 10_000;
-/** Condition of an object whose reconcile failed for good. */
+/** Condition of an object whose reconcile failed permanently. */
 const stalled = 'Stalled';
 
 /** Parts of a controller with a store. */
@@ -37,7 +37,7 @@ export interface DurabilityOptions {
   readonly timers?: 'store' | 'memory';
 }
 
-/** A key that was left waiting by an earlier process. */
+/** A waiting key of an earlier process. */
 export interface Restored {
   readonly key: string;
   readonly failures: number;
@@ -50,9 +50,9 @@ export class Durability {
   readonly #journal: Journal;
   /** External calls of the controller's runs. */
   readonly effects: Effects;
-  /** Revision that a key's runs wrote last, by kind: the next run must not see anything older. */
+  /** The last revision that a key's runs wrote, by kind: the next run must not read older state. */
   readonly #wroteAt = new Map<string, ReadonlyMap<string, number>>();
-  /** Keys whose object is known not to be stalled: nothing needs to be read to say so again. */
+  /** Keys whose object is known not to be stalled: this saves a read. */
   readonly #notStalled = new Set<string>();
   /** Of the store that was written to. */
   #storeId: string;
@@ -69,11 +69,11 @@ export class Durability {
     this.effects = new Effects({ ...options, journal: this.#journal });
   }
 
-  /** What an earlier process left behind; a time that has passed means at once. */
+  /** The waiting keys of an earlier process; a time in the past means at once. */
   async load(): Promise<readonly Restored[]> {
     if (this.#options.timers === 'memory') return [];
     const now = this.#options.clock.now();
-    // A run that called an effect never ended, or waits: it is taken up at once, or when it is due.
+    // A run that called an effect did not end, or waits: its key is queued at once, or when it is due.
     const restored = new Map<string, Restored>();
     for (const key of await this.effects.load())
       restored.set(key, { key, failures: 0, delayMs: 0 });
@@ -91,7 +91,7 @@ export class Durability {
     return this.#wroteAt.has(key);
   }
 
-  /** A restored store has none of what was written to the one before, and other versions. */
+  /** A restored store lacks later writes and has other versions. */
   #forgetOtherStore(): void {
     const { storeId } = this.#options.store;
     if (storeId === this.#storeId) return;
@@ -102,8 +102,8 @@ export class Durability {
   }
 
   /**
-   * Read your own writes, also from a remote source; in process nothing is waited for.
-   * @throws what `signal` aborts with, when the caches are not there by then
+   * Waits until caches contain the key's own writes; in process they already do.
+   * @throws the abort reason of `signal`, if the caches lag until then
    */
   async awaitOwnWrites(
     key: string,
@@ -111,10 +111,10 @@ export class Durability {
     signal: AbortSignal,
   ): Promise<void> {
     const revisions = this.#wroteAt.get(key);
-    // Caches of other kinds may follow another store, whose revisions say nothing here.
+    // Caches of other kinds may follow another store, whose revisions are not comparable.
     for (const informer of informers)
       await informer.waitForRevision(revisions?.get(informer.kind) ?? 0, signal);
-    // Another store was met while it was waited for: its caches never get there.
+    // The store was replaced during the wait: the caches never reach the old revision.
     this.#forgetOtherStore();
     if (this.#wroteAt.has(key)) signal.throwIfAborted();
     this.#wroteAt.delete(key);
@@ -162,16 +162,16 @@ export class Durability {
     if (this.#wroteAt.size > keysMax) deleteOldest(this.#wroteAt);
   }
 
-  /** After a run that did not ask for a retry. */
+  /** After a run without a retry. */
   async settle(key: string, result: Result): Promise<void> {
     const dueAt = durableDue(result, this.#options.clock);
-    // A run that ends without a transaction leaves its effects for the next one to use.
+    // A run that ends without a transaction leaves its effects for the next run.
     await this.effects.settle(key);
     await this.#write(key, dueAt, undefined);
     await this.#condition(key, result);
   }
 
-  /** Brings the condition Stalled in line with a result: only `fail` leaves an object stalled. */
+  /** Updates the condition Stalled for a result: only `fail` leaves an object stalled. */
   async #condition(key: string, result: Result): Promise<void> {
     const { conditionsOf, logger } = this.#options;
     if (!conditionsOf || (result.type !== 'fail' && this.#notStalled.has(key))) return;
@@ -231,7 +231,7 @@ export class Durability {
       const { operations, next } = this.#journal.schedule(key, dueAt, failures);
       await this.#journal.write(key, operations, next);
     } catch (error) {
-      // The timer still runs in this process; only a restart would forget it.
+      // The timer still runs in this process; only a restart would lose it.
       this.#options.logger.warn('timer could not be made durable', {
         key,
         error: messageOf(error),
@@ -253,6 +253,6 @@ function durableDue(result: Result, clock: Clock): number | undefined {
       : result.type === 'pending'
         ? result.pollAfterMs
         : 0;
-  // A shorter wait for an effect needs no timer: its record wakes the key after a restart.
+  // A shorter delay for an effect needs no timer: its record queues the key after a restart.
   return waitMs < durableMs ? undefined : clock.now() + waitMs;
 }

@@ -10,7 +10,7 @@ import { checkedResult, type Result, retry } from './result.js';
 import { RunContext } from './run-context.js';
 import { logOutcome } from './run-log.js';
 
-/** Wait of a key whose run could not be settled. */
+/** Delay of a key whose run could not be settled. */
 const unsettledMs = 1_000;
 
 /** What runs of keys need. */
@@ -28,14 +28,14 @@ export interface KeyRunsOptions {
   readonly authors: CauseRegistry;
   readonly causes: PendingCauses;
   readonly durability: Durability | undefined;
-  /** What the controller watches now. */
+  /** The informers that the controller watches now. */
   readonly informers: () => ReadonlySet<SharedInformer>;
   /** Called before the run of a key, and when it is settled. */
   readonly onBegin: (key: string) => void;
   readonly onEnd: (key: string) => void;
 }
 
-/** Takes keys from a queue, runs the reconciler for each, and settles what comes of it. */
+/** Takes keys from a queue, runs the reconciler for each, and settles the result. */
 export class KeyRuns {
   readonly #options: KeyRunsOptions;
   readonly #running = new Set<RunContext>();
@@ -64,7 +64,7 @@ export class KeyRuns {
   /** Takes keys until the queue is shut down: one worker. */
   async work(): Promise<void> {
     const { queue, logger } = this.#options;
-    // Runs that only look at caches never wait for anything: the event loop must get its turn.
+    // Runs that only read caches never yield: let the event loop run.
     const slice = new TimeSlice(this.#options.clock, { everyStep: true });
     for (;;) {
       let key = queue.tryGet();
@@ -132,7 +132,7 @@ export class KeyRuns {
     const attributes = { controller: name, key, run: context.run, causes };
     return tracer.trace('reconcile', attributes, async (span) => {
       const ended = checkedResult(await reconcile(context));
-      // Authors may have become known meanwhile.
+      // Authors may be known by now.
       span.setAttributes({ causes: describeCauses(context.causes) });
       if (ended.type === 'retry') span.recordError(ended.error);
       return ended;

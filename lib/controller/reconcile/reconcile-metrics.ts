@@ -9,7 +9,7 @@ const results: Readonly<Record<Result['type'], string>> = {
   fail: 'terminal_error',
 };
 
-/** What a controller measures, under controller-runtime's names. */
+/** The metrics of a controller, under controller-runtime's names. */
 export class ReconcileMetrics {
   readonly #controller: string;
   readonly #total: Counter;
@@ -35,12 +35,12 @@ export class ReconcileMetrics {
     });
     this.#terminal = metrics.counter({
       name: `${prefix}terminal_reconcile_errors_total`,
-      help: 'Reconciles that failed for good',
+      help: 'Reconciles that failed permanently',
       labels,
     });
     this.#timeouts = metrics.counter({
       name: `${prefix}reconcile_timeouts_total`,
-      help: 'Reconciles that went on beyond their time limit',
+      help: 'Reconciles that exceeded their timeout',
       labels,
     });
     this.#time = metrics.histogram({

@@ -4,9 +4,8 @@ import type { Request } from './context.js';
 import { done, type Result } from './result.js';
 
 /**
- * A reconciler that is given the object, as the cache has it. `gone` is called for a key without
- * one: there is nothing to do unless something outside has to be cleaned up, and for that there are
- * finalizers.
+ * A reconciler that gets the cached object. `gone` is called for a key without one; external cleanup belongs into
+ * finalizers instead.
  */
 export function reconcileObject<T extends ApiObject, I extends string, C extends Request>(
   informer: SharedInformer<T, I>,

@@ -2,38 +2,38 @@ import { StatusError } from '../../base/index.js';
 import { isPriority, priorityMax } from '../../workqueue/index.js';
 import { type EffectPending, pollAfterProblem } from '../effects/effect.js';
 
-/** How a reconcile ended; the only things a reconciler may say. A throw is `retry`. */
+/** The result of a reconcile. A throw is `retry`. */
 export type Result =
   | { readonly type: 'done' }
   | {
       readonly type: 'requeueAfter';
       /** Finite, 0 or more. Beyond the 24.8 days of a Node timer too. */
       readonly delayMs: number;
-      /** Absent: the one the key came with. */
+      /** Absent: the priority that the key has. */
       readonly priority?: number;
     }
-  /** An operation outside goes on; see `effect`. */
+  /** An external operation is in progress; see `effect`. */
   | EffectPending
   | { readonly type: 'retry'; readonly error: unknown }
   | { readonly type: 'fail'; readonly reason: string; readonly message: string };
 
-/** Nothing left to do until something changes. */
+/** Nothing to do until something changes. */
 export function done(): Result {
   return { type: 'done' };
 }
 
 /**
- * Look again after `delayMs`, without counting a failure. From a minute on, with a store, this
- * survives a restart. A delay that is not finite, or negative, makes the run a `retry`.
+ * Run again after `delayMs`, without counting a failure. With a store, delays of a minute or more survive a
+ * restart. A delay that is not finite, or negative, makes the run a `retry`.
  */
 export function requeueAfter(delayMs: number, priority?: number): Result {
   return { type: 'requeueAfter', delayMs, ...(priority === undefined ? {} : { priority }) };
 }
 
 /**
- * An operation outside goes on: look again after `pollAfterMs`, 100 or more. Neither a failure nor an
- * attempt is counted. The key is woken after a restart too: at the time when that is a minute or more
- * ahead, else at once. Another value makes the run a `retry`.
+ * An external operation is in progress: run again after `pollAfterMs`, 100 or more. Neither a failure nor an
+ * attempt is counted. After a restart the key is queued again: at that time if it is a minute or more ahead, else
+ * at once. Another value makes the run a `retry`.
  */
 export function pending(pollAfterMs: number): Result {
   return { type: 'pending', pollAfterMs };
@@ -52,15 +52,15 @@ export function fail(reason: string, message: string): Result {
 const ways = 'return done(), requeueAfter(ms), pending(ms), retry(error) or fail(reason, message)';
 
 /**
- * What a reconciler gave back, if it is a {@link Result}; else a `retry` whose error names what is
- * wrong. JavaScript and casts get past the types, and a wrong value must not stop a worker.
+ * The returned value of a reconciler if it is a {@link Result}; else a `retry` whose error names the problem.
+ * Guards against callers that bypass the types: a wrong value must not stop a worker.
  */
 export function checkedResult(value: unknown): Result {
   const problem = problemOf(value);
   return problem === undefined ? (value as Result) : retry(invalidResult(problem));
 }
 
-/** True for a value that only {@link requeueAfter} or {@link pending} makes, valid or not. */
+/** True for a result of {@link requeueAfter} or {@link pending}, valid or not. */
 export function isWait(value: unknown): value is Result & { readonly type: Wait } {
   if (typeof value !== 'object' || value === null || !('type' in value)) return false;
   return (
@@ -69,7 +69,7 @@ export function isWait(value: unknown): value is Result & { readonly type: Wait 
   );
 }
 
-/** @throws StatusError InvalidArgument for a result that {@link checkedResult} would make a retry. */
+/** @throws StatusError InvalidArgument for a result that {@link checkedResult} would turn into a retry. */
 export function requireResult(value: Result): void {
   const problem = problemOf(value);
   if (problem !== undefined) throw invalidResult(problem);
@@ -97,10 +97,10 @@ const fields: Readonly<Record<Result['type'], (value: Record<string, unknown>) =
 
 function problemOf(value: unknown): Problem {
   if (typeof value !== 'object' || value === null)
-    return `the reconciler gave ${String(value)}; ${ways}`;
+    return `the reconciler returned ${String(value)}; ${ways}`;
   const { type } = value as { readonly type?: unknown };
   if (typeof type !== 'string' || !Object.hasOwn(fields, type))
-    return `the reconciler gave an object of type ${String(type)}; ${ways}`;
+    return `the reconciler returned an object of type ${String(type)}; ${ways}`;
   return fields[type as Result['type']](value as Record<string, unknown>);
 }
 

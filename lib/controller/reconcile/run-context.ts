@@ -20,7 +20,7 @@ export interface RunInit {
   readonly causes: readonly Cause[];
   readonly authors: CauseRegistry;
   readonly timeoutMs: number;
-  /** Called once when the run goes on beyond its time limit, at the latest when it ends. */
+  /** Called once when the run exceeds its timeout, at the latest when it ends. */
   readonly onTimeout: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -28,8 +28,7 @@ export interface RunInit {
 }
 
 /**
- * One run of a reconciler. Signal, timer and logger come into being when they are asked for: most
- * runs find nothing to do, and cost nothing.
+ * One run of a reconciler. Signal, timer and logger are created on first use, because most runs find nothing to do.
  */
 export class RunContext implements ReconcileContext {
   readonly run: number;
@@ -50,7 +49,7 @@ export class RunContext implements ReconcileContext {
     this.startedAt = init.clock.monotonic();
   }
 
-  /** With the authors known by now: one may become known while the run goes on. */
+  /** With the authors known by now: one may become known during the run. */
   get causes(): readonly Cause[] {
     return this.#init.authors.resolved(this.#init.causes);
   }
@@ -117,7 +116,7 @@ export class RunContext implements ReconcileContext {
     return this.#store().effects.ids(this.#init.key, kind, object);
   }
 
-  /** The controller stops: whoever listens to the signal is told. */
+  /** The controller stops: aborts the signal. */
   stop(): void {
     this.#stopped = true;
     this.#abort?.abort();
@@ -138,7 +137,7 @@ export class RunContext implements ReconcileContext {
   /** Guards against callers that bypass the types: these give a reconciler without a store no `txn`. */
   #store(): Durability {
     const { durability } = this.#init;
-    if (!durability) throw new TypeError('txn and effect need a store: give newController one');
+    if (!durability) throw new TypeError('txn and effect need a store: pass one to newController');
     return durability;
   }
 }

@@ -10,7 +10,7 @@ export function logOutcome(logger: Logger, key: string, result: Result, request:
   const causes = describeCauses(request.causes);
   if (result.type === 'fail') {
     const { reason, message: error } = result;
-    logger.warn('reconcile failed for good', { key, run, reason, error, causes });
+    logger.warn('reconcile failed permanently', { key, run, reason, error, causes });
     return;
   }
   const conflict = result.error instanceof StatusError && result.error.code === 'Aborted';

@@ -13,7 +13,7 @@ import {
 import { effectsIn } from '../effects/effect-shape.js';
 import type { Gathered } from './transaction.js';
 
-/** What a transaction does to the effects of one object. */
+/** The changes of a transaction to the effects of one object. */
 interface Touched {
   readonly object: EffectObject;
   /** Effects that it forgets. */
@@ -22,16 +22,16 @@ interface Touched {
   finalizers?: { readonly removed: readonly string[]; readonly goes: boolean };
 }
 
-/** Outcomes that a run was given. */
+/** Outcomes that a run received. */
 interface Given {
   readonly object: EffectObject;
   readonly names: ReadonlySet<string>;
 }
 
 /**
- * What is committed with a transaction about the effects of the objects that it touches: outcomes that
- * were given are forgotten, the record of an object that goes with this commit is removed, and no
- * finalizer goes while an effect is not finished. All of it is judged again by the commit.
+ * The operations for effects that a transaction commits: it removes received outcomes and the record of an object
+ * that this commit deletes, and refuses to remove a finalizer while an effect is pending. The commit checks all of
+ * it again.
  * @throws StatusError FailedPrecondition (EffectPending)
  */
 export async function effectOperations(
@@ -62,7 +62,7 @@ async function touchedBy(gathered: Gathered, given: readonly Given[]): Promise<r
   for (const write of gathered.writes) {
     if (write.op !== 'update' && write.op !== 'overwrite') continue;
     const wanted = write.object.metadata?.finalizers;
-    // Absent finalizers stay as they are.
+    // Absent finalizers are not changed.
     const before = wanted && (await gathered.before(write));
     const removed = before?.metadata.finalizers?.filter((one) => !wanted?.includes(one)) ?? [];
     if (!before || removed.length === 0) continue;
@@ -98,6 +98,6 @@ function operationOn(
   const all = Object.entries(record?.effects ?? {});
   const kept = finalizers?.goes ? [] : all.filter(([name]) => !names.has(name));
   if (kept.length < all.length) return recordWrite(object, record, Object.fromEntries(kept));
-  // An effect that begins meanwhile is seen by the commit.
+  // The commit detects an effect that starts meanwhile.
   return finalizers ? recordCheck(object.uid, record) : undefined;
 }

@@ -4,12 +4,11 @@ import { runTransaction } from './transaction.js';
 import type { Transaction } from './transaction-contract.js';
 
 /**
- * As `txn` of a reconcile, for work that is no part of one: a heartbeat, a queue of its own, a shutdown. What
- * `work` gathered is committed together with the versions that it read, and `work` runs again when somebody
- * else was faster, so it must only read and gather. Unlike in a reconcile, its writes wake every controller
- * that watches, also the caller's own.
- * @throws StatusError Aborted when it loses again and again, FailedPrecondition (EffectPending) when
- * it removes a finalizer of an object whose effects are not finished, or as the store says.
+ * As `txn` of a reconcile, for work outside of one: a heartbeat, a separate queue, a shutdown. The collected writes
+ * are committed if the reads are still valid. After a conflict `work` runs again, so it must have no other side
+ * effects. Unlike in a reconcile, its writes queue keys of every watching controller, including the caller's.
+ * @throws StatusError Aborted after repeated conflicts, FailedPrecondition (EffectPending) when it removes a
+ * finalizer of an object whose effects are not finished, or as the store says.
  *
  * @example
  * await runTxn(store, async (txn) => {

@@ -8,12 +8,11 @@ import type {
 } from '../../object/index.js';
 import type { ReadSelection, Watching } from './transaction-reads.js';
 
-/** Gathers reads and writes of one attempt; nothing is written before it is committed. */
+/** Collects reads and writes of one attempt; nothing is written before the commit. */
 export interface Transaction {
   /**
-   * The object as the store has it. Committing fails when by then it is another object, or what is
-   * watched of it changed; of one that is not there, when there is one. Reading an object again gives
-   * what was read first, and adds to what is watched.
+   * Reads the stored object. The commit fails if the object was replaced, if its watched part changed, or if an
+   * absent object exists by then. Reading an object again returns the first read and extends the watched part.
    *
    * @example
    * // A heartbeat of the node does not make the work run again.
@@ -25,16 +24,16 @@ export interface Transaction {
     options?: { readonly watching?: Watching<NoInfer<S>> },
   ): Promise<T | undefined>;
   /**
-   * The objects of a kind as the store has them, all of one revision. Committing fails when by then one
-   * of them is gone, or what is watched of it changed.
+   * Lists the stored objects of a kind at one revision. The commit fails if one of them was deleted or its watched
+   * part changed.
    *
-   * In a namespace, under a value of an index, and for kinds with `rarelyWritten`, it also fails when an
-   * object was created, deleted or changed outside of its status there: what comes to match the
-   * selectors is noticed. A list of all other objects of a kind does not notice those. Where a list by
-   * labels or fields is watched by its `generation`, changes of objects that do not match count too.
+   * In a namespace, under a value of an index, and for kinds with `rarelyWritten`, it also fails if an object there
+   * was created, deleted or changed outside of its status, so that new matches are detected. A list of all objects
+   * of another kind does not detect them. Where a list by labels or fields is watched by its `generation`, changes
+   * of objects that do not match count too.
    *
-   * Each watched object is a check of the transaction (`limits.transactionChecksMax`); a list that is
-   * noticed whole and watches the `generation` is one.
+   * Each watched object is a check of the transaction (`limits.transactionChecksMax`); a fully checked list that
+   * watches the `generation` counts as one.
    */
   list<T extends ApiObject, S extends string = string, I extends string = string>(
     kind: Kind<T, S, I>,
@@ -49,7 +48,7 @@ export interface Transaction {
    * `object` any more, also when this transaction read a newer one.
    */
   update<T extends ApiObject>(kind: Kind<T>, object: T): void;
-  /** As `update`, over whatever version is stored. */
+  /** As `update`, over any stored version. */
   overwrite<T extends ApiObject, C>(
     kind: Kind<T, string, string, Scope, C>,
     object: NoInfer<NewObject<T, Scope, C>>,
@@ -60,13 +59,13 @@ export interface Transaction {
     key: ObjectKey,
     status: StatusUpdate<T, S>,
   ): void;
-  /** Deletes this object; committing fails when another one has its name by then. */
+  /** Deletes this object; the commit fails if another object has its name by then. */
   delete<T extends ApiObject>(kind: Kind<T>, object: T): void;
-  /** Deletes whatever object has this name. */
+  /** Deletes any object with this name. */
   deleteByName<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): void;
   /**
-   * Forgets an effect of this object, whatever its state: the caller has seen what became of the call,
-   * for example that nothing was made. No-op when there is none.
+   * Removes the record of an effect of this object in any state: the caller has verified the outcome, for example
+   * that nothing was created. No-op without one.
    */
   forgetEffect<T extends ApiObject>(kind: Kind<T>, object: T, name: string): void;
 }

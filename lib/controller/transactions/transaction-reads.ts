@@ -17,15 +17,15 @@ import type {
   Precondition,
 } from '../../store/index.js';
 
-/** A status field, or what is in one, by dotted path. */
+/** A status field or a nested field of it, by dotted path. */
 export type StatusPath<S extends string = string> = S | `${S}.${string}`;
 
 /**
- * What of an object that was read must still be so when the transaction commits, beside its identity:
+ * The part of a read object that must be unchanged at the commit, in addition to its identity:
  *
  * - `version`: everything.
- * - `generation`: everything but status, annotations, finalizers, owner references and the expiry, and that no
- *   deletion was asked for since. A heartbeat does not make the work run again.
+ * - `generation`: everything except status, annotations, finalizers, owner references and the expiry; a later
+ *   deletion request is detected. A heartbeat causes no conflict.
  * - status fields: their values, and nothing else.
  */
 export type Watching<S extends string = string> =
@@ -33,7 +33,7 @@ export type Watching<S extends string = string> =
   | 'generation'
   | readonly StatusPath<S>[];
 
-/** Which objects a list of a transaction covers, and what of each must still be so. */
+/** The objects of a list in a transaction, and their watched part. */
 export type ReadSelection<I extends string = string, S extends string = string> = Pick<
   ListBounds,
   'namespace' | 'labels' | 'fields'
@@ -46,7 +46,7 @@ export type ReadSelection<I extends string = string, S extends string = string> 
 interface Read {
   readonly kind: AnyKind;
   readonly key: ObjectKey;
-  /** Undefined: it was not there. */
+  /** Undefined: it did not exist. */
   readonly object: ApiObject | undefined;
   version: boolean;
   generation: boolean;
@@ -57,25 +57,25 @@ function idOf(kind: AnyKind, key: ObjectKey): string {
   return `${kind.kind} ${keyString(key)}`;
 }
 
-/** What an attempt has read, and what the commit compares of it. */
+/** The reads of an attempt and their watched parts. */
 export class TransactionReads {
   readonly #objects = new Map<string, Read>();
   readonly #kinds = new Map<string, KindCheck>();
 
-  /** What was read before; `watching` adds to what is compared of it. */
+  /** The earlier read; `watching` extends its watched part. */
   find(kind: AnyKind, key: ObjectKey, watching: Watching): Read | undefined {
     const read = this.#objects.get(idOf(kind, key));
     if (read) watch(read, watching);
     return read;
   }
 
-  /** As {@link find}, only where the whole version is compared. */
+  /** As {@link find}, only for reads whose whole version is compared. */
   versioned(kind: AnyKind, key: ObjectKey): ApiObject | undefined {
     const read = this.#objects.get(idOf(kind, key));
     return read?.version ? read.object : undefined;
   }
 
-  /** Whether an object was read that was there. */
+  /** Whether an existing object was read. */
   has(id: string): boolean {
     return this.#objects.get(id)?.object !== undefined;
   }
@@ -92,11 +92,11 @@ export class TransactionReads {
       read = { kind, key, object, version: false, generation: false, paths: new Set() };
       this.#objects.set(id, read);
     }
-    // What an earlier read saw is what the commit is judged by.
+    // The commit compares with the first read.
     watch(read, watching);
   }
 
-  /** What a list gave; where the store can check it, what was not in it is watched too. */
+  /** The result of a list; if the store can check it, new matches are detected too. */
   noteList(
     kind: AnyKind,
     selection: ReadSelection,
@@ -147,7 +147,7 @@ function preconditionOf({ object, version, generation, paths }: Read): Precondit
   };
 }
 
-/** What a store can check of a list, so that an object which comes to match is noticed. */
+/** The check of a list that the store supports, so that a new match is detected. */
 function scopeOf(
   kind: AnyKind,
   { index, value, namespace }: ReadSelection,

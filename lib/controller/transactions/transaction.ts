@@ -24,14 +24,14 @@ import { type EffectObject, effectObject, wasRecordOvertaken } from '../effects/
 import { type ReadSelection, TransactionReads, type Watching } from './transaction-reads.js';
 import type { Transaction } from './transaction-contract.js';
 
-/** Times that conflicting work is done again before the conflict is given back. */
+/** Retries of conflicting work before the conflict is returned. */
 const triesMax = 16;
 
-/** What an attempt has gathered, for what is committed with it. */
+/** The reads and writes of an attempt, for operations that are added to its commit. */
 export interface Gathered {
   readonly writes: readonly ObjectOperation[];
   readonly forgotten: readonly ForgottenEffect[];
-  /** The object that a write changes, as this attempt has read it or as it is stored. */
+  /** The object of a write, as this attempt read it or as it is stored. */
   before(write: ObjectOperation): Promise<ApiObject | undefined>;
 }
 
@@ -41,7 +41,7 @@ export interface ForgottenEffect {
   readonly name: string;
 }
 
-/** What a commit wrote: version by version. */
+/** The written versions of a commit. */
 export interface Written {
   readonly kind: string;
   readonly key: string;
@@ -133,18 +133,18 @@ class Attempt implements Transaction, Gathered {
 
   async before(write: ObjectOperation): Promise<ApiObject | undefined> {
     const key = keyOfOperation(write);
-    // What is judged by the object must be judged by the one that the commit replaces.
+    // Checks of the object must apply to the version that the commit replaces.
     const read = this.#reads.find(write.kind, key, 'version');
     if (read) return read.object;
     const object = await this.#store.get<ApiObject>(write.kind, key);
-    // An update is guarded by the version that it was given.
+    // An update is guarded by the version of its argument.
     if (write.op === 'overwrite') this.#reads.note(write.kind, key, object, 'version');
     return object;
   }
 
   /**
-   * Everything at once: what was read is still so, then the writes. `onWritten` is called as soon as
-   * the store has answered: whoever the writes wake may ask for their author at once.
+   * Commits the checks of all reads and the writes at once. `onWritten` is called as soon as the store answers,
+   * because controllers that these writes trigger may query the author at once.
    */
   async commit(
     more: readonly Operation[],
@@ -157,21 +157,21 @@ class Attempt implements Transaction, Gathered {
     onWritten(this.#writes.flatMap((write, i) => this.#written(write, results[before.length + i])));
   }
 
-  /** Whether a commit was refused because somebody else was faster. */
+  /** Whether a commit was refused because of a conflict. */
   wasOvertaken(refusal: unknown): boolean {
     if (wasRecordOvertaken(refusal)) return true;
     if (!hasCode(refusal, 'NotFound') || !refusal.resource) return false;
     const { kind, ...key } = refusal.resource;
     const id = `${kind} ${keyString(key)}`;
-    // Gone since it was read here, or by whoever gave the object of an update or deletion.
+    // Deleted since it was read here, or since the caller read the object of an update or deletion.
     if (this.#reads.has(id)) return true;
     const isGuarded = ({ op }: ObjectOperation): boolean => op === 'update' || op === 'delete';
     return this.#writes.some((write) => isGuarded(write) && this.#id(write) === id);
   }
 
   /**
-   * The guards of the writes mean the state before the transaction: a write to an object that an
-   * earlier one has changed is guarded by a check before all writes, not by the version in between.
+   * The guards of the writes refer to the state before the transaction: the second write to an object is guarded by
+   * a check before all writes, not by the intermediate version.
    */
   #guarded(): {
     readonly checks: readonly ObjectOperation[];
@@ -221,9 +221,9 @@ function unguarded(write: ObjectOperation & { op: 'update' | 'delete' }): Object
 }
 
 /**
- * Runs `work` and commits what it gathered together with the versions it read; again, from the
- * start, when somebody else was faster. So `work` must do nothing but read and gather.
- * @throws StatusError Aborted after many conflicts, and what `work` or the store throw.
+ * Runs `work` and commits the collected writes if its reads are still valid. After a conflict `work` runs again
+ * from the start, so it must have no other side effects.
+ * @throws StatusError Aborted after repeated conflicts, and errors of `work` or the store.
  */
 export async function runTransaction<R>(
   store: ObjectStore,
@@ -239,7 +239,7 @@ export async function runTransaction<R>(
       return result;
     } catch (error) {
       if (!attempt.wasOvertaken(error) || tries >= triesMax) throw error;
-      // The winner may still be on its way to the disk: wait until reads show it.
+      // The competing write may not be durable yet: wait until reads show it.
       await store.transact([]);
     }
   }

@@ -1,6 +1,6 @@
-/** Causes kept a key: the first ones say most. */
+/** Causes that are kept per key: the first ones are the most relevant. */
 const causesMax = 8;
-/** Writes whose authors are remembered. */
+/** Writes whose authors are kept. */
 const writesMax = 10_000;
 /** Steps a chain is followed back, and the most runs kept in one chain. */
 const chainMax = 6;
@@ -13,7 +13,7 @@ export type Cause =
       readonly kind: string;
       readonly object: string;
       readonly resourceVersion: string;
-      /** The run that wrote that version in a `txn`, where it is known. */
+      /** The run that wrote that version in a `txn`, if known. */
       readonly by?: Author;
     }
   | { readonly type: 'timer' | 'retry' | 'manual' | 'restored' };
@@ -24,7 +24,7 @@ export interface Author {
   readonly key: string;
   /** Number of the run, unique in this process. */
   readonly run: number;
-  /** What woke that run; followed back at most six steps. */
+  /** The causes of that run, at most six steps back. */
   readonly causes: readonly Cause[];
 }
 
@@ -37,11 +37,11 @@ export interface WrittenVersion {
 }
 
 /**
- * Remembers which run wrote which version, so that the next run can say where it comes from. Shared
- * by the controllers of a manager.
+ * Records which run wrote which version, so that later runs know their causes. Shared by the controllers of a
+ * manager.
  *
- * Guarantees: memory is bounded. The last 10,000 writes are remembered, and a chain of authors is
- * cut after six steps or 24 runs, so that two controllers that wake each other for ever keep no more.
+ * Guarantees: memory is bounded. The last 10,000 writes are kept, and a chain of authors is cut after six steps or
+ * 24 runs, so that two controllers that trigger each other endlessly stay bounded.
  */
 export class CauseRegistry {
   readonly #authors = new Map<string, Author>();
@@ -67,8 +67,8 @@ export class CauseRegistry {
   }
 
   /**
-   * The causes with the authors that are known by now. A change reaches watchers before the write of
-   * its author resolves, so an author may become known only after its change woke somebody.
+   * The causes with the authors that are known by now. A change reaches watchers before the write of its author
+   * resolves, so the author may become known only after the change triggered a run.
    */
   resolved(causes: readonly Cause[]): readonly Cause[] {
     if (this.#authors.size === 0) return causes;
@@ -104,13 +104,13 @@ export class PendingCauses {
 
   note(key: string, cause: Cause): void {
     const causes = this.#byKey.get(key);
-    // A change that comes while the key waits for its time is what wakes it.
+    // A change during the delay of a key is its cause.
     const waited = causes?.every((known) => !('object' in known));
     if (!causes || (waited && 'object' in cause)) this.#byKey.set(key, [cause]);
     else if (causes.length < causesMax) causes.push(cause);
   }
 
-  /** The causes of a run that begins. */
+  /** The causes of a run that starts. */
   take(key: string): readonly Cause[] {
     const causes = this.#byKey.get(key);
     this.#byKey.delete(key);
@@ -122,7 +122,7 @@ export class PendingCauses {
   }
 }
 
-/** One line that says why: `updated Volume default/data@41 by volume default/data#7 (added Volume ...)`. */
+/** One line with the causes: `updated Volume default/data@41 by volume default/data#7 (added Volume ...)`. */
 export function describeCauses(causes: readonly Cause[], depth = 0): string {
   return causes.map((cause) => describe(cause, depth)).join(', ');
 }

@@ -1,13 +1,12 @@
 import type { Step } from './watches.js';
 
-/** Versions remembered a key; a run that writes more is told of its oldest ones. */
+/** Versions that are kept per key; if a run writes more, its oldest writes trigger the key again. */
 const versionsMax = 16;
 const keysMax = 10_000;
 
 /**
- * Tells the writes of a key's own runs from all others: a status that a run wrote must not wake it
- * again, while a foreign change between two own writes must. Only an
- * unbroken chain of own versions counts.
+ * Distinguishes the writes of a key's own runs from all others: a status that a run wrote must not queue its key
+ * again, but a foreign change between two own writes must. Only an unbroken chain of own versions counts.
  */
 export class OwnWrites {
   /** By key and object: version written -> version it replaced. */
@@ -40,7 +39,7 @@ export class OwnWrites {
     let version: string | undefined = after;
     while (version !== undefined && version !== before) version = chain.get(version);
     if (version === undefined) return false;
-    // Told once: what was explained is not needed again.
+    // Consumed: each write is matched once.
     for (let told: string | undefined = after; told !== undefined && told !== before; ) {
       const next = chain.get(told);
       chain.delete(told);
@@ -50,7 +49,7 @@ export class OwnWrites {
     return true;
   }
 
-  /** The versions of another store's history say nothing of these. */
+  /** Versions of another store's history are not comparable. */
   clear(): void {
     this.#chains.clear();
   }

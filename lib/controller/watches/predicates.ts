@@ -1,11 +1,9 @@
 import { type ApiObject, isDeleting, jsonEqual, type Kind, valueAt } from '../../object/index.js';
 
-/** Decides whether an update wakes the controller. Adds and deletes always do. */
+/** Decides whether an update queues its key. Adds and deletes always do. */
 export type Predicate<T extends ApiObject> = (before: T, object: T) => boolean;
 
-/**
- * A field outside of status and metadata changed (labels are such a field), or deletion was asked for.
- */
+/** A field outside of status and metadata changed (labels are such a field), or deletion was requested. */
 export function generationChanged<T extends ApiObject>(): Predicate<T> {
   return (before, object) =>
     before.metadata.generation !== object.metadata.generation ||
@@ -35,7 +33,7 @@ export function statusChanged<T extends ApiObject>(kind: Kind<T>): Predicate<T> 
   return fieldsChanged(...kind.statusFields);
 }
 
-/** At least one of these says so. */
+/** At least one of these passes. */
 export function anyOf<T extends ApiObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   return (before, object) => predicates.some((predicate) => predicate(before, object));
 }

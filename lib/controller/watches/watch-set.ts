@@ -13,7 +13,7 @@ export interface WatchSetOptions {
   readonly wake: (wake: Wake) => void;
 }
 
-/** The watches in place of one controller; a removed one holds up nobody. */
+/** The active watches of one controller; a removed one blocks nothing. */
 export class WatchSet {
   readonly #options: WatchSetOptions;
   readonly #informers = new Map<HandlerRegistration, SharedInformer>();
@@ -22,24 +22,24 @@ export class WatchSet {
     this.#options = options;
   }
 
-  /** What is watched, each once. */
+  /** The watched informers, each once. */
   get informers(): ReadonlySet<SharedInformer> {
     return new Set(this.#informers.values());
   }
 
-  /** In words, the watches that were not told of the whole first list yet. */
+  /** A description of the watches that have not received the whole first list yet. */
   get waitingFor(): readonly string[] {
     return [...this.#informers]
       .filter(([registration]) => !registration.hasSynced())
       .map(([, { kind }]) => `the watch of ${kind}`);
   }
 
-  /** Resolves once each present watch was told of the whole first list, or was removed. */
+  /** Resolves once each present watch received the whole first list or was removed. */
   async waitForSync(): Promise<void> {
     await Promise.all([...this.#informers.keys()].map((watch) => watch.waitForSync()));
   }
 
-  /** @param map the keys that an object wakes; absent: its own */
+  /** @param map the keys that an object queues; absent: its own */
   add<T extends ApiObject>(
     informer: SharedInformer<T>,
     map: ((object: T) => readonly ObjectKey[]) | undefined,

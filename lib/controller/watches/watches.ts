@@ -4,7 +4,7 @@ import { type ApiObject, keyString, type ObjectKey } from '../../object/index.js
 import type { Cause } from './causes.js';
 import type { Predicate } from './predicates.js';
 
-/** Below live changes, so that these need not wait for the first list; see WorkQueue's lower share. */
+/** Below live changes, so that these do not wait for the first list; see WorkQueue's lower share. */
 export const initialPriority = -100;
 
 /** An update from one version to another. */
@@ -15,12 +15,12 @@ export interface Step {
   readonly after: string;
 }
 
-/** What a watch wakes a controller with. */
+/** Queues a key of a controller. */
 export interface Wake {
   readonly key: string;
   readonly cause: Cause;
   readonly priority: number;
-  /** Set for an update: it does not wake the key whose own run wrote it. */
+  /** Set for an update: it does not queue the key whose own run wrote it. */
   readonly step?: Step;
 }
 
@@ -29,9 +29,9 @@ export interface WatchOptions<T extends ApiObject> {
   readonly informer: SharedInformer<T>;
   /** Kind's name, for causes. */
   readonly kind: string;
-  /** Who watches, for whoever waits for this watch. */
+  /** Name of the watch, for messages of waiting callers. */
   readonly name: string;
-  /** The keys an object wakes; absent: its own, without parsing it. */
+  /** The keys that an object queues; absent: its own, without parsing it. */
   readonly map?: (object: T) => readonly ObjectKey[];
   readonly predicate?: Predicate<T> | undefined;
   readonly faults: CallbackFaults;
@@ -41,11 +41,10 @@ export interface WatchOptions<T extends ApiObject> {
 const types = { add: 'added', update: 'updated', delete: 'deleted', replace: 'added' } as const;
 
 /**
- * Feeds a controller from an informer: the keys of the states told last and now, each once.
+ * Feeds a controller from an informer: the keys of the previous and the present state, each once.
  *
- * Errors: a predicate that throws lets the update through, since a run too many does no harm. A map
- * that throws for one state wakes the keys of the other one; what is no key is left out. Each is
- * reported.
+ * Errors: if a predicate throws, the update passes, because an extra run is harmless. If a map throws for one
+ * state, the keys of the other state are queued; invalid keys are skipped. Each fault is reported.
  */
 export function registerWatch<T extends ApiObject>(options: WatchOptions<T>): HandlerRegistration {
   const { informer, kind, map, predicate, faults } = options;
@@ -68,7 +67,7 @@ export function registerWatch<T extends ApiObject>(options: WatchOptions<T>): Ha
     try {
       for (const key of requireSynchronous('map', of(object)))
         if (isKey(key)) keys.add(keyString(key));
-        else report(new TypeError(`map gave ${JSON.stringify(key)}; give keys with a name`));
+        else report(new TypeError(`map returned ${JSON.stringify(key)}; return keys with a name`));
     } catch (error) {
       report(error);
     }
@@ -124,7 +123,7 @@ function stepOf<T extends ApiObject>(
   };
 }
 
-/** A watch that can be taken away again. */
+/** A watch that can be removed. */
 export interface WatchHandle extends Disposable {
   remove(): void;
 }

@@ -2,12 +2,12 @@ import { deepFreeze } from './equality.js';
 import type { AnyField, Fields } from './field.js';
 
 type Values = Readonly<Record<string, unknown>>;
-/** A value with everything filled in that its fields say; the same value where nothing was missing. */
+/** The value with the defaults of its fields; the same instance if nothing was missing. */
 type Complete = (value: unknown) => unknown;
 
 interface Step {
   readonly name: string;
-  /** What stands for an absent value; undefined where it stays absent. */
+  /** The value for an absent field; undefined if it stays absent. */
   readonly fill: unknown;
   readonly inner: Complete | undefined;
 }
@@ -15,7 +15,7 @@ interface Step {
 const noItems: readonly unknown[] = Object.freeze([]);
 const noEntries: Values = Object.freeze({});
 
-/** JSON has one zero: what was written as -0 would be read back as 0 once the store was opened again. */
+/** JSON has one zero: -0 would become 0 when the store is reopened. */
 function withoutNegativeZero(value: unknown): unknown {
   return Object.is(value, -0) ? 0 : value;
 }
@@ -32,7 +32,7 @@ function mappedEntries(values: Values, inner: Complete): Values {
   return changed ? Object.fromEntries(items) : values;
 }
 
-/** Free JSON; its depth is bounded where it comes from a client. */
+/** Free JSON; its depth is bounded for clients. */
 function completeJson(value: unknown): unknown {
   if (Array.isArray(value)) return mapped(value, completeJson);
   return isRecord(value) ? mappedEntries(value, completeJson) : withoutNegativeZero(value);
@@ -118,11 +118,11 @@ export interface Completion {
   completeSpec(values: Values): Values;
   /** As {@link completeSpec}, for status fields. */
   completeStatus(values: Values): Values;
-  /** The status fields among `values`; what is absent stays so. */
+  /** The given status fields of `values`; absent ones stay absent. */
   completeGiven(values: Values): Values;
 }
 
-/** Compiled once per kind: a write walks the fields, and copies only where something was missing. */
+/** Compiled once per kind: a write visits the fields and copies only if something is missing. */
 export function completion(fields: Fields, status: Fields): Completion {
   const one = new Map(
     Object.entries(status).map(([name, field]) => [name, completeObject({ [name]: field })]),

@@ -1,4 +1,4 @@
-/** Whether a condition holds. */
+/** The status of a condition. */
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 /** One observed aspect of an object, a map entry keyed by `type` (Kubernetes API conventions). */
@@ -6,19 +6,19 @@ export interface Condition {
   /** PascalCase adjective or past participle. */
   readonly type: string;
   readonly status: ConditionStatus;
-  /** One CamelCase word that programs may branch on. */
+  /** A CamelCase word that programs may branch on. */
   readonly reason: string;
   /** A sentence for people. */
   readonly message: string;
-  /** Generation of the object that was looked at. */
+  /** The observed generation of the object. */
   readonly observedGeneration?: number;
   /** When `status` last changed, RFC 3339. */
   readonly lastTransitionAt: string;
 }
 
 /**
- * `conditions` with one entry set. `lastTransitionAt` moves only when the status changes; an entry
- * that says the same already gives back the very list, so that writing it is a no-op.
+ * `conditions` with one entry set. `lastTransitionAt` moves only when the status changes; if the entry is already
+ * equal, the same list is returned, so that writing it is a no-op.
  */
 export function setCondition(
   conditions: readonly Condition[] | undefined,

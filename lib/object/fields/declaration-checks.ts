@@ -12,7 +12,7 @@ export interface DeclarationLimits {
 const fieldName = /^[a-z][A-Za-z0-9]{0,62}$/;
 const enumValue = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 const typeName = /^[A-Z][A-Za-z0-9]{0,62}$/;
-/** Top-level fields that every object has are numbered up to here. */
+/** The highest number of the top-level fields of every object. */
 const baseNumberMax = 4;
 
 const ranges = {
@@ -42,7 +42,7 @@ function checkNumber(
   } else if (field.presence === 'filled' && (minimum > 0 || maximum < 0))
     fail(
       path,
-      `it would be filled with 0, which its range excludes; say required, give a default, or wrap it in optional()`,
+      `its default would be 0, which its range excludes; make it required, give a default, or wrap it in optional()`,
     );
 }
 
@@ -138,7 +138,7 @@ class Checker {
       if (!fieldName.test(name) || name in Object.prototype)
         fail(
           at,
-          'use a name in camelCase of at most 63 letters and digits, and none that every JavaScript object has',
+          'use a name in camelCase of at most 63 letters and digits, that is not a property of every JavaScript object',
         );
       const number = fieldNumber(name, field);
       if (!isFieldNumber(number) || (depth === 1 && number <= baseNumberMax))
@@ -188,7 +188,7 @@ class Checker {
   }
 }
 
-/** @throws TypeError naming the first field that can't be served, with the way out. */
+/** @throws TypeError that names the first field that can't be served, with the remedy. */
 export function checkFields(kind: string, fields: Fields, limits: DeclarationLimits): void {
   new Checker(limits).object(kind, fields, 1);
 }

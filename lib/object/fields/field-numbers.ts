@@ -1,4 +1,4 @@
-/** Numbers below this are those of what every object has. */
+/** Lower numbers belong to the fields of every object. */
 const firstNumber = 16;
 /** Three bytes on the wire for a field's number and type. */
 const numbersEnd = 2 ** 18;
@@ -24,8 +24,8 @@ export function isFieldNumber(number: number): boolean {
 }
 
 /**
- * The protobuf number that follows from the name of a field or of an enum's value. It depends on
- * nothing else, so a field may be added or moved anywhere without changing the others.
+ * The protobuf number that is derived from the name of a field or enum value alone, so that a field can be added or
+ * moved without changing other numbers.
  */
 export function numberFromName(name: string): number {
   const number = firstNumber + (hashOf(name) % (numbersEnd - firstNumber));

@@ -8,27 +8,27 @@ export type JsonValue =
   | { readonly [key: string]: JsonValue };
 
 /**
- * Whether a field is there:
+ * Presence of a field:
  *
- * - `required`: a creator must give it; it is always there.
- * - `filled`: a creator may leave it out; it is always there, with its default or its zero value.
- * - `optional`: it may be absent, and absent differs from every value.
+ * - `required`: creations must set it; it is always present.
+ * - `filled`: creations may omit it; it is always present, with its default or zero value.
+ * - `optional`: it may be absent, which differs from every value.
  */
 export type Presence = 'required' | 'filled' | 'optional';
 
-/** What can be said of every field. */
+/** Options of every field. */
 export interface FieldOptions {
   /** One sentence for people; shown in the OpenAPI document. */
   readonly description?: string;
-  /** A creator must give it: text and lists not empty, numbers and booleans explicitly. */
+  /** Creations must set it: text and lists must not be empty, numbers and booleans must be explicit. */
   readonly required?: boolean;
   /** It may not change once the object exists. Not for fields of list or map items. */
   readonly immutable?: boolean;
-  /** Its value is kept out of error messages. Who may read the object is still shown it. */
+  /** Its value is kept out of error messages. Readers of the object still see it. */
   readonly sensitive?: boolean;
   /**
-   * Its number in protobuf messages, 1 to 536,870,911. Absent: it follows from the name, so that a field
-   * can be added anywhere. Give numbers where a .proto file is matched.
+   * Its number in protobuf messages, 1 to 536,870,911. Absent: derived from the name, so that a field can be added
+   * anywhere. Set numbers to match an existing .proto file.
    */
   readonly number?: number;
 }
@@ -37,7 +37,7 @@ export interface FieldOptions {
 export interface StringOptions extends FieldOptions {
   /** `dns-label`, `dns-subdomain`, `quantity`, `absolute-path`, `date-time`, ...: see docs/guides/serving.md. */
   readonly format?: string;
-  /** As in JSON schema: found anywhere unless anchored. Needs `maxLength`. */
+  /** As in JSON schema: matches anywhere unless anchored. Needs `maxLength`. */
   readonly pattern?: string;
   /** Characters. */
   readonly maxLength?: number;
@@ -67,7 +67,7 @@ export interface EnumOptions<V extends string> extends FieldOptions {
 export interface ObjectOptions extends FieldOptions {
   /** Name of the protobuf message; default: the field's, in PascalCase. */
   readonly name?: string;
-  /** The message stands beside the kinds instead of inside the message that uses it first. */
+  /** The message is declared at the top level instead of inside the message that uses it first. */
   readonly topLevel?: boolean;
 }
 
@@ -77,7 +77,7 @@ export interface CollectionOptions extends FieldOptions {
   readonly maxItems?: number;
 }
 
-/** What a field holds. One shape used in several places is one protobuf type. */
+/** The shape of a field's value. One shape used in several places is one protobuf type. */
 export type Shape =
   | { readonly type: 'string' | 'boolean' | 'int32' | 'int64' | 'double' | 'json' }
   | {
@@ -94,7 +94,7 @@ export type Shape =
     }
   | { readonly type: 'list' | 'map'; readonly of: AnyField };
 
-/** Every option that some field has. */
+/** The options of all field types. */
 export type AnyFieldOptions = StringOptions &
   CollectionOptions &
   Omit<NumberOptions, 'default'> & { readonly default?: JsonValue };
@@ -102,14 +102,14 @@ export type AnyFieldOptions = StringOptions &
 /**
  * One field of a declared kind. Made by {@link string}, {@link list} and the like.
  *
- * @typeParam V what readers see
- * @typeParam In what a creator may give
+ * @typeParam V type of the stored value
+ * @typeParam In type of the value in a creation
  */
 export interface Field<V, P extends Presence, In = V> {
   readonly shape: Shape;
   readonly options: Omit<AnyFieldOptions, 'default'> & { readonly default?: unknown };
   readonly presence: P;
-  /** Set by {@link optional}: protobuf, too, tells an absent value from every other. */
+  /** Set by {@link optional}: protobuf then distinguishes an absent value. */
   readonly explicit?: boolean;
   /** Carries the type; never set. */
   readonly _value?: V;
@@ -138,7 +138,7 @@ export type ValuesOf<F extends Fields> = Simplify<
   }
 >;
 
-/** The object that fields describe, as a creator may give it. */
+/** The object type of creations with these fields. */
 export type InputsOf<F extends Fields> = Simplify<
   { readonly [K in keyof F as F[K] extends Required ? K : never]: InputOf<F[K]> } & {
     readonly [K in keyof F as F[K] extends Required ? never : K]?: InputOf<F[K]>;

@@ -129,9 +129,8 @@ export function map<V, In, const O extends CollectionOptions = Record<never, nev
 }
 
 /**
- * Any JSON: also a list or a scalar. Absent when it is not given; `null` is absent. Nothing in it is
- * checked but its depth.
- * @typeParam V what the caller knows it to be
+ * Any JSON: also a list or a scalar. Absent when it is not given; `null` is absent. Only its depth is checked.
+ * @typeParam V the type that the caller expects
  */
 export function json<V = JsonValue, const O extends FieldOptions = Record<never, never>>(
   options?: O,
@@ -139,7 +138,7 @@ export function json<V = JsonValue, const O extends FieldOptions = Record<never,
   return field({ type: 'json' }, { ...options }, 'optional');
 }
 
-/** The field, absent when it is not given: absent differs from false, 0, empty text and every value. */
+/** Makes the field optional: an absent value differs from false, 0, empty text and every other value. */
 export function optional<V, In>(of: Field<V, Presence, In>): Field<V, 'optional', In> {
   const { required, default: fallback } = of.options;
   if (required === true || fallback !== undefined)
@@ -151,8 +150,8 @@ export function optional<V, In>(of: Field<V, Presence, In>): Field<V, 'optional'
 }
 
 /**
- * A field of the same shape with these options instead of its own: the two are one protobuf type.
- * Optional where `of` is, unless it is required or has a default now.
+ * A field of the same shape with other options: both use one protobuf type. Optional where `of` is, unless it is
+ * required or has a default now.
  */
 export function withOptions<V, P extends Presence, In, const O extends AnyFieldOptions>(
   of: Field<V, P, In>,

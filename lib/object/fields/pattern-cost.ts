@@ -2,7 +2,7 @@
 const waysMax = 1_000_000;
 
 interface Group {
-  /** Something in it can match in more than one way. */
+  /** It can match in more than one way. */
   varies: boolean;
   alternatives: number;
 }
@@ -38,16 +38,15 @@ function quantifierAt(
 }
 
 /**
- * Why a pattern could take long on some value of at most `maxLength` characters; undefined when it
- * can't. A backtracking engine tries at most as many ways as its repetitions and alternatives
- * multiply to, as long as no repetition contains another choice: so those are refused, and the
- * product is bounded.
+ * The reason why a pattern could be slow on a value of at most `maxLength` characters; undefined if it can't. A
+ * backtracking engine tries at most the product of repetitions and alternatives, if no repetition contains another
+ * choice. Such nested choices are refused, and the product is bounded.
  */
 export function patternProblem(pattern: string, maxLength: number): string | undefined {
   try {
     new RegExp(pattern, 'u');
   } catch (error) {
-    return error instanceof Error ? error.message : 'is no regular expression';
+    return error instanceof Error ? error.message : 'is not a regular expression';
   }
   let ways = pattern.startsWith('^') ? 1 : maxLength;
   const outer: Group = { varies: false, alternatives: 1 };
@@ -94,5 +93,5 @@ export function patternProblem(pattern: string, maxLength: number): string | und
   }
   ways *= outer.alternatives;
   if (ways <= waysMax) return undefined;
-  return `can be tried in ${ways} ways on ${maxLength} characters, more than ${waysMax}; anchor it with ^, lower maxLength, or judge the value in a validate rule`;
+  return `can be tried in ${ways} ways on ${maxLength} characters, more than ${waysMax}; anchor it with ^, lower maxLength, or check the value in a validate rule`;
 }

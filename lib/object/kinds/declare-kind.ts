@@ -13,7 +13,7 @@ export type DeclaredObject<F extends Fields, St extends Fields, N extends Scope>
   InScope<N> &
   Simplify<ValuesOf<F> & ValuesOf<St>>;
 
-/** What a creator gives of a declared kind, but for metadata. */
+/** The input of a creation of a declared kind, without metadata. */
 export type DeclaredInput<F extends Fields, St extends Fields> = Omit<ApiObject, 'metadata'> &
   Simplify<InputsOf<F> & Partial<InputsOf<St>>>;
 
@@ -35,11 +35,11 @@ export interface KindDeclarationInit<
   readonly fields: F;
   /** Fields that only controllers write, through the status path. */
   readonly status?: St;
-  /** Status of an object just created, where it is not what the fields say. */
+  /** Status of a new object where it differs from the defaults of the fields. */
   readonly initialStatus?: Partial<ValuesOf<St>>;
   /** See `KindInit.indexes`. */
   readonly indexes?: Readonly<Record<I, IndexFunction<DeclaredObject<F, St, N>>>>;
-  /** The moves its state may make; every other is refused at commit, on every path. */
+  /** The allowed transitions of its state; the commit refuses all others. */
   readonly states?: StateMachine;
   readonly columns?: readonly Column<DeclaredObject<F, St, N>>[];
   /** See `KindInit.takenWhenFull`. */
@@ -69,18 +69,18 @@ function demandFields(kind: string, given: Readonly<Record<'fields' | 'status', 
     for (const [name, field] of Object.entries(fields))
       if (typeof (field as { shape?: unknown } | undefined)?.shape !== 'object')
         throw new TypeError(
-          `${kind}.${part}.${name} is no field; make it with string(), int32(), list() and the like`,
+          `${kind}.${part}.${name} is not a field; create it with string(), int32(), list() or another field function`,
         );
   }
 }
 
-/** @throws TypeError for states that the field they are of can't hold. */
+/** @throws TypeError for states that are no values of their field. */
 function demandStates(kind: string, status: Fields, states: StateMachine | undefined): void {
   const shape = states && status[states.field]?.shape;
   if (!states || !shape) return;
   if (shape.type !== 'string' && shape.type !== 'enum')
     throw new TypeError(
-      `${kind}.states.field: ${states.field} is a field of type ${shape.type}; make it an enumeration of the states, or text`,
+      `${kind}.states.field: ${states.field} is a field of type ${shape.type}; use an enumeration of the states, or text`,
     );
   const values = shape.type === 'enum' ? shape.values : undefined;
   const strange = Object.keys(states.transitions).find(
@@ -88,16 +88,16 @@ function demandStates(kind: string, status: Fields, states: StateMachine | undef
   );
   if (strange !== undefined)
     throw new TypeError(
-      `${kind}.states.transitions: ${strange} is no value of ${states.field}; its enumeration has ${values?.join(', ')}`,
+      `${kind}.states.transitions: ${strange} is not a value of ${states.field}; its enumeration has ${values?.join(', ')}`,
     );
 }
 
 /**
- * Declares a kind and its fields, once: the object type, the type of a creation, defaults, the JSON
- * schema, the protobuf messages and the OpenAPI document follow.
+ * Declares a kind and its fields. The object type, the creation type, defaults, the JSON schema, the protobuf
+ * messages and the OpenAPI document are derived from the declaration.
  *
- * Every field that is not optional is always there: the store fills in defaults, zero values, empty
- * lists and empty maps when an object is written.
+ * Every field that is not optional is always present: the store fills in defaults, zero values, empty lists and
+ * empty maps at each write.
  *
  * @throws TypeError naming the field for a declaration that can't be served: a name or number that is
  * taken or not allowed, a range without 0 on a field that is filled with 0, a pattern that could take

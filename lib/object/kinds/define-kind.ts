@@ -2,17 +2,17 @@ import { checkKind } from './kind-checks.js';
 import type { Kind, KindDeclaration, KindInit } from './kind.js';
 import type { ApiObject, Scope } from './object.js';
 
-/** The index that every namespaced kind has by itself: the namespace of the object. */
+/** The built-in index of every namespaced kind: the namespace of the object. */
 export const namespaceIndex = 'namespace';
 
-/** Where an object with states begins, when the kind does not say it again. */
+/** The initial state of an object, unless the kind has an initial status. */
 function begin({ states, initialStatus }: KindInit<ApiObject>): object {
   return { ...(states ? { [states.field]: states.initial } : {}), ...initialStatus };
 }
 
 /**
  * A kind with its defaults, frozen.
- * @throws TypeError naming the property, its value and the way out, for a kind that can't work
+ * @throws TypeError that names the property, its value and the remedy, for an invalid kind
  */
 export function freezeKind<
   T extends ApiObject,
@@ -44,9 +44,9 @@ export function freezeKind<
 /**
  * Declares a kind.
  *
- * @throws TypeError naming the property, its value and the way out: a name that can't be one, a scope
- * other than `Namespaced` and `Cluster`, a field listed twice, an initial status or states of what is no
- * status field, moves to what is no state
+ * @throws TypeError that names the property, its value and the remedy: a name that can't be one, a scope other than
+ * `Namespaced` and `Cluster`, a field listed twice, an initial status or states of a field that is not status, a
+ * transition to an unknown state
  * @example
  * interface Lamp extends ApiObject { readonly on: boolean; readonly lit?: boolean }
  * const lamps = defineKind<Lamp>({ kind: 'Lamp', plural: 'lamps', scope: 'Namespaced', statusFields: ['lit'] });
@@ -63,7 +63,7 @@ export function defineKind<T extends ApiObject>(init: KindInit<T>): Kind<T> {
 }
 
 /**
- * As {@link defineKind}, and the types know more: which fields are status, which indexes there are.
+ * As {@link defineKind}, with more precise types: the names of status fields and indexes.
  *
  * @example
  * const lamps = kindOf<Lamp>()({

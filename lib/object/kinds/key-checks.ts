@@ -10,14 +10,14 @@ function shown(text: string): string {
   return JSON.stringify(text.length > shownMax ? `${text.slice(0, shownMax)}...` : text);
 }
 
-/** What is wrong with a text that is one part of a key; undefined when nothing is. */
+/** The violation of a text as one part of a key; undefined if it is valid. */
 function textProblem(text: unknown, charactersMax: number): string | undefined {
   if (typeof text !== 'string') return `is of type ${typeof text}; give text`;
   if (text === '') return 'must not be empty';
   if (text.length > charactersMax)
     return `has ${text.length} characters, at most ${charactersMax} are allowed`;
   if (unprintable.test(text))
-    return `${shown(text)} must not hold control characters or half a surrogate pair; use printable characters`;
+    return `${shown(text)} must not contain control characters or half a surrogate pair; use printable characters`;
   return undefined;
 }
 
@@ -25,17 +25,15 @@ function namespaceProblem(namespace: unknown): string | undefined {
   const problem = textProblem(namespace, limits.nameCharactersMax);
   if (problem !== undefined || typeof namespace !== 'string') return problem;
   if (namespace.includes('/'))
-    return `${shown(namespace)} must not hold a slash, which ends it in keys`;
+    return `${shown(namespace)} must not contain a slash, which separates it from the name in keys`;
   return undefined;
 }
 
 function placeProblem({ kind, scope }: AnyKind, namespace: unknown): string | undefined {
   if (scope === 'Cluster')
-    return namespace === undefined
-      ? undefined
-      : `must be left out: ${kind} is a cluster-scoped kind`;
+    return namespace === undefined ? undefined : `must be absent: ${kind} is a cluster-scoped kind`;
   if (namespace === undefined || namespace === '')
-    return `must not be empty, ${kind} is a namespaced kind; give it, for example the namespace of the object that this one belongs to`;
+    return `must not be empty, ${kind} is a namespaced kind; set it, for example to the namespace of the object that this one belongs to`;
   return namespaceProblem(namespace);
 }
 
@@ -44,14 +42,14 @@ function nameProblem({ kind, scope, namesHoldKeys }: AnyKind, name: unknown): st
   const problem = textProblem(name, charactersMax);
   if (problem !== undefined || typeof name !== 'string') return problem;
   if (scope === 'Cluster' && !namesHoldKeys && name.includes('/'))
-    return `${shown(name)} must not hold a slash: ${kind} is a cluster-scoped kind, and what is before it would be taken for a namespace`;
+    return `${shown(name)} must not contain a slash: ${kind} is a cluster-scoped kind, and the part before it would be read as a namespace`;
   return undefined;
 }
 
 /**
- * The one judge of keys: of reads and writes, in process and of what callers of an API give.
- * @throws StatusError InvalidArgument, with all that is wrong, for a key that no object of the kind may have: a
- * namespace that does not fit its scope, and a part that is empty, longer than `limits.nameCharactersMax`, or holds
+ * The single validation of keys, for reads and writes, in process and over the API.
+ * @throws StatusError InvalidArgument with all violations, for a key that no object of the kind may have: a
+ * namespace that does not fit its scope, or a part that is empty, longer than `limits.nameCharactersMax`, or holds
  * a control character, half a surrogate pair, or a slash where that separates
  */
 export function demandKey(kind: AnyKind, key: ObjectKey): void {
@@ -65,9 +63,9 @@ export function demandKey(kind: AnyKind, key: ObjectKey): void {
 }
 
 /**
- * As {@link demandKey}, of a key by which an object is looked up. What an earlier release took stays readable,
- * writable and deletable under the key that it has.
- * @param found what is stored under the key's text
+ * As {@link demandKey}, for the key of a lookup. Objects with keys that an earlier release accepted stay readable,
+ * writable and deletable.
+ * @param found the object that is stored under the key's text
  */
 export function demandLookup(kind: AnyKind, key: ObjectKey, found: ObjectKey | undefined): void {
   if (found && found.name === key.name && found.namespace === key.namespace) return;
@@ -75,8 +73,8 @@ export function demandLookup(kind: AnyKind, key: ObjectKey, found: ObjectKey | u
 }
 
 /**
- * What of a key has to be judged before it is sent to a store in another process, which judges the rest: a message
- * has an empty namespace for none, and other text for half a surrogate pair.
+ * Checks the parts of a key that a message to a remote store can't represent; the remote store checks the rest. A
+ * message has an empty namespace for none and replaces half a surrogate pair.
  * @throws StatusError InvalidArgument
  */
 export function demandSendable(kind: AnyKind, { name, namespace }: ObjectKey): void {

@@ -1,7 +1,7 @@
 import type { KindInit } from './kind.js';
 import type { ApiObject } from './object.js';
 
-/** What is given for a kind, whatever the types say: also that of a program without types. */
+/** The unchecked input of a kind, also of programs without types. */
 type Given = Readonly<Record<string, unknown>>;
 
 const kindName = /^[A-Z][A-Za-z0-9]{0,62}$/;
@@ -19,7 +19,7 @@ function shown(value: unknown): string {
   return plain.length > shownMax ? `${plain.slice(0, shownMax)}...` : plain;
 }
 
-/** The checks of one kind; each throws a TypeError that names the property, the value and the way out. */
+/** The checks of one kind; each throws a TypeError that names the property, the value and the remedy. */
 class KindChecks {
   readonly #kind: string;
   readonly #given: Given;
@@ -55,7 +55,7 @@ class KindChecks {
       this.fail('scope', scope, 'give "Namespaced" or "Cluster"');
     for (const name of this.#texts('shortNames', 'names')) {
       if (!word.test(name)) this.fail('shortNames', name, `give names ${way}`);
-      if (name === plural) this.fail('shortNames', name, 'it is the plural already; leave it out');
+      if (name === plural) this.fail('shortNames', name, 'it is the plural already; omit it');
     }
   }
 
@@ -90,7 +90,7 @@ class KindChecks {
   #initialStatus(status: readonly string[]): void {
     for (const name of Object.keys(this.#record('initialStatus', 'status fields')))
       if (!status.includes(name))
-        this.fail('initialStatus', name, 'it is no status field; list it in statusFields');
+        this.fail('initialStatus', name, 'it is not a status field; list it in statusFields');
   }
 
   #states(status: readonly string[]): void {
@@ -100,9 +100,9 @@ class KindChecks {
       return this.fail('states', states, 'give what stateMachine returns');
     const { field, initial, transitions } = states as Given;
     if (typeof field !== 'string' || !status.includes(field))
-      this.fail('states.field', field, 'it is no status field; list it in statusFields');
+      this.fail('states.field', field, 'it is not a status field; list it in statusFields');
     if (typeof transitions !== 'object' || transitions === null)
-      return this.fail('states.transitions', transitions, 'give the moves of each state');
+      return this.fail('states.transitions', transitions, 'give the transitions of each state');
     const moves = new Map(Object.entries(transitions as Given));
     if (typeof initial !== 'string' || !moves.has(initial))
       this.fail('states.initial', initial, `give one of ${[...moves.keys()].join(', ')}`);
@@ -111,7 +111,7 @@ class KindChecks {
         this.fail(`states.transitions.${from}`, targets, 'give a list of states');
       for (const to of targets as readonly unknown[])
         if (typeof to !== 'string' || !moves.has(to))
-          this.fail(`states.transitions.${from}`, to, 'it is no state; give it its own moves');
+          this.fail(`states.transitions.${from}`, to, 'it is not a state; give its transitions');
     }
     this.#removable((states as Given)['removable'], moves);
     const begins = this.#record('initialStatus', 'status fields')[field];
@@ -119,14 +119,14 @@ class KindChecks {
       this.fail(
         `initialStatus.${field}`,
         begins,
-        `states.initial is ${shown(initial)}, which is how objects begin; leave it out here`,
+        `states.initial is ${shown(initial)}, which is the initial status; omit it here`,
       );
   }
 
   #removable(removable: unknown, moves: ReadonlyMap<string, unknown>): void {
     if (removable === undefined) return;
     if (!Array.isArray(removable) || removable.length === 0)
-      return this.fail('states.removable', removable, 'give a list of states, or leave it out');
+      return this.fail('states.removable', removable, 'give a list of states, or omit it');
     for (const state of removable as readonly unknown[])
       if (typeof state !== 'string' || !moves.has(state))
         this.fail('states.removable', state, `give some of ${[...moves.keys()].join(', ')}`);
@@ -135,7 +135,11 @@ class KindChecks {
   extras(): void {
     for (const [name, index] of Object.entries(this.#record('indexes', 'functions')))
       if (typeof index !== 'function')
-        this.fail(`indexes.${name}`, index, 'give a function of the object that gives its values');
+        this.fail(
+          `indexes.${name}`,
+          index,
+          'give a function of the object that returns its values',
+        );
     const columns = this.#given['columns'] ?? [];
     if (!Array.isArray(columns)) this.fail('columns', columns, 'give a list of columns');
     for (const [at, column] of (columns as readonly unknown[]).entries()) {
@@ -154,8 +158,8 @@ class KindChecks {
 }
 
 /**
- * @param call which function was called, for the message
- * @throws TypeError for what can't be the name of a kind.
+ * @param call name of the called function, for the message
+ * @throws TypeError for an invalid name of a kind.
  */
 export function checkKindName(call: string, given: unknown): void {
   if (typeof given !== 'object' || given === null)
@@ -167,7 +171,7 @@ export function checkKindName(call: string, given: unknown): void {
     );
 }
 
-/** @throws TypeError naming the property, its value and the way out, for a kind that can't work. */
+/** @throws TypeError that names the property, its value and the remedy, for an invalid kind. */
 export function checkKind<T extends ApiObject>(init: KindInit<T>): void {
   checkKindName('defineKind', init);
   const checks = new KindChecks(init.kind, init as unknown as Given);

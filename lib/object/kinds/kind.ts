@@ -16,10 +16,10 @@ interface IndexMember<T> {
   index(object: T): readonly string[];
 }
 
-/** The values an object is found under in one index; none hides it, many list it under each. */
+/** The values of an object in one index; with none it is not in the index, with several it is under each. */
 export type IndexFunction<T> = IndexMember<T>['index'];
 
-/** What a kind declares; everything that differs between kinds stands here as data. */
+/** The declaration of a kind: everything that differs between kinds, as data. */
 export interface KindInit<
   T extends ApiObject,
   S extends keyof T & string = keyof T & string,
@@ -40,22 +40,22 @@ export interface KindInit<
   /** Status of an object just created. */
   readonly initialStatus?: Partial<T>;
   /**
-   * Indexes that every informer of the kind keeps, and the store. Pure functions of the object, with at
-   * most `limits.indexValuesMax` values; a write for which one throws is refused. `namespace` is taken:
-   * the store finds objects by it without a function.
+   * Indexes that every informer of the kind keeps, and the store. Pure functions of the object, with at most
+   * `limits.indexValuesMax` values; a write for which one throws is refused. The name `namespace` is reserved: the
+   * store has this index for every namespaced kind.
    */
   readonly indexes?: Readonly<Record<I, IndexFunction<T>>>;
-  /** The moves its state may make; every other is refused at commit, on every path. */
+  /** The allowed transitions of its state; the commit refuses all others. */
   readonly states?: StateMachine;
   readonly columns?: readonly Column<T>[];
   /**
-   * Small records that deletions depend on, such as leases: on a nearly full disk they are still
-   * written, up to 16 KiB each, as long as half of the reserve is left. Default false.
+   * Small records that deletions depend on, such as leases: they can be written to a nearly full disk, up to 16 KiB
+   * each, while half of the floor is free. Default false.
    */
   readonly takenWhenFull?: boolean;
   /**
-   * Few objects, changed by people now and then (status apart), such as classes: a transaction may check
-   * that none of the kind changed at all. Default false.
+   * Few objects that people change rarely (status excepted), such as classes: a transaction may check that no
+   * object of the kind changed. Default false.
    */
   readonly rarelyWritten?: boolean;
   /**
@@ -65,7 +65,7 @@ export interface KindInit<
   readonly namesHoldKeys?: boolean;
 }
 
-/** The fields of a declared kind, and how objects are filled in where they are left out. */
+/** The fields of a declared kind, and the completion of absent ones. */
 export interface KindDeclaration extends Completion {
   /** Fields that clients write. */
   readonly fields: Fields;
@@ -73,16 +73,16 @@ export interface KindDeclaration extends Completion {
 }
 
 /**
- * The one place that describes a resource. Frozen; one value per kind and process.
+ * The description of a resource. Frozen; one value per kind and process.
  *
- * It is covariant in all its parameters, so a `Kind<Lamp, 'lit', 'room'>` is a `Kind<Lamp>`, which
- * is a `Kind`: functions over any kind take `Kind`, registries hold it. What looks at objects
- * (columns, indexes) is therefore given objects of the kind it was taken from only.
+ * It is covariant in all its parameters, so a `Kind<Lamp, 'lit', 'room'>` is a `Kind<Lamp>`, which is a `Kind`:
+ * functions over any kind take `Kind`, registries hold it. Columns and indexes must therefore only get objects of
+ * their own kind.
  *
  * @typeParam S names of the status fields; `string` where they are not known
  * @typeParam I names of the indexes; `string` where they are not known
- * @typeParam C what a creator gives, but for metadata; `unknown` where that is the object type
- * @typeParam N its scope, where that is known: then a creation must give, or leave out, a namespace
+ * @typeParam C input of a creation without metadata; `unknown` where it is the object type
+ * @typeParam N its scope, where known: a creation then must have, or must not have, a namespace
  */
 export interface Kind<
   T extends ApiObject = ApiObject,
@@ -113,15 +113,18 @@ export interface Kind<
   readonly rarelyWritten: boolean;
   /** See {@link KindInit.namesHoldKeys}. */
   readonly namesHoldKeys: boolean;
-  /** Its fields, where they are declared: see `declareKind`. */
+  /** Its declared fields, if any: see `declareKind`. */
   readonly declaration: KindDeclaration | undefined;
   /** Carries the object's type; never set. */
   readonly _type?: T;
   /** Carries the names of the indexes; never set. */
   readonly _indexes?: I;
-  /** Carries the names of all fields, so that a function can ask for a kind that has some; never set. */
+  /**
+   * Carries the names of all fields at the type level, so that a function can require a kind with some of them;
+   * never set.
+   */
   readonly _fields?: (field: keyof T) => void;
-  /** Carries what a creator gives, but for metadata; never set. */
+  /** Carries the type of creations without metadata; never set. */
   readonly _new?: C;
 }
 
@@ -141,7 +144,7 @@ export type StatusFields<T, S extends string = string> = Pick<
   S & Exclude<keyof T, keyof ApiObject>
 >;
 
-/** A change of status fields: some of them, and nothing else of the object. */
+/** A change of some status fields and nothing else. */
 export type StatusUpdate<T, S extends string = string> = Partial<StatusFields<T, S>> & {
   readonly [F in Exclude<keyof T, keyof StatusFields<T, S>>]?: never;
 };

@@ -5,26 +5,25 @@ export interface OwnerReference {
   readonly uid: string;
 }
 
-/** What the store keeps about every object. Times are RFC 3339, UTC. */
+/** The metadata that the store keeps about every object. Times are RFC 3339, UTC. */
 export interface ObjectMeta {
   /** Unique for ever, also across delete and recreate. */
   readonly uid: string;
   /** The revision that last wrote the object. Opaque: compare for equality only. */
   readonly resourceVersion: string;
   /**
-   * Starts at 1 and rises by one with each write that changes a field outside of status and metadata;
-   * labels are such a field. A request for the deletion of an object that stays because of its finalizers
-   * raises it too. Writes of status, annotations, finalizers, owner references or the expiry leave it as
-   * it is.
+   * Starts at 1. Each write that changes a field outside of status and metadata increments it; labels count as such
+   * a field. So does a deletion request for an object with finalizers. Writes of status, annotations, finalizers,
+   * owner references or the expiry do not change it.
    */
   readonly generation: number;
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** Set once deletion was asked for while finalizers are left. */
+  /** Set when deletion is requested while finalizers are present. */
   readonly deletionRequestedAt?: string;
   /** At this time the store deletes the object, as a client would: finalizers delay its removal. */
   readonly expiresAt?: string;
-  /** While any is left, a deletion only marks the object. */
+  /** While any is present, a deletion only marks the object. */
   readonly finalizers?: readonly string[];
   readonly ownerReferences?: readonly OwnerReference[];
   readonly annotations?: Readonly<Record<string, string>>;
@@ -44,18 +43,18 @@ export interface ObjectKey {
   readonly name: string;
 }
 
-/** Whether objects of a kind live in a namespace. */
+/** Whether objects of a kind belong to a namespace. */
 export type Scope = 'Namespaced' | 'Cluster';
 
-/** A new object of a namespaced kind must say where it belongs. */
+/** A new object of a namespaced kind must have a namespace. */
 export type InScope<N extends Scope> = [N] extends ['Namespaced']
   ? { readonly namespace: string }
   : unknown;
 
-/** What a creator gives of a kind, but for metadata: `C` where the kind says so. */
+/** The input of a creation without metadata: `C` where the kind declares it. */
 export type NewFields<T, C> = unknown extends C ? Omit<T, 'metadata'> : C;
 
-/** What a creator gives: the object without what the store stamps. */
+/** The input of a creation: the object without the fields that the store sets. */
 export type NewObject<T extends ApiObject, N extends Scope = Scope, C = unknown> = NewFields<T, C> &
   InScope<N> & {
     readonly metadata?: Partial<
@@ -63,7 +62,7 @@ export type NewObject<T extends ApiObject, N extends Scope = Scope, C = unknown>
     >;
   };
 
-/** The fields of an object by name: for code that a kind's declaration drives, whatever the type. */
+/** The fields of an object by name, for code that is driven by a kind's declaration. */
 export function fieldsOf(object: object): Readonly<Record<string, unknown>> {
   return object as Readonly<Record<string, unknown>>;
 }
@@ -82,7 +81,7 @@ export function keyOf(object: { readonly name: string; readonly namespace?: stri
 
 /**
  * The namespace of an object, or of a key, of a namespaced kind: for objects to create beside it.
- * @throws TypeError for one of a cluster-scoped kind, which has none.
+ * @throws TypeError for an object of a cluster-scoped kind.
  */
 export function namespaceOf({ namespace, name }: ObjectKey): string {
   if (namespace !== undefined && namespace !== '') return namespace;
@@ -91,7 +90,7 @@ export function namespaceOf({ namespace, name }: ObjectKey): string {
 
 /**
  * `namespace/name`, or `name` for a cluster-scoped object. A namespace never contains a slash, the name of a
- * cluster-scoped object only where its kind has `namesHoldKeys`: {@link parseKey} takes what is before it for a
+ * cluster-scoped object only where its kind has `namesHoldKeys`: {@link parseKey} reads the part before it as a
  * namespace.
  */
 export function keyString(key: ObjectKey): string {
@@ -106,7 +105,7 @@ export function parseKey(text: string): ObjectKey {
     : { namespace: text.slice(0, slash), name: text.slice(slash + 1) };
 }
 
-/** True once deletion was asked for. */
+/** True once deletion was requested. */
 export function isDeleting(object: {
   readonly metadata: Pick<ObjectMeta, 'deletionRequestedAt'>;
 }): boolean {

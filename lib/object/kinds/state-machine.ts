@@ -1,4 +1,4 @@
-/** The moves a status field may make, as data; see {@link stateMachine}. */
+/** The allowed transitions of a status field, as data; see {@link stateMachine}. */
 export interface StateMachine {
   readonly field: string;
   readonly initial: string;
@@ -7,16 +7,16 @@ export interface StateMachine {
   readonly removable?: readonly string[];
 }
 
-/** What else is said of states. */
+/** Options of a state machine. */
 export interface StateMachineOptions<S extends string> {
   /**
-   * States in which an object may be removed: in every other, the deletion of an object without finalizers
-   * and taking off the last finalizer of one that is being deleted are refused. Default: all of them.
+   * States in which an object may be removed. In other states the store refuses to delete an object without
+   * finalizers and to remove the last finalizer of an object that is being deleted. Default: all states.
    */
   readonly removable?: readonly S[];
 }
 
-/** What every one of the states `From` may move to: of several, only what all of them may. */
+/** The states to which every state of `From` may move. */
 type Target<M extends Readonly<Record<string, readonly string[]>>, From extends keyof M> = (
   From extends unknown
     ? (to: M[From][number]) => void
@@ -25,7 +25,7 @@ type Target<M extends Readonly<Record<string, readonly string[]>>, From extends 
   ? To
   : never;
 
-/** A {@link StateMachine} whose moves the compiler knows. */
+/** A {@link StateMachine} whose transitions the compiler knows. */
 export interface TypedStateMachine<
   F extends string,
   M extends Readonly<Record<string, readonly string[]>>,
@@ -33,8 +33,8 @@ export interface TypedStateMachine<
   readonly field: F;
   readonly transitions: M;
   /**
-   * The status field after a move. A move that is not in the table does not compile; from a state
-   * that may be one of several, only what all of them allow does.
+   * The status field after a transition. A transition that is not in the table does not compile; from a union of
+   * states only common transitions compile.
    */
   move<const From extends keyof M & string, const To extends Target<M, From> & string>(
     from: From,
@@ -43,8 +43,8 @@ export interface TypedStateMachine<
 }
 
 /**
- * Declares the states of a field and their moves. Given to a kind as `states`, the store refuses
- * every other move at commit; staying is always allowed, and a new object begins in `initial`.
+ * Declares the states of a field and their transitions. For a kind with these `states` the commit refuses every
+ * other transition. Staying in a state is always allowed, and a new object starts in `initial`.
  *
  * @example
  * const phases = stateMachine('phase', 'Off', { Off: ['Warming'], Warming: ['On', 'Off'], On: ['Off'] });

@@ -10,13 +10,13 @@ const beginning = `{"format":"${backupFormat.replace(/\d+$/, '')}`;
 function refused(path: string, what: string): StatusError {
   return failedPrecondition(
     'NotABackup',
-    `${path} is ${what}, and a backup replaces nothing but a backup; nothing was written: name another file`,
+    `${path} is ${what}, and only an existing backup can be replaced; nothing was written: name another file`,
   );
 }
 
 /**
- * Refuses to replace what is no backup: a misspelt path would cost a key or a database, and a link would leave
- * the backup on another disk than meant.
+ * Refuses to replace a file that is not a backup: a misspelt path could destroy a key or a database, and a symbolic
+ * link could put the backup on the wrong disk.
  * @throws StatusError FailedPrecondition (NotABackup); the system's errors
  */
 export async function demandBackupTarget(path: string): Promise<void> {

@@ -19,7 +19,7 @@ export const frameTypes = { header: 0x48, record: 0x52, trailer: 0x54 } as const
 /** Bytes of a record frame before the record. */
 export const recordPrefixBytes = 10;
 
-/** What a backup begins with. */
+/** The header of a backup. */
 export interface BackupHeader {
   readonly format: string;
   readonly storeId: string;
@@ -45,7 +45,7 @@ export interface BackupSource {
   readonly clock: Clock;
 }
 
-/** Bytes handed over at once. */
+/** Bytes per call of `sink`. */
 const pieceBytes = 256 * 1024;
 
 function frame(type: number, ...parts: readonly Buffer[]): Buffer {
@@ -55,7 +55,7 @@ function frame(type: number, ...parts: readonly Buffer[]): Buffer {
   return Buffer.concat([head, ...parts]);
 }
 
-/** Encodes the current record of an object as it stands in a log without history. */
+/** Encodes the current record of an object as in a log without history. */
 function recordFrame(kind: string, entry: LazyObject, at: number): Buffer {
   const { revision, index, key, json } = entry;
   // Parsing every object for a rare field would double the time of a backup.
@@ -77,7 +77,7 @@ function recordFrame(kind: string, entry: LazyObject, at: number): Buffer {
   return frame(frameTypes.record, address, record.bytes);
 }
 
-/** Hands a backup to `sink` piece by piece; the event loop is free between two pieces. */
+/** Writes a backup to `sink` piece by piece; other work runs between two pieces. */
 export async function writeBackup(
   source: BackupSource,
   sink: (bytes: Buffer) => Promise<void>,

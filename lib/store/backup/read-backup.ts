@@ -16,14 +16,14 @@ import { type DecodedRecord, decodeRecord } from '../record/record-codec.js';
 /** Larger than any record with its frame. */
 const frameBytesMax = limits.objectBytesMax + 64;
 
-/** An object as a backup holds it. */
+/** An object in a backup. */
 export interface BackedUpObject {
   /** Name of its kind. */
   readonly kind: string;
   readonly object: ApiObject;
 }
 
-/** What a whole backup says of itself. */
+/** The description of a complete backup. */
 export interface BackupDescription {
   readonly storeId: string;
   readonly clusterId: string;
@@ -43,7 +43,7 @@ function damaged(path: string, detail: string): StatusError {
   });
 }
 
-/** A system's error of a read does not say that a backup was asked for, nor what else to name. */
+/** The system error of a read names neither the backup nor a remedy. */
 function unreadable(path: string, error: unknown): unknown {
   const code = systemErrorCode(error);
   if (code === undefined) return error;
@@ -91,7 +91,10 @@ async function* frames(
   if (rest.length > 0) throw damaged(path, 'it ends inside a frame');
 }
 
-/** Reads a whole backup, record by record. @throws StatusError DataLoss when a byte of it is not what was written. */
+/**
+ * Reads a backup completely, record by record. @throws StatusError DataLoss if a byte differs from what was
+ * written.
+ */
 export async function readBackup(
   path: string,
   onRecord: (record: DecodedRecord) => Promise<void>,
@@ -100,7 +103,7 @@ export async function readBackup(
   let trailer: BackupTrailer | undefined;
   let objects = 0;
   for await (const { type, body, sha256 } of frames(path)) {
-    if (trailer) throw damaged(path, 'it goes on after its end');
+    if (trailer) throw damaged(path, 'it has data after its end');
     if (!header) {
       if (type !== frameTypes.header) throw damaged(path, 'it has no header');
       header = parse<BackupHeader>(path, body, { format: 'string' });
@@ -135,8 +138,8 @@ function recordIn(
   try {
     return decodeRecord({ ...address, bytes: body.subarray(recordPrefixBytes) });
   } catch {
-    // The record's own message sends people to a backup, and this is one.
-    throw damaged(path, `its record of revision ${address.revision} is not what was written`);
+    // The record's own message advises to restore a backup, which this is.
+    throw damaged(path, `its record of revision ${address.revision} differs from what was written`);
   }
 }
 
@@ -161,9 +164,9 @@ export function objectIn({ kind, json }: DecodedRecord): BackedUpObject {
 }
 
 /**
- * Reads a whole backup file and tells what it says of itself; every object is handed to `onObject`, where given.
- * @throws StatusError DataLoss (BackupDamaged) when a byte of it is not what was written,
- * FailedPrecondition (BackupFormat) for one of another release; what `onObject` throws
+ * Reads a backup file completely and returns its description; passes every object to `onObject`, if given.
+ * @throws StatusError DataLoss (BackupDamaged) if a byte differs from what was written, FailedPrecondition
+ * (BackupFormat) for another format; errors of `onObject`
  */
 export async function verifyBackup(
   path: string,

@@ -27,12 +27,11 @@ import type { BackupReport, EmbeddedStore } from '../contract/object-store.js';
 const recordsAtOnce = 200;
 
 /**
- * Writes a backup of a running store to a file: complete and synced, or not there at all.
- * The file is made with mode 0600; an existing backup is replaced, and anything else is refused. It
- * grows beside `path` under a name of its own, `<path>.<uuid>.partial`: of two backups to one path the
- * later one to end stays, whole. A killed process leaves such a file.
- * @throws StatusError FailedPrecondition (NotABackup) when `path` is something else, Unavailable
- * (BackupUnwritable); what the store's backup throws
+ * Writes a backup of a running store to a file, atomically and durably. The file has mode 0600; an existing backup
+ * is replaced, and any other file is refused. It is first written to `<path>.<uuid>.partial`: of two concurrent
+ * backups to one path the later one wins. A killed process leaves such a partial file.
+ * @throws StatusError FailedPrecondition (NotABackup) when `path` is not a backup, Unavailable (BackupUnwritable);
+ * errors of the store's backup
  */
 export async function backupToFile(
   store: Pick<EmbeddedStore, 'backup'>,
@@ -63,27 +62,27 @@ function wayOut(path: string, code: string): string {
   const folder = dirname(path);
   switch (code) {
     case 'ENOENT':
-      return `make the directory ${folder}, or name a file in one that exists`;
+      return `create the directory ${folder}, or name a file in an existing one`;
     case 'ENOTDIR':
-      return `${folder} is no directory; name a file in one`;
+      return `${folder} is not a directory; name a file in one`;
     case 'EROFS':
       return `${folder} is mounted read-only; name a file on another disk`;
     case 'EACCES':
     case 'EPERM':
       return `name a file in a directory that you may write to`;
     default:
-      return 'make room there, or name a file that can be written';
+      return 'make room there, or name a writable file';
   }
 }
 
-/** A system's error of a write names neither the file nor a way out. */
+/** The system error of a write names neither the file nor a remedy. */
 function unwritable(path: string, error: unknown): unknown {
   const code = systemErrorCode(error);
   if (error instanceof StatusError || code === undefined) return error;
   return new StatusError({
     code: 'Unavailable',
     reason: 'BackupUnwritable',
-    message: `backup ${path} can't be written (${messageOf(error)}), and there is no part of it; ${wayOut(path, code)}`,
+    message: `backup ${path} can't be written (${messageOf(error)}), and its partial file was removed; ${wayOut(path, code)}`,
     cause: error,
   });
 }
@@ -91,24 +90,23 @@ function unwritable(path: string, error: unknown): unknown {
 /** How a backup is restored. */
 export interface RestoreOptions {
   /**
-   * Takes the place of a store that is there, which is kept aside. Default false: such a store is
-   * refused.
+   * Replaces an existing store, which is kept in another directory. Default false: an existing store is refused.
    */
   readonly replace?: boolean;
   /**
-   * A revision that the restored store must lie beyond: the last one of a store that it takes the place
-   * of and that was somewhere else. A store replaced in its own place needs none.
+   * A lower bound of the restored store's revision: the last revision of a replaced store in another directory. Not
+   * needed for a store that is replaced in place.
    */
   readonly afterRevision?: number;
   /**
-   * `same` (the default): the restored store goes on with the cluster of the backup, which no other store
-   * may do any more. `new`: it begins a cluster of its own.
+   * `same` (the default): the restored store keeps the cluster id of the backup, which no other store may use any
+   * more. `new`: it gets a new cluster id.
    */
   readonly cluster?: 'same' | 'new';
   /**
-   * What the restored store holds for an object of the backup; default: the object. Called twice for each, the
-   * first time before anything is changed: what it throws then refuses the restore. It must give as many
-   * objects both times, and no two with one key.
+   * Maps an object of the backup to the objects of the restored store; default: the object itself. Called twice for
+   * each object, first before anything is changed: an error then refuses the restore. Both calls must return the
+   * same number of objects, with distinct keys.
    */
   readonly rewrite?: (content: BackedUpObject) => readonly BackedUpObject[];
   readonly random?: Random;
@@ -122,13 +120,13 @@ export interface RestoreReport {
   /** Its revision, at which all its objects were written. */
   readonly revision: number;
   readonly objects: number;
-  /** Directory of what was replaced; remove it when it is no longer needed. */
+  /** Directory of the replaced store; remove it when it is no longer needed. */
   readonly kept?: string;
 }
 
-/** A restored store is this far from every revision of the lives before: no cursor or version reaches. */
+/** Distance of a restored store from every earlier revision: no earlier cursor or version is valid. */
 const restoreStride = 2 ** 32;
-/** Record keys hold 48 bits, and a restored store must have as much before it as lies behind it. */
+/** Record keys have 48 bits; half of the range is left for the restored store. */
 const restoreRevisionMax = 2 ** 48 - 1 - restoreStride;
 
 function restoredRevision(path: string, header: BackupHeader, last: number): number {
@@ -136,13 +134,13 @@ function restoredRevision(path: string, header: BackupHeader, last: number): num
   if (revision <= restoreRevisionMax) return revision;
   throw failedPrecondition(
     'RevisionsExhausted',
-    `backup ${path} of revision ${header.revision} can't be restored beyond revision ${last}: revision ${revision} would be more than ${restoreRevisionMax}; create the objects anew in an empty store`,
+    `backup ${path} of revision ${header.revision} can't be restored beyond revision ${last}: revision ${revision} would be more than ${restoreRevisionMax}; create the objects again in an empty store`,
   );
 }
 
 type Rewrite = (record: DecodedRecord) => readonly DecodedRecord[];
 
-/** The records that stand for one of a backup. */
+/** The records of the restored store for one record of a backup. */
 function rewriting(rewrite: RestoreOptions['rewrite']): Rewrite {
   if (!rewrite) return (record) => [record];
   return (record) =>
@@ -158,7 +156,7 @@ function rewriting(rewrite: RestoreOptions['rewrite']): Rewrite {
     });
 }
 
-/** The record's object as the restored store holds it: the same, with a version of the new life. */
+/** The record's object in the restored store: the same, with the new version. */
 function restoredRecord(
   record: DecodedRecord,
   address: { readonly revision: number; readonly index: number; readonly count: number },
@@ -171,13 +169,12 @@ function restoredRecord(
 }
 
 /**
- * Restores a backup, all or nothing: killed at any moment it leaves what was there before, or the whole
+ * Restores a backup, all or nothing: after a crash at any moment the directory has the previous or the complete
  * restored store. The backup is read twice, so that a damaged one changes nothing.
  *
- * The restored store begins a new life. It has a new store id, and its revision lies 2^32 beyond those of
- * the backup and of the store it replaces. All its objects are written at that revision, and
- * everything before counts as compacted: a cursor or a resourceVersion of an earlier life matches
- * nothing.
+ * The restored store has a new store id, and its revision is 2^32 above those of the backup and of the replaced
+ * store. All its objects have that revision, and everything before counts as compacted: earlier cursors and
+ * resourceVersions are invalid.
  * @throws StatusError DataLoss (BackupDamaged), FailedPrecondition (NotEmpty, RevisionUnknown,
  * RevisionsExhausted, DirectoryLocked)
  */
@@ -206,7 +203,7 @@ export async function restoreBackup(
       if (last === undefined && options.afterRevision === undefined)
         throw failedPrecondition(
           'RevisionUnknown',
-          'the store that is replaced does not tell how far it was written; give a revision that it did not reach as afterRevision',
+          'the last revision of the replaced store is unknown; give a revision that it did not reach as afterRevision',
         );
       revision = restoredRevision(path, header, Math.max(last ?? 0, afterRevision));
       ({ storeId } = await fresh.open(() => random.uuid(), clusterId));

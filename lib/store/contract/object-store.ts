@@ -12,25 +12,23 @@ import type {
 import type { ListOptions, ListResult, WatchOptions } from './reads.js';
 import type { Precondition, Operation, OperationResult } from './operations.js';
 
-/** Reads. All of them see only what is durable. Objects are frozen. */
+/** Reads. They return only durable state. Objects are frozen. */
 export interface StoreReader {
   /** The last visible revision. */
   readonly revision: number;
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined>;
   /**
-   * @throws StatusError OutOfRange (PageTokenExpired) for a page token that is too old or from before
-   * the store was opened; InvalidArgument for one that is no token of this list, for a page size that
-   * is none, and for an index that the kind does not have; FailedPrecondition (IndexIncomplete)
-   * while the function of the index throws for a stored object.
+   * @throws StatusError OutOfRange (PageTokenExpired) for a page token that is too old or from before the store was
+   * opened; InvalidArgument for a token of another list, an invalid page size, and an unknown index;
+   * FailedPrecondition (IndexIncomplete) while the function of the index throws for a stored object.
    */
   list<T extends ApiObject, I extends string = string>(
     kind: Kind<T, string, I>,
     options?: ListOptions<NoInfer<I> | 'namespace'>,
   ): Promise<ListResult<T>>;
   /**
-   * @throws StatusError OutOfRange when the start is compacted (Compacted), has not happened yet
-   * (Ahead) or is of another store's history (OtherStore); InvalidArgument for what is no revision and
-   * no cursor (InvalidCursor).
+   * @throws StatusError OutOfRange when the start is compacted (Compacted), newer than the store (Ahead) or of
+   * another store's history (OtherStore); InvalidArgument for an invalid revision or cursor (InvalidCursor).
    */
   watch<T extends ApiObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchBatch<T>>;
   /** The kind as an informer's source; in process its sink runs before the write's promise resolves. */
@@ -47,13 +45,13 @@ export interface StoreWriter {
   /**
    * Replaces everything but status, if the stored object still has the uid and the version of
    * `object`: pass a changed copy of the object that was read.
-   * @throws StatusError Aborted (Conflict) when somebody else wrote it meanwhile, or it was deleted
-   * and created anew; NotFound when it is gone; InvalidArgument for an object without uid or version.
+   * @throws StatusError Aborted (Conflict) when it was written meanwhile, or deleted and created again; NotFound
+   * when it does not exist; InvalidArgument for an object without uid or version.
    */
   update<T extends ApiObject>(kind: Kind<T>, object: T): Promise<T>;
   /**
-   * Replaces everything but status of whatever object has this name; what others wrote meanwhile is
-   * lost. The uid and version of `object` are not looked at.
+   * Replaces everything but status of any object with this name; concurrent writes are lost. The uid and version of
+   * `object` are ignored.
    * @throws StatusError NotFound when there is none.
    */
   overwrite<T extends ApiObject, C>(
@@ -68,27 +66,27 @@ export interface StoreWriter {
     precondition?: Precondition,
   ): Promise<T>;
   /**
-   * Deletes the object that was read, whatever its version is by now; not another one that was
-   * created under its name. Resolves to the object with its deletion marked, or to its last state
-   * when it is gone. `precondition` may demand more, such as the version.
+   * Deletes the object that was read, in any version, but not another one that was created under its name. Resolves
+   * to the object with its deletion marked, or to its last state if it was removed. `precondition` may require
+   * more, such as the version.
    * @throws StatusError NotFound; Aborted (Conflict) for another uid or where `precondition` does not
    * hold; InvalidArgument for an object without uid.
    */
   delete<T extends ApiObject>(kind: Kind<T>, object: T, precondition?: Precondition): Promise<T>;
-  /** As `delete`, whatever object has this name. */
+  /** As `delete`, for any object with this name. */
   deleteByName<T extends ApiObject>(
     kind: Kind<T>,
     key: ObjectKey,
     precondition?: Precondition,
   ): Promise<T>;
   /**
-   * All operations at one revision, or none. An empty transaction writes nothing and resolves once
-   * everything written before it is visible to reads.
-   * @throws StatusError Aborted (Conflict) for a precondition or check that does not hold, also for a
-   * `checkKind` of a revision that is too old to be judged; InvalidArgument for a `checkKind` that the
-   * kind does not allow, and beyond `limits.transactionOperationsMax` writes or
-   * `limits.transactionChecksMax` checks; InvalidArgument (NotIndexable) when a function of
-   * `Kind.indexes` throws for an object to be written, or its values break a bound of `limits`
+   * All operations at one revision, or none. An empty transaction writes nothing and resolves once all earlier
+   * writes are visible to reads.
+   * @throws StatusError Aborted (Conflict) for a failed precondition or check, also for a `checkKind` of a revision
+   * that is too old to be checked; InvalidArgument for a `checkKind` that the kind does not allow, and beyond
+   * `limits.transactionOperationsMax` writes or `limits.transactionChecksMax` checks; InvalidArgument
+   * (NotIndexable) when a function of `Kind.indexes` throws for an object to be written, or its values break a
+   * bound of `limits`
    */
   transact(operations: readonly Operation[]): Promise<readonly OperationResult[]>;
 }
@@ -96,11 +94,11 @@ export interface StoreWriter {
 /** Whether reads and writes are possible. */
 export type StoreHealth =
   | { readonly state: 'serving' }
-  /** Little room is left on the disk: only steps of deletions, and kinds with `takenWhenFull`, are written. */
+  /** The disk is nearly full: only steps of deletions, and kinds with `takenWhenFull`, are written. */
   | { readonly state: 'full'; readonly error: Error }
-  /** A write failed: reads go on, writes are refused, and the store reopens itself when it can. */
+  /** A write failed: reads continue, writes are refused, and the store reopens itself when it can. */
   | { readonly state: 'poisoned'; readonly error: Error }
-  /** The process that has the store does not answer: neither reads nor writes are possible. */
+  /** The server of the store does not answer: neither reads nor writes are possible. */
   | { readonly state: 'unreachable'; readonly error: Error }
   | { readonly state: 'closed' };
 
@@ -113,26 +111,25 @@ export interface BackupReport {
   readonly bytes: number;
 }
 
-/** What a verification read, all of it sound. */
+/** The counts of a successful verification. */
 export interface VerifyReport {
-  /** Everything up to here was checked. */
+  /** The last checked revision. */
   readonly revision: number;
   readonly records: number;
   readonly objects: number;
 }
 
-/** An object store, wherever it is: reads, writes, life cycle. */
+/** An object store, in process or remote: reads, writes, life cycle. */
 export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
   /**
-   * Names the history that revisions belong to; a restored backup gets another. A store in another
-   * process changes it when it meets another history there. 1 to 64 letters, digits, `-` and `_`: watch
-   * cursors hold it.
+   * The id of the history of revisions; a restored backup gets another one. A remote store changes it when the
+   * server's store was replaced. 1 to 64 letters, digits, `-` and `_`, because watch cursors contain it.
    */
   readonly storeId: string;
   /**
-   * Names the cluster that the store is of: given when the store is first made, kept in its backups
-   * and unchanged by a restore. What lies outside of the store (a storage root, a resource of a
-   * provider) is marked with it. Empty for a store in another process of a release that has none.
+   * The id of the cluster: set when the store is created, kept in its backups and by a restore. External resources
+   * (a storage root, a resource of a provider) are marked with it. Empty for a remote store of a release without
+   * it.
    */
   readonly clusterId: string;
   health(): StoreHealth;
@@ -140,23 +137,25 @@ export interface ObjectStore extends StoreReader, StoreWriter, AsyncDisposable {
 }
 
 /**
- * An object store whose data this process holds: what needs the disk itself is possible here only. A
- * store in another process is an {@link ObjectStore} without these.
+ * An object store whose data this process owns, with operations on the disk. A remote store is an {@link
+ * ObjectStore} without these.
  */
 export interface EmbeddedStore extends ObjectStore {
   /**
-   * Present when opening made what an earlier release wrote into what this release writes; also at later
-   * openings, until a store that had it was closed in order: a process that is killed may not have told.
+   * Present if opening migrated the data of an earlier release. Also present at later openings until a store with
+   * it was closed gracefully, because a killed process may not have reported it.
    */
   readonly migration?: Migration;
-  /** Drops history older than the limits allow; called by the manager's housekeeping. */
+  /** Drops history beyond the limits; called by the manager periodically. */
   compact(): Promise<void>;
   /**
-   * Hands all objects at one revision to `sink`, as the bytes of a backup, while writes go on.
-   * Rejects when `sink` does. See {@link restoreBackup}.
+   * Writes all objects at one revision to `sink` as the bytes of a backup; writes to the store continue. Rejects
+   * when `sink` does. See {@link restoreBackup}.
    */
   backup(sink: (bytes: Buffer) => Promise<void>): Promise<BackupReport>;
-  /** Reads everything back from the disk while writes go on. @throws StatusError DataLoss naming what is wrong. */
+  /**
+   * Reads and checks everything on the disk; writes continue. @throws StatusError DataLoss that names the damage.
+   */
   verify(): Promise<VerifyReport>;
 }
 

@@ -8,29 +8,29 @@ import type {
 import type { IndexSelection } from './reads.js';
 
 /**
- * Guards of a write; a mismatch is Aborted, reason Conflict. The message names what differs, of `fields`
- * only the paths.
+ * Guards of a write; a mismatch is Aborted, reason Conflict. The message names the differences; for `fields` only
+ * their paths.
  */
 export interface Precondition {
   readonly resourceVersion?: string;
   readonly uid?: string;
-  /** 1 or more. It rises when a field outside of status changes and when deletion is asked for. */
+  /** 1 or more. It increments when a field outside of status changes and when deletion is requested. */
   readonly generation?: number;
-  /** False demands that no deletion was asked for. */
+  /** False requires that no deletion was requested. */
   readonly deleting?: false;
-  /** Only for `check`: false demands that there is no such object. */
+  /** Only for `check`: false requires that the object does not exist. */
   readonly exists?: false;
-  /** Values that fields must have, by dotted path; `undefined` for absent. */
+  /** Required values of fields by dotted path; `undefined` for absent. */
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Writes nothing: the transaction only happens if since `revision` no object of the kind (or none under
- * `value` of the index, before or after the change) was created, deleted or changed outside of its
- * status. Operations of the same transaction do not count. A status write counts for the values that it
- * moves an object to or from, where the index reads status.
+ * A check without a write: the transaction is committed only if no object of the kind (or none under `value` of the
+ * index, before or after the change) was created, deleted or changed outside of its status since `revision`.
+ * Operations of the same transaction do not count. If the index reads status, a status write counts for the values
+ * between which it moves an object.
  *
- * Without an index for kinds with `rarelyWritten` only.
+ * Without an index only for kinds with `rarelyWritten`.
  */
 export type KindCheck = {
   readonly op: 'checkKind';
@@ -47,8 +47,8 @@ export type ObjectOperation =
   | { readonly op: 'create'; readonly kind: AnyKind; readonly object: NewObject<ApiObject> }
   | {
       /**
-       * Replaces everything but status and what the store stamps, if the stored object is still the
-       * one, and in the version, that the update was decided on.
+       * Replaces everything except status and the store's metadata, if the stored object has the uid and version of
+       * the given one.
        */
       readonly op: 'update';
       readonly kind: AnyKind;
@@ -56,7 +56,7 @@ export type ObjectOperation =
       readonly precondition: Precondition & ObjectVersion;
     }
   | {
-      /** As `update`, whatever object of this name is stored, in whatever version. */
+      /** As `update`, for any stored object of this name in any version. */
       readonly op: 'overwrite';
       readonly kind: AnyKind;
       readonly object: NewObject<ApiObject>;
@@ -70,35 +70,35 @@ export type ObjectOperation =
       readonly precondition?: Precondition;
     }
   | {
-      /** Deletes the object with this uid; another one of the same name is left alone. */
+      /** Deletes the object with this uid; another one of the same name is not affected. */
       readonly op: 'delete';
       readonly kind: AnyKind;
       readonly key: ObjectKey;
       readonly precondition: Precondition & Pick<ObjectVersion, 'uid'>;
     }
   | {
-      /** Deletes whatever object has this name. */
+      /** Deletes any object with this name. */
       readonly op: 'deleteByName';
       readonly kind: AnyKind;
       readonly key: ObjectKey;
       readonly precondition?: Precondition;
     }
   | {
-      /** Writes nothing: the transaction only happens if the object is at this version. */
+      /** A check without a write: the transaction is committed only if the object has this version. */
       readonly op: 'check';
       readonly kind: AnyKind;
       readonly key: ObjectKey;
       readonly precondition: Precondition;
     };
 
-/** What became of one operation. */
+/** The result of one operation. */
 export interface OperationResult {
   /**
    * The object as stored now; for a deletion, its last state; without a uid for a check of an absence
    * or of a kind.
    */
   readonly object: ApiObject;
-  /** False once the object is gone. */
+  /** False if the object was removed. */
   readonly exists: boolean;
   readonly changed: boolean;
 }

@@ -1,8 +1,8 @@
 import type { ApiObject, FieldSelector, LabelSelector, WatchPosition } from '../../object/index.js';
 
 /**
- * Objects under one value of an index: of one in {@link Kind.indexes}, or of `namespace`, which every
- * namespaced kind has. Both or neither.
+ * Selects objects under one value of an index in {@link Kind.indexes}, or of `namespace`, which every namespaced
+ * kind has. Set both or neither.
  *
  * @typeParam I names of the indexes
  */
@@ -11,8 +11,8 @@ export type IndexSelection<I extends string = string> =
   | { readonly index?: undefined; readonly value?: undefined };
 
 /**
- * Which objects a list returns. By `index` it is found in time proportional to the objects under the
- * value, after the first such list since the store was opened, which reads all objects of the kind.
+ * The selection of a list. A list by `index` takes time proportional to the objects under the value; the first such
+ * list after opening reads all objects of the kind.
  */
 export type ListOptions<I extends string = string> = ListBounds & IndexSelection<I>;
 
@@ -22,28 +22,25 @@ export interface ListBounds {
   readonly namespace?: string;
   readonly labels?: LabelSelector;
   readonly fields?: FieldSelector;
-  /**
-   * Objects a page, 1 or more; above `limits.pageSizeMax` that many are given. Absent: everything in
-   * one page.
-   */
+  /** Objects per page, 1 or more, at most `limits.pageSizeMax`. Absent: everything in one page. */
   readonly limit?: number;
-  /** Encoded bytes a page may hold, 1 or more, so that it fits a message; one object is given in any case. */
+  /** Encoded bytes per page, 1 or more, so that it fits a message; a page has at least one object. */
   readonly pageBytes?: number;
   /**
-   * From the page before, within 5 minutes; namespace, selectors and caller must be the same, the size
-   * of the page may differ. Selectors are compared by their text, where they have one.
+   * Token of the previous page, valid for 5 minutes; namespace, selectors and caller must be the same, the size of
+   * the page may differ. Selectors are compared by their text, where they have one.
    */
   readonly pageToken?: string;
-  /** Who asks, where a program lists for others: nobody else is given the further pages. */
+  /** The caller, if a program lists for others: only this caller gets the further pages. */
   readonly caller?: string;
 }
 
 /** Objects in key order, all at one revision (also across the pages of one list). */
 export interface ListResult<T extends ApiObject> {
   readonly items: readonly T[];
-  /** What a `checkKind` takes: since then nothing changed. */
+  /** The revision of the list, for a `checkKind`. */
   readonly revision: number;
-  /** The same position, where `revision` alone does not say whose history it is; see {@link WatchStart}. */
+  /** The same position with the identity of the history; see {@link WatchStart}. */
   readonly cursor?: string;
   /** Empty on the last page. */
   readonly nextPageToken: string;
@@ -52,12 +49,12 @@ export interface ListResult<T extends ApiObject> {
 /** Where a watch starts. */
 export type WatchStart =
   | WatchPosition
-  /** With the objects there are, as ADDED events in batches marked `initial`, then live. */
+  /** Starts with the present objects, as ADDED events in batches marked `initial`, then continues live. */
   | { readonly sendInitialEvents: true };
 
 /**
- * What a watch covers. With selectors an object that comes to match is told as ADDED, one that no
- * longer does as DELETED, with the state that left; a deletion is told when the state before it matched.
+ * The selection of a watch. With selectors, an object that starts to match is delivered as ADDED, and one that
+ * stops matching as DELETED with its last matching state; a deletion is delivered if the previous state matched.
  */
 export type WatchOptions = WatchStart & {
   readonly namespace?: string;
@@ -67,8 +64,8 @@ export type WatchOptions = WatchStart & {
   /** Send a bookmark after this long without an event, in milliseconds. Absent: never. */
   readonly bookmarkMs?: number;
   /**
-   * Tell with each change the state before it, also where that has to be read from the log. Absent:
-   * only where it is in memory.
+   * Deliver the previous state with each change, even if it must be read from the log. Absent: only if it is in
+   * memory.
    */
   readonly withPrevious?: boolean;
 };

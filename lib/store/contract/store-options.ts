@@ -17,9 +17,11 @@ export interface StoreOptions {
   readonly logger?: Logger;
   /** Events of history to keep; default `limits.historyEvents`. */
   readonly historyEvents?: number;
-  /** Age below which history is kept however long it is; default `limits.historyAgeMs`. */
+  /** Age below which history is kept regardless of its length; default `limits.historyAgeMs`. */
   readonly historyAgeMs?: number;
-  /** Encoded bytes of history beyond which it is compacted whatever its age; default `limits.historyBytesMax`. */
+  /**
+   * Encoded bytes of history beyond which it is compacted regardless of its age; default `limits.historyBytesMax`.
+   */
   readonly historyBytesMax?: number;
   /**
    * Free bytes on the disk below which only steps of deletions, and kinds with `takenWhenFull`, are
@@ -27,9 +29,9 @@ export interface StoreOptions {
    */
   readonly freeBytesFloor?: number;
   /**
-   * Bytes of the floor that are kept allocated on the disk, at most half of it: with them a full disk still
-   * takes steps of deletions, and a store on it opens. Default 0; `limits.reserveBytes` suits the default
-   * floor. Only an engine on a disk can keep any.
+   * Bytes of the floor that are kept allocated on the disk, at most half of it: with them a store opens on a full
+   * disk and accepts steps of deletions. Default 0; `limits.reserveBytes` suits the default floor. Only engines on
+   * a disk support it.
    */
   readonly reserveBytes?: number;
 }
@@ -45,7 +47,7 @@ const engine = withMethods(
   'close',
 );
 
-/** @throws TypeError naming the option, its value and what to give */
+/** @throws TypeError that names the option, its value and the expected value */
 export function demandStoreOptions(options: StoreOptions): void {
   demandOptions('openStore', options, { engine, clock, random, logger });
   const { freeBytesFloor: floor = limits.freeBytesFloor, reserveBytes = 0 } = options;

@@ -1,12 +1,12 @@
 import { failedPrecondition, messageOf, StatusError } from '../../base/index.js';
 import { systemErrorCode } from './file-system.js';
 
-/** Bytes in a database are not what was written there. */
+/** Bytes in a database differ from what was written. */
 export class DamageError extends Error {}
 
 /**
- * What the system says when a lock is held, or the process holds it itself. Whatever else goes wrong with
- * a lock (no memory, a stale handle, a file system without locks) does not say that anybody has it.
+ * The system errors of a lock that is held, by another process or by this one. Other errors of a lock (no memory, a
+ * stale handle, a file system without locks) do not mean that it is held.
  */
 const heldTexts = /Resource temporarily unavailable|already held by process|being used by another/i;
 
@@ -16,8 +16,8 @@ export function isHeldElsewhere(cause: unknown): boolean {
 }
 
 /**
- * Whether the bytes on the disk are wrong: a checksum says so, or a file that the database names is gone.
- * That the system could not open or read a file proves nothing about what is in it.
+ * Whether an error proves damage: a wrong checksum, or a missing file that the database names. A failed open or
+ * read of a file does not prove damage.
  */
 function provesDamage(cause: unknown): boolean {
   const detail = messageOf(cause);
@@ -25,12 +25,12 @@ function provesDamage(cause: unknown): boolean {
     cause instanceof DamageError ||
     systemErrorCode(cause) === 'LEVEL_CORRUPTION' ||
     detail.startsWith('Corruption: ') ||
-    // Of LevelDB, about a file that its manifest names: it is gone, or a block lies behind its end.
+    // LevelDB's errors about a file that its manifest names: it is missing, or a block is beyond its end.
     /^IO error: .*(No such file or directory|ENOENT|\.(ldb|sst): Invalid argument)/.test(detail)
   );
 }
 
-/** The error of a database whose bytes are wrong. `detail` says which, and how that was seen. */
+/** The error for a damaged database. `detail` names the damage and its evidence. */
 export function damaged(path: string, detail: string, cause?: unknown): StatusError {
   return new StatusError({
     code: 'DataLoss',
@@ -44,17 +44,17 @@ function unavailable(path: string, done: string, cause: unknown): StatusError {
   return new StatusError({
     code: 'Unavailable',
     reason: 'DatabaseUnavailable',
-    message: `the database in ${path} can't be ${done} (${messageOf(cause)}); nothing says that it is damaged: see to the disk, its permissions and the limits of the process, then try again`,
+    message: `the database in ${path} can't be ${done} (${messageOf(cause)}); this does not prove damage: check the disk, its permissions and the limits of the process, then try again`,
     cause,
   });
 }
 
 /**
- * Why a database can't be opened: proven damage, another process that has it, or an error of the system,
- * which says nothing about the data and may be gone at the next try.
+ * Classifies the error of opening a database: proven damage, another process that has it open, or a system error,
+ * which may be transient.
  */
 export function openingError(path: string, cause: unknown): StatusError {
-  // By a release that does not know our lock, or by another program.
+  // A release without our lock, or another program.
   if (isHeldElsewhere(cause))
     return failedPrecondition(
       'DirectoryLocked',
@@ -65,7 +65,7 @@ export function openingError(path: string, cause: unknown): StatusError {
     : unavailable(path, 'opened', cause);
 }
 
-/** Why an open database can't be read; LevelDB gives errors without a code once it was closed. */
+/** Classifies the error of reading an open database; a closed LevelDB throws errors without a code. */
 export function readingError(path: string, cause: unknown): StatusError {
   if (provesDamage(cause)) return damaged(path, messageOf(cause), cause);
   if (systemErrorCode(cause) === 'LEVEL_IO_ERROR') return unavailable(path, 'read', cause);
@@ -82,7 +82,7 @@ export function markUnwritable(path: string, error: unknown): StatusError {
   return new StatusError({
     code: 'Unavailable',
     reason: 'HighWaterUnwritable',
-    message: `${path} can't be written (${messageOf(error)}); without it a lost tail of the log would go unnoticed: make room on the disk, or make the file writable`,
+    message: `${path} can't be written (${messageOf(error)}); without it a lost tail of the log is not detected: make room on the disk, or make the file writable`,
     cause: error,
   });
 }

@@ -15,19 +15,17 @@ import { isHeldElsewhere } from './database-error.js';
 import { askHolder, type HolderSocket, holdSocket } from './holder-socket.js';
 
 /**
- * One owner per data directory, whatever path, process or container it is reached from.
+ * One owner per data directory, across paths, processes and containers.
  *
  * Guarantees:
  * - At most one holder, also across pid, network and mount namespaces of one kernel.
- * - The kernel frees the lock when its process ends, however it ends.
- * - A refused attempt changes nothing but the log of the lock's own folder.
+ * - The kernel frees the lock when its process ends in any way.
+ * - A refused attempt changes only the log of the lock's own folder.
  *
- * Three locks stand behind that, each of which only the owner of the directory can take. The kernel's
- * lock on `lock/LOCK` is the one that decides. It is taken by a LevelDB without content, because Node has
- * no call for it. The kernel drops it when the process closes any handle of that file, so nothing may read
- * `lock/LOCK`; should somebody do so, the socket `lock/holder`, on which the holder listens, still refuses
- * other processes. A registry refuses this process itself, to which the kernel would grant its own lock
- * again.
+ * It consists of three locks. The kernel's lock on `lock/LOCK` is authoritative. An empty LevelDB takes it, because
+ * Node has no call for it. The kernel drops it when the process closes any handle of that file, so nothing may read
+ * `lock/LOCK`. If that happens anyway, the holder's socket `lock/holder` still refuses other processes. A registry
+ * refuses a second lock of this process, which the kernel would grant.
  *
  * Caveat: a network file system shared by several machines needs working POSIX locks (NFSv4 has them).
  */
@@ -56,17 +54,17 @@ function unlockable(directory: string, cause: unknown): StatusError {
   });
 }
 
-/** Which pid namespace this process counts in; a pid says nothing elsewhere. */
+/** The pid namespace of this process; a pid is meaningless in another one. */
 async function pidNamespace(): Promise<string> {
   return readlink('/proc/self/ns/pid').catch(() => '');
 }
 
-/** What a holder says of itself: its process id, and where that counts. */
+/** The self-description of a holder: its process id and pid namespace. */
 async function selfText(): Promise<string> {
   return `${process.pid} ${await pidNamespace()}`;
 }
 
-/** The process that said this of itself, for people. */
+/** Describes the holder for people. */
 async function ownerIn(text: string): Promise<string> {
   const [pid = '', namespace = ''] = text.trim().split(' ');
   if (!/^\d+$/.test(pid)) return 'another process';
@@ -74,7 +72,7 @@ async function ownerIn(text: string): Promise<string> {
   return `process ${pid}`;
 }
 
-/** Who the pid file says holds the directory; only a hint, the locks decide. */
+/** The holder according to the pid file; only a hint, the locks decide. */
 async function hintedOwner(directory: string): Promise<string> {
   return ownerIn(await readFile(join(directory, pidFile), 'utf8').catch(() => ''));
 }
@@ -96,22 +94,22 @@ async function lockFile(directory: string, folder: string): Promise<Level> {
     return await take();
   } catch (error) {
     if (error instanceof StatusError) throw error;
-    // The database is damaged or half made. Only its LOCK matters, which stays: were it made anew,
-    // two processes could each hold one of the two files.
+    // The database is damaged or incomplete. Only its LOCK matters, which is kept: if it were recreated, two
+    // processes could each lock one of the two files.
     for (const name of await readdir(folder))
       if (name !== 'LOCK') await rm(join(folder, name), { force: true });
     return await take();
   }
 }
 
-/** A directory's real path, and all names that this process knows it by. */
+/** A directory's real path and its names in the registry. */
 async function identify(
   path: string,
 ): Promise<{ readonly directory: string; readonly names: readonly string[] }> {
   try {
     const directory = await realpath(path);
     const { dev, ino } = await stat(directory, { bigint: true });
-    // By inode as well: a bind mount has a real path of its own.
+    // Also by inode: a bind mount has another real path.
     return { directory, names: [directory, `${dev}:${ino}`] };
   } catch (error) {
     throw unlockable(path, error);
@@ -119,9 +117,9 @@ async function identify(
 }
 
 /**
- * Takes a directory that exists for this process.
- * @throws StatusError FailedPrecondition (DirectoryLocked) that names the owner where it is known,
- * Unavailable (LockUnavailable) when the lock itself can't be made.
+ * Locks an existing directory for this process.
+ * @throws StatusError FailedPrecondition (DirectoryLocked) that names the owner if known, Unavailable
+ * (LockUnavailable) when the lock can't be created.
  */
 export async function lockDirectory(path: string): Promise<DirectoryLock> {
   const { directory, names } = await identify(path);
@@ -155,8 +153,8 @@ export async function lockDirectory(path: string): Promise<DirectoryLock> {
   }
   return {
     async release() {
-      // On a disk that refuses this a stale hint stays, as after a kill. The locks are freed all the same:
-      // the store opens again in this process when the disk is well.
+      // If the disk refuses this, a stale hint stays, as after a kill. The locks are freed anyway: the store opens
+      // again in this process when the disk is well.
       await rm(join(directory, pidFile), { force: true }).catch(() => undefined);
       await free();
     },

@@ -21,7 +21,7 @@ export type OpenMode = 'r' | 'r+' | 'w' | 'wx';
 export interface OpenFile {
   /** Bytes from `position`, at most `length`; fewer only at the end of the file. */
   read(position: number, length: number): Promise<Buffer>;
-  /** Writes all of `bytes` at `position`, or rejects; then any part may have been written. */
+  /** Writes all of `bytes` at `position`. If it rejects, any part may have been written. */
   write(bytes: Buffer, position: number): Promise<void>;
   /** Resolves when the content and the size survive a power loss. The name is not covered. */
   sync(): Promise<void>;
@@ -35,8 +35,8 @@ export interface DirectoryEntry {
 }
 
 /**
- * The files that the library writes itself: high-water mark, marks beside the database, backups,
- * replaced databases. Tests put a disk in its place that loses, tears and refuses what a real one may.
+ * The files that the library writes itself: high-water mark, marks beside the database, backups, replaced
+ * databases. Tests replace it with a simulated disk that loses, tears and refuses writes as a real one may.
  *
  * Durability is that of POSIX: content is durable after `OpenFile.sync`, a name (created, renamed or
  * removed) after `syncDirectory` of its directory, and nothing else is. A rename is atomic.
@@ -53,13 +53,13 @@ export interface FileSystem {
   makeDirectory(path: string): Promise<void>;
   /** Moves a file or directory; a file at `to` is replaced atomically. */
   rename(from: string, to: string): Promise<void>;
-  /** Removes a file, or a directory with what is in it; a missing one is fine. */
+  /** Removes a file, or a directory recursively; no-op if it does not exist. */
   remove(path: string): Promise<void>;
-  /** Copies the content of a file; neither the content nor the name is durable then. */
+  /** Copies the content of a file; neither content nor name is durable afterwards. */
   copyFile(from: string, to: string): Promise<void>;
   /** Resolves when the names in a directory survive a power loss. */
   syncDirectory(path: string): Promise<void>;
-  /** Whether there is a file or directory of this name. */
+  /** Whether a file or directory of this name exists. */
   exists(path: string): Promise<boolean>;
   /** Size of a file in bytes. @throws ENOENT */
   size(path: string): Promise<number>;
@@ -100,7 +100,7 @@ export const nodeFileSystem: FileSystem = {
           done += (await handle.write(bytes, done, left, position + done)).bytesWritten;
         }
       },
-      // Content and size; the times of a file are nobody's concern, and cost a journal commit.
+      // Content and size only: syncing the times of a file would cost a journal commit.
       sync: () => handle.datasync(),
       close: () => handle.close(),
     };

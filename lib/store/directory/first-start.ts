@@ -2,14 +2,14 @@ import { dirname, resolve } from 'node:path';
 import { type FileSystem, systemErrorCode } from './file-system.js';
 
 /**
- * What a directory says that this process may not sync, or whose file system has no such call: its names
- * were not made by this process, or are not its to keep.
+ * Errors of a directory that this process may not sync, or whose file system does not support it: this process did
+ * not create its names.
  */
 const notOurs = new Set(['EACCES', 'EPERM', 'EROFS', 'EINVAL', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']);
 
 /**
- * Makes the name of a directory durable, with those of all directories above it. Whoever created some of
- * them may have been killed before it synced them, so that those that are there are synced as well.
+ * Makes the names of a directory and of all its ancestors durable. Existing ones are synced too, because their
+ * creator may have been killed before it synced them.
  * @throws the system's error when the disk fails
  */
 export async function syncNamesAbove(files: FileSystem, directory: string): Promise<void> {

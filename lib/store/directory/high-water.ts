@@ -3,9 +3,9 @@ import { crc32 } from 'node:zlib';
 import type { Clock, Timer } from '../../base/index.js';
 import { type FileSystem, type OpenFile, systemErrorCode } from './file-system.js';
 
-/** While writes go on, the mark lags behind the log by at most this. */
+/** During writes, the mark lags behind the log by at most this. */
 const writeMs = 1_000;
-/** Two copies in sectors of their own, written in turn: a torn write leaves the other. */
+/** Two copies in separate sectors, written alternately: a torn write leaves the other one intact. */
 const slotBytes = 512;
 const slots = [0, 1] as const;
 
@@ -22,7 +22,7 @@ function decodeSlot(slot: Buffer): number | undefined {
   return good ? Number(text) : undefined;
 }
 
-/** What a mark's file says: the last revision known to be written, nothing legible, or no file. */
+/** The content of a mark's file: the last revision known to be written, illegible, or missing. */
 export type MarkState =
   | { readonly type: 'mark'; readonly revision: number }
   | { readonly type: 'illegible' }
@@ -35,7 +35,7 @@ async function readSlots(file: OpenFile): Promise<readonly (number | undefined)[
   );
 }
 
-/** What a mark's file says, without a write to it: another process may be its owner. */
+/** Reads a mark's file without writing: another process may own it. */
 export async function readMark(files: FileSystem, path: string): Promise<MarkState> {
   if (!(await files.exists(path))) return { type: 'missing' };
   const file = await files.open(path, 'r');
@@ -48,17 +48,17 @@ export async function readMark(files: FileSystem, path: string): Promise<MarkSta
 }
 
 /**
- * The last revision known to be written, in a file beside the database: LevelDB drops a damaged tail
- * of its log without an error, and only a witness outside the database can tell.
+ * The last revision known to be written, in a file beside the database: LevelDB drops a damaged tail of its log
+ * without an error, which only a record outside the database can reveal.
  */
 export class HighWaterMark {
   readonly #files: FileSystem;
   readonly #path: string;
   readonly #clock: Clock;
   #known = 0;
-  /** The revision that is durably in the file; undefined while that is not known. */
+  /** The durable revision in the file; undefined while unknown. */
   #written: number | undefined;
-  /** Slot of the mark that is on disk; the next one goes into the other. */
+  /** Slot of the mark on disk; the next mark is written to the other. */
   #slot = 0;
   #file: OpenFile | undefined;
   #timer: Timer | undefined;
@@ -83,12 +83,12 @@ export class HighWaterMark {
     if (revision < 0) return { type: 'illegible' };
     this.#slot = marks.indexOf(revision);
     this.#known = revision;
-    // What was read may not be durable: who wrote it may have died before it synced.
+    // The mark that was read may not be durable: its writer may have died before the sync.
     this.#written = undefined;
     return { type: 'mark', revision };
   }
 
-  /** Makes the file, whole and durable, or not at all; an illegible one is replaced. */
+  /** Creates the file atomically and durably; an illegible one is replaced. */
   async create(revision = 0): Promise<void> {
     await this.#file?.close();
     this.#file = undefined;
@@ -113,7 +113,7 @@ export class HighWaterMark {
     this.#timer ??= this.#clock.setTimer(
       () => {
         this.#timer = undefined;
-        // Behind the log is safe, only less is known; the next second tries again.
+        // A lagging mark is safe but detects less; it is retried after a second.
         this.#write().catch(() => {
           if (this.#file) this.note(revision);
         });
@@ -123,17 +123,17 @@ export class HighWaterMark {
     );
   }
 
-  /** Notes a revision and resolves when the file says so durably. */
+  /** Notes a revision and resolves when it is durable in the file. */
   async confirm(revision: number): Promise<void> {
     this.#known = Math.max(this.#known, revision);
     await this.#write();
   }
 
-  /** Writes what is known and closes the file; a mark that can't be written stays behind the log. */
+  /** Writes the last revision and closes the file; if that fails, the mark lags behind the log. */
   async close(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    // Closing must go on: a full disk is when it matters.
+    // Closing must continue, in particular on a full disk.
     await this.#write().catch(() => undefined);
     await this.#file?.close();
     this.#file = undefined;
@@ -149,7 +149,7 @@ export class HighWaterMark {
   async #writeKnown(): Promise<void> {
     if (this.#known === this.#written || !this.#file) return;
     const mark = this.#known;
-    // Only a write that succeeded moves on: after one that failed the good slot is still the other.
+    // Only a successful write switches slots: after a failed one the other slot is still valid.
     const slot = 1 - this.#slot;
     await this.#file.write(encodeSlot(mark), slot * slotBytes);
     await this.#file.sync();

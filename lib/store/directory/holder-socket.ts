@@ -6,12 +6,12 @@ const socketName = 'holder';
 const askMs = 1_000;
 const textMax = 100;
 
-/** Bytes of a socket's address, without the zero behind it; longer ones are cut without a word. */
+/** Bytes of a socket's address without its terminating zero; longer ones are truncated silently. */
 const addressBytesMax = 107;
 
 /**
- * A path of the socket that fits an address, while `folder` is open. With a `/proc` there is one, however
- * long the path of the folder is. Undefined where none fits.
+ * A path of the socket that fits an address, while `folder` is open. With `/proc` there is always one. Undefined if
+ * none fits.
  */
 async function fittingPath(path: string, folder: FileHandle): Promise<string | undefined> {
   const opened = `/proc/self/fd/${folder.fd}`;
@@ -26,14 +26,14 @@ async function fittingPath(path: string, folder: FileHandle): Promise<string | u
 }
 
 /**
- * A socket in a folder that only its owner may write to: whoever listens there is a process of the owner,
- * and the kernel stops answering for it when it ends. It refuses others where the lock of the kernel was lost.
+ * A socket in a folder that only its owner may write to. Only a process of the owner can listen there, and the
+ * kernel closes it when the process ends. It refuses other processes if the kernel's lock was lost.
  */
 export interface HolderSocket {
   close(): Promise<void>;
 }
 
-/** What the process that listens says of itself; undefined when none does. */
+/** The self-description of the listening process; undefined if none listens. */
 function ask(path: string): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     let text = '';
@@ -51,8 +51,8 @@ function ask(path: string): Promise<string | undefined> {
 }
 
 /**
- * Asks for the process that holds the directory whose lock folder this is. Linux only.
- * @returns what it says of itself, which may be nothing; undefined when no process listens
+ * Queries the holder of the directory with this lock folder. Linux only.
+ * @returns its self-description, which may be empty; undefined if no process listens
  */
 export async function askHolder(folder: string): Promise<string | undefined> {
   if (process.platform !== 'linux') return undefined;
@@ -72,19 +72,19 @@ function listen(server: Server, path: string): Promise<void> {
   });
 }
 
-/** File systems without sockets; the lock of the kernel holds there without this one. */
+/** File systems without sockets: there the kernel's lock works alone. */
 const noSockets = new Set(['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EINVAL']);
 
 /**
- * Listens in the folder and gives `text`, at most 100 characters, to each process that connects. Only for
- * the holder of the kernel's lock: what a killed process left is removed. Linux only.
- * @returns undefined where there are no such sockets, or no path of theirs fits an address
+ * Listens in the folder and sends `text`, at most 100 characters, to each process that connects. Only for the
+ * holder of the kernel's lock: it removes the socket of a killed process. Linux only.
+ * @returns undefined if sockets are not supported, or no path fits an address
  */
 export async function holdSocket(folder: string, text: string): Promise<HolderSocket | undefined> {
   if (process.platform !== 'linux') return undefined;
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
-    // One that does not hang up holds no descriptor here.
+    // Close at once, so that a client that stays connected holds no descriptor.
     socket.end(text, () => socket.destroy());
   });
   await rm(join(folder, socketName), { force: true });

@@ -1,6 +1,6 @@
 import type { FileSystem } from './file-system.js';
 
-/** What a skip list of LevelDB spends on an entry beside its bytes: sequence number, lengths, pointers. */
+/** Overhead of an entry in LevelDB's skip list: sequence number, lengths, pointers. */
 const entryBytes = 48;
 /** Memory is taken in blocks; an entry smaller than a quarter of one leaves at most a quarter unused. */
 const blockBytes = 4_096;
@@ -8,11 +8,10 @@ const blockBytes = 4_096;
 /**
  * Makes the names of LevelDB's logs durable.
  *
- * LevelDB begins a new log when its write buffer is full. It syncs what it writes there, but the name
- * of the file only with the table that follows. Until then POSIX allows a power loss to take the
- * whole file, acknowledged writes included. (ext4, XFS and Btrfs do not: they make the name of a new
- * file durable with its content.) So the directory is synced before the first write in a new log is
- * acknowledged. It is looked at only when so much was written that the buffer may be full.
+ * LevelDB starts a new log when its write buffer is full. It syncs the content, but the name of the file only with
+ * the next table. Until then, by POSIX, a power loss may remove the whole file with acknowledged writes. (ext4, XFS
+ * and Btrfs do not: they make the name of a new file durable with its content.) The directory is therefore synced
+ * before the first write in a new log is acknowledged. It is read only after enough writes to fill the buffer.
  */
 export class LogNames {
   readonly #files: FileSystem;
@@ -20,19 +19,19 @@ export class LogNames {
   readonly #writeBufferBytes: number;
   /** The newest log whose name is durable. */
   #durable = 0;
-  /** No less than what the entries of the present write buffer take. */
+  /** Upper bound of the bytes of the present write buffer. */
   #bufferBytes = 2 * blockBytes;
-  /** What of that the present write brings. */
+  /** The part of the present write in it. */
   #writeBytes = 0;
 
-  /** @param path the database's directory, whose names are all durable now */
+  /** @param path the database's directory, whose present names are all durable */
   constructor(files: FileSystem, path: string, writeBufferBytes: number) {
     this.#files = files;
     this.#path = path;
     this.#writeBufferBytes = writeBufferBytes;
   }
 
-  /** Looks which logs there are at the beginning. */
+  /** Reads the initial logs. */
   async open(): Promise<void> {
     this.#durable = await this.#newest();
   }
@@ -45,7 +44,7 @@ export class LogNames {
     this.#writeBytes += bytes;
   }
 
-  /** After a write, before it is acknowledged; undefined when there is nothing to wait for. */
+  /** Call it after a write, before it is acknowledged; undefined if there is nothing to wait for. */
   settle(): Promise<void> | undefined {
     const written = this.#writeBytes;
     this.#writeBytes = 0;

@@ -2,17 +2,16 @@ import { join } from 'node:path';
 import { type FileSystem, syncTree } from './file-system.js';
 
 /**
- * Putting a restored database in the place of another, all or nothing.
+ * Atomic replacement of a database by a restored one.
  *
- * A restore fills the directory `restoring`, makes it durable and renames it to `restored`: from that
- * rename on the restore has happened, before it nothing has. What remains is moving: the present
- * database to `replaced-<n>`, the restored one to its place. Every opening finishes what was
- * interrupted, and removes a `restoring` that was never renamed.
+ * A restore fills the directory `restoring`, makes it durable and renames it to `restored`: the rename is the
+ * commit. Then the present database moves to `replaced-<n>` and the restored one to its place. Every opening
+ * finishes an interrupted replacement and removes an uncommitted `restoring`.
  */
 const building = 'restoring';
 const complete = 'restored';
 const replacedPrefix = 'replaced-';
-/** What makes up a store: its database and the witness of how far it was written. */
+/** The parts of a store: its database and its high-water mark. */
 export const databaseName = 'db';
 export const markName = 'high-water';
 
@@ -25,8 +24,8 @@ export async function beginReplacement(files: FileSystem, directory: string): Pr
 }
 
 /**
- * Makes what was filled the store of the directory, durably.
- * @returns the directory that holds what was replaced; undefined when there was nothing.
+ * Makes the filled directory the store, durably.
+ * @returns the directory of the replaced store; undefined if there was none.
  */
 export async function commitReplacement(
   files: FileSystem,
@@ -43,9 +42,8 @@ export async function commitReplacement(
 }
 
 /**
- * Finishes a replacement that was committed, and removes one that was not. Nothing happens in a
- * directory without either.
- * @returns the directory that holds what was replaced.
+ * Finishes a committed replacement and removes an uncommitted one. No-op without either.
+ * @returns the directory of the replaced store.
  */
 export async function finishReplacement(
   files: FileSystem,
@@ -58,7 +56,7 @@ export async function finishReplacement(
   const database = join(directory, databaseName);
   const mark = join(directory, markName);
   let replaced: string | undefined;
-  // As long as the restored database is not in its place, database and mark there are the old ones.
+  // Until the restored database is in place, the database and mark there are the old ones.
   if (await files.exists(join(from, databaseName))) {
     replaced = await setAside(files, directory, names);
     await files.rename(join(from, databaseName), database);
@@ -74,7 +72,7 @@ export async function finishReplacement(
   return replaced;
 }
 
-/** Moves the present database and its mark into a directory of their own. */
+/** Moves the present database and its mark into a new directory. */
 async function setAside(
   files: FileSystem,
   directory: string,
@@ -82,7 +80,7 @@ async function setAside(
 ): Promise<string | undefined> {
   if (!names.has(databaseName) && !names.has(markName)) return undefined;
   let number = 1;
-  // One that holds a mark alone was interrupted here, and takes the database now.
+  // A directory with a mark only was interrupted here and gets the database now.
   while (await files.exists(join(directory, `${replacedPrefix}${number}`, databaseName)))
     number += 1;
   const target = join(directory, `${replacedPrefix}${number}`);
@@ -108,8 +106,8 @@ export async function markFiles(files: FileSystem, directory: string): Promise<r
 }
 
 /**
- * Where the store of a directory lies, without a change to it: an opening would finish a replacement that was
- * interrupted behind its commit first.
+ * The paths of a directory's store, without changing it: an opening would first finish a replacement that was
+ * interrupted after its commit.
  */
 export async function salvageSource(
   files: FileSystem,

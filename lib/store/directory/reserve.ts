@@ -17,16 +17,16 @@ function fillerBlock(): Buffer {
 }
 
 /**
- * The reserve of a data directory: four files of equal size in its folder `reserve`. They are written
- * byte by byte, since a file of holes reserves nothing, and removed one by one, since what is given back
- * is free for every process of the machine.
+ * The reserve of a data directory: four files of equal size in its folder `reserve`. They are written completely,
+ * because a sparse file reserves nothing, and removed one by one, because every process of the machine can use
+ * released bytes.
  */
 export class ReserveFolder implements Reserve {
   readonly #files: FileSystem;
   readonly #directory: string;
   readonly #isOwner: () => boolean;
 
-  /** @param isOwner whether this process has the directory's lock: nobody else makes files there */
+  /** @param isOwner whether this process has the directory's lock: only the holder creates files there */
   constructor(files: FileSystem, directory: string, isOwner: () => boolean) {
     this.#files = files;
     this.#directory = directory;
@@ -87,7 +87,7 @@ export class ReserveFolder implements Reserve {
     }
   }
 
-  /** Writes a piece, or leaves nothing of it. */
+  /** Writes a piece completely or removes it. */
   async #write(path: string, bytes: number): Promise<void> {
     await this.#files.makeDirectory(this.#folder);
     const block = fillerBlock();
@@ -95,7 +95,7 @@ export class ReserveFolder implements Reserve {
     try {
       for (let at = 0; at < bytes; at += block.length)
         await file.write(block.subarray(0, Math.min(block.length, bytes - at)), at);
-      // Some file systems take blocks only when the content is written out.
+      // Some file systems allocate blocks only when the content is flushed.
       await file.sync();
     } catch (error) {
       await this.#files.remove(path).catch(() => undefined);
@@ -107,8 +107,8 @@ export class ReserveFolder implements Reserve {
 }
 
 /**
- * Takes the lock of a directory. Its files need room, too: where it can't be made, and the disk is full, it
- * is tried again with what was reserved. Another holder is told before anything needs room.
+ * Takes the lock of a directory. On a full disk it retries with released reserve, because the lock's files need
+ * room. Another holder is reported before any room is needed.
  */
 export async function lockWithReserve<T>(lock: () => Promise<T>, reserve: Reserve): Promise<T> {
   try {
@@ -120,7 +120,7 @@ export async function lockWithReserve<T>(lock: () => Promise<T>, reserve: Reserv
   }
 }
 
-/** Why a store was not opened, when the disk is full; the error itself when that was not the reason. */
+/** Explains a failed opening on a full disk; otherwise returns the error itself. */
 export async function explainNoRoom(
   error: unknown,
   files: FileSystem,
@@ -128,12 +128,12 @@ export async function explainNoRoom(
 ): Promise<unknown> {
   if (!/ENOSPC|EDQUOT|No space left|quota exceeded/i.test(messageOf(error))) return error;
   const free = await files.freeBytes(directory).catch(() => undefined);
-  // A quota, or no inode is left: the error itself says more.
+  // A quota or missing inodes: the error itself is more precise.
   if (free === undefined || free >= openingBytes) return error;
   return new StatusError({
     code: 'Unavailable',
     reason: 'NoRoomToOpen',
-    message: `the disk of ${directory} is full: ${free} bytes are free, opening the store needs up to ${openingBytes}, and nothing is left of the reserve in ${join(directory, folderName)}; remove or move files on that disk, or enlarge it, then start again (${messageOf(error)})`,
+    message: `the disk of ${directory} is full: ${free} bytes are free, opening the store needs up to ${openingBytes}, and the reserve is used up in ${join(directory, folderName)}; remove or move files on that disk, or enlarge it, then start again (${messageOf(error)})`,
     cause: error,
   });
 }

@@ -1,4 +1,4 @@
-/** Takes every step, whatever becomes of the others. Rejects with the first error. */
+/** Runs every step, even if others fail. Rejects with the first error. */
 export async function closeAll(steps: readonly (() => Promise<void> | undefined)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const step of steps) {

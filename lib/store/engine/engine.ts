@@ -13,8 +13,8 @@ export interface EngineRecord extends RecordAddress {
 }
 
 /**
- * What the log held at the compaction mark: number and hash of the records that were current then.
- * Density can't be checked below the mark, where superseded records are gone; this can.
+ * The state of the log at the compaction mark: number and hash of the current records. Below the mark density can't
+ * be checked, because superseded records are dropped; this can.
  */
 export interface Checkpoint {
   /** Revisions up to here may have been dropped when superseded. 0: nothing was ever compacted. */
@@ -24,7 +24,7 @@ export interface Checkpoint {
   readonly hash: number;
 }
 
-/** Identity and progress that live beside the log. */
+/** Identity and progress, stored beside the log. */
 export interface EngineState {
   readonly storeId: string;
   /** See {@link ObjectStore.clusterId}. */
@@ -32,7 +32,7 @@ export interface EngineState {
   readonly checkpoint: Checkpoint;
   /** A revision that is known to have been written: a log that ends before it has lost its tail. */
   readonly highWater: number;
-  /** Present when this opening migrated the log, or an earlier one did and nobody was told. */
+  /** Present if this opening migrated the log, or an earlier one did without reporting it. */
   readonly migration?: Migration;
 }
 
@@ -41,79 +41,79 @@ export interface Migration {
   /** Schema versions before and after. */
   readonly from: number;
   readonly to: number;
-  /** Directory of the copy that was made before. */
+  /** Directory of the copy from before the migration. */
   readonly copy: string;
   /** How to go back to the earlier release, for people. */
   readonly wayBack: string;
 }
 
-/** What a reader of the log can do without. */
+/** Options of a scan. */
 export interface ScanOptions {
-  /** Last revision of interest, default all; an engine may give later ones all the same. */
+  /** Last revision of interest, default all; an engine may return later ones anyway. */
   readonly through?: number;
 }
 
 /**
- * Bytes on the disk that are kept allocated, so that a store whose disk is full still opens and still takes
- * what frees room. What is given back is free for every process of the machine.
+ * Bytes on the disk that are kept allocated, so that a store on a full disk still opens and accepts writes that
+ * free room. Released bytes are available to every process of the machine.
  */
 export interface Reserve {
-  /** Bytes that are held now; fewer than were laid when somebody removed some. */
+  /** Bytes that are allocated now; fewer if files were removed. */
   held(): Promise<number>;
   /**
-   * Lays one more piece of a reserve of `wholeBytes`, if `keepFreeBytes` stay free and the engine is open.
-   * @returns whether a piece was laid
-   * @throws system errors, with nothing left of the piece
+   * Allocates one more piece of a reserve of `wholeBytes`, if `keepFreeBytes` stay free and the engine is open.
+   * @returns whether a piece was allocated
+   * @throws system errors; the piece is removed then
    */
   layPiece(wholeBytes: number, keepFreeBytes: number): Promise<boolean>;
   /**
-   * Gives pieces back until `freeBytes` are free, or none is left.
-   * @returns bytes given back
+   * Releases pieces until `freeBytes` are free, or none is left.
+   * @returns released bytes
    */
   release(freeBytes: number): Promise<number>;
 }
 
 /**
- * Where the log lives. An engine stores bytes durably and gives them back; all semantics (versions,
- * conflicts, visibility, watch, checksums) sit above it and are the same for every engine.
+ * The storage of the log. An engine stores bytes durably and returns them; all semantics (versions, conflicts,
+ * visibility, watch, checksums) are above it and the same for every engine.
  *
- * After `append` or `saveCheckpoint` rejected, its outcome is unknown, and both reject until the engine
- * was closed and opened again: only then is it certain what the log holds.
+ * After `append` or `saveCheckpoint` rejected, its outcome is unknown, and both reject until the engine was closed
+ * and opened again: only then the content of the log is known.
  */
 export interface Engine {
   /**
-   * Opens or creates. A new log gets the id that `newStoreId` gives, and belongs to the cluster
-   * `clusterId`; absent: it begins one, whose id is its store id.
-   * @throws StatusError FailedPrecondition when another process holds it, DataLoss on damage.
+   * Opens or creates. A new log gets the id of `newStoreId` and the cluster id `clusterId`; absent: its cluster id
+   * is its store id.
+   * @throws StatusError FailedPrecondition when another process has it open, DataLoss on damage.
    */
   open(newStoreId: () => string, clusterId?: string): Promise<EngineState>;
   /** Records after `revision` in order of revision and index, in chunks of at most some hundreds. */
   scan(revision: number, options?: ScanOptions): AsyncIterable<readonly EngineRecord[]>;
-  /** Makes the records durable, all or none. */
+  /** Appends the records atomically and durably. */
   append(records: readonly EngineRecord[]): Promise<void>;
   get(address: RecordAddress): Promise<Buffer | undefined>;
   /**
-   * Records `checkpoint` and forgets `superseded`, durably, both or neither: were the mark durable
-   * without its drops, the log would hold records that no later compaction looks at.
+   * Stores `checkpoint` and drops `superseded` atomically and durably: a mark without its drops would leave records
+   * that no later compaction finds.
    */
   saveCheckpoint(checkpoint: Checkpoint, superseded?: readonly RecordAddress[]): Promise<void>;
   /**
-   * Tells that everything up to `revision` was read back and is whole: from then on a log that ends
-   * before it is refused. Durable when it resolves. Absent where a log can't lose its end.
+   * Confirms that the log up to `revision` was read and is intact: from then on a log that ends earlier is refused.
+   * Durable when it resolves. Absent if a log can't lose its end.
    */
   confirm?(revision: number): Promise<void>;
-  /** Tells that people were told of {@link EngineState.migration}: no later opening gives it again. */
+  /** Confirms that {@link EngineState.migration} was reported: later openings do not return it again. */
   migrationTold?(): Promise<void>;
   /** Bytes that can still be written; undefined where there is no such limit. */
   freeBytes?(): Promise<number | undefined>;
   /** Present where room can be reserved. */
   readonly reserve?: Reserve;
-  /** Where the log lies, for messages to people; absent where it has no place. */
+  /** The location of the log, for messages; absent without one. */
   readonly location?: string;
   close(): Promise<void>;
 }
 
-/** Whether a replacement may take the place of a store that holds something. */
+/** Whether a replacement may replace a store with content. */
 export type Existing = 'refuse' | 'keep';
 
 /**
@@ -122,28 +122,28 @@ export type Existing = 'refuse' | 'keep';
  */
 export type Fill = (fresh: Engine, last: number | undefined) => Promise<void>;
 
-/** What became of a replacement. */
+/** The result of a replacement. */
 export interface Replacement {
-  /** Where the replaced store is kept; absent when there was none. */
+  /** Directory of the replaced store; absent if there was none. */
   readonly kept?: string;
 }
 
-/** The refusal of a replacement that would take the place of something. */
+/** The error of a replacement of existing content. */
 export function notEmpty(): StatusError {
   return failedPrecondition(
     'NotEmpty',
-    'there is a store already; restore elsewhere, or replace it (option `replace: true`): what is there is kept aside',
+    'there is a store already; restore elsewhere, or replace it (option `replace: true`): the existing store is kept in another directory',
   );
 }
 
 /** An engine whose whole content can be replaced. */
 export interface ReplaceableEngine extends Engine {
   /**
-   * Puts what `fill` writes in the place of everything that is there, all or nothing: after a crash at
-   * any moment the engine opens with the old content or with the new. What is replaced is kept aside.
-   * The engine must not be open. Whether something is there is judged while no other process can write.
-   * @throws StatusError FailedPrecondition (NotEmpty) when something is there and `existing` is
-   * `refuse`, (DirectoryLocked) when it is open here or in another process
+   * Replaces the whole content atomically with the writes of `fill`: after a crash at any moment the engine opens
+   * with the old content or the new one. The old content is kept in another directory. The engine must not be open.
+   * Existing content is checked while no other process can write.
+   * @throws StatusError FailedPrecondition (NotEmpty) for existing content if `existing` is `refuse`,
+   * (DirectoryLocked) when it is open here or in another process
    */
   replace(existing: Existing, fill: Fill): Promise<Replacement>;
 }

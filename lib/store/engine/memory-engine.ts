@@ -22,7 +22,7 @@ function newState(storeId: string, clusterId = storeId): EngineState {
 function inUse(): StatusError {
   return failedPrecondition(
     'DirectoryLocked',
-    'this memory engine is open in another store of this process; close that one first, or give each store an engine of its own',
+    'this memory engine is open in another store of this process; close that one first, or use one engine per store',
   );
 }
 
@@ -47,7 +47,7 @@ export class MemoryEngine implements ReplaceableEngine {
     revision: number,
     { through = Infinity }: ScanOptions = {},
   ): AsyncIterable<readonly EngineRecord[]> {
-    // By address, not by position: records may be dropped between two chunks.
+    // Continue by address, not by position: records may be dropped between two chunks.
     let after: RecordAddress = { revision, index: Number.MAX_SAFE_INTEGER };
     for (;;) {
       const start = this.#after(after);
@@ -63,7 +63,7 @@ export class MemoryEngine implements ReplaceableEngine {
   append(records: readonly EngineRecord[]): Promise<void> {
     const last = this.#records.at(-1);
     for (const record of records) this.#records.push(record);
-    // Only the restore of a backup, which is sorted by name, comes out of order.
+    // Only the restore of a backup, which is sorted by name, appends out of order.
     if (last && records[0] && records[0].revision < last.revision) this.#sort();
     else if (!last) this.#sort();
     return Promise.resolve();
@@ -102,7 +102,7 @@ export class MemoryEngine implements ReplaceableEngine {
     this.#records.sort((a, b) => a.revision - b.revision || a.index - b.index);
   }
 
-  /** Position of the first record behind an address. */
+  /** Position of the first record after an address. */
   #after(address: RecordAddress): number {
     let low = 0;
     let high = this.#records.length;

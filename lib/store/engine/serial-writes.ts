@@ -1,31 +1,30 @@
 import { messageOf, StatusError } from '../../base/index.js';
 
 /**
- * Runs one write at a time, in the order they are asked for, and none after one that failed. LevelDB would
- * take the next one, but a record that was written in part shifts everything after it: what is acknowledged
- * then may not be found again.
+ * Runs one write at a time, in order, and none after a failed one. LevelDB would accept the next one, but a partial
+ * record shifts everything after it, so that an acknowledged write could be lost.
  */
 export class SerialWrites {
   readonly #settle: () => Promise<void> | undefined;
   /** Writes that have not settled. */
   #count = 0;
-  /** The one that was asked for last. */
+  /** The last requested write. */
   #last: Promise<void> = Promise.resolve();
   #failure: StatusError | undefined;
 
-  /** @param settle what every write is followed by before it is acknowledged; undefined for nothing */
+  /** @param settle runs after every write before it is acknowledged; undefined for nothing */
   constructor(settle: () => Promise<void> | undefined) {
     this.#settle = settle;
   }
 
-  /** The database was opened: what failed before is over. */
+  /** The database was reopened: clears the earlier failure. */
   restart(): void {
     this.#failure = undefined;
   }
 
-  /** @throws StatusError Unavailable (WriteFailed) after a write that failed; what `work` throws */
+  /** @throws StatusError Unavailable (WriteFailed) after a failed write; errors of `work` */
   run(work: () => Promise<void>): Promise<void> {
-    // A lone writer waits for nobody: each wait is one turn more of its write.
+    // A lone writer does not await, which would add a turn to its write.
     const before = this.#count > 0 ? this.#last : undefined;
     this.#count += 1;
     this.#last = this.#perform(work, before);
@@ -34,7 +33,7 @@ export class SerialWrites {
 
   async #perform(work: () => Promise<void>, before: Promise<void> | undefined): Promise<void> {
     try {
-      // Its error is told to whoever asked for it, and kept here.
+      // Its error goes to its own caller and is kept here.
       if (before) await before.catch(() => undefined);
       if (this.#failure) throw this.#failure;
       await work();
@@ -44,7 +43,7 @@ export class SerialWrites {
       this.#failure ??= new StatusError({
         code: 'Unavailable',
         reason: 'WriteFailed',
-        message: `an earlier write failed (${messageOf(cause)}); nothing is written until the database is opened again`,
+        message: `an earlier write failed (${messageOf(cause)}); no write is accepted until the database is reopened`,
         cause,
       });
       throw cause;

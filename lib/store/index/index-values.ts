@@ -1,14 +1,14 @@
 import { limits, requireSynchronous } from '../../base/index.js';
 import type { ApiObject, IndexFunction } from '../../object/index.js';
 
-/** What a function gave that is no list of values. The message names it without quoting it. */
+/** An invalid result of an index function. The message does not quote it. */
 export class WrongValues extends TypeError {
   override readonly name = 'WrongValues';
 }
 
 /**
  * The values of an object in an index, each once.
- * @throws what the function throws; WrongValues for a promise, for what is no list of strings, and beyond
+ * @throws errors of the function; WrongValues for a promise, for anything but a list of strings, and beyond
  * `limits.indexValuesMax` values or `limits.indexValueCharactersMax` characters of one
  */
 export function indexValues(of: IndexFunction<ApiObject>, object: ApiObject): readonly string[] {
@@ -18,7 +18,7 @@ export function indexValues(of: IndexFunction<ApiObject>, object: ApiObject): re
   if (given.length > indexValuesMax)
     throw new WrongValues(`${given.length} values, at most ${indexValuesMax} are allowed`);
   for (const value of given as readonly unknown[]) {
-    if (typeof value !== 'string') throw new WrongValues('a value that is no text');
+    if (typeof value !== 'string') throw new WrongValues('a value that is not text');
     if (value.length > indexValueCharactersMax)
       throw new WrongValues(
         `a value of ${value.length} characters, at most ${indexValueCharactersMax} are allowed`,
@@ -33,6 +33,6 @@ function awaitedByNobody(given: unknown): unknown {
   try {
     return requireSynchronous('it', given);
   } catch {
-    throw new WrongValues('a promise; it must answer at once');
+    throw new WrongValues('a promise; it must return synchronously');
   }
 }

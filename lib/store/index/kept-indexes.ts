@@ -14,15 +14,15 @@ import { ValueTable } from './value-table.js';
 export interface KeptIndex {
   readonly name: string;
   readonly of: IndexFunction<ApiObject>;
-  /** Changes up to this revision are not known value by value. */
+  /** Changes up to this revision are not tracked by value. */
   floor: number;
-  /** Present once somebody listed by the index. */
+  /** Present once the index was used in a list. */
   table?: ValueTable;
   /** Settled when the table holds every object. */
   filled?: Promise<void>;
 }
 
-/** What a write does to the values of an object in an index; undefined where the function throws. */
+/** The change of an object's values in an index; undefined if the function throws. */
 export interface IndexedChange {
   readonly index: KeptIndex;
   readonly before: readonly string[] | undefined;
@@ -30,7 +30,7 @@ export interface IndexedChange {
 }
 
 interface KindIndexes {
-  /** The declaration that was seen last, to pass by what is known. */
+  /** The last seen declaration, to skip a known one. */
   seen: AnyKind['indexes'];
   readonly indexes: Map<string, KeptIndex>;
 }
@@ -41,21 +41,18 @@ function valuesOrNone(index: KeptIndex, object: ApiObject): readonly string[] | 
   try {
     return indexValues(index.of, object);
   } catch {
-    // The object is counted as one whose values are unknown: every check and list minds those.
+    // The object counts as one with unknown values, which affects every check and list.
     return undefined;
   }
 }
 
-/**
- * The indexes of kinds as far as this store has met them. A store knows no kinds when it is opened: it
- * learns their indexes from the calls that name them.
- */
+/** The known indexes of kinds. A store knows no kinds when it is opened: it learns their indexes from calls. */
 export class KeptIndexes {
   readonly #kinds = new Map<string, KindIndexes>();
 
-  /** Learns the indexes of a kind; `revision` is the last one whose changes were not noted by them. */
+  /** Learns the indexes of a kind; `revision` is the last one whose changes they do not track. */
   learn({ kind, indexes }: AnyKind, revision: number): void {
-    // A kind made up from its name has none.
+    // A kind that is only a name has none.
     if (indexes === undefined) return;
     let known = this.#kinds.get(kind);
     if (known?.seen === indexes) return;
@@ -77,14 +74,14 @@ export class KeptIndexes {
     const has = names.length === 0 ? 'it has none' : `it has ${names.join(', ')}`;
     const description = index
       ? `"${name}" of ${kind.kind} was declared with another function before; use one kind value for all calls`
-      : `"${name}" is no index of ${kind.kind}: ${has}`;
+      : `"${name}" is not an index of ${kind.kind}: ${has}`;
     throw invalid([{ field: 'index', description }]);
   }
 
   /**
-   * What a write does to the values of its object.
-   * @throws StatusError InvalidArgument (NotIndexable) for a new state that a function throws for, unless
-   * it throws for the stored one too: what is stored can be changed and deleted.
+   * The changes of a write to the values of its object.
+   * @throws StatusError InvalidArgument (NotIndexable) for a new state for which a function throws, unless it also
+   * throws for the stored one, so that stored objects can be changed and deleted.
    */
   changes(
     kind: string,
@@ -110,16 +107,16 @@ export class KeptIndexes {
     return changes;
   }
 
-  /**
-   * Some writes that indexes were told of did not happen, and their revisions are given again: changes are
-   * known from `revision` on.
-   */
+  /** Some noted writes failed and their revisions are reused: changes are tracked from `revision` on. */
   reset(revision: number): void {
     for (const { indexes } of this.#kinds.values())
       for (const index of indexes.values()) index.floor = revision;
   }
 
-  /** A change became visible; `entry` is absent for a deletion. `changes` may be absent, or lack an index that was learnt meanwhile. */
+  /**
+   * A change became visible; `entry` is absent for a deletion. `changes` may be absent, or lack an index that was
+   * learned meanwhile.
+   */
   publish(
     kind: string,
     key: string,
@@ -141,8 +138,8 @@ export class KeptIndexes {
   }
 
   /**
-   * Resolves to the entries under a value as a function that gives those of the moment, in key order.
-   * The first call for an index reads all objects of the kind.
+   * Resolves to a function that returns the present entries under a value, in key order. The first call for an
+   * index reads all objects of the kind.
    * @throws StatusError as {@link demand}; the function: FailedPrecondition (IndexIncomplete) while the
    * index function throws for a stored object
    */
@@ -169,12 +166,12 @@ export class KeptIndexes {
 }
 
 function notIndexable(kind: string, key: string, index: string, cause: unknown): StatusError {
-  // The message of what was thrown may hold a part of the object, which may be secret.
+  // The thrown message may contain a secret part of the object.
   const what = cause instanceof WrongValues ? `gave ${cause.message}` : 'threw';
   return new StatusError({
     code: 'InvalidArgument',
     reason: 'NotIndexable',
-    message: `${kind} "${key}" can't be stored: the function of its index "${index}" ${what}; change the object, or let the function give [] for it`,
+    message: `${kind} "${key}" can't be stored: the function of its index "${index}" ${what}; change the object, or let the function return [] for it`,
     cause,
   });
 }

@@ -8,11 +8,11 @@ export interface ListSnapshot {
   readonly chunks: readonly (readonly LazyObject[])[];
 }
 
-/** A list that goes on, and whose it is. */
+/** An unfinished list and its caller. */
 export interface Keepable extends ListSnapshot {
   /** Undefined: the program itself. */
   readonly caller: string | undefined;
-  /** What {@link KeptLists.replacedOf} said when the snapshot was taken. */
+  /** The value of {@link KeptLists.replacedOf} when the snapshot was taken. */
   readonly replacedBefore: number;
 }
 
@@ -24,22 +24,22 @@ interface Kept<L> {
 }
 
 const bytesOfReference = 8;
-/** So much may be replaced until the bounds are looked at again. */
+/** Replaced bytes until the bounds are checked again. */
 const settleBytes = 1_048_576;
 
 /**
- * Lists under way by the name of each. What they keep in memory is bounded: in number, for each caller
- * and in all, in idle time, and in bytes. Where one has to go it is the least recently used one of the
- * caller that holds the most, so that nobody's lists expire those of others.
+ * Unfinished lists by name. Their memory is bounded: by number, per caller and in total, by idle time, and by
+ * bytes. Eviction removes the least recently used list of the caller with the most, so that no caller's lists evict
+ * those of others.
  *
- * A snapshot shares its objects with the store until they are replaced, so what it keeps alive is what
- * was replaced in its kind since.
+ * A snapshot shares its objects with the store until they are replaced, so it keeps alive the objects of its kind
+ * that were replaced since.
  */
 export class KeptLists<L extends Keepable> {
   readonly #clock: Clock;
   /** The least recently used comes first. */
   readonly #kept = new Map<string, Kept<L>>();
-  /** Encoded bytes of the objects that were ever replaced, by kind. */
+  /** Cumulative encoded bytes of replaced objects, by kind. */
   readonly #replaced = new Map<string, number>();
   #unsettled = 0;
 
@@ -56,7 +56,7 @@ export class KeptLists<L extends Keepable> {
     return this.#replaced.get(kind) ?? 0;
   }
 
-  /** Objects of a kind were replaced or deleted: so many bytes live on only where a list keeps them. */
+  /** Objects of a kind were replaced or deleted: only lists keep these bytes alive. */
   noteReplaced(kind: string, bytes: number): void {
     this.#replaced.set(kind, this.replacedOf(kind) + bytes);
     if (this.#kept.size === 0) return;
@@ -66,7 +66,7 @@ export class KeptLists<L extends Keepable> {
     this.#settle();
   }
 
-  /** Keeps a list; others may go for it. */
+  /** Keeps a list; may evict others. */
   keep(name: string, list: L): void {
     const references = list.chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     const usedAt = this.#clock.monotonic();
@@ -74,7 +74,7 @@ export class KeptLists<L extends Keepable> {
     this.#settle();
   }
 
-  /** The list of this name, which counts as used now; undefined when it has gone. */
+  /** The list of this name, marked as used; undefined if it was evicted. */
   use(name: string): L | undefined {
     const kept = this.#kept.get(name);
     if (!kept) return undefined;
@@ -113,7 +113,7 @@ export class KeptLists<L extends Keepable> {
     }
   }
 
-  /** The caller whose lists weigh most. */
+  /** The caller with the largest weight of lists. */
   #greatest(weightOf: (kept: Kept<L>) => number): string | undefined {
     const weights = new Map<string | undefined, number>();
     let greatest: string | undefined;
@@ -127,12 +127,12 @@ export class KeptLists<L extends Keepable> {
     return greatest;
   }
 
-  /** What would go with a list if nobody shared it. */
+  /** The bytes of a list if it shared none. */
   #bytesOf({ list, referenceBytes }: Kept<L>): number {
     return referenceBytes + this.replacedOf(list.kind) - list.replacedBefore;
   }
 
-  /** What all of them keep alive: objects are shared, so in each kind the oldest list decides. */
+  /** The bytes that all lists keep alive: objects are shared, so the oldest list of each kind decides. */
   #bytes(): number {
     const oldest = new Map<string, number>();
     let bytes = 0;

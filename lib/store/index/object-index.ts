@@ -8,7 +8,7 @@ import {
 import type { LazyObject } from '../record/lazy-object.js';
 import { SortedEntries } from './sorted-entries.js';
 
-/** A write on its way to the disk. */
+/** A pending write. */
 export interface Pending {
   readonly entry: LazyObject;
   readonly exists: boolean;
@@ -18,7 +18,7 @@ export interface Pending {
 class Table {
   readonly #entries = new Map<string, LazyObject>();
   readonly sorted = new SortedEntries<LazyObject>();
-  /** What comes after the visible state; conflicts are judged against it. */
+  /** The pending state after the visible one; conflicts are checked against it. */
   readonly pending = new Map<string, Pending>();
 
   get(key: string): LazyObject | undefined {
@@ -35,7 +35,7 @@ class Table {
   }
 }
 
-/** The objects of a store by kind and key: what readers see, and what is on its way. */
+/** The objects of a store by kind and key: visible and pending state. */
 export class ObjectIndex {
   readonly #tables = new Map<string, Table>();
 
@@ -60,7 +60,7 @@ export class ObjectIndex {
     return object;
   }
 
-  /** Forgets what was on its way: its outcome was read back. */
+  /** Clears pending writes: their outcome was read back. */
   clearPending(): void {
     for (const table of this.#tables.values()) table.pending.clear();
   }

@@ -13,7 +13,7 @@ import { type Keepable, KeptLists, type ListSnapshot } from './kept-lists.js';
 import { Selection, type SelectionOptions } from './selection.js';
 import type { IndexSelection, ListBounds, ListResult } from '../contract/reads.js';
 
-/** What a list covers and who asks; the same for all of its pages. */
+/** The selection and caller of a list; the same for all of its pages. */
 export type ListSubject = SelectionOptions & Pick<ListBounds, 'caller'> & IndexSelection;
 
 interface PagedList extends Keepable {
@@ -38,9 +38,9 @@ const signatureBytes = 16;
 /**
  * Lists at one revision, also over several pages: the rest of a paged list stays as it was.
  *
- * A page token names a kept list and a page of it. It is signed with a secret of that list, so nobody
- * makes one up for another page, and it opens that list only: for the same kind, namespace, selectors
- * and caller. Asked for again it gives the same page.
+ * A page token names a kept list and a page of it. It is signed with a secret of that list, so that it can't be
+ * forged, and is valid for that list only: for the same kind, namespace, selectors and caller. Using it again
+ * returns the same page.
  */
 export class PagedLists {
   readonly #clock: Clock;
@@ -83,7 +83,7 @@ export class PagedLists {
     return { items, revision: snapshot.revision, nextPageToken: tokenOf(name, next, list.secret) };
   }
 
-  /** The page a token stands for. @throws StatusError InvalidArgument, OutOfRange (PageTokenExpired) */
+  /** The page of a token. @throws StatusError InvalidArgument, OutOfRange (PageTokenExpired) */
   async next<T extends ApiObject>(
     token: string,
     kind: string,
@@ -114,7 +114,7 @@ export class PagedLists {
     return { items, revision: list.revision, nextPageToken };
   }
 
-  /** As many chosen objects as the page holds, and where the next chosen one stands. */
+  /** The selected objects of the page, and the position of the next one. */
   async #take<T extends ApiObject>(
     { chunks, selection }: PagedList,
     start: Position,
@@ -142,25 +142,25 @@ export class PagedLists {
   }
 }
 
-/** @throws StatusError InvalidArgument: pages without objects would never come to the end of the list */
+/** @throws StatusError InvalidArgument: pages without objects would never reach the end of the list */
 function demandPageSize({ limit, pageBytes }: PageSize): void {
   const violations: FieldViolation[] = [];
   if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))
     violations.push({
       field: 'limit',
-      description: `is ${limit}; give a whole number, 1 or more, or leave it out for all objects`,
+      description: `is ${limit}; give a whole number, 1 or more, or omit it for all objects`,
     });
   if (pageBytes !== undefined && !(pageBytes > 0))
     violations.push({
       field: 'pageBytes',
-      description: `is ${pageBytes}; give bytes, 1 or more, or leave it out`,
+      description: `is ${pageBytes}; give bytes, 1 or more, or omit it`,
     });
   if (violations.length > 0) throw invalid(violations);
 }
 
 function notOfThisList(): StatusError {
   const description =
-    'is not a token of this list: it goes with the kind, namespace, index, selectors and caller that it was given for; give those, or start again without one';
+    'is not a token of this list: it is bound to the kind, namespace, index, selectors and caller of its list; give those, or start again without one';
   return invalid([{ field: 'pageToken', description }]);
 }
 
@@ -190,7 +190,7 @@ interface Selector {
   readonly text?: string;
 }
 
-/** Of functions without a text nobody can tell whether they are the same: then the first page's hold. */
+/** Functions without text can't be compared: those of the first page apply. */
 function isSameSelector(one: Selector | undefined, other: Selector | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   return one.text === other.text;

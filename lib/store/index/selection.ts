@@ -8,14 +8,14 @@ export interface Change {
   readonly kind: string;
   readonly type: ChangeType;
   readonly entry: LazyObject;
-  /** The state before, while it is in memory; `predecessor` says where it is on the disk. */
+  /** The previous state while it is in memory; `predecessor` is its address on the disk. */
   readonly before: LazyObject | undefined;
   readonly predecessor: Predecessor | undefined;
-  /** Encoded bytes, for the bound on what is kept in memory. */
+  /** Encoded bytes, for the memory bound. */
   readonly size: number;
 }
 
-/** A change as a watcher sees it; the objects are parsed when looked at. */
+/** A change for a watcher; its objects are parsed on access. */
 class ChangeEvent {
   readonly type: ChangeType;
   readonly revision: number;
@@ -42,14 +42,14 @@ class ChangeEvent {
   }
 }
 
-/** What lists and watches choose by. */
+/** The selectors of lists and watches. */
 export type SelectionOptions = Pick<ListBounds, 'namespace' | 'labels' | 'fields'>;
 
 /** Decides which objects of a kind a list or watch covers. */
 export class Selection {
   readonly #prefix: string | undefined;
   readonly #options: SelectionOptions;
-  /** True when only the key decides, so that no object has to be parsed. */
+  /** True if the key alone decides, so that no object has to be parsed. */
   readonly byKeyOnly: boolean;
 
   constructor(options: SelectionOptions) {
@@ -71,9 +71,9 @@ export class Selection {
   }
 
   /**
-   * The change as the watcher is told it. What was told before is judged by the state before, also of
-   * a deletion: its last write may have changed what the selectors look at.
-   * @param before the state that the change replaced; of one that only the key decides it may be left out
+   * The change for a watcher. Whether the watcher knows the object depends on the previous state, also for a
+   * deletion: its last write may have changed selected fields.
+   * @param before the replaced state; may be absent if the key alone decides
    */
   event(change: Change, before: LazyObject | undefined): WatchEvent<ApiObject> | undefined {
     const { type, entry } = change;

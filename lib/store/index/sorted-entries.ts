@@ -1,4 +1,4 @@
-/** Entries a chunk holds at most: an insert moves half of them, a write after a snapshot copies them. */
+/** Maximum entries per chunk: an insert moves half of them, a write after a snapshot copies them. */
 const chunkMax = 512;
 
 interface Keyed {
@@ -12,8 +12,8 @@ interface Chunk<E> {
 }
 
 /**
- * Entries sorted by key, with snapshots that cost one reference a chunk: a snapshot shares the
- * chunks, and a later change copies only the one it touches.
+ * Entries sorted by key, with snapshots that cost one reference per chunk: a snapshot shares the chunks, and a
+ * later change copies only the one it touches.
  */
 export class SortedEntries<E extends Keyed> {
   readonly #chunks: Chunk<E>[] = [];
@@ -52,7 +52,7 @@ export class SortedEntries<E extends Keyed> {
     if (chunk.entries.length === 0) this.#chunks.splice(this.#chunks.indexOf(chunk), 1);
   }
 
-  /** All entries as they are now, in key order; later changes do not show. */
+  /** All present entries in key order, unaffected by later changes. */
   snapshot(): readonly (readonly E[])[] {
     return this.#chunks.map((chunk) => {
       chunk.shared = true;
@@ -105,7 +105,7 @@ function own<E>(chunk: Chunk<E>): E[] {
   return chunk.entries;
 }
 
-/** Where `key` stands or would stand. */
+/** The position of `key`, present or not. */
 function position<E extends Keyed>(entries: readonly E[], key: string): number {
   let low = 0;
   let high = entries.length;

@@ -8,7 +8,7 @@ export type ValuesOf = (object: ApiObject) => readonly string[] | undefined;
 /**
  * The keys of a kind's visible objects by the values of one index.
  *
- * It is filled from a snapshot, in slices, while changes go on: what changed meanwhile is not taken from
+ * It is filled from a snapshot, in slices, while changes continue: keys that changed meanwhile are not taken from
  * the snapshot. After that each change costs time proportional to the values of the object.
  */
 export class ValueTable {
@@ -16,7 +16,7 @@ export class ValueTable {
   readonly #values = new Map<string, readonly string[]>();
   /** Objects that are in no value, because the index function throws for them. */
   readonly #faults = new Set<string>();
-  /** Keys that changed since the snapshot; undefined once it is taken in. */
+  /** Keys that changed since the snapshot; undefined once it is complete. */
   #changed: Set<string> | undefined = new Set();
 
   /** Keys under a value, in key order. */
@@ -24,7 +24,7 @@ export class ValueTable {
     return [...(this.#keys.get(value) ?? [])].sort();
   }
 
-  /** An object that is missing here, if there is one. */
+  /** An object that is missing here, if any. */
   get fault(): string | undefined {
     const { value } = this.#faults.values().next();
     return value;
@@ -80,7 +80,7 @@ export class ValueTable {
   }
 }
 
-/** The object of an entry; where nobody has parsed it the entry keeps its text, which is smaller. */
+/** The object of an entry; an unparsed entry keeps its text, which is smaller. */
 function peek(entry: LazyObject): ApiObject {
   return entry.textSize === undefined ? entry.object : (JSON.parse(entry.json) as ApiObject);
 }

@@ -12,14 +12,14 @@ export interface DatabaseBatch {
   write(durability: Durability): Promise<void>;
 }
 
-/** Entries of a range in the order of their keys, as they were when it was made. */
+/** Entries of a range in key order, at the time of its creation. */
 export interface DatabaseIterator {
   /** The next entries, at most `count`; none at the end. */
   nextv(count: number): Promise<readonly (readonly [Buffer, Buffer])[]>;
   close(): Promise<void>;
 }
 
-/** An open database of ordered keys: what the engine needs of LevelDB. */
+/** An open database of ordered keys: the engine's view of LevelDB. */
 export interface Database {
   get(key: Buffer): Promise<Buffer | undefined>;
   put(key: Buffer, value: Buffer, durability: Durability): Promise<void>;
@@ -28,17 +28,17 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** How databases are opened. Tests put one in its place that loses what LevelDB may lose. */
+/** Opens databases. Tests replace it with one that loses what LevelDB may lose. */
 export interface DatabaseDriver {
-  /** Takes a directory for this process. @throws StatusError FailedPrecondition when another has it. */
+  /** Locks a directory for this process. @throws StatusError FailedPrecondition when another process has it. */
   readonly lock: (directory: string) => Promise<DirectoryLock>;
-  /** Reads all that a database uses. @throws Error that names what is damaged. */
+  /** Checks all tables of a database. @throws Error that names the damage. */
   readonly check: (path: string) => Promise<void>;
   /** Opens or creates the database in a directory that exists. */
   readonly open: (path: string, writeBufferBytes: number) => Promise<Database>;
 }
 
-/** LevelDB hands over at most this much at a time; its default of 16 KiB is sixteen records. */
+/** Bytes per read of LevelDB; its default of 16 KiB is sixteen records. */
 const chunkBytes = 1024 * 1024;
 // With the encodings of the database: options that differ from them are copied at each write.
 const encodings = { keyEncoding: 'buffer', valueEncoding: 'buffer' } as const;

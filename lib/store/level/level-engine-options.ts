@@ -9,15 +9,15 @@ export interface LevelEngineOptions {
   /** Bytes LevelDB gathers in memory before a file; default 16 MiB. */
   readonly writeBufferBytes?: number;
   readonly clock?: Clock;
-  /** Where the files beside the database live; tests give one that fails. Default: the machine's. */
+  /** The file system for files beside the database; tests inject a failing one. Default: the machine's. */
   readonly fileSystem?: FileSystem;
   /**
-   * Names in the directory, beside the library's own, that a way back from a migration needs: they are
-   * copied with the database. Absent ones are passed over.
+   * Further names in the directory that a rollback of a migration needs: they are copied with the database. Absent
+   * ones are skipped.
    */
   readonly copiedBeforeMigration?: readonly string[];
-  /** Which database keeps the log; tests give one that loses what LevelDB may lose. Default: LevelDB. */
+  /** The database of the log; tests inject one that loses what LevelDB may lose. Default: LevelDB. */
   readonly driver?: DatabaseDriver;
-  /** Only for the test that proves that the power-loss test sees: appends without waiting for the disk. */
+  /** Only for the self-test of the power-loss test: appends without waiting for the disk. */
   readonly unsafeNoSync?: boolean;
 }

@@ -50,7 +50,7 @@ import type { LevelEngineOptions } from './level-engine-options.js';
 
 /** No less than a meta record with its key. */
 const metaBytes = 1_024;
-/** For what lies in a directory whose lock is held already. */
+/** For a directory whose lock is held already. */
 const noLock: DirectoryLock = { release: () => Promise.resolve() };
 
 /** The log on LevelDB: every append is one batch, synced before it resolves. */
@@ -105,7 +105,7 @@ export class LevelEngine implements ReplaceableEngine {
       await finishReplacement(this.#files, directory);
       this.#highWater = this.#markAt(join(directory, markName));
       const mark = await this.#highWater.read();
-      // LevelDB begins anew, over what is there, when CURRENT is missing.
+      // Without CURRENT, LevelDB would create a new database over the existing files.
       if (mark.type !== 'missing' && !(await this.#files.exists(join(this.#path, 'CURRENT'))))
         throw this.#damaged('its CURRENT file is missing');
       await this.#openingMark.set(() => this.#driver.check(this.#path));
@@ -120,7 +120,7 @@ export class LevelEngine implements ReplaceableEngine {
           : await this.#migrate(meta.schemaVersion, state);
       return migration === undefined ? state : { ...state, migration };
     } catch (error) {
-      // What went wrong first is what is told.
+      // Report the first error.
       await this.close().catch(() => undefined);
       const told = error instanceof StatusError ? error : openingError(this.#path, error);
       throw await explainNoRoom(told, this.#files, directory);
@@ -141,13 +141,13 @@ export class LevelEngine implements ReplaceableEngine {
     await this.#files.makeDirectory(this.#path);
     this.#open = await this.#driver.open(this.#path, writeBufferBytes);
     this.#writes.restart();
-    // LevelDB syncs the files that it makes, and not all of their names.
+    // LevelDB syncs the files that it creates, but not all of their names.
     await this.#files.syncDirectory(this.#path);
     this.#names = new LogNames(this.#files, this.#path, writeBufferBytes);
     await this.#names.open();
   }
 
-  /** Makes a log of an earlier version one of this version, after a copy of it. */
+  /** Migrates a log of an earlier version, after a copy of it. */
   async #migrate(from: number, state: EngineState): Promise<Migration> {
     const { directory, copiedBeforeMigration: alsoCopied = [] } = this.#options;
     // A damaged log is refused before the copy of an earlier migration, which may be whole, is replaced.
@@ -157,7 +157,7 @@ export class LevelEngine implements ReplaceableEngine {
     const files = this.#files;
     const { storeId, checkpoint } = state;
     const copied = await copyStore({ files, directory, version: from, alsoCopied });
-    // Before the first step: killed behind the last one, nothing else knows that there was a migration.
+    // Noted before the first step: after a kill behind the last step nothing else records the migration.
     const migration = await noteMigration(files, directory, storeId, copied);
     await this.#openDatabase();
     for (let version = from; version < schemaVersion; version += 1) {
@@ -204,9 +204,8 @@ export class LevelEngine implements ReplaceableEngine {
   }
 
   /**
-   * The mark comes into being with the database, before the first write, once the names of all
-   * directories on the way to it are durable. Later its absence is damage,
-   * and so is one that can't be read, unless nothing was ever written: then a first start was
+   * Creates the mark with a new database, before the first write, once the names of all its parent directories are
+   * durable. Later a missing or illegible mark is damage, unless nothing was ever written: then a first start was
    * interrupted.
    */
   async #makeMark(found: MarkState, { checkpoint }: MetaRecord): Promise<number> {
@@ -239,7 +238,7 @@ export class LevelEngine implements ReplaceableEngine {
     const last = records.at(-1);
     await this.#writes.run(() => {
       for (const { bytes } of records) this.#names?.note(keyBytes + bytes.length);
-      // What a lone writer waits for: no batch to make and to close.
+      // A single record needs no batch, which shortens the wait of a lone writer.
       if (last && records.length === 1)
         return this.#db.put(encodeKey(last), last.bytes, durability);
       const batch = this.#db.batch();
@@ -282,7 +281,7 @@ export class LevelEngine implements ReplaceableEngine {
     return this.#files.freeBytes(this.#options.directory);
   }
 
-  /** Every part is closed, whatever becomes of the others; the first error is told. */
+  /** Closes every part even if others fail; rejects with the first error. */
   async close(): Promise<void> {
     const highWater = this.#highWater;
     const database = this.#open;

@@ -11,11 +11,11 @@ export interface ScannedLog {
   readonly database: () => Database;
   /** Of the database, for errors. */
   readonly path: string;
-  /** Called when the end was reached. */
+  /** Called at the end. */
   readonly ended: () => Promise<void>;
 }
 
-/** The records behind `revision`, in chunks. @throws StatusError DataLoss */
+/** The records after `revision`, in chunks. @throws StatusError DataLoss */
 export async function* scanLog(
   { database, path, ended }: ScannedLog,
   revision: number,
@@ -49,7 +49,7 @@ function recordOf(path: string, key: Buffer, bytes: Buffer): EngineRecord {
   return { revision: address.revision, index: address.index, bytes };
 }
 
-/** What is read from a database; its errors as ours. */
+/** Awaits a read of the database and converts its errors. */
 export async function reading<T>(path: string, promise: Promise<T>): Promise<T> {
   try {
     return await promise;

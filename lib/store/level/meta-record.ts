@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import { StatusError } from '../../base/index.js';
 import type { Checkpoint } from '../engine/engine.js';
 
-/** Version of what is on the disk. Version 3: nothing superseded lies below the compaction mark. */
+/** Version of the on-disk format. Version 3: no superseded record is below the compaction mark. */
 export const schemaVersion = 3;
 /** The oldest version that is migrated. */
 export const oldestSchemaVersion = 2;
@@ -11,14 +11,14 @@ export const oldestSchemaVersion = 2;
 export interface MetaRecord {
   readonly schemaVersion: number;
   readonly storeId: string;
-  /** Absent in what an earlier release wrote; see {@link clusterOf}. */
+  /** Absent in records of earlier releases; see {@link clusterOf}. */
   readonly clusterId?: string;
   readonly checkpoint: Checkpoint;
 }
 
 /**
- * The cluster that a store or a backup belongs to. Earlier releases kept no cluster id: there the store
- * begins the cluster, so that the store and its backups agree on it without a write.
+ * The cluster that a store or a backup belongs to. Earlier releases had no cluster id: there it is the store id, so
+ * that the store and its backups agree without a write.
  */
 export function clusterOf(kept: { readonly storeId: string; readonly clusterId?: string }): string {
   return kept.clusterId ?? kept.storeId;
@@ -34,7 +34,7 @@ export function encodeMeta(meta: MetaRecord): Buffer {
   return Buffer.concat([head, text]);
 }
 
-/** Reads the record. Undefined when a byte of it is not what was written. */
+/** Reads the record. Undefined if a byte differs from what was written. */
 export function decodeMeta(stored: Buffer): MetaRecord | undefined {
   const text = stored.subarray(checksumBytes);
   const sound = stored.length > checksumBytes && crc32(text) === stored.readUInt32BE(0);

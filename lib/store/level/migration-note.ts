@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Migration } from '../engine/engine.js';
 import { type FileSystem, systemErrorCode } from '../directory/file-system.js';
 
-/** The migration that nobody was told of yet, as JSON. */
+/** The unreported migration, as JSON. */
 const noteName = 'migration.json';
 
 /** A note: which store was migrated, and how. A store that was restored since is another one. */
@@ -17,8 +17,8 @@ function isNote(value: unknown): value is MigrationNote {
 }
 
 /**
- * The migration of a store that was noted and not told; undefined where there is none. The note appears whole or not
- * at all, so that one that can't be read was written by somebody else and is passed over.
+ * The noted but unreported migration of a store; undefined if there is none. The note is written atomically, so
+ * that an illegible one is foreign and is ignored.
  */
 export async function notedMigration(
   files: FileSystem,
@@ -37,8 +37,8 @@ export async function notedMigration(
 }
 
 /**
- * Notes a migration durably. One that ended half-way, and was told to nobody, began at an earlier version:
- * its copy is the one that the way back needs, so it is returned and kept.
+ * Notes a migration durably. An earlier interrupted and unreported migration started at an earlier version: the
+ * rollback needs its copy, so it is returned and kept.
  */
 export async function noteMigration(
   files: FileSystem,
@@ -63,7 +63,7 @@ export async function noteMigration(
   return migration;
 }
 
-/** Forgets the note, once the migration was told. */
+/** Removes the note after the migration was reported. */
 export async function forgetMigration(files: FileSystem, directory: string): Promise<void> {
   await files.remove(join(directory, noteName));
   await files.syncDirectory(directory);

@@ -6,16 +6,16 @@ import { schemaVersion } from './meta-record.js';
 import { databaseName, markName } from '../directory/replacement.js';
 import { restoreIndex } from '../log/restore.js';
 
-/** Room that must be left beside the copy: LevelDB writes new files when it is opened again. */
+/** Room that must stay free after the copy: LevelDB writes new files when it is reopened. */
 const reserveBytes = 8 * 1024 * 1024;
 
-/** What a directory holds before it is migrated. */
+/** A directory before its migration. */
 export interface CopyOptions {
   readonly files: FileSystem;
   readonly directory: string;
   /** Version of the database, which is not open. */
   readonly version: number;
-  /** Further names in the directory that a way back needs. */
+  /** Further names in the directory that a rollback needs. */
   readonly alsoCopied: readonly string[];
 }
 
@@ -40,9 +40,9 @@ export async function copiedNames(
 }
 
 /**
- * Copies what makes up a store to `schema-<version>-copy` beside it, complete and durable when it
- * resolves. A copy of that name that an interrupted migration left is replaced by the new one, because the
- * database may have been written since; it is there until the new one is whole.
+ * Copies the files of a store to `schema-<version>-copy` beside it, complete and durable when it resolves. A copy
+ * of an interrupted migration is replaced, because the database may have been written since; it is kept until the
+ * new one is complete.
  * @throws StatusError ResourceExhausted (NoRoomForCopy), Unavailable (CopyFailed); nothing has changed.
  */
 export async function copyStore(options: CopyOptions): Promise<Migration> {
@@ -69,7 +69,7 @@ export async function copyStore(options: CopyOptions): Promise<Migration> {
     throw new StatusError({
       code: 'Unavailable',
       reason: 'CopyFailed',
-      message: `the database in ${directory} has schema version ${version} and is copied to ${copy} before it becomes version ${schemaVersion}; that failed (${messageOf(error)}); nothing was changed`,
+      message: `the database in ${directory} has schema version ${version} and is copied to ${copy} before it becomes version ${schemaVersion}; the copy failed (${messageOf(error)}); nothing was changed`,
       cause: error,
     });
   }
@@ -78,11 +78,11 @@ export async function copyStore(options: CopyOptions): Promise<Migration> {
     from: version,
     to: schemaVersion,
     copy,
-    wayBack: `stop this release, move ${moved} out of ${directory}, copy ${moved} there from ${copy}, and start the release that wrote schema version ${version}; what was written since is not in the copy`,
+    wayBack: `stop this release, move ${moved} out of ${directory}, copy ${moved} there from ${copy}, and start the release that wrote schema version ${version}; writes since the migration are not in the copy`,
   };
 }
 
-/** Gives a whole copy its name. At any moment one whole copy, of before or the new one, has a name. */
+/** Renames a complete copy to its name. At any moment the earlier or the new complete copy has a name. */
 async function replaceCopy(
   files: FileSystem,
   directory: string,
@@ -153,7 +153,7 @@ export async function demandRoom(
   });
 }
 
-/** One migration step, beside raising the version. */
+/** One migration step, in addition to raising the version. */
 export interface MigrationStep {
   /** What it does to the records, for people. */
   readonly change: string;
@@ -166,15 +166,15 @@ export interface MigrationStep {
  * version: a crash leaves the log before the step or after it.
  */
 export const migrationSteps: Readonly<Record<number, MigrationStep>> = {
-  // An interrupted compaction of version 2 left superseded records below its mark. The whole log is
-  // checked on the way: one that is damaged stays as it is.
+  // An interrupted compaction of version 2 left superseded records below its mark. The whole log is checked by
+  // this: a damaged one is not changed.
   2: {
     change: 'removes superseded records that an interrupted compaction left',
     removed: async (engine, state) => (await restoreIndex(engine, state)).garbage,
   },
 };
 
-/** What the steps from `version` to this release's version do to the records. */
+/** Describes the changes of the steps from `version` to this release's version. */
 export function stepChanges(version: number): readonly string[] {
   const lines: string[] = [];
   for (let from = version; from < schemaVersion; from += 1)

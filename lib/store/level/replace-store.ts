@@ -19,7 +19,7 @@ import {
   markName,
 } from '../directory/replacement.js';
 
-/** What is replaced, and with which engine it is written. */
+/** Options of a replacement: the directory, and the engine for the new content. */
 export interface ReplaceStoreOptions {
   readonly files: FileSystem;
   readonly lock: DatabaseDriver['lock'];
@@ -29,21 +29,21 @@ export interface ReplaceStoreOptions {
   readonly engineAt: (directory: string) => Engine;
 }
 
-/** See {@link ReplaceableEngine.replace}; for a store that is a directory. */
+/** See {@link ReplaceableEngine.replace}, for a store in a directory. */
 export async function replaceStore(options: ReplaceStoreOptions, fill: Fill): Promise<Replacement> {
   const { files, directory } = options;
   await files.makeDirectory(directory);
   const lock = await options.lock(directory);
   try {
     await finishReplacement(files, directory);
-    // Under the lock: nobody can write the first object behind this.
+    // Under the lock: no other process can write a first object meanwhile.
     if (options.existing === 'refuse') await demandNothing(options);
     const last = await lastMarked(options);
     const path = await beginReplacement(files, directory);
     try {
       await fill(options.engineAt(path), last);
     } catch (error) {
-      // What can't be removed now is removed by the next opening.
+      // The next opening removes what can't be removed now.
       await files.remove(path).catch(() => undefined);
       throw error;
     }
@@ -54,14 +54,14 @@ export async function replaceStore(options: ReplaceStoreOptions, fill: Fill): Pr
   }
 }
 
-/** @throws StatusError FailedPrecondition (NotEmpty) unless nothing was ever written. */
+/** @throws StatusError FailedPrecondition (NotEmpty) if anything was ever written. */
 async function demandNothing({ files, directory, engineAt }: ReplaceStoreOptions): Promise<void> {
   if (!(await files.exists(join(directory, databaseName)))) return;
   const mark = await readMark(files, join(directory, markName));
-  // Opening would change what may be damaged, so it comes last.
+  // Opening comes last, because it would change a possibly damaged database.
   if (mark.type === 'mark' && mark.revision > 0) throw notEmpty();
   const engine = engineAt(directory);
-  // A first start that was interrupted left no id; should the restore fail, this one stays.
+  // An interrupted first start left no id; if the restore fails, this one stays.
   await engine.open(() => systemRandom.uuid());
   try {
     for await (const chunk of engine.scan(0)) if (chunk.length > 0) throw notEmpty();
@@ -70,7 +70,7 @@ async function demandNothing({ files, directory, engineAt }: ReplaceStoreOptions
   }
 }
 
-/** The highest revision that a mark in the directory names; undefined when the store has none that can be read. */
+/** The highest revision of the marks in the directory; undefined if none can be read. */
 async function lastMarked({ files, directory }: ReplaceStoreOptions): Promise<number | undefined> {
   const current = join(directory, markName);
   let last = 0;

@@ -1,18 +1,18 @@
 import { type Clock, limits, messageOf, StatusError } from '../../base/index.js';
 import type { EncodedRecord } from '../record/record-codec.js';
 
-/** A transaction on its way to the disk. */
+/** A transaction in the pipeline. */
 export interface Commit {
-  /** Empty for a transaction that changed nothing: it still waits for what it read. */
+  /** Empty for a transaction without changes: it still waits until its reads are durable. */
   readonly records: readonly EncodedRecord[];
   readonly bytes: number;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
 
-/** Fewer writers than this gain nothing from being split. */
+/** With fewer writers splitting has no benefit. */
 const lockstepMin = 48;
-/** A longer pause means that nobody was writing. */
+/** A longer pause means that there were no writers. */
 const recentMs = 50;
 
 /** What a pipeline drives. */
@@ -25,7 +25,7 @@ export interface CommitPipelineOptions<C extends Commit> {
 }
 
 /**
- * Group commit: one batch is in flight, everything that arrives meanwhile is the next.
+ * Group commit: one batch is in flight, later commits form the next batch.
  *
  * Guarantees: commits become durable and are published in the order they were enqueued; nothing is
  * published before its batch is durable. After a failed batch the outcome is unknown, so the
@@ -70,14 +70,14 @@ export class CommitPipeline<C extends Commit> {
   }
 
   /**
-   * Refuses writes as after a failed batch, because another write to the same log failed. What is in
-   * flight ends as it ends.
+   * Refuses writes as after a failed batch, because another write to the same log failed. The batch in flight is
+   * not affected.
    */
   fail(cause: unknown): void {
     this.#poison([], cause);
   }
 
-  /** Writes are possible again: what failed is settled, and its outcome was read back. */
+  /** Writes are possible again: the outcome of failed ones was read back. */
   revive(): void {
     this.#failure = undefined;
   }
@@ -106,8 +106,8 @@ export class CommitPipeline<C extends Commit> {
   }
 
   /**
-   * True when all writers wait for one batch and the disk then waits for all writers, longer than
-   * they for it: taken in two halves, one is prepared while the other is written.
+   * True if all writers wait for one batch and the disk then waits even longer for all writers: split in halves,
+   * one is prepared while the other is written.
    */
   #inLockstep(): boolean {
     if (this.#queue.length < lockstepMin) return false;
@@ -115,7 +115,7 @@ export class CommitPipeline<C extends Commit> {
     return idleMs > this.#appendMs && idleMs < recentMs;
   }
 
-  /** As much as may share one sync: bounded, so that the first of a batch does not wait for ever. */
+  /** The commits that share one sync: bounded, so that the first of a batch does not wait long. */
   #takeBatch(share: number): readonly C[] {
     let count = 0;
     let bytes = 0;

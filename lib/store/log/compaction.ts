@@ -2,7 +2,7 @@ import { limits, type TimeShare } from '../../base/index.js';
 import { type Checkpoint, countRecord, type Engine, type RecordAddress } from '../engine/engine.js';
 import { decodeHead, type RecordHead } from '../record/record-codec.js';
 
-/** What a compaction writes at once. */
+/** One write of a compaction. */
 export interface CompactionStep {
   readonly checkpoint: Checkpoint;
   /** Records that are superseded at the checkpoint. */
@@ -11,36 +11,36 @@ export interface CompactionStep {
   readonly bytes: number;
 }
 
-/** What a compaction may touch. */
+/** Options of a compaction. */
 export interface CompactionOptions {
   readonly engine: Pick<Engine, 'scan'>;
   /** Mark of the last compaction. */
   readonly from: Checkpoint;
-  /** Superseded records below that mark that are still there; they go with the first step. */
+  /** Remaining superseded records below that mark; the first step drops them. */
   readonly garbage: readonly RecordAddress[];
   /** Visible revision. */
   readonly to: number;
   readonly keepEvents: number;
   /** Records committed before this may go, milliseconds since the epoch. */
   readonly olderThan: number;
-  /** Encoded bytes above the mark, and how many may stay whatever their age. */
+  /** Encoded bytes above the mark, and their maximum regardless of age. */
   readonly historyBytes: number;
   readonly historyBytesMax: number;
   /** Compaction is in no hurry until the history is over its bytes. */
   readonly share: TimeShare;
-  /** Stops between two steps; what was done stays done. */
+  /** Stops between two steps; finished steps stay. */
   readonly signal: AbortSignal;
-  /** Makes a step durable, whole or not at all. */
+  /** Makes a step durable, atomically. */
   readonly save: (step: CompactionStep) => Promise<void>;
 }
 
 /**
- * Moves the mark over history that is both older than the age and beyond the number kept, or beyond
- * the bytes, and drops what is superseded below it. The last record of a living object stays.
+ * Moves the mark over history that is both older than the age and beyond the number kept, or beyond the bytes, and
+ * drops superseded records below it. The last record of an existing object stays.
  *
- * Each record names the one it replaced, so a compaction reads only what it passes. That is also why
- * mark and drops are one write, and why what lies superseded below the mark goes first: a record that
- * outlives the tombstone after it is a deleted object that came back.
+ * Each record names the one it replaced, so a compaction reads only the records that it passes. Therefore mark and
+ * drops are one write, and superseded records below the mark are dropped first: a record that outlives its
+ * tombstone would resurrect a deleted object.
  */
 export async function compactLog(options: CompactionOptions): Promise<void> {
   let mark = options.from;
@@ -62,13 +62,13 @@ export async function compactLog(options: CompactionOptions): Promise<void> {
     step = [];
     await rest();
   };
-  // Nothing is read that can't be due.
+  // Read only records that can be due.
   const through = tooMuch() ? options.to : options.to - options.keepEvents;
   if (through <= mark.revision) return flush();
   for await (const chunk of options.engine.scan(mark.revision, { through })) {
     for (const raw of chunk) {
       const record = decodeHead(raw);
-      // Decided at the first record of a revision only: a mark never splits one.
+      // Decided at the first record of a revision: a mark never splits a revision.
       if (record.index === 0) {
         if (options.signal.aborted || !due(record)) return flush();
         if (step.length >= limits.compactionStepRecords) await flush();
@@ -81,7 +81,7 @@ export async function compactLog(options: CompactionOptions): Promise<void> {
   await flush();
 }
 
-/** The checkpoint after these records, and what is superseded then. */
+/** The checkpoint after these records, and the records superseded by them. */
 function pass(
   from: Checkpoint,
   records: readonly RecordHead[],

@@ -3,7 +3,7 @@ import { compactLog, type CompactionStep } from './compaction.js';
 import type { Checkpoint, Engine, RecordAddress } from '../engine/engine.js';
 import type { StoreOptions } from '../contract/store-options.js';
 
-/** Ports of a {@link LogHistory}, and what it starts with. */
+/** Ports and initial state of a {@link LogHistory}. */
 export interface LogHistoryOptions {
   readonly engine: Engine;
   readonly clock: Clock;
@@ -13,13 +13,13 @@ export interface LogHistoryOptions {
   readonly bytes: number;
   /** Superseded records below the mark. */
   readonly garbage: readonly RecordAddress[];
-  /** Runs before anything is dropped below a mark: nobody may read from there any more. */
+  /** Runs before records below a mark are dropped: reads from there must end. */
   readonly onCompacting: (revision: number) => void;
-  /** Runs when a step could not be written. What became of it only the reopened log can tell. */
+  /** Runs when a step could not be written. Only the reopened log shows its outcome. */
   readonly onFailure: (cause: unknown) => void;
 }
 
-/** How much of the log is kept: the compaction mark, and what lies on either side of it. */
+/** The kept history of the log: the compaction mark and the records on both sides. */
 export class LogHistory {
   readonly #options: LogHistoryOptions;
   #checkpoint: Checkpoint;
@@ -40,7 +40,7 @@ export class LogHistory {
     return this.#checkpoint;
   }
 
-  /** The marks that the log on the disk may have: more than one after a failed step. */
+  /** The possible marks of the log on the disk: more than one after a failed step. */
   get possibleMarks(): readonly Checkpoint[] {
     return this.#step ? [this.#checkpoint, this.#step.checkpoint] : [this.#checkpoint];
   }
@@ -50,7 +50,7 @@ export class LogHistory {
     this.#bytes += bytes;
   }
 
-  /** Drops what the bounds do not ask for, up to revision `to`. */
+  /** Drops history beyond the bounds, up to revision `to`. */
   compact(to: number, signal: AbortSignal): Promise<void> {
     const { engine, clock, bounds } = this.#options;
     return compactLog({
@@ -80,7 +80,7 @@ export class LogHistory {
     this.#passed(step);
   }
 
-  /** Settles what a failed step left: `mark` is what the reopened log has. */
+  /** Resolves a failed step: `mark` is the mark of the reopened log. */
   settle(mark: Checkpoint): void {
     if (this.#step && mark.revision > this.#checkpoint.revision) this.#passed(this.#step);
     this.#step = undefined;

@@ -18,7 +18,7 @@ function dataLoss(reason: string, message: string): StatusError {
   });
 }
 
-/** Checks that revisions are dense and each complete: what LevelDB lost without a word shows as a hole. */
+/** Checks that revisions are dense and each complete: records that LevelDB lost silently appear as a hole. */
 export class DensityCheck {
   #revision: number;
   /** Records of `#revision` still to come. */
@@ -29,7 +29,7 @@ export class DensityCheck {
     this.#revision = revision;
   }
 
-  /** Last revision that was seen. */
+  /** The last revision seen. */
   get revision(): number {
     return this.#revision;
   }
@@ -59,7 +59,7 @@ export class DensityCheck {
   }
 }
 
-/** @throws StatusError DataLoss when the records current at the mark are not those counted there. */
+/** @throws StatusError DataLoss when the records at the mark differ from the counted ones. */
 export function demandCheckpoint(expected: Checkpoint, found: Checkpoint): void {
   if (expected.objects === found.objects && expected.hash === found.hash) return;
   throw dataLoss(
@@ -68,7 +68,7 @@ export function demandCheckpoint(expected: Checkpoint, found: Checkpoint): void 
   );
 }
 
-/** @throws StatusError DataLoss when the log ends before what is known to have been written. */
+/** @throws StatusError DataLoss when the log ends before the last known revision. */
 export function demandTail(revision: number, highWater: number): void {
   if (revision >= highWater) return;
   throw dataLoss(
@@ -140,7 +140,7 @@ export async function restoreIndex(engine: Engine, state: EngineState): Promise<
   return { index, revision: density.revision, historyBytes, garbage, expiries };
 }
 
-/** By kind and key: objects of most kinds never expire, and cost nothing here. */
+/** By kind and key: objects of most kinds never expire and need no entry. */
 function noteExpiry(expiring: Map<string, Map<string, Expiry>>, record: DecodedRecord): void {
   const { kind, key, type, expiresAt } = record;
   const ofKind = expiring.get(kind);

@@ -18,36 +18,36 @@ const backoff: BackoffOptions = { baseMs: 500, maxMs: 30_000, jitter: 0.2 };
 /** LevelDB writes a table and a manifest when it is opened; without room for them opening fails. */
 const reopenBytes = 16 * 1024 * 1024;
 
-/** What a revival needs to know and do. */
+/** Options of a revival. */
 export interface RevivalOptions {
   readonly engine: Engine;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   readonly storeId: string;
-  /** Last revision that readers see: the log must still reach it. */
+  /** The last visible revision: the log must still contain it. */
   readonly revision: number;
-  /** The marks that the log may have: the last one known, and one whose writing failed. */
+  /** The possible marks of the log: the last known one, and one whose write failed. */
   readonly checkpoints: readonly Checkpoint[];
   /** Free bytes below which writes are refused; a try needs no more than 16 MiB of them. */
   readonly freeBytesFloor: number;
   readonly signal: AbortSignal;
 }
 
-/** What the failed writes left. */
+/** The outcome of the failed writes. */
 export interface Revived {
-  /** Records after the visible revision that had reached the disk after all. */
+  /** Records after the visible revision that are on the disk. */
   readonly survived: readonly DecodedRecord[];
   /** The mark that is on the disk. */
   readonly checkpoint: Checkpoint;
 }
 
 /**
- * Reopens an engine whose write failed, again and again until it succeeds, and gives back what of
- * the failed writes had reached the disk after all. Undefined when the signal aborted.
+ * Reopens an engine after a failed write, with retries until it succeeds, and returns the failed writes that are on
+ * the disk after all. Undefined if the signal aborted.
  *
- * LevelDB stays unwritable after one failed write even when there is room again, and what became of
- * that write only the log can tell.
+ * LevelDB stays unwritable after one failed write even when there is room again, and only the log shows the outcome
+ * of that write.
  */
 export async function reviveEngine(options: RevivalOptions): Promise<Revived | undefined> {
   const { engine, clock, logger, signal } = options;
@@ -58,7 +58,7 @@ export async function reviveEngine(options: RevivalOptions): Promise<Revived | u
     try {
       await engine.reserve?.release(openingBytes);
       const free = await engine.freeBytes?.();
-      // Less than writes need will do: what leads to less must get through.
+      // Less room than writes need is enough: writes that free room must succeed.
       if (free !== undefined && free < Math.min(options.freeBytesFloor, reopenBytes)) {
         logger.debug('store waits for room on the disk', { freeBytes: free });
         continue;
@@ -85,7 +85,7 @@ async function reopen(options: RevivalOptions): Promise<Revived> {
     throw new StatusError({
       code: 'DataLoss',
       reason: 'CheckpointMismatch',
-      message: `the store's compaction mark is at revision ${checkpoint.revision} now, and nothing here moved it there; restore the data directory from a backup`,
+      message: `the store's compaction mark is at revision ${checkpoint.revision} now, and this process did not move it; restore the data directory from a backup`,
     });
   const density = new DensityCheck(revision);
   const survived: DecodedRecord[] = [];

@@ -5,19 +5,19 @@ import { decodeRecord } from '../record/record-codec.js';
 import { DensityCheck, demandCheckpoint, demandTail } from './restore.js';
 import type { VerifyReport } from '../contract/object-store.js';
 
-/** What the disk must agree with. */
+/** The expected state of the disk. */
 export interface Expectation {
   readonly checkpoint: Checkpoint;
-  /** Visible revision; later records are not looked at. */
+  /** Visible revision; later records are ignored. */
   readonly revision: number;
   /** The objects at that revision. */
   readonly kinds: ReadonlyMap<string, readonly (readonly LazyObject[])[]>;
 }
 
 /**
- * Reads every record back: checksums, density above the mark, count and hash below it, and that what
- * readers are given is what the log says. Nothing may be compacted meanwhile.
- * @throws StatusError DataLoss naming what is wrong.
+ * Reads and checks every record: checksums, density above the mark, count and hash below it, and that the objects
+ * in memory equal the log. No compaction may run meanwhile.
+ * @throws StatusError DataLoss that names the damage.
  */
 export async function verifyLog(
   engine: Engine,
@@ -71,7 +71,7 @@ export async function verifyLog(
     throw new StatusError({
       code: 'DataLoss',
       reason: 'IndexMismatch',
-      message: `the log holds ${current.size} objects at revision ${revision}, readers are given ${objects}`,
+      message: `the log holds ${current.size} objects at revision ${revision}, ${objects} are in memory`,
     });
   return { revision, records, objects };
 }
@@ -80,6 +80,6 @@ function mismatch(kind: string, entry: LazyObject): StatusError {
   return new StatusError({
     code: 'DataLoss',
     reason: 'IndexMismatch',
-    message: `${kind} "${entry.key}" of revision ${entry.revision} is not what the log says`,
+    message: `${kind} "${entry.key}" of revision ${entry.revision} in memory differs from the log`,
   });
 }

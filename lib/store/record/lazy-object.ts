@@ -1,10 +1,10 @@
 import { type ApiObject, deepFreeze, type Stored } from '../../object/index.js';
 import type { EncodedRecord } from './record-codec.js';
 
-/** The record an object came from, as far as it is kept. */
+/** The kept part of an object's record. */
 export type RecordOrigin = Omit<EncodedRecord, 'bytes'>;
 
-/** A living object as the store holds it: its JSON until somebody looks, then the frozen object. */
+/** An object in the store: its JSON until the first access, then the frozen object. */
 export class LazyObject<T extends ApiObject = ApiObject> implements Stored<T>, RecordOrigin {
   readonly key: string;
   readonly revision: number;
@@ -31,7 +31,7 @@ export class LazyObject<T extends ApiObject = ApiObject> implements Stored<T>, R
     return this.#form;
   }
 
-  /** Characters of its JSON while it is not parsed; afterwards nobody counts them any more. */
+  /** Characters of its JSON while it is not parsed. */
   get textSize(): number | undefined {
     return typeof this.#form === 'string' ? this.#form.length : undefined;
   }

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import { StatusError } from '../../base/index.js';
 import type { EngineRecord, RecordAddress } from '../engine/engine.js';
 
-/** What happened to the object. */
+/** The type of a change. */
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
 /** The record that a record replaces. */
@@ -10,14 +10,14 @@ export interface Predecessor extends RecordAddress {
   readonly checksum: number;
 }
 
-/** One change as the log keeps it. */
+/** One change in the log. */
 export interface LogRecord extends RecordAddress {
   /** How many records the revision has. */
   readonly count: number;
   readonly type: ChangeType;
   readonly kind: string;
   readonly key: string;
-  /** The object as JSON; parsed by whoever needs it. */
+  /** The object as JSON; parsed on demand. */
   readonly json: string;
   /** Commit time, milliseconds since the epoch. */
   readonly at: number;
@@ -43,7 +43,7 @@ export interface EncodedRecord extends EngineRecord {
 
 /*
  * Layout of a value, numbers big-endian:
- *   0 u32 CRC-32 over address and everything after this field, so that a record can't answer for another
+ *   0 u32 CRC-32 over address and everything after this field, so that a record can't stand in for another
  *   4 u8  layout (2)        5 u8  type        6 u16 bytes of kind     8 u16 bytes of key
  *  10 u32 count            14 f64 at         22 f64 expiresAt
  *  30 f64 previous revision, 0 for none      38 u32 previous index   42 i32 previous checksum
@@ -58,7 +58,7 @@ const addressBytes = 12;
 const checksumBytes = 4;
 const addressBuffer = Buffer.alloc(addressBytes);
 
-/** Few kinds come over and over: their names need not be made again for each record. */
+/** The few kind names repeat: cache them instead of decoding them for each record. */
 let lastKindBytes: Buffer = Buffer.alloc(0);
 let lastKind = '';
 
@@ -122,7 +122,7 @@ function damaged(address: RecordAddress, detail: string): StatusError {
   });
 }
 
-/** What a record says without its texts: all that compaction looks at. */
+/** The head of a record without its texts: all that a compaction reads. */
 export type RecordHead = Omit<DecodedRecord, 'kind' | 'key' | 'json' | 'expiresAt'>;
 
 /** Reads a record's head. @throws StatusError DataLoss when a byte of the record differs from what was written. */
@@ -162,7 +162,7 @@ export function decodeRecord({ revision, index, bytes }: EngineRecord): DecodedR
   };
 }
 
-/** The checksum, once it is certain. */
+/** The verified checksum. */
 function verified({ revision, index, bytes }: EngineRecord): number {
   const address = { revision, index };
   if (bytes.length < headerBytes) throw damaged(address, 'wrong length');

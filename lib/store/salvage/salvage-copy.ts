@@ -4,26 +4,26 @@ import type { FileSystem } from '../directory/file-system.js';
 import { checkTable } from '../table/table-check.js';
 import { readTable, type TableEntry } from '../table/table-entries.js';
 
-/** Read at a time: what a disk with a bad sector refuses is no more than this. */
+/** Bytes per read: a bad sector loses no more than this. */
 const pieceBytes = 4_096;
 
 /** A file of a database that can't be read whole. */
 export interface DamagedFile {
   readonly name: string;
-  /** What is wrong with it, for people. */
+  /** The damage, for people. */
   readonly detail: string;
 }
 
 /** A copy of a database for salvage. */
 export interface SalvageCopy {
   readonly damagedFiles: readonly DamagedFile[];
-  /** What the sound blocks of damaged tables hold; the tables are not in the copy. */
+  /** The entries in intact blocks of damaged tables; the tables are not in the copy. */
   readonly rescued: readonly TableEntry[];
 }
 
 interface ReadFile {
   readonly bytes: Buffer;
-  /** Pieces that the disk did not give: they are zeros. */
+  /** Unreadable pieces, which are zeros. */
   readonly unreadable: number;
 }
 
@@ -54,7 +54,7 @@ async function readAnyhow(files: FileSystem, path: string): Promise<ReadFile> {
   }
 }
 
-/** What is wrong with a table, and what its sound blocks hold; undefined for a sound one. */
+/** The damage of a table and the entries of its intact blocks; undefined for an intact table. */
 function damagedTable(
   bytes: Buffer,
 ): { readonly detail: string; readonly entries: readonly TableEntry[] } | undefined {
@@ -73,7 +73,7 @@ function damagedTable(
 }
 
 /**
- * Copies the database in `from` into the new directory `to`, without the tables on which LevelDB could stop the
+ * Copies the database in `from` into the new directory `to`, without the tables on which LevelDB could abort the
  * process. Nothing is written in `from`.
  * @throws StatusError Unavailable (ScratchUnwritable)
  */
@@ -102,7 +102,7 @@ export async function copyForSalvage(
       continue;
     }
     if (read.unreadable > 0) {
-      const detail = `the disk does not give ${read.unreadable} pieces of ${pieceBytes} bytes`;
+      const detail = `${read.unreadable} pieces of ${pieceBytes} bytes can't be read`;
       damagedFiles.push({ name, detail });
     }
     await writeWhole(files, join(to, name), read.bytes).catch((cause: unknown) => {
@@ -116,7 +116,7 @@ function unwritable(to: string, cause: unknown): StatusError {
   return new StatusError({
     code: 'Unavailable',
     reason: 'ScratchUnwritable',
-    message: `the copy ${to} of the database can't be written (${messageOf(cause)}), and was removed; it needs room beside the backup, or without one in TMPDIR: make room there, or name another disk`,
+    message: `the copy ${to} of the database can't be written (${messageOf(cause)}), and was removed; make room beside the backup, or without a backup in TMPDIR, or name another disk`,
     cause,
   });
 }

@@ -8,11 +8,11 @@ export interface RevisionRange {
   readonly last: number;
 }
 
-/** What a store is known to have held and does not give back. */
+/** The known losses of a store. */
 export interface SalvageLosses {
   /**
-   * Revisions of which a record is missing, above the compaction mark. Where the identity record is lost, or damage
-   * brought back an earlier one, a compaction may have dropped some of them.
+   * Revisions above the compaction mark with a missing record. If the identity record is lost or an earlier one
+   * reappeared, a compaction may have dropped some of them.
    */
   readonly revisions: readonly RevisionRange[];
   /** Objects at the compaction mark; undefined when the identity record, which counts them, is lost. */
@@ -24,23 +24,23 @@ export interface SalvageLosses {
         readonly same: boolean;
       }
     | undefined;
-  /** Whether the high-water file could be read: without it, a lost end of the log goes unnoticed. */
+  /** Whether the high-water file could be read: without it a lost end of the log is not detected. */
   readonly endKnown: boolean;
 }
 
-/** Counts what is missing while the records of a log pass in order of revision and index. */
+/** Counts missing records while the records of a log pass in order of revision and index. */
 export class LossCount {
   readonly #checkpoint: Checkpoint | undefined;
   readonly #ranges: RevisionRange[] = [];
   readonly #atMark = new Map<string, number>();
   #found: Checkpoint = { revision: 0, objects: 0, hash: 0 };
-  /** Revisions up to this one were judged. */
+  /** Revisions up to this one were checked. */
   #judged: number;
   #revision = 0;
   /** Records of `#revision` that are missing. */
   #missing = 0;
 
-  /** Without a checkpoint it is not known which revisions a compaction dropped. */
+  /** Without a checkpoint the revisions that a compaction dropped are unknown. */
   constructor(checkpoint: Checkpoint | undefined) {
     this.#checkpoint = checkpoint;
     this.#judged = checkpoint?.revision ?? 0;

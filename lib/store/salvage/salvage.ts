@@ -33,7 +33,7 @@ import { readTable, type TableEntry } from '../table/table-entries.js';
 
 const chunkRecords = 400;
 const writeBufferBytes = 4 * 1024 * 1024;
-/** In Node.js a Level is a ClassicLevel, which has this; the universal types leave it out. */
+/** In Node.js a Level is a ClassicLevel, which has this; the universal types omit it. */
 const { repair } = Level as unknown as {
   readonly repair: (location: string) => Promise<void>;
 };
@@ -45,11 +45,11 @@ export interface SalvagedName {
   readonly name: string;
 }
 
-/** What a damaged store still holds. */
+/** The readable content of a damaged store. */
 export interface Salvaged {
-  /** Absent: its identity record is lost, and a backup of it begins another cluster. */
+  /** Absent: its identity record is lost, and a backup of it has a new cluster id. */
   readonly clusterId: string | undefined;
-  /** Each in its last version that could be read. One that was deleted may be here when the record of that is lost. */
+  /** Each in its last readable version. A deleted object may reappear if the record of its deletion is lost. */
   readonly objects: readonly SalvagedName[];
   /** Records that could be read, and those with a wrong checksum. */
   readonly records: number;
@@ -57,7 +57,7 @@ export interface Salvaged {
   /** Files of the database that can't be read whole. */
   readonly damagedFiles: readonly DamagedFile[];
   readonly losses: SalvageLosses;
-  /** Hands the objects to `sink`, as the bytes of a backup. */
+  /** Writes the objects to `sink` as the bytes of a backup. */
   backup(sink: (bytes: Buffer) => Promise<void>): Promise<BackupReport>;
 }
 
@@ -67,13 +67,13 @@ export interface SalvageOptions {
   readonly scratch: string;
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Where the files of the store are read and the copy is made. Default: the machine's. */
+  /** The file system of the store and the copy. Default: the machine's. */
   readonly fileSystem?: FileSystem;
 }
 
 /**
- * Reads what can be read of the store in a directory, which no process may have open. The store stays as it
- * is: a copy of its database is read. A killed process leaves that copy, `<scratch>/kedge-salvage-<id>`.
+ * Reads the readable part of the store in a directory, which must not be open. It reads a copy of the database and
+ * does not change the store. A killed process leaves that copy, `<scratch>/kedge-salvage-<id>`.
  * @throws StatusError FailedPrecondition (DirectoryLocked, SchemaVersion), Unavailable (LockUnavailable,
  * ScratchUnwritable), DataLoss (NothingToSalvage)
  */
@@ -130,7 +130,7 @@ async function openRepaired(folder: string, rescued: readonly TableEntry[]): Pro
   }
 }
 
-/** Without values that a compaction dropped: a key of the log is written once and deleted once. */
+/** Without values that a compaction dropped: each key of the log is written once and deleted once. */
 async function undeleted(
   folder: string,
   rescued: readonly TableEntry[],
@@ -140,7 +140,7 @@ async function undeleted(
     for (const { type, key } of entries) if (type === 'deleted') deleted.add(key.toString('hex'));
   };
   note(rescued);
-  // The repair made tables of the logs.
+  // The repair converted the logs to tables.
   for (const name of await readdir(folder))
     if (/\.(ldb|sst)$/.test(name)) note(readTable(await readFile(join(folder, name))).entries);
   return rescued.filter(({ type, key }) => type === 'deleted' || !deleted.has(key.toString('hex')));
@@ -150,7 +150,7 @@ async function putBack(database: Database, entries: readonly TableEntry[]): Prom
   for (const entry of entries) {
     const { key } = entry;
     if (entry.type === 'deleted') {
-      // The table that held the value may be sound.
+      // The table with the value may be intact.
       await database.batch().del(key).write('unsynced');
       continue;
     }
@@ -160,7 +160,7 @@ async function putBack(database: Database, entries: readonly TableEntry[]): Prom
   }
 }
 
-/** The identity record is written anew at every compaction. */
+/** Every compaction rewrites the identity record. */
 function isLater(found: Buffer, present: Buffer | undefined): boolean {
   const revision = (bytes: Buffer | undefined): number =>
     (bytes && decodeMeta(bytes)?.checkpoint.revision) ?? -1;
@@ -213,7 +213,7 @@ async function readRecords(
   }
 }
 
-/** Undefined for a damaged record: it is counted, and what else is there can still be read. */
+/** Undefined for a damaged record: it is counted, and the others are still read. */
 function readable(key: Buffer, bytes: Buffer): DecodedRecord | undefined {
   const address = decodeKey(key);
   if (!address) return undefined;

@@ -8,7 +8,7 @@ const blockBytes = 32_768;
 const headerBytes = 7;
 const recordType = { full: 1, first: 2, middle: 3, last: 4 } as const;
 
-/** The records of a log file, up to where it ends or makes no sense. */
+/** The records of a log file, up to its end or the first invalid record. */
 function* logRecords(log: Buffer): Iterable<Buffer> {
   let parts: Buffer[] = [];
   for (let at = 0; at + headerBytes <= log.length; ) {
@@ -29,7 +29,7 @@ function* logRecords(log: Buffer): Iterable<Buffer> {
   }
 }
 
-/** Applies one version edit to the tables in use. @throws Error for an edit that makes no sense. */
+/** Applies one version edit to the tables in use. @throws Error for an invalid edit. */
 function applyEdit(edit: Buffer, live: Set<number>): void {
   const reader = new VarintReader(edit);
   while (!reader.ended) {
@@ -66,8 +66,8 @@ function applyEdit(edit: Buffer, live: Set<number>): void {
 }
 
 /**
- * Numbers of the tables that a database uses, by its manifest. A manifest that is missing or makes no
- * sense gives none: LevelDB says what is wrong with it when it opens.
+ * Numbers of the tables in a database's manifest. A missing or invalid manifest yields none: LevelDB reports it
+ * when it opens.
  * @throws the system's error when the manifest can't be read
  */
 export async function liveTables(folder: string): Promise<ReadonlySet<number>> {

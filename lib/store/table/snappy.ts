@@ -25,10 +25,10 @@ export function snappyDecompress(input: Uint8Array): Buffer {
     const next = byte();
     length += (next & 0x7f) * scale;
     if (next < 0x80) break;
-    if (scale > 2 ** 28) throw wrong('its length makes no sense');
+    if (scale > 2 ** 28) throw wrong('its length is invalid');
   }
-  // No element makes more than 64 bytes of one: a length beyond that is a lie, not an allocation.
-  if (length > input.length * 64) throw wrong('its length makes no sense');
+  // No element expands one byte to more than 64: refuse a larger length before allocating.
+  if (length > input.length * 64) throw wrong('its length is invalid');
   const output = Buffer.alloc(length);
   let written = 0;
 

@@ -14,7 +14,7 @@ const magic = 0xdb4775248b80fb57n;
 const trailerBytes = 5;
 const checksumMask = 0xa282ead8;
 
-/** The content of a block whose checksum is right. */
+/** The content of a block with a valid checksum. */
 function readBlock(table: Buffer, { offset, size }: BlockHandle): Buffer {
   const end = offset + size;
   if (end + trailerBytes > table.length - footerBytes)
@@ -58,7 +58,7 @@ function layoutOf(table: Buffer): {
   return { data: handlesIn(index), others: handlesIn(metaIndex) };
 }
 
-/** @throws Error that says what is wrong with the bytes of one table. */
+/** @throws Error that names the damage of one table. */
 export function checkTable(table: Buffer): void {
   const { data, others } = layoutOf(table);
   for (const handle of [...others, ...data]) readBlock(table, handle);
@@ -79,18 +79,18 @@ async function namesIn(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);
   } catch (error) {
-    // A first start that was interrupted has no database yet.
+    // An interrupted first start has no database yet.
     if (systemErrorCode(error) === 'ENOENT') return [];
     throw error;
   }
 }
 
 /**
- * Checks every block of every table that the database uses against its checksum. LevelDB does not, and
- * stops the process with an assertion on some damaged blocks. What the manifest does not name is passed
- * over: a process that was killed leaves half-written tables there, which LevelDB removes by itself.
- * @throws DamageError that names the first damaged table and where it is damaged; the system's error for
- * one that can't be read.
+ * Checks every block of every table that the database uses against its checksum. LevelDB does not, and aborts the
+ * process on some damaged blocks. Tables that the manifest does not name are skipped: they are remains of a killed
+ * process, which LevelDB removes.
+ * @throws DamageError that names the first damaged table and the position; the system's error for an unreadable
+ * one.
  */
 export async function checkTables(folder: string): Promise<void> {
   const live = await liveTables(folder);

@@ -1,23 +1,23 @@
 import { dataBlocks } from './table-check.js';
 import { VarintReader } from './varint-reader.js';
 
-/** A table's last word about a key: its value, or that it was deleted. */
+/** The last entry of a key in a table: its value or its deletion. */
 export type TableEntry =
   | { readonly type: 'value'; readonly key: Buffer; readonly value: Buffer }
   | { readonly type: 'deleted'; readonly key: Buffer };
 
-/** What can be read of a table. */
+/** The readable part of a table. */
 export interface ReadTable {
   readonly entries: readonly TableEntry[];
   readonly blocks: number;
   readonly damagedBlocks: number;
 }
 
-/** LevelDB's own bytes behind a key: its sequence number and the type. */
+/** LevelDB's suffix of a key: its sequence number and type. */
 const suffixBytes = 8;
 const valueType = 1;
 
-/** The entries of a data block: each has what its key shares with the one before. */
+/** The entries of a data block; each key is prefix-compressed against the previous one. */
 function* entriesIn(block: Buffer): Iterable<TableEntry> {
   const restarts = block.readUInt32LE(block.length - 4);
   const end = block.length - 4 * (restarts + 1);
@@ -37,7 +37,7 @@ function* entriesIn(block: Buffer): Iterable<TableEntry> {
   }
 }
 
-/** Reads a table block by block, past damaged ones. @throws Error when its index is damaged. */
+/** Reads a table block by block and skips damaged ones. @throws Error when its index is damaged. */
 export function readTable(table: Buffer): ReadTable {
   const blocks = dataBlocks(table);
   const entries: TableEntry[] = [];

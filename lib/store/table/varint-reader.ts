@@ -18,7 +18,7 @@ export class VarintReader {
     return this.position >= this.#bytes.length;
   }
 
-  /** @throws Error when there is no number here. */
+  /** @throws Error without a valid number. */
   varint(): number {
     let value = 0;
     for (let scale = 1; scale <= 2 ** 49; scale *= 128) {
@@ -31,7 +31,7 @@ export class VarintReader {
     throw new Error(`no number at byte ${this.position}`);
   }
 
-  /** Passes over a string: its length, then its bytes. */
+  /** Skips a string: its length, then its bytes. */
   skipString(): void {
     const length = this.varint();
     this.position += length;

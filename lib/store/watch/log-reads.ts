@@ -6,7 +6,7 @@ import { decodeRecord } from '../record/record-codec.js';
 import type { Published } from './watch-ring.js';
 
 /**
- * The revisions after `revision`, read from the log, as many as one batch may hold.
+ * The revisions after `revision`, read from the log, up to the size of one batch.
  * @param visible the last revision that watchers may see
  */
 export async function readChanges(
@@ -36,7 +36,7 @@ export async function readChanges(
   return found;
 }
 
-/** The error for a revision that the log should have and does not. */
+/** The error for a missing revision of the log. */
 export function logHole(revision: number): StatusError {
   return new StatusError({
     code: 'DataLoss',

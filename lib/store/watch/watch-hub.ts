@@ -46,10 +46,10 @@ export interface WatchHubOptions {
 }
 
 /**
- * Gives every watcher all events after its cursor, in order, each once.
+ * Delivers to every watcher all events after its cursor, in order, each once.
  *
- * A watcher is one integer, not a queue: recent events lie in a shared ring, older ones are read
- * from the log, what is compacted is OutOfRange. So a slow watcher costs nothing and delays nobody.
+ * A watcher is one integer, not a queue: recent events are in a shared ring, older ones are read from the log, and
+ * compacted ones are OutOfRange. A slow watcher therefore needs no memory and delays no other.
  */
 export class WatchHub {
   readonly #options: WatchHubOptions;
@@ -72,14 +72,14 @@ export class WatchHub {
     return this.#revision;
   }
 
-  /** Watchers that wait and informers that are told; for leak tests and metrics. */
+  /** Waiting watchers and subscribed informers, for leak tests and metrics. */
   get listeners(): number {
     return this.#subscribers.size + this.#sleepers.size;
   }
 
   /**
-   * Called with durable revisions, in order. Subscribers run before it returns. One that throws has a
-   * hole from here on, so its subscription ends; the commit and the other subscribers go on.
+   * Called with durable revisions, in order. Subscribers run before it returns. A subscriber that throws misses
+   * events, so its subscription ends; the commit and the other subscribers are not affected.
    */
   publish(batch: readonly Published[]): void {
     const last = batch.at(-1);
@@ -122,7 +122,7 @@ export class WatchHub {
       throw new StatusError({
         code: 'OutOfRange',
         reason: 'Ahead',
-        message: `revision ${fromRevision} has not happened yet, the store is at ${this.#revision}; list again and watch from the list's revision`,
+        message: `revision ${fromRevision} is newer than the store, which is at ${this.#revision}; list again and watch from the list's revision`,
       });
   }
 
@@ -203,8 +203,8 @@ export class WatchHub {
   }
 
   /**
-   * Resolves at the next publication, after `delayMs`, or when the signal aborts. Whoever waits for
-   * the next event keeps the process running.
+   * Resolves at the next publication, after `delayMs`, or when the signal aborts. Waiting for the next event keeps
+   * the process running.
    */
   #sleep(signal: AbortSignal, delayMs: number | undefined): Promise<void> {
     return new Promise((resolve) => {
@@ -223,12 +223,12 @@ export class WatchHub {
   }
 
   /**
-   * In-process form: once it has caught up, `sink` runs inside the publication itself. Resolves when
-   * the signal aborts; no batch is handed over after that. When `sink` throws, the subscription ends
-   * with what it threw: it may have taken part of the batch, so that only a new list tells it the rest.
-   * A promise that it gives is not awaited; its rejection ends the subscription too.
-   * @throws StatusError OutOfRange when `fromRevision` is compacted or ahead, InvalidArgument when it is no
-   * revision; what `sink` throws
+   * In-process form: once it has caught up, `sink` runs inside the publication itself. Resolves when the signal
+   * aborts; no batch is delivered after that. When `sink` throws, the subscription ends with its error: it may have
+   * processed part of the batch, so that only a new list is consistent. A returned promise is not awaited; its
+   * rejection also ends the subscription.
+   * @throws StatusError OutOfRange when `fromRevision` is compacted or ahead, InvalidArgument for an invalid
+   * revision; errors of `sink`
    */
   async subscribe(
     kind: string,

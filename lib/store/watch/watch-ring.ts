@@ -11,20 +11,20 @@ export interface Published {
 const slackMax = 4_096;
 
 /**
- * What a change keeps in memory: its object and the state before it. Of several changes of one object each
- * counts the state that it shares with the next one, so that the sum is never too small.
+ * The bytes that a change keeps in memory: its object and the previous state. Consecutive changes of one object
+ * both count the shared state, so that the sum is an upper bound.
  */
 function heldBytes({ size, before }: Change): number {
   return size + (before?.size ?? 0);
 }
 
-/** The last revisions, in memory for every watcher; bounded by events and by bytes, states before included. */
+/** The last revisions, in memory for all watchers; bounded by events and by bytes, including previous states. */
 export class WatchRing {
   #items: Published[] = [];
   #head = 0;
   #events = 0;
   #bytes = 0;
-  /** Revision before the first one held. */
+  /** Revision before the first one in the ring. */
   #start: number;
 
   constructor(revision: number) {
@@ -35,7 +35,7 @@ export class WatchRing {
     return this.#start;
   }
 
-  /** Bytes that the changes hold, with the states before them. */
+  /** Bytes of the changes and their previous states. */
   get bytes(): number {
     return this.#bytes;
   }

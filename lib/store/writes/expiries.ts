@@ -5,7 +5,7 @@ import type { Expiry } from '../log/restore.js';
 
 /** After a deletion that could not be written. */
 const retryMs = 1_000;
-/** The wall clock is looked at this often while anything waits: it may jump, which timers do not see. */
+/** Interval of wall clock checks while an object waits: timers do not notice a clock jump. */
 const recheckMs = 10_000;
 /** Objects deleted at once; the next ones follow in a later turn. */
 const batchMax = 200;
@@ -16,11 +16,10 @@ interface Waiting extends Expiry {
 }
 
 /**
- * Deletes objects when their time has come: one timer, however many wait.
+ * Deletes expired objects, with one timer for all.
  *
- * An object is deleted within ten seconds of the moment when the wall clock reaches its time, also
- * when the clock jumped there; after a jump back it lives until the clock is there again. A deletion
- * that can't be written is tried again every second.
+ * An object is deleted within ten seconds after the wall clock reaches its time, also by a jump; after a jump back
+ * it is kept until the clock reaches its time again. A failed deletion is retried every second.
  */
 export class Expiries {
   readonly #clock: Clock;
@@ -47,7 +46,7 @@ export class Expiries {
 
   /** Notes the state of an object after a change; `at` undefined (or not a time) for one that does not expire. */
   note(kind: string, key: string, at: number | undefined): void {
-    // Most objects never expire, and most stores hold none that do.
+    // Fast path: most stores have no objects that expire.
     if (at === undefined && this.#waiting.size === 0) return;
     const id = idOf({ kind, key });
     if (at === undefined || Number.isNaN(at)) {
@@ -65,7 +64,7 @@ export class Expiries {
     this.#waiting.clear();
   }
 
-  /** Wakes up at a wall-clock time, or earlier to look at the clock again. */
+  /** Sets the timer for a wall-clock time, or earlier to check the clock again. */
   #arm(at: number): void {
     if (this.#closed || at === Infinity) return;
     const delayMs = Math.min(Math.max(0, at - this.#clock.now()), recheckMs);
@@ -87,7 +86,7 @@ export class Expiries {
     const outcomes = await Promise.allSettled(batch.map((waiting) => this.#expire(waiting)));
     outcomes.forEach(({ status }, i) => {
       const tried = batch[i];
-      // What was noted meanwhile is newer than this outcome.
+      // An entry that was noted meanwhile is newer than this outcome.
       if (!tried || this.#waiting.get(idOf(tried)) !== tried) return;
       const id = idOf(tried);
       if (status === 'fulfilled') this.#waiting.delete(id);
@@ -108,7 +107,7 @@ function idOf({ kind, key }: { readonly kind: string; readonly key: string }): s
   return `${kind} ${key}`;
 }
 
-/** The deletion of an object that has expired; undefined when it was changed or is gone. */
+/** The deletion of an expired object; undefined if it was changed or deleted. */
 export function expiredDeletion(
   object: ApiObject | undefined,
   { kind, at }: Expiry,

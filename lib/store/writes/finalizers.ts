@@ -3,10 +3,10 @@ import { type ApiObject, type Kind, keyOf } from '../../object/index.js';
 import { modify, type ModifiableStore } from './modify.js';
 
 /**
- * Puts a finalizer on the object that was read, before anything is made for it elsewhere. Resolves to
- * the object as stored once the finalizer is; writes nothing when it is there already.
- * @throws StatusError NotFound when the object is gone, Aborted (Conflict) when another one has its
- * name, FailedPrecondition (Deleting) once its deletion was asked for.
+ * Adds a finalizer to the object that was read, before external resources are created for it. Resolves to the
+ * stored object once the finalizer is durable; no-op if it is present.
+ * @throws StatusError NotFound when the object does not exist, Aborted (Conflict) when another one has its name,
+ * FailedPrecondition (Deleting) once its deletion was requested.
  */
 export async function addFinalizer<T extends ApiObject>(
   store: ModifiableStore,
@@ -28,8 +28,8 @@ export async function addFinalizer<T extends ApiObject>(
 }
 
 /**
- * Takes a finalizer off the object that was read; with the last one a deletion that was asked for
- * happens. Idempotent: an object that is gone, or another one under its name, is left alone.
+ * Removes a finalizer from the object that was read; with the last one a requested deletion completes. Idempotent:
+ * no-op for a deleted object or another one of its name.
  */
 export async function removeFinalizer<T extends ApiObject>(
   store: ModifiableStore,

@@ -6,29 +6,29 @@ import type { KindCheck } from '../contract/operations.js';
 import type { IndexSelection } from '../contract/reads.js';
 
 /**
- * Checks an index and a value as a caller gives them.
- * @throws StatusError InvalidArgument for a value without an index and the reverse, for `namespace` of a
- * kind without namespaces, and for a value that no object can have
+ * Validates an index and a value of a caller.
+ * @throws StatusError InvalidArgument for a value without an index and the reverse, for `namespace` of a kind
+ * without namespaces, and for an impossible value
  */
 export function demandIndexSelection(kind: AnyKind, { index, value }: IndexSelection): void {
   const violations: FieldViolation[] = [];
   const wrong = (field: string, description: string): unknown =>
     violations.push({ field, description });
   if (index === undefined && value !== undefined)
-    wrong('index', 'is missing: it says what `value` is a value of');
+    wrong('index', 'is missing: it names the index of `value`');
   if (index !== undefined && typeof value !== 'string')
-    wrong('value', `is ${typeof value}; give the text that objects are found under`);
+    wrong('value', `is ${typeof value}; give the text of an index value`);
   if (typeof value === 'string' && value.length > limits.indexValueCharactersMax)
     wrong(
       'value',
       `has ${value.length} characters, at most ${limits.indexValueCharactersMax} are allowed`,
     );
   if (index === namespaceIndex && kind.scope === 'Cluster')
-    wrong('index', `"${index}" is no index of ${kind.kind}, which is a cluster-scoped kind`);
+    wrong('index', `"${index}" is not an index of ${kind.kind}, which is a cluster-scoped kind`);
   if (violations.length > 0) throw invalid(violations);
 }
 
-/** What a check is judged by. */
+/** The context of a check. */
 export interface KindCheckContext {
   readonly kept: KeptIndexes;
   readonly recent: RecentChanges;
@@ -37,7 +37,7 @@ export interface KindCheckContext {
 }
 
 /**
- * Judges a check of a kind against everything that was accepted so far, durable or on its way.
+ * Evaluates a check of a kind against all accepted writes, durable or pending.
  * @throws StatusError Aborted (Conflict), InvalidArgument
  */
 export function demandUnchanged(check: KindCheck, context: KindCheckContext): void {
@@ -61,7 +61,7 @@ export function demandUnchanged(check: KindCheck, context: KindCheckContext): vo
   throw new StatusError({
     code: 'Aborted',
     reason: 'Conflict',
-    message: `${what} was read at revision ${revision}, and ${why}; read it again and decide anew`,
+    message: `${what} was read at revision ${revision}, and ${why}; read it again and decide again`,
   });
 }
 
@@ -74,6 +74,6 @@ function demandRevision(revision: number, assigned: number): void {
 /** @throws StatusError InvalidArgument for a kind that is written often */
 export function demandRarelyWritten(kind: AnyKind): void {
   if (kind.rarelyWritten) return;
-  const description = `is missing: ${kind.kind} is not declared with rarelyWritten, so a check of all its objects would fail all the time; give an index and a value, such as ${namespaceIndex}`;
+  const description = `is missing: ${kind.kind} is not declared with rarelyWritten, so a check of all its objects would fail constantly; give an index and a value, such as ${namespaceIndex}`;
   throw invalid([{ field: 'index', description }]);
 }

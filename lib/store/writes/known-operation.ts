@@ -1,7 +1,7 @@
 import { type FieldViolation, invalid } from '../../base/index.js';
 import type { Operation } from '../contract/operations.js';
 
-/** What an operation is about: an object that is given, the key of one, or a kind. */
+/** The subject of an operation: an object, a key, or a kind. */
 const subjects = {
   create: 'object',
   update: 'object',
@@ -45,20 +45,20 @@ function problem(operation: unknown): FieldViolation | undefined {
 }
 
 /**
- * Refuses what is no operation: of a program that has no types, or got round them.
- * @param at its place in the transaction, from 0
- * @throws StatusError InvalidArgument that names the field, its value and what to give
+ * Refuses an invalid operation: guards against callers that bypass the types.
+ * @param at its index in the transaction
+ * @throws StatusError InvalidArgument that names the field, its value and the expected value
  */
 export function demandKnownOperation(operation: Operation, at: number): void {
   const found = problem(operation);
   if (found) throw invalid([{ ...found, field: `operations[${at}]${found.field}` }]);
 }
 
-/** @throws StatusError InvalidArgument for what is no list of operations. */
+/** @throws StatusError InvalidArgument unless it is a list of operations. */
 export function demandKnownOperations(operations: readonly Operation[]): void {
   const given: unknown = operations;
   if (!Array.isArray(given))
     throw invalid([{ field: 'operations', description: `is ${shown(given)}; give a list` }]);
-  // forEach would pass by a hole.
+  // forEach would skip a hole.
   for (let at = 0; at < given.length; at += 1) demandKnownOperation(given[at] as Operation, at);
 }

@@ -2,11 +2,11 @@ import { hasCode, requireSynchronous } from '../../base/index.js';
 import type { ApiObject, Kind, ObjectKey, StatusUpdate } from '../../object/index.js';
 import type { StoreReader, StoreWriter } from '../contract/object-store.js';
 
-/** What reading and writing back needs of a store. */
+/** The store functions that {@link modify} needs. */
 export type ModifiableStore = Pick<StoreReader, 'get'> &
   Pick<StoreWriter, 'update' | 'updateStatus' | 'transact'>;
 
-/** Tries before a conflict is given back: each means that somebody else got through. */
+/** Attempts before a conflict is returned: each failed one means that another writer succeeded. */
 const triesMax = 16;
 
 async function retryOnConflict<R>(store: ModifiableStore, attempt: () => Promise<R>): Promise<R> {
@@ -14,21 +14,20 @@ async function retryOnConflict<R>(store: ModifiableStore, attempt: () => Promise
     try {
       return await attempt();
     } catch (error) {
-      // NotFound: it was deleted since it was read; reading it again tells.
+      // NotFound: it was deleted since it was read; the next read shows it.
       const overtaken = hasCode(error, 'Aborted') || hasCode(error, 'NotFound');
       if (!overtaken || tries >= triesMax) throw error;
-      // The winner may still be on its way to the disk: wait until reads show it.
+      // The competing write may not be durable yet: wait until reads show it.
       await store.transact([]);
     }
   }
 }
 
 /**
- * Read, change, write with the version read; again on conflict. `change` must be pure and returns a
- * changed copy of what it is given, or undefined for nothing to do. Resolves to undefined when the
- * object does not exist.
- * @throws TypeError when `change` gives a promise
- * @throws StatusError Aborted (Conflict) when others were faster 16 times, and what the write throws
+ * Reads, changes and writes with the version read; retries on conflict. `change` must be pure and returns a changed
+ * copy of its argument, or undefined for no change. Resolves to undefined when the object does not exist.
+ * @throws TypeError when `change` returns a promise
+ * @throws StatusError Aborted (Conflict) after 16 conflicts, and errors of the write
  */
 export function modify<T extends ApiObject>(
   store: ModifiableStore,

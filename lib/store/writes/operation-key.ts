@@ -2,7 +2,7 @@ import type { ResourceInfo } from '../../base/index.js';
 import { type AnyKind, keyFor, type ObjectKey } from '../../object/index.js';
 import type { ObjectOperation } from '../contract/operations.js';
 
-/** What an error names: the kind and the key of an object. */
+/** The kind and the key of an object, for errors. */
 export function resourceOf(kind: AnyKind, key: ObjectKey): ResourceInfo {
   return { kind: kind.kind, ...key };
 }

@@ -17,7 +17,7 @@ import { resourceOf, keyOfOperation } from './operation-key.js';
 import { demandCurrent, demandGuard } from './preconditions.js';
 import { demandMove, demandRemovable } from './transitions.js';
 
-/** What the store stamps on a write. */
+/** The metadata that the store sets on a write. */
 export interface Stamp {
   readonly revision: number;
   readonly now: string;
@@ -33,7 +33,7 @@ export interface Applied {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Copies what is set of an object's spec or status fields, in their order; never its metadata. */
+/** Copies the set spec or status fields of an object, in their order; never its metadata. */
 function copyInto(
   target: Record<string, unknown>,
   object: object,
@@ -59,8 +59,8 @@ function part(
 }
 
 /**
- * What a declared kind says of fields that were left out. Here, because every write comes through
- * here: so what is stored is whole, and nothing is filled in when it is read.
+ * The completion of absent fields of a declared kind. It happens here because every write passes here: stored
+ * objects are complete, and reads fill in nothing.
  */
 function completed(
   { declaration }: AnyKind,
@@ -204,7 +204,7 @@ function remove(operation: ObjectOperation, current: ApiObject, stamp: Stamp): A
     ...meta,
     resourceVersion: String(stamp.revision),
     updatedAt: stamp.now,
-    // What stays behind was changed by a request for its deletion, as in Kubernetes.
+    // An object that stays was changed by the deletion request, as in Kubernetes.
     generation: meta.generation + (held ? 1 : 0),
     deletionRequestedAt: meta.deletionRequestedAt ?? stamp.now,
   };

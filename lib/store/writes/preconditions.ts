@@ -20,7 +20,7 @@ import {
 import type { ObjectOperation, Precondition } from '../contract/operations.js';
 import { resourceOf, keyOfOperation } from './operation-key.js';
 
-/** What is wrong with a precondition of so many fields; undefined when nothing is. */
+/** The violation of a precondition with too many fields; undefined if it is valid. */
 export function tooManyFields(count: number): string | undefined {
   const { preconditionFieldsMax } = limits;
   if (count <= preconditionFieldsMax) return undefined;
@@ -28,9 +28,9 @@ export function tooManyFields(count: number): string | undefined {
 }
 
 /**
- * The object that an operation is about, as it is stored.
- * @throws StatusError NotFound, Aborted (Conflict) for another object or version than the precondition names,
- * and what {@link demandState} throws
+ * The stored object of an operation.
+ * @throws StatusError NotFound, Aborted (Conflict) for another object or version than in the precondition, and
+ * errors of {@link demandState}
  */
 export function demandCurrent(
   operation: ObjectOperation,
@@ -39,7 +39,7 @@ export function demandCurrent(
 ): ApiObject {
   const resource = resourceOf(operation.kind, keyOfOperation(operation));
   if (current === undefined) throw notFound(resource);
-  // Another uid is another object that happens to have the name.
+  // Another uid means another object of the same name.
   if (precondition?.uid !== undefined && precondition.uid !== current.metadata.uid)
     throw recreated(resource, precondition.uid, current.metadata.uid);
   const version = precondition?.resourceVersion;
@@ -49,7 +49,7 @@ export function demandCurrent(
   return current;
 }
 
-/** @throws StatusError InvalidArgument for a generation that no object has */
+/** @throws StatusError InvalidArgument for an impossible generation */
 export function demandGeneration(generation: number, resource: ResourceInfo): void {
   if (Number.isSafeInteger(generation) && generation > 0) return;
   const description = `is ${generation}; give that of an object that was read, 1 or more`;
@@ -57,9 +57,8 @@ export function demandGeneration(generation: number, resource: ResourceInfo): vo
 }
 
 /**
- * Judges what a precondition demands beside identity and version.
- * @throws StatusError Aborted (Conflict), InvalidArgument for a generation that no object has and for too many
- * fields
+ * Checks the parts of a precondition other than identity and version.
+ * @throws StatusError Aborted (Conflict), InvalidArgument for an impossible generation and for too many fields
  */
 export function demandState(
   resource: ResourceInfo,
@@ -83,7 +82,7 @@ export function demandState(
     throw differs(resource, `other values than those given are stored in ${changed.join(', ')}`);
 }
 
-/** @throws StatusError InvalidArgument for an operation whose guard is missing, although the types demandCurrent it. */
+/** @throws StatusError InvalidArgument for an operation without its guard, although the types require it. */
 export function demandGuard(operation: ObjectOperation & { op: 'update' | 'delete' }): void {
   const given = operation.precondition as Partial<ObjectVersion> | undefined;
   const complete = given?.uid && (operation.op === 'delete' || given.resourceVersion);

@@ -2,9 +2,9 @@ import { limits } from '../../base/index.js';
 import type { IndexedChange, KeptIndex } from '../index/kept-indexes.js';
 import { namespaceIndex } from '../../object/index.js';
 
-/** What a change touched, for checks of a kind. */
+/** The effects of a change, for checks of a kind. */
 export interface Touch {
-  /** Nothing but status changed. */
+  /** Only status changed. */
   readonly statusOnly: boolean;
   readonly indexed: readonly IndexedChange[];
 }
@@ -12,13 +12,13 @@ export interface Touch {
 /** How long ago something changed for the last time. */
 export interface LastChange {
   readonly revision: number;
-  /** False: it changed at `revision` or before, and when is not known. */
+  /** False: it changed at `revision` or earlier; the exact revision is unknown. */
   readonly exact: boolean;
 }
 
 /**
- * The last changes of values, by kind, index and value. Maps in maps: a text that names all three would
- * have to be made and hashed for every write.
+ * The last changes of values, by kind, index and value. Nested maps: a combined text key would have to be built and
+ * hashed for every write.
  */
 class Generation {
   readonly #kinds = new Map<string, Map<string, Map<string, number>>>();
@@ -58,12 +58,11 @@ class Generation {
 }
 
 /**
- * The last change of each kind, and of each index value that changed lately. Status counts only where it
- * moves an object between values.
+ * The last change of each kind, and of recently changed index values. Status counts only where it moves an object
+ * between values.
  *
- * Memory is bounded: of index values two generations are kept. When the younger one is full the older
- * one is dropped as a whole, so a write costs constant time; what it held counts as changed at the end
- * of that generation.
+ * Memory is bounded: of index values two generations are kept. When the younger one is full the older one is
+ * dropped as a whole, so a write costs constant time; its values count as changed at the end of that generation.
  */
 export class RecentChanges {
   readonly #kinds = new Map<string, number>();
@@ -77,7 +76,7 @@ export class RecentChanges {
   readonly #valuesMax: number;
   readonly #charactersMax: number;
 
-  /** @param revision the last one whose changes are not known */
+  /** @param revision the last one whose changes are not tracked */
   constructor(
     revision: number,
     valuesMax: number = limits.recentValuesMax,
@@ -95,7 +94,7 @@ export class RecentChanges {
     return this.#young.size + this.#old.size;
   }
 
-  /** Forgets everything: some of what was noted may not have happened. */
+  /** Clears everything: some noted writes may have failed. */
   reset(revision: number): void {
     this.#kinds.clear();
     this.#young = new Generation();

@@ -1,24 +1,24 @@
 import { type Logger, messageOf } from '../../base/index.js';
 import type { Reserve } from '../engine/engine.js';
 
-/** What a {@link ReserveKeeper} keeps, and how much of the disk it leaves. */
+/** Options of a {@link ReserveKeeper}. */
 export interface ReserveKeeperOptions {
   readonly reserve: Reserve;
   readonly wholeBytes: number;
-  /** Free bytes that others find on the disk while the reserve is laid. */
+  /** Bytes that stay free for other programs while the reserve is allocated. */
   readonly keepFreeBytes: number;
-  /** Where it lies, for messages. */
+  /** Its location, for messages. */
   readonly location: string;
   readonly logger: Logger;
 }
 
-/** Keeps the reserve of a store as large as it should be, and tells people when it is not. */
+/** Keeps the reserve of a store at its target size, and logs when it is smaller. */
 export class ReserveKeeper {
   readonly #options: ReserveKeeperOptions;
   #heldBytes = 0;
   #laying: Promise<boolean> | undefined;
   #closed = false;
-  /** Whether it was whole when last told; undefined before the first time. */
+  /** Whether it was complete at the last report; undefined before the first one. */
   #told: boolean | undefined;
 
   constructor(options: ReserveKeeperOptions) {
@@ -34,42 +34,41 @@ export class ReserveKeeper {
     return this.#heldBytes >= this.#options.wholeBytes;
   }
 
-  /** Looks how much is held, since anybody may remove files. */
+  /** Measures the allocated bytes, because anybody may remove files. */
   async measure(): Promise<void> {
     this.#heldBytes = await this.#options.reserve.held();
   }
 
-  /** Lays what is missing, as far as there is room. Resolves to whether anything was laid. */
+  /** Allocates missing pieces as far as there is room. Resolves to whether any was allocated. */
   lay(): Promise<boolean> {
     if (this.isWhole || this.#closed) return Promise.resolve(false);
     this.#laying ??= this.#layPieces().finally(() => (this.#laying = undefined));
     return this.#laying;
   }
 
-  /** Gives back so much that `freeBytes` are free. @returns whether anything was given back */
+  /** Releases pieces until `freeBytes` are free. @returns whether any was released */
   async giveBack(freeBytes: number): Promise<boolean> {
     const { reserve, logger } = this.#options;
     try {
       const bytes = await reserve.release(freeBytes);
       await this.measure();
-      if (bytes > 0)
-        logger.info('part of the reserve was given back', { ...this.#fields(), bytes });
+      if (bytes > 0) logger.info('part of the reserve was released', { ...this.#fields(), bytes });
       return bytes > 0;
     } catch (error) {
-      // The write may find room all the same; where it does not, the store reopens itself.
+      // The write may succeed anyway; otherwise the store reopens itself.
       const fields = { ...this.#fields(), error: messageOf(error) };
-      logger.warn('the reserve could not be given back', fields);
+      logger.warn('the reserve could not be released', fields);
       return false;
     }
   }
 
-  /** Resolves when nothing is written any more. */
+  /** Resolves when all writes ended. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#laying;
   }
 
-  /** Never rejects: without a reserve the store serves as it did before there was one. */
+  /** Never rejects: the store also works without a reserve. */
   async #layPieces(): Promise<boolean> {
     const { reserve, wholeBytes, keepFreeBytes, logger } = this.#options;
     let laid = false;
@@ -77,7 +76,7 @@ export class ReserveKeeper {
       while (!this.#closed && (await reserve.layPiece(wholeBytes, keepFreeBytes))) laid = true;
       await this.measure();
     } catch (error) {
-      logger.debug('a part of the reserve was not laid', { error: messageOf(error) });
+      logger.debug('a part of the reserve could not be allocated', { error: messageOf(error) });
     }
     if (!this.#closed) this.#tell();
     return laid;

@@ -5,25 +5,25 @@ import type { Change } from '../index/selection.js';
 import type { Operation } from '../contract/operations.js';
 import type { WriteSet } from './write-set.js';
 
-/** Asked again after this long or this many bytes, whichever comes first, as long as anything is written. */
+/** Free space is measured again after this time or this many bytes during writes. */
 const everyMs = 1_000;
 const everyBytes = 16 * 1024 * 1024;
-/** Looked at this often while nobody writes, where there is a reserve to keep. */
+/** Measurement interval without writes, if there is a reserve. */
 const recheckMs = 5_000;
 /** Room that LevelDB works with: it writes a table before it removes the log of it. */
 const workingBytesMax = 16 * 1024 * 1024;
-/** How much larger an object that is being deleted may get with one write: a status that says why it waits. */
+/** Maximum growth of an object in deletion by one write, for a status with the reason of its wait. */
 const growthBytesMax = 4_096;
-/** Encoded bytes of a bookkeeping record that is taken on a full disk. */
+/** Maximum encoded bytes of a bookkeeping record on a full disk. */
 const bookkeepingBytesMax = 16_384;
 
-/** Whether a change is a step of a deletion, or needed for one, and small, or leaves less than there was. */
+/** Whether a change is a small step of a deletion, or makes an object smaller. */
 function leadsToLess(change: Change, bookkeeping: ReadonlySet<string>): boolean {
   const { type, entry, before, size } = change;
   if (type === 'DELETED') return true;
   const deleting = entry.object.metadata.deletionRequestedAt !== undefined;
   if (deleting && before) return size <= before.size + growthBytesMax;
-  // An attachment that is taken away, say, without which what holds it can't be deleted.
+  // For example the removal of an attachment, which blocks a deletion.
   if (before && size < before.size) return true;
   return bookkeeping.has(change.kind) && size <= bookkeepingBytesMax;
 }
@@ -43,12 +43,12 @@ export interface SpaceGuardOptions {
  * Refuses writes before the disk is full: LevelDB has to be reopened after ENOSPC, and deletions need
  * room too.
  *
- * Below the floor only what leads to less is taken: marking for deletion, finalizer removal and status
- * of what is being deleted, final deletions, the bookkeeping of those who do that, and what makes an object
- * smaller. Of the last part only final deletions are, so that nothing else can use up the rest.
+ * Below the floor only writes that free space are accepted: marking for deletion, finalizer removal and status of
+ * objects in deletion, final deletions, their bookkeeping, and writes that make an object smaller. Below half of it
+ * only final deletions are, so that nothing else can use up the rest.
  *
- * Others write to the same disk. So a part of the floor, the reserve, is kept allocated: it counts as room,
- * and is given back piece by piece as the writes need it that are taken.
+ * Other programs write to the same disk. A part of the floor, the reserve, is therefore kept allocated: it counts
+ * as free, and is released piece by piece for accepted writes.
  */
 export class SpaceGuard {
   readonly #engine: Engine;
@@ -56,11 +56,11 @@ export class SpaceGuard {
   readonly #logger: Logger;
   readonly #floor: number;
   readonly #reserve: ReserveKeeper | undefined;
-  /** Below this only final deletions are taken. */
+  /** Below this only final deletions are accepted. */
   readonly #finalBytes: number;
   readonly #workingBytes: number;
   #error: StatusError | undefined;
-  /** Free bytes and those of the reserve when last asked, less what was taken since. */
+  /** Free and reserved bytes at the last measurement, less the writes since. */
   #left = Infinity;
   #free = Infinity;
   #askedAt = -Infinity;
@@ -85,12 +85,12 @@ export class SpaceGuard {
     void this.#ask();
   }
 
-  /** Set while there is too little room. */
+  /** Set while the disk is nearly full. */
   get error(): StatusError | undefined {
     return this.#error;
   }
 
-  /** @throws StatusError ResourceExhausted (DiskFull) for a write that there is no room for. */
+  /** @throws StatusError ResourceExhausted (DiskFull) for a write without room. */
   demandRoom({ changes, bytes }: WriteSet, operations: readonly Operation[]): void {
     if (!this.#error) return;
     this.#askAgain();
@@ -103,8 +103,8 @@ export class SpaceGuard {
   }
 
   /**
-   * Gives back as much of the reserve as an append of these records needs, which was taken already.
-   * Undefined where nobody has to wait: there is no reserve, or there is room.
+   * Releases as much of the reserve as the append of these accepted records needs. Undefined if no wait is needed:
+   * without a reserve, or with enough room.
    */
   makeRoom(records: readonly { readonly bytes: Buffer }[]): Promise<void> | undefined {
     if (!this.#reserve) return undefined;
@@ -120,7 +120,7 @@ export class SpaceGuard {
     this.#askAgain();
   }
 
-  /** Ends what goes on in the background. */
+  /** Ends background work. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#timer?.cancel();
@@ -149,18 +149,18 @@ export class SpaceGuard {
   async #look(): Promise<void> {
     try {
       const free = await this.#engine.freeBytes?.();
-      // In this order what is laid meanwhile is counted twice rather than not at all.
+      // In this order a piece that is allocated meanwhile is counted twice instead of not at all.
       await this.#reserve?.measure();
       this.#judge(free);
       void this.#reserve?.lay().then((laid) => (laid ? this.#ask() : undefined));
     } catch (error) {
-      // Not knowing is no reason to refuse: a write that fails is handled where it fails.
+      // An unknown value does not refuse writes: a failing write is handled by its caller.
       this.#logger.debug('room on the disk is unknown', { error: messageOf(error) });
     }
     this.#lookLater();
   }
 
-  /** Others fill the disk and make room on it while nobody writes. */
+  /** Other programs change the free space while there are no writes. */
   #lookLater(): void {
     this.#timer?.cancel();
     if (!this.#reserve || this.#closed) return;
@@ -183,7 +183,7 @@ export class SpaceGuard {
     return new StatusError({
       code: 'ResourceExhausted',
       reason: 'DiskFull',
-      message: `the store's disk${where} has ${free} bytes left${reserved}, writes need ${this.#floor}; free some, or delete what is not needed: deletions are still taken${only}`,
+      message: `the store's disk${where} has ${free} bytes left${reserved}, writes need ${this.#floor}; free some, or delete what is not needed: deletions are still accepted${only}`,
       retryAfterMs: everyMs,
     });
   }

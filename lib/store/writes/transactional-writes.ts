@@ -13,7 +13,7 @@ import {
 import type { StoreWriter } from '../contract/object-store.js';
 import type { Operation, OperationResult, Precondition } from '../contract/operations.js';
 
-/** The single writes of a store, each a transaction of one operation; for stores that have `transact`. */
+/** Single writes of a store as transactions of one operation, for stores with `transact`. */
 export abstract class TransactionalWrites implements StoreWriter {
   abstract transact(operations: readonly Operation[]): Promise<readonly OperationResult[]>;
 

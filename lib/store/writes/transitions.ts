@@ -6,8 +6,8 @@ import { resourceOf, keyOfOperation } from './operation-key.js';
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * @param before undefined for a creation; an object of before its kind had states is in the initial one
- * @throws StatusError FailedPrecondition (IllegalTransition) for a move that the kind's states do not have.
+ * @param before undefined for a creation; an object that is older than its kind's states is in the initial one
+ * @throws StatusError FailedPrecondition (IllegalTransition) for a transition that the kind's states do not have.
  */
 export function demandMove(
   operation: ObjectOperation,
@@ -24,10 +24,10 @@ export function demandMove(
   const allowed = from === undefined ? [initial] : (transitions[from] ?? []);
   if (to !== undefined && (from === to || allowed.includes(to))) return;
   const shown = JSON.stringify(to) ?? 'nothing';
-  const ways = allowed.length === 0 ? 'nowhere' : `to ${allowed.join(', ')} only`;
+  const ways = allowed.length === 0 ? 'none' : allowed.join(', ');
   throw illegal(
     operation,
-    `can't have ${field} ${shown}: from ${from ?? 'its creation'} it moves ${ways}`,
+    `invalid transition of ${field} from ${from ?? 'its creation'} to ${shown}; allowed: ${ways}`,
   );
 }
 
@@ -40,7 +40,7 @@ export function demandRemovable(operation: ObjectOperation, last: Fields): void 
   if (removable.includes(state)) return;
   throw illegal(
     operation,
-    `can't be removed while its ${field} is ${state}; it is removed in ${removable.join(', ')} only`,
+    `can't be removed while its ${field} is ${state}; it can be removed only in ${removable.join(', ')}`,
   );
 }
 

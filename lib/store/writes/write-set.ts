@@ -25,26 +25,26 @@ interface Staged {
   readonly before: LazyObject | undefined;
   after: Applied;
   changed: boolean;
-  /** True while nothing but status changed. */
+  /** True while only status changed. */
   statusOnly: boolean;
 }
 
-/** A transaction judged and encoded: everything but the disk has happened. */
+/** A validated and encoded transaction that is not on disk yet. */
 export interface WriteSet {
   readonly revision: number;
   readonly results: readonly OperationResult[];
   readonly records: readonly EncodedRecord[];
   readonly changes: readonly Change[];
-  /** One for each change; none for what was read back from the log. */
+  /** One per change; none for changes that were read back from the log. */
   readonly touches: readonly Touch[];
   readonly bytes: number;
 }
 
-/** A write set on its way to the disk, with what to do when it is durable. */
+/** A write set in the pipeline, with its completion callbacks. */
 export type WriteCommit = WriteSet & Commit;
 
 /**
- * Makes a commit of a write set.
+ * Creates the commit of a write set.
  *
  * The fields are named: V8 copies a spread of this many fields property by property through a
  * dictionary, which costs each write more than a microsecond.
@@ -58,7 +58,7 @@ export function commitOf(
   return { revision, results, records, changes, touches, bytes, resolve, reject };
 }
 
-/** What a write set is judged against and stamped with. */
+/** The context of a write set: stored state and metadata. */
 export interface WriteContext {
   readonly index: ObjectIndex;
   readonly kept: KeptIndexes;
@@ -70,9 +70,9 @@ export interface WriteContext {
 }
 
 /**
- * Checks the size of a transaction. Operations that only check do not count as writes, so that a
- * fence before a whole transaction does not make it too large.
- * @throws StatusError InvalidArgument (TransactionTooLarge, and ValidationFailed for what is no operation)
+ * Checks the size of a transaction. Checks do not count as writes, so that a fence does not make a transaction too
+ * large.
+ * @throws StatusError InvalidArgument (TransactionTooLarge, and ValidationFailed for an invalid operation)
  */
 export function demandOperations(operations: readonly Operation[]): void {
   demandKnownOperations(operations);
@@ -88,7 +88,7 @@ export function demandOperations(operations: readonly Operation[]): void {
   });
 }
 
-/** The latest state of an object, durable or on its way. */
+/** The latest state of an object, durable or pending. */
 function latest(index: ObjectIndex, kind: string, key: string): LazyObject | undefined {
   const table = index.table(kind);
   const pending = table.pending.get(key);
@@ -96,7 +96,7 @@ function latest(index: ObjectIndex, kind: string, key: string): LazyObject | und
   return table.get(key);
 }
 
-/** What a check of a kind results in. */
+/** The result of a check of a kind. */
 const nothing: ApiObject = deepFreeze({
   name: '',
   metadata: { uid: '', resourceVersion: '', generation: 0, createdAt: '', updatedAt: '' },
@@ -105,7 +105,7 @@ const nothing: ApiObject = deepFreeze({
 let stampedAt = NaN;
 let stampedText = '';
 
-/** The commit time as text; made once for all commits of a millisecond. */
+/** The commit time as text, cached per millisecond. */
 function timeText(at: number): string {
   if (at !== stampedAt) {
     stampedAt = at;
@@ -115,8 +115,8 @@ function timeText(at: number): string {
 }
 
 /**
- * Judges operations in order, each seeing those before it, and encodes what they changed.
- * @throws StatusError of the first operation that can't be; nothing has happened then.
+ * Validates operations in order, each based on the previous ones, and encodes their changes.
+ * @throws StatusError of the first invalid operation; nothing was changed then.
  */
 export function stageWrites(operations: readonly Operation[], context: WriteContext): WriteSet {
   const { revision, random } = context;
@@ -151,7 +151,7 @@ function isStatus({ op }: ObjectOperation, { changed }: Applied): boolean {
   return !changed || op === 'updateStatus';
 }
 
-/** Judged by what was accepted before this transaction, wherever in it the check stands. */
+/** Checked against writes before this transaction, regardless of the check's position. */
 function stageCheck(check: KindCheck, { kept, recent, revision }: WriteContext): Applied {
   kept.learn(check.kind, revision - 1);
   demandUnchanged(check, { kept, recent, revision: revision - 1 });
@@ -180,7 +180,7 @@ function stageMany(
     deepFreeze(earlier.after.object);
     return earlier.after;
   });
-  // What was made and deleted by one transaction never was.
+  // Created and deleted in one transaction: no trace is kept.
   const net = [...staged.values()].filter((s) => s.changed && (s.before ?? s.after.exists));
   return encode(results, net, context);
 }
@@ -205,7 +205,7 @@ function encode(
   if (only && net.length === 1) {
     const touch = touchOf(only, kept);
     const record = recordOf(only, 0, 1, context);
-    // Literals: a list that grows takes room for sixteen more, and a watch keeps the one of changes.
+    // Literals: a growing list allocates sixteen more entries, and watches keep the list of changes.
     const changes = [changeOf(only, record)];
     const bytes = record.size;
     return { revision, results, records: [record], changes, touches: [touch], bytes };
