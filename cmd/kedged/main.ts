@@ -23,7 +23,7 @@ import {
 import { restoreAdvice } from './data/restore-advice.js';
 import type { DaemonConfig } from './config/settings.js';
 import { stopSignals } from './stop-signals.js';
-import { addUpgradeCommand } from './upgrade/command.js';
+import { addUpgradeCommand } from './data/upgrade-command.js';
 import type { Daemon } from './wire.js';
 
 function say(text: string): void {

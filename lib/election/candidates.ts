@@ -4,8 +4,8 @@ import type { ObjectStore } from '../store/index.js';
 const running = new WeakMap<ObjectStore, Set<string>>();
 
 /**
- * Notes that a candidate takes part, until it is disposed of. Two under one identity can't be told
- * apart: each would wait for the other's lease to end, and `leader` would name neither.
+ * Registers a candidate until it is disposed. Two candidates with one identity are indistinguishable: each would
+ * wait for the other's lease to expire, and `leader` would be ambiguous.
  * @throws StatusError FailedPrecondition, reason IdentityInUse, when this process has one already
  */
 export function enrol(store: ObjectStore, name: string, identity: string): Disposable {
@@ -15,7 +15,7 @@ export function enrol(store: ObjectStore, name: string, identity: string): Dispo
   if (candidates.has(key))
     throw failedPrecondition(
       'IdentityInUse',
-      `a candidate "${identity}" for lease "${name}" runs in this process already; give each elector an identity of its own`,
+      `a candidate "${identity}" for lease "${name}" already runs in this process; use a unique identity per elector`,
     );
   candidates.add(key);
   return { [Symbol.dispose]: () => void candidates.delete(key) };

@@ -1,12 +1,12 @@
 import type { Phase } from './elector-state.js';
 
-/** Whether an elector does its part, and what it does. */
+/** The health of an elector and its state. */
 export interface ElectorHealth {
   readonly healthy: boolean;
   readonly message: string;
 }
 
-/** What the health of an elector is judged by. */
+/** The inputs of an elector's health. */
 export interface ElectorFacts {
   readonly phase: Phase;
   readonly identity: string;
@@ -14,7 +14,7 @@ export interface ElectorFacts {
   readonly leader: string;
   readonly leaseDurationMs: number;
   readonly sinceRenewalMs: number;
-  /** Since the lease was last read, or since the candidate began. */
+  /** Time since the last read of the lease, or since the candidate started. */
   readonly sinceReadMs: number;
 }
 
@@ -27,7 +27,7 @@ function standby({ leader, identity, sinceReadMs, leaseDurationMs }: ElectorFact
       message: `standby, the lease could not be read for ${seconds(sinceReadMs)} s`,
     };
   if (leader === identity)
-    return { healthy: true, message: 'standby, waits for an earlier lease of its own to end' };
+    return { healthy: true, message: 'standby, waits until an earlier lease of this candidate expires' };
   const who = leader === '' ? 'nobody leads' : `"${leader}" leads`;
   return { healthy: true, message: `standby, ${who}` };
 }

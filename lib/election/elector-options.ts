@@ -23,9 +23,9 @@ export interface LeaderElectorOptions {
   readonly identity: string;
   /** A lease that was not renewed for this long may be taken, in milliseconds; default 15 s. */
   readonly leaseDurationMs?: number;
-  /** A leader that could not renew for this long gives up; less than the lease; default 10 s. */
+  /** A leader that could not renew for this long steps down; less than the lease; default 10 s. */
   readonly renewDeadlineMs?: number;
-  /** Pause between tries, and the time a release may take; default 2 s. */
+  /** Interval between attempts, and timeout of a release; default 2 s. */
   readonly retryPeriodMs?: number;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -33,18 +33,18 @@ export interface LeaderElectorOptions {
 }
 
 /**
- * What a candidate is told. Both may be called again and again, in turns. A callback that throws is
- * logged and does not end the election.
+ * Callbacks of a candidate. Start and stop may be called repeatedly, alternating. A callback that throws is logged
+ * and does not end the election.
  */
 export interface LeaderCallbacks {
   /**
-   * This candidate leads until `signal` aborts. What it starts must be over soon after: the lease is
-   * not given back before the promise settles. When it rejects, the candidate steps down.
+   * This candidate leads until `signal` aborts. Its work must end soon after: the lease is not released before the
+   * promise settles. When it rejects, the candidate steps down.
    */
   onStartedLeading(signal: AbortSignal): void | Promise<void>;
-  /** Leading is over. Also called once when the elector stops without ever having led. */
+  /** The candidate no longer leads. Also called once when the elector stops without having led. */
   onStoppedLeading(): void | Promise<void>;
-  /** Somebody leads now; may be this candidate. */
+  /** The leader changed; it may be this candidate. */
   onNewLeader?(identity: string): void;
 }
 
@@ -79,7 +79,7 @@ function violation(field: string, value: unknown, example: string): FieldViolati
     description: `${problem}; give a name such as ${example}`,
   });
   if (typeof value !== 'string') return rule(`is ${String(value)}, not text`);
-  if (value.trim() === '') return rule(`is ${JSON.stringify(value)}, which names nobody`);
+  if (value.trim() === '') return rule(`is ${JSON.stringify(value)}, which is not a name`);
   const max = limits.electionNameCharactersMax;
   if (value.length > max) return rule(`has ${value.length} characters, more than ${max}`);
   if (value !== value.trim() || /\p{Cc}/u.test(value))
@@ -89,13 +89,13 @@ function violation(field: string, value: unknown, example: string): FieldViolati
   return undefined;
 }
 
-/** What names an election and a candidate. */
+/** The names of an election and a candidate. */
 type ElectionNames = Pick<LeaderElectorOptions, 'name' | 'identity'>;
 
 const { clock, random, logger } = portRules;
 
 /**
- * @throws TypeError naming an option that can't be one
+ * @throws TypeError that names an invalid option
  * @throws StatusError as {@link demandElectionNames}
  */
 export function demandElectorOptions(options: LeaderElectorOptions): void {
@@ -105,8 +105,8 @@ export function demandElectorOptions(options: LeaderElectorOptions): void {
 }
 
 /**
- * An empty identity is what a lease that nobody holds has: a candidate of that name would see its
- * own lease as free, and so would its twin.
+ * A free lease has an empty identity: a candidate with that identity would see its own lease as free, and so would
+ * others.
  * @throws StatusError InvalidArgument with a violation for `name`, `identity` or both
  */
 export function demandElectionNames({ name, identity }: ElectionNames): void {

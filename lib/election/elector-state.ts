@@ -2,12 +2,12 @@ import { failedPrecondition } from '../base/index.js';
 import type { Term } from './lease-client.js';
 
 /**
- * Why leading is over: `withdrawn` by the signal of `run`, `lost` to somebody else, `expired` for
- * want of a renewal in time, `failed` as the leader's work threw.
+ * Why leading ended: `withdrawn` by the signal of `run`, `lost` to another candidate, `expired` without a renewal
+ * in time, `failed` because the leader's work threw.
  */
 export type EndReason = 'withdrawn' | 'lost' | 'expired' | 'failed';
 
-/** Where an elector is in its life. */
+/** The phase of an elector. */
 export type Phase =
   | { readonly state: 'idle' }
   | { readonly state: 'standby' }
@@ -31,11 +31,11 @@ export function demandAtRest(state: ElectorState): void {
   if (state === 'idle' || state === 'stopped') return;
   throw failedPrecondition(
     'ElectorRunning',
-    `this elector is ${state}: it takes part already; wait for its run to end, or make another`,
+    `this elector is ${state}: it already takes part; wait for its run to end, or create another`,
   );
 }
 
-/** @throws TypeError for a move that is not in the table: a mistake of the elector itself */
+/** @throws TypeError for an illegal transition, which is a bug of the elector */
 export function demandMove(from: ElectorState, to: ElectorState): void {
   if (!moves[from].includes(to)) throw new TypeError(`elector can't go from ${from} to ${to}`);
 }

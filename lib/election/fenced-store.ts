@@ -12,21 +12,21 @@ import {
   TransactionalWrites,
 } from '../store/index.js';
 
-/** The condition under which a fenced write may happen, judged inside its commit. */
+/** The check of a fenced write inside its commit. */
 export type Fence = () => Operation;
 
-/** Nobody leads under this epoch any more. */
+/** This epoch is over. */
 export function leadershipLost(name: string): StatusError {
   return new StatusError({
     code: 'FailedPrecondition',
     reason: 'LeadershipLost',
-    message: `lease ${name} belongs to somebody else now: nothing was written`,
+    message: `lease ${name} has another holder now: nothing was written`,
   });
 }
 
 /**
- * A store whose every write is part of a transaction that checks the lease first: a deposed leader,
- * however late it finds out, writes nothing. Reads are those of the store itself.
+ * A store whose every write is part of a transaction that checks the lease first: a deposed leader can't write,
+ * even before it notices. Reads are those of the store itself.
  */
 export class FencedStore extends TransactionalWrites implements ObjectStore {
   readonly #store: ObjectStore;
@@ -65,7 +65,7 @@ export class FencedStore extends TransactionalWrites implements ObjectStore {
     }
   }
 
-  /** Whether it was the fence, not the write itself, that was refused. */
+  /** Whether the fence was refused, not the write itself. */
   async #fencedOff(error: unknown, fence: Operation): Promise<boolean> {
     if (!hasCode(error, 'Aborted') && !hasCode(error, 'NotFound')) return false;
     return this.#store.transact([fence]).then(
@@ -94,7 +94,7 @@ export class FencedStore extends TransactionalWrites implements ObjectStore {
     return this.#store.health();
   }
 
-  /** The store belongs to whoever opened it: closing the fenced one does nothing. */
+  /** Closing the fenced store is a no-op: its opener closes the store. */
   close(): Promise<void> {
     return Promise.resolve();
   }

@@ -1,10 +1,10 @@
 /**
  * Leader election with fencing.
  *
- * - One candidate leads at a time, as far as anyone can know; it gives up before another may begin.
+ * - One candidate leads at a time, up to clock and pause effects; it steps down before another may start.
  * - What is written through {@link LeaderElector.fence} is committed only under the leader's epoch.
  *
- * Not promised: that two processes never both believe to lead. Guard what is not in the store by the epoch.
+ * Not guaranteed: that two processes never both believe to lead. Guard external systems with the epoch.
  */
 export { FencedStore } from './fenced-store.js';
 export type { ElectorHealth } from './elector-health.js';

@@ -36,15 +36,15 @@ import { type Lease, leases } from './lease.js';
 interface Observed {
   /** Store, uid and version of the lease: only a change of these counts. */
   readonly version: string;
-  /** When this process saw that version first: clocks of others are not looked at. */
+  /** When this process first saw that version: clocks of other machines are not used. */
   readonly at: number;
 }
 
 /**
  * Elects one leader among candidates that share a store.
  *
- * Two candidates may believe to lead for a moment, as everywhere; but what goes through
- * {@link fence} is checked inside the commit, so only the true one writes.
+ * Two candidates may briefly believe to lead; writes through {@link fence} are checked inside the commit, so that
+ * only the real leader writes.
  *
  * | State       | Means                                            | Next                                     |
  * | ----------- | ------------------------------------------------ | ---------------------------------------- |
@@ -55,11 +55,11 @@ interface Observed {
  * | `stopped`   | `run` has resolved                               | `standby`: by `run`                      |
  *
  * - `run` is refused in `standby`, `leading` and `resigning`; everything else may be called in any state.
- * - No call of the store is waited for without a deadline: a try to take the lease for
- *   `renewDeadlineMs`, a renewal until that long after the last one, a release for `retryPeriodMs`.
- *   A write that succeeds after its deadline does not make this candidate lead; its lease is given back.
- * - Leading ends for good when the lease was deleted, made anew, or belongs to another life of the
- *   store, even if it looks the same: others may have led in between.
+ * - Every call of the store has a deadline: an attempt to take the lease `renewDeadlineMs`, a renewal until that
+ *   long after the last one, a release for `retryPeriodMs`. A write that succeeds after its deadline does not make
+ *   this candidate the leader; it releases the lease.
+ * - Leading ends when the lease was deleted, recreated, or belongs to a restored store, even if it looks the same:
+ *   others may have led in between.
  */
 export class LeaderElector {
   readonly #options: LeaderElectorOptions;
@@ -74,7 +74,7 @@ export class LeaderElector {
   #leader = '';
   #renewedAt = 0;
   #readAt = 0;
-  /** Rises when a try is given up: what it brings later no longer counts. */
+  /** Incremented when an attempt times out: its late result is ignored. */
   #attempt = 0;
 
   /**
@@ -100,14 +100,14 @@ export class LeaderElector {
     return this.state === 'leading' && this.#sinceRenewalMs() < this.#times.renewDeadlineMs;
   }
 
-  /** Identity of the leader last seen; empty for none. */
+  /** Identity of the last seen leader; empty for none. */
   get leader(): string {
     return this.#leader;
   }
 
   /**
-   * Time from a loss, when renewals failed, to the earliest moment that another one may lead, in
-   * milliseconds: the leader's work should be over then.
+   * Milliseconds from a loss by failed renewals to the earliest time at which another candidate may lead: the
+   * leader's work should end by then.
    */
   get handoverMs(): number {
     return this.#times.leaseDurationMs - this.#times.renewDeadlineMs;
@@ -119,8 +119,8 @@ export class LeaderElector {
   }
 
   /**
-   * Unhealthy are a leader that has not renewed for longer than a lease lasts, one that lost the
-   * lease while its work goes on, and a standby that could not read the lease for that long.
+   * Unhealthy: a leader without a renewal for longer than the lease duration, a former leader whose work still
+   * runs, and a standby that could not read the lease for that long.
    */
   health(): ElectorHealth {
     return electorHealth({
@@ -153,10 +153,10 @@ export class LeaderElector {
   }
 
   /**
-   * Takes part until `signal` aborts; then ends the leader's work, gives the lease back and resolves.
-   * It keeps the process running.
-   * @throws StatusError FailedPrecondition, reason ElectorRunning: it takes part already; reason
-   * IdentityInUse: another elector of this process takes part under its identity
+   * Takes part until `signal` aborts; then ends the leader's work, releases the lease and resolves. It keeps the
+   * process running.
+   * @throws StatusError FailedPrecondition, reason ElectorRunning: it already takes part; reason IdentityInUse:
+   * another elector of this process has its identity
    */
   async run(callbacks: LeaderCallbacks, signal: AbortSignal): Promise<void> {
     const { store, name, identity } = this.#options;
@@ -172,7 +172,7 @@ export class LeaderElector {
     }
   }
 
-  /** Gives back whether it ever led. */
+  /** Returns whether it ever led. */
   async #takePart(callbacks: LeaderCallbacks, signal: AbortSignal): Promise<boolean> {
     let everLed = false;
     while (!signal.aborted) {
@@ -183,7 +183,7 @@ export class LeaderElector {
       const reason = led ? await this.#lead(term, callbacks, signal) : 'withdrawn';
       if (!led) this.#move({ state: 'resigning', term, reason });
       everLed ||= led;
-      // Released last: a successor starts when this one's work is over. Who lost the lease is told first.
+      // Released last: a successor starts after this one's work ended. After a loss the callback runs first.
       if (reason === 'withdrawn' || reason === 'failed') await this.#release(term);
       if (led) await this.#tell('onStoppedLeading', () => callbacks.onStoppedLeading());
       if (reason === 'expired') await this.#release(term);
@@ -260,7 +260,7 @@ export class LeaderElector {
     }
   }
 
-  /** How long a try is waited for: less once this candidate is to stop. */
+  /** Timeout of an attempt: shorter once this candidate stops. */
   async #patience(limitMs: number, signal: AbortSignal, over: AbortSignal): Promise<void> {
     using link = linkSignals(signal, over);
     await sleep(this.#clock, limitMs, link.signal);
@@ -269,8 +269,8 @@ export class LeaderElector {
   }
 
   /**
-   * One try with a deadline; undefined when it brought nothing. Never throws: a store that can't be
-   * reached is a try that failed. What comes too late does not count.
+   * One attempt with a deadline; undefined if it failed. Never throws: an unreachable store is a failed attempt. A
+   * late result is ignored.
    */
   async #attemptWithin(
     callbacks: LeaderCallbacks,
@@ -297,13 +297,13 @@ export class LeaderElector {
     return outcome.type === 'done' ? outcome.value : undefined;
   }
 
-  /** A lease that was written too late names this candidate, which does not lead: nobody would. */
+  /** A late lease write names this candidate, which does not lead: without a release nobody could lead. */
   #giveBackIfLate(work: Promise<Lease | undefined>): void {
     const giveBack = async (): Promise<void> => {
       const written = await work;
       if (!written || this.state !== 'standby') return;
       await this.#lease.release(this.#termOf(written), this.#options.identity);
-      this.#logger.info('lease was written too late, and given back');
+      this.#logger.info('lease was written too late and released');
     };
     giveBack().catch((error: unknown) =>
       this.#logger.debug('late write of the lease failed', { error: messageOf(error) }),
@@ -314,7 +314,7 @@ export class LeaderElector {
     const held = await this.#lease.read();
     if (!current()) return undefined;
     const unchangedMs = this.#observe(held);
-    // Under this identity too: the lease may be of an earlier life, or of a twin in another process.
+    // Also for this identity: the lease may be from an earlier run, or of another process with the same identity.
     const free = !held || held.holderIdentity === '' || unchangedMs >= this.#times.leaseDurationMs;
     if (!free) return undefined;
     return this.#write(() => this.#lease.take(held, this.#hold, this.#epochSeen), current);
@@ -325,13 +325,13 @@ export class LeaderElector {
     const written = await write();
     if (current()) {
       this.#observe(written);
-      // From before the write: that is when the others' patience may have begun.
+      // Measured from before the write: others may count from then.
       this.#renewedAt = startedAt;
     }
     return written;
   }
 
-  /** Notes what was read; gives back for how long the lease has not changed, in milliseconds. */
+  /** Records the read lease; returns for how long it has not changed, in milliseconds. */
   #observe(held: Lease | undefined): number {
     const now = this.#clock.monotonic();
     const { uid, resourceVersion } = held?.metadata ?? {};
@@ -352,7 +352,7 @@ export class LeaderElector {
       return;
     }
     const error = outcome.type === 'failed' ? messageOf(outcome.error) : 'no answer in time';
-    this.#logger.warn('lease could not be given back, it will expire', { error });
+    this.#logger.warn('lease could not be released, it will expire', { error });
   }
 
   get #hold(): Hold {
@@ -369,7 +369,7 @@ export class LeaderElector {
     return this.#clock.monotonic() - this.#renewedAt;
   }
 
-  /** What a callback throws is its own affair: the election goes on. */
+  /** Errors of callbacks do not affect the election. */
   async #tell(callback: keyof LeaderCallbacks, call: () => void | Promise<void>): Promise<void> {
     try {
       await call();

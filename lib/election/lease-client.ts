@@ -2,16 +2,16 @@ import { type Clock, hasCode, timestamp } from '../base/index.js';
 import type { ObjectStore } from '../store/index.js';
 import { type Lease, leases } from './lease.js';
 
-/** One time of leading: everything that makes a lease this candidate's own. */
+/** One term of leadership: the values that identify this candidate's lease. */
 export interface Term {
   readonly epoch: number;
-  /** Of the lease; one that was deleted and made anew is another. */
+  /** Uid of the lease; a recreated one is another lease. */
   readonly uid: string;
-  /** Of the store; in a restored one nothing of before holds. */
+  /** Id of the store; a term does not survive a restore. */
   readonly storeId: string;
 }
 
-/** Tries to release against others that write the lease. */
+/** Attempts to release against concurrent writers of the lease. */
 const releaseTriesMax = 5;
 
 /** What a holder writes into the lease. */
@@ -20,7 +20,7 @@ export interface Hold {
   readonly leaseDurationMs: number;
 }
 
-/** Reads and writes of one lease, each guarded by the version that it was decided on. No deadlines here. */
+/** Reads and writes of one lease, each guarded by the version that was read. It has no deadlines. */
 export class LeaseClient {
   readonly #store: ObjectStore;
   readonly #name: string;
@@ -40,7 +40,7 @@ export class LeaseClient {
     return this.#store.get(leases, { name: this.#name });
   }
 
-  /** Whether `held` is the lease of that term, in the store there is now. */
+  /** Whether `held` is the lease of that term in the present store. */
   isOf(term: Term, identity: string, held: Lease | undefined): held is Lease {
     return (
       held !== undefined &&
@@ -51,11 +51,11 @@ export class LeaseClient {
     );
   }
 
-  /** Takes the lease under a new epoch. @throws StatusError Aborted, AlreadyExists: others were faster. */
+  /** Takes the lease under a new epoch. @throws StatusError Aborted, AlreadyExists on conflicts. */
   take(held: Lease | undefined, hold: Hold, epochSeen: number): Promise<Lease> {
     const now = timestamp(this.#clock);
-    // No epoch is larger than the revision that wrote it: this one is larger than any there was,
-    // also when the lease was deleted in between.
+    // No epoch is larger than the revision that wrote it: this one is larger than all earlier epochs, also when the
+    // lease was deleted in between.
     const floor = held ? held.leaseTransitions : this.#store.revision;
     const next = {
       name: this.#name,
@@ -69,7 +69,7 @@ export class LeaseClient {
     return this.#store.update(leases, { ...held, ...next });
   }
 
-  /** @throws StatusError Aborted: somebody wrote the lease meanwhile. */
+  /** @throws StatusError Aborted: the lease was written meanwhile. */
   renew(held: Lease, { leaseDurationMs }: Hold): Promise<Lease> {
     const renewed = {
       ...held,
@@ -80,8 +80,8 @@ export class LeaseClient {
   }
 
   /**
-   * Empties the lease, so that a successor need not wait; no-op when it is not of that term any more.
-   * A conflict is tried again, as somebody may have labelled the lease.
+   * Releases the lease, so that a successor need not wait; no-op if the term is over. A conflict is retried,
+   * because the lease may have been labelled.
    */
   async release(term: Term, identity: string): Promise<void> {
     for (let tries = 1; ; tries += 1) {
@@ -93,7 +93,7 @@ export class LeaseClient {
         return;
       } catch (error) {
         if (!hasCode(error, 'Aborted') || tries >= releaseTriesMax) throw error;
-        // The winner may still be on its way to the disk: wait until reads show it.
+        // The competing write may not be durable yet: wait until reads show it.
         await this.#store.transact([]);
       }
     }

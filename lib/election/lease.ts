@@ -1,13 +1,16 @@
 import { type ApiObject, defineKind } from '../object/index.js';
 
-/** Who leads, client-go's Lease in our flat shape. Times are RFC 3339 and for people: only changes count. */
+/**
+ * The lease of an election, client-go's Lease in a flat shape. Times are RFC 3339 and for people: only changes
+ * count.
+ */
 export interface Lease extends ApiObject {
-  /** Empty when nobody holds it. */
+  /** Empty if the lease is free. */
   readonly holderIdentity: string;
   readonly leaseDurationSeconds: number;
   readonly acquireTime: string;
   readonly renewTime: string;
-  /** The epoch: rises with each change of leader, never goes back. Fences compare it. */
+  /** The epoch: increases with each change of leader, never decreases. Fences compare it. */
   readonly leaseTransitions: number;
 }
 

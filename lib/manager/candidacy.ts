@@ -11,13 +11,13 @@ export interface LeaderElection
     'name' | 'identity' | 'leaseDurationMs' | 'renewDeadlineMs' | 'retryPeriodMs'
   > {
   /**
-   * Leadership was lost, or its work could not be started, and the manager has stopped: end the
-   * process, or start anew. Called once, also when parts hung and were left behind.
+   * Leadership was lost or its work could not be started, and the manager stopped: end the process or create a new
+   * manager. Called once, also if hanging parts were abandoned.
    */
   readonly onLost?: () => void;
 }
 
-/** What a candidacy needs of its manager. */
+/** The manager's functions that a candidacy uses. */
 interface CandidacyPorts {
   readonly store: ObjectStore;
   readonly clock: Clock;
@@ -56,29 +56,29 @@ export class Candidacy {
       { onStartedLeading: (signal) => this.#lead(signal), onStoppedLeading: () => undefined },
       this.#withdrawn.signal,
     );
-    // Refused at once, or it takes part from here on.
+    // Throws at once, or takes part from here on.
     if (this.elector.state === 'idle') await this.#run;
   }
 
-  /** Takes no lease any more; as the leader it ends its work, then gives the lease back. */
+  /** Stops taking the lease; as the leader it ends its work and then releases the lease. */
   withdraw(): void {
     this.#stopping = true;
     this.#withdrawn.abort();
   }
 
-  /** Waits for the end of what {@link withdraw} began. */
+  /** Waits for the end of {@link withdraw}. */
   async stop(budget: StopBudget): Promise<void> {
     await budget.wait(`election ${this.#election.name}`, 'giving the lease back', this.#run);
   }
 
-  /** True once leadership was lost without the manager's will. */
+  /** True if leadership was lost involuntarily. */
   get lost(): boolean {
     return this.#lost;
   }
 
   health(): HealthCheck {
     const name = `election ${this.#election.name}`;
-    const lost = { healthy: false, message: 'leadership was lost, the manager stops for good' };
+    const lost = { healthy: false, message: 'leadership was lost, the manager stops' };
     return { name, ...(this.#lost ? lost : this.elector.health()) };
   }
 
@@ -108,12 +108,12 @@ export class Candidacy {
   #lossError(failure: { readonly error: unknown } | undefined): StatusError {
     const { name } = this.#election;
     const why = failure
-      ? `could not start its work (${messageOf(failure.error)}) and gave up`
+      ? `could not start its work (${messageOf(failure.error)}) and stepped down`
       : 'lost';
     return new StatusError({
       code: 'FailedPrecondition',
       reason: 'LeadershipLost',
-      message: `this process ${why} the leadership of lease ${name}; start it anew to be a candidate again`,
+      message: `this process ${why} the leadership of lease ${name}; restart it to be a candidate again`,
       cause: failure?.error,
     });
   }

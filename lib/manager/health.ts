@@ -8,13 +8,13 @@ export interface HealthCheck {
   readonly message: string;
 }
 
-/** The manager itself is healthy only while it runs; `detail` says what it waits for, or why it ended. */
+/** The manager itself is healthy only while it runs; `detail` describes what it waits for, or why it ended. */
 export function managerHealth(state: ManagerState, detail: string): HealthCheck {
   const message = detail === '' ? state : `${state}: ${detail}`;
   return { name: 'manager', healthy: state === 'running', message };
 }
 
-/** Whether the store takes writes. */
+/** Whether the store accepts writes. */
 export function storeHealth(store: ObjectStore): HealthCheck {
   const health = store.health();
   const message = 'error' in health ? health.error.message : health.state;

@@ -1,14 +1,14 @@
 import { type Clock, type Logger, messageOf, sleep } from '../base/index.js';
 import { isEmbedded, type ObjectStore } from '../store/index.js';
 
-/** What a manager does on the side; none of it keeps the process running. */
+/** Background maintenance of a manager; it does not keep the process running. */
 export interface HousekeepingOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Pause between compactions. */
   readonly compactionIntervalMs: number;
-  /** Brings gauges up to date; absent without metrics. */
+  /** Updates gauges; absent without metrics. */
   readonly refreshMetrics: (() => void) | undefined;
 }
 

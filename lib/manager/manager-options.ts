@@ -26,20 +26,20 @@ export interface ManagerOptions {
   /** A reconcile that runs longer than this makes the manager unhealthy; default 5 minutes. */
   readonly stuckAfterMs?: number;
   /**
-   * Controllers run only while this process leads. Until then it is a warm standby: its caches are
-   * synced and its queues filled. Give controllers {@link Manager.store}: what it writes is fenced.
+   * Controllers run only while this process leads. Until then it is a warm standby: its caches are synced and its
+   * queues filled. Give controllers {@link Manager.store}: its writes are fenced.
    */
   readonly leaderElection?: LeaderElection;
   /** Pause between compactions of the store's history, milliseconds; default 60 s. Infinity: never. */
   readonly compactionIntervalMs?: number;
 }
 
-/** What a manager gives to its controllers; see {@link Manager.ports}. */
+/** The ports that a manager passes to its controllers; see {@link Manager.ports}. */
 export interface ManagerPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Absent where the manager has none. */
+  /** Absent if the manager has none. */
   readonly metrics?: Metrics;
   readonly causes: CauseRegistry;
 }

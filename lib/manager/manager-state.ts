@@ -1,6 +1,6 @@
 import { failedPrecondition, StatusError } from '../base/index.js';
 
-/** Where a manager is in its life; see the table at `Manager`. */
+/** The state of a manager; see the table at `Manager`. */
 export type ManagerState = 'new' | 'starting' | 'running' | 'stopping' | 'stopped';
 
 const moves: Readonly<Record<ManagerState, readonly ManagerState[]>> = {
@@ -11,21 +11,21 @@ const moves: Readonly<Record<ManagerState, readonly ManagerState[]>> = {
   stopped: [],
 };
 
-/** @throws TypeError for a move that is not in the table: a mistake of the manager itself */
+/** @throws TypeError for an illegal transition, which is a bug of the manager */
 export function demandMove(from: ManagerState, to: ManagerState): void {
   if (!moves[from].includes(to)) throw new TypeError(`manager can't go from ${from} to ${to}`);
 }
 
-/** @throws StatusError FailedPrecondition, reason ManagerStopped, once a manager was told to stop */
+/** @throws StatusError FailedPrecondition, reason ManagerStopped, once a manager is stopping */
 export function demandNotStopped(state: ManagerState, what: string): void {
   if (state !== 'stopping' && state !== 'stopped') return;
   throw failedPrecondition(
     'ManagerStopped',
-    `${what}: this manager is ${state}, and a manager runs once; make a new one`,
+    `${what}: this manager is ${state}, and a manager runs once; create a new one`,
   );
 }
 
-/** A start that a stop has ended. */
+/** The error of a start that was ended by a stop. */
 export function stoppedWhileStarting(waitsFor: string): StatusError {
   return new StatusError({
     code: 'Cancelled',

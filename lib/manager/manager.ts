@@ -42,20 +42,20 @@ import { demandBudget, disposeBudgetMs, runStopBudgetMs, StopBudget } from './st
  *
  * | State      | Means                                        | `start`          | `stop`               | `add...`, new `informer` |
  * | ---------- | -------------------------------------------- | ---------------- | -------------------- | ------------------------ |
- * | `new`      | nothing runs                                 | starts           | ends it for good     | kept for the start       |
+ * | `new` | nothing runs | starts | ends it | kept for the start |
  * | `starting` | parts are started, one after the other       | the same promise | ends the start first | started with the others  |
  * | `running`  | everything runs; or stands by, see below     | the same promise | stops                | started at once          |
  * | `stopping` | parts are stopped, one after the other       | refused          | the same promise     | refused                  |
- * | `stopped`  | nothing runs, but for what was left behind   | refused          | the same promise     | refused                  |
+ * | `stopped` | nothing runs, except abandoned parts | refused | the same promise | refused |
  *
- * - Everything else may be called in any state. Refused means FailedPrecondition, reason ManagerStopped.
- * - A manager runs once. When a part can't be started, those that run are stopped and `start` rejects.
- *   What is added to a running manager and can't be started is logged and makes it unhealthy.
+ * - All other methods may be called in any state. Refused means FailedPrecondition, reason ManagerStopped.
+ * - A manager runs once. When a part can't be started, those that run are stopped and `start` rejects. If a part
+ *   that is added to a running manager can't be started, this is logged and makes it unhealthy.
  * - While it starts, runs and stops it keeps the process running.
  *
- * With an election, controllers and runnables that need the leader wait while another process leads.
- * A manager that led and lost its leadership stops for good: what it had begun may be in any state,
- * so a new process (or a new manager) starts from what is stored.
+ * With an election, controllers and runnables that need the leader wait while another process leads. A manager that
+ * lost its leadership stops: its work may be in any state, so a new process (or manager) must start from the stored
+ * state.
  */
 export class Manager {
   readonly #options: ManagerOptions;
@@ -64,34 +64,34 @@ export class Manager {
   readonly #informers: SharedInformers;
   readonly #parts: Parts;
   /**
-   * For the controllers of this manager: one that is made without them is neither measured nor logged.
+   * Ports for the controllers of this manager: a controller without them has no metrics and logs.
    *
    * @example
    * newController({ ...manager.ports, name: 'lamp', reconcile }).for(lampInformer);
    */
   readonly ports: ManagerPorts;
   readonly #candidacy: Candidacy | undefined;
-  /** Aborts when the manager is told to stop. */
+  /** Aborts when the manager stops. */
   readonly #ending = new AbortController();
   readonly #elected: Promise<void>;
   #resolveElected: () => void = () => undefined;
   #rejectElected: (error: Error) => void = () => undefined;
   #state: ManagerState = 'new';
-  /** What a start waits for now. */
+  /** Describes what the start waits for now. */
   #waitsFor: () => string = () => '';
   /** While this process leads and has started its work. */
   #leading: AbortSignal | undefined;
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
-  /** Shared by a stop and by the end of the leader's work. */
+  /** Shared by the stop and the end of the leader's work. */
   #budget: StopBudget | undefined;
-  /** Why it ended, when nobody asked for that. */
+  /** The cause of an involuntary end. */
   #failure: { readonly error: unknown } | undefined;
   #hold: Disposable | undefined;
 
   /**
-   * @throws StatusError InvalidArgument, RangeError for an election that can't work
-   * @throws TypeError, RangeError for an option that can't be one, such as a time that is not above 0
+   * @throws StatusError InvalidArgument, RangeError for an invalid election
+   * @throws TypeError, RangeError for an invalid option, such as a time that is not above 0
    */
   constructor(options: ManagerOptions) {
     demandManagerOptions(options);
@@ -119,7 +119,7 @@ export class Manager {
       });
   }
 
-  /** Given to controllers, it lets the causes of one reach the other; part of {@link ports}. */
+  /** Shared by controllers to trace causes across them; part of {@link ports}. */
   get causes(): CauseRegistry {
     return this.ports.causes;
   }
@@ -128,7 +128,7 @@ export class Manager {
     return this.#state;
   }
 
-  /** Where controllers write: fenced by the leader's epoch when there is an election. */
+  /** The store for controllers: fenced by the leader's epoch with an election. */
   get store(): ObjectStore {
     return this.#candidacy?.store ?? this.#options.store;
   }
@@ -139,7 +139,7 @@ export class Manager {
   }
 
   /**
-   * Resolves when controllers were started here: with the start, or with an election when it is won.
+   * Resolves when controllers were started here: at the start, or when the election is won.
    * @throws StatusError FailedPrecondition, reason ManagerStopped, when the manager is stopped before
    */
   elected(): Promise<void> {
@@ -148,8 +148,8 @@ export class Manager {
 
   /**
    * The shared informer of a kind, made at first use.
-   * @throws TypeError for another kind of the same name: its objects and indexes would be others
-   * @throws StatusError FailedPrecondition, reason ManagerStopped, for a new one once it was stopped
+   * @throws TypeError for another kind of the same name, whose objects and indexes would differ
+   * @throws StatusError FailedPrecondition, reason ManagerStopped, for a new one after it was stopped
    */
   informer<T extends ApiObject, S extends string, I extends string>(
     kind: Kind<T, S, I>,
@@ -163,8 +163,8 @@ export class Manager {
   }
 
   /**
-   * Adds a controller; to a manager that runs already it is started at once.
-   * @throws TypeError when a controller of that name is there already
+   * Adds a controller; a running manager starts it at once.
+   * @throws TypeError for a second controller of that name
    * @throws StatusError FailedPrecondition, reason ManagerStopped
    */
   addController(controller: Controller): this {
@@ -175,7 +175,7 @@ export class Manager {
   }
 
   /**
-   * Adds a runnable; to a manager that runs already it is started at once.
+   * Adds a runnable; a running manager starts it at once.
    * @throws StatusError FailedPrecondition, reason ManagerStopped
    */
   addRunnable(runnable: Runnable): this {
@@ -188,7 +188,7 @@ export class Manager {
   /**
    * Starts everything; when one part fails, those already running are stopped before it rejects.
    * With an election it resolves as a candidate: see {@link elected}.
-   * @throws StatusError DeadlineExceeded, reason CacheSyncTimeout, naming the caches that did not sync
+   * @throws StatusError DeadlineExceeded, reason CacheSyncTimeout, that names the caches that did not sync
    * @throws StatusError Cancelled, reason ManagerStopped, when {@link stop} is called meanwhile
    * @throws StatusError FailedPrecondition, reason ManagerStopped, when it was called before
    */
@@ -209,7 +209,7 @@ export class Manager {
     } catch (error) {
       const failure = signal.aborted ? stoppedWhileStarting(this.#waitsFor()) : error;
       if (!signal.aborted) this.#failure = { error };
-      // What could not be stopped is in the log, and in what a stop gives.
+      // Parts that could not be stopped are in the log and in the error of the stop.
       await this.stop(disposeBudgetMs).catch(() => undefined);
       throw failure;
     }
@@ -241,13 +241,13 @@ export class Manager {
     keepHouse({ ...ports, compactionIntervalMs, refreshMetrics }, signal);
   }
 
-  /** Notes what the start waits for from here on. @throws StatusError Cancelled once it is to stop */
+  /** Notes what the start waits for from here on. @throws StatusError Cancelled once it is stopping */
   #step(waitsFor: () => string, signal: AbortSignal): void {
     if (signal.aborted) throw stoppedWhileStarting(this.#waitsFor());
     this.#waitsFor = waitsFor;
   }
 
-  /** Starts what waits, one after the other, with what is added meanwhile. */
+  /** Starts waiting parts one after the other, including those that are added meanwhile. */
   async #startDue(which: (part: Part) => boolean, signal: AbortSignal): Promise<void> {
     for (;;) {
       const next = this.#parts.waiting.find(which);
@@ -257,7 +257,7 @@ export class Manager {
     }
   }
 
-  /** A controller waits for caches and handlers; a runnable has all the time. */
+  /** A controller waits for caches and handlers, with a timeout; a runnable has no timeout. */
   async #inTime(part: Part, start: Promise<void>): Promise<void> {
     if (!part.isController) return start;
     const timeoutMs = this.#syncTimeoutMs;
@@ -266,7 +266,7 @@ export class Manager {
     if (outcome.type === 'late') throw syncTimeout(timeoutMs, part.describedStart);
   }
 
-  /** Starts what was added to a running manager, unless it is to wait for the election. */
+  /** Starts a part that was added to a running manager, unless it waits for the election. */
   #startAdded(): void {
     if (this.#state !== 'running') return;
     const ending = this.#ending.signal;
@@ -276,7 +276,7 @@ export class Manager {
     }
   }
 
-  /** Starts what only one process may do. */
+  /** Starts leader-only parts. */
   async #lead(leading: AbortSignal): Promise<void> {
     using link = linkSignals(leading, this.#ending.signal);
     await this.#startDue((part) => part.needsLeaderElection, link.signal);
@@ -287,17 +287,17 @@ export class Manager {
   }
 
   /**
-   * Stops everything in reverse order; all parts share the budget, in milliseconds (at least 100 are
-   * given). It ends within the budget: a part that hangs is left behind, and the others are stopped.
-   * Called again it gives the same promise: the first budget holds.
-   * @throws StatusError DeadlineExceeded, reason StopTimeout, naming what was left behind, or Unknown,
-   * reason StopFailed, naming what failed; everything else has been stopped then
+   * Stops everything in reverse order; all parts share the budget in milliseconds (at least 100). It ends within
+   * the budget: a hanging part is abandoned, and the others are stopped. Further calls return the same promise: the
+   * first budget applies.
+   * @throws StatusError DeadlineExceeded, reason StopTimeout, that names abandoned parts, or Unknown, reason
+   * StopFailed, that names failed ones; all others are stopped then
    * @throws RangeError for a budget that is negative or not finite
    */
   async stop(budgetMs: number): Promise<void> {
     demandBudget(budgetMs);
     if (!this.#stopping) {
-      // Set first: whoever listens to the abort may call again.
+      // Set first: listeners of the abort may call again.
       this.#stopping = Promise.resolve().then(() => this.#stop(budgetMs));
       this.#move('stopping');
       this.#ending.abort();
@@ -343,8 +343,8 @@ export class Manager {
    * ends the process at once, with exit code 143 or 130. A second SIGINT within 200 ms is the same
    * Ctrl-C: npm sends it again to what it runs.
    *
-   * Joins a manager that was started before, and resolves when somebody else calls {@link stop}.
-   * @throws StatusError what {@link start} and {@link stop} throw
+   * Joins a manager that was started before, and resolves when {@link stop} is called elsewhere.
+   * @throws StatusError errors of {@link start} and {@link stop}
    * @throws StatusError FailedPrecondition, reason LeadershipLost, when it led and lost its lease
    * @throws RangeError at once for a budget that is negative or not finite
    * @example
@@ -358,7 +358,7 @@ export class Manager {
     demandNotStopped(this.#state, "it can't run");
     using asked = untilSignalled(this.#clock, signal);
     const starting = asked.signal.aborted ? Promise.resolve() : this.start();
-    // It ends the start, and the start tells: the failure below is what counts.
+    // It ends the start, whose error is reported: the failure below is decisive.
     starting.catch(() => undefined);
     using over = linkSignals(asked.signal, this.#ending.signal);
     await aborted(over.signal);
@@ -373,7 +373,7 @@ export class Manager {
     return this.stop(disposeBudgetMs);
   }
 
-  /** One line per part that can be sick; the manager itself is healthy while it runs. */
+  /** One entry per part with a health; the manager itself is healthy while it runs. */
   health(): readonly HealthCheck[] {
     const { store, stuckAfterMs = 300_000 } = this.#options;
     const election = this.#candidacy ? [this.#candidacy.health()] : [];

@@ -1,17 +1,17 @@
 import { type Logger, messageOf, StatusError, untilAborted } from '../base/index.js';
 import type { StopBudget } from './stop-budget.js';
 
-/** What a manager starts and stops: a controller or a runnable. */
+/** A controller or a runnable that a manager starts and stops. */
 export interface PartWork {
   /** With its role: `controller lamp`. */
   readonly name: string;
   readonly needsLeaderElection: boolean;
   /**
-   * A controller: its start waits for caches, and `stop` is to be called although `start` was not, or
-   * has not come back.
+   * A controller: its start waits for caches, and `stop` must be called even if `start` was not called or has not
+   * returned.
    */
   readonly isController: boolean;
-  /** What its start waits for now, in words. */
+  /** Describes what its start waits for now. */
   readonly waitingFor: () => readonly string[];
   start(signal: AbortSignal): Promise<void>;
   stop(budgetMs: number): Promise<void>;
@@ -25,7 +25,7 @@ type Phase =
   | { readonly state: 'stopping' }
   | { readonly state: 'stopped' };
 
-/** What a start threw, with the name of the part; its code and reason stay. */
+/** The error of a start with the name of the part; it keeps code and reason. */
 function startError(name: string, cause: unknown): StatusError {
   const message = `${name} could not be started: ${messageOf(cause)}`;
   if (!(cause instanceof StatusError))
@@ -36,9 +36,9 @@ function startError(name: string, cause: unknown): StatusError {
 }
 
 /**
- * One part's life: waiting, starting, running, stopping, stopped; `failed` when its start rejected or
- * threw. Each of `start` and `stop` is called at most once, and a start that comes back when nobody
- * waits for it any more is followed by a stop.
+ * The life cycle of a part: waiting, starting, running, stopping, stopped; `failed` when its start rejected or
+ * threw. `start` and `stop` are each called at most once, and an abandoned start that resolves later is followed by
+ * a stop.
  */
 export class Part {
   readonly name: string;
@@ -82,7 +82,8 @@ export class Part {
   async start(signal: AbortSignal): Promise<void> {
     if (this.state !== 'waiting') return;
     this.#phase = { state: 'starting', starting: Promise.resolve() };
-    // From here on it is not waiting, whatever its start looks at. Async, so that what throws at once becomes a rejection.
+    // From here on it is not waiting, whatever its start reads. Async, so that a synchronous throw becomes a
+    // rejection.
     const starting = (async () => this.#work.start(signal))();
     this.#phase = { state: 'starting', starting };
     starting.then(
@@ -102,10 +103,7 @@ export class Part {
     }
   }
 
-  /**
-   * Stops it, whatever state it is in; what goes wrong is noted in the budget. Called again it waits
-   * for the first.
-   */
+  /** Stops it in any state; errors are noted in the budget. A second call waits for the first. */
   stop(budget: StopBudget): Promise<void> {
     this.#stopping ??= this.#end(budget);
     return this.#stopping;
@@ -118,7 +116,7 @@ export class Part {
     this.#phase = { state: 'stopped' };
   }
 
-  /** Whether there is something to stop; a start that is under way is waited for first. */
+  /** Whether it must be stopped; a start in progress is awaited first. */
   async #mustStop(phase: Phase, budget: StopBudget): Promise<boolean> {
     if (phase.state === 'running' || this.#work.isController) return true;
     if (phase.state !== 'starting') return false;
@@ -131,7 +129,7 @@ export class Part {
     starting
       .then(() => this.#work.stop(0))
       .catch((error: unknown) =>
-        this.#logger.warn('a part that was left behind while it started has failed', {
+        this.#logger.warn('an abandoned start has failed', {
           part: this.name,
           error: messageOf(error),
         }),

@@ -7,7 +7,7 @@ import type { StopBudget } from './stop-budget.js';
 /** Ports of the parts. */
 export interface PartsOptions {
   readonly logger: Logger;
-  /** Asked when a controller is stopped: true when its work must not go on, as another leads. */
+  /** Called when a controller is stopped: true if its work must end because another process leads. */
   readonly abortsWork: () => boolean;
 }
 
@@ -22,7 +22,7 @@ export class Parts {
     this.#options = options;
   }
 
-  /** @throws TypeError when a controller of that name is there already */
+  /** @throws TypeError for a second controller of that name */
   addController(controller: Controller): void {
     if ([...this.#controllers.keys()].some((c) => c.name === controller.name))
       throw new TypeError(`two controllers are named "${controller.name}"`);
@@ -54,17 +54,17 @@ export class Parts {
     return new Part(work, this.#options.logger);
   }
 
-  /** Those that were not started yet. */
+  /** Parts that were not started yet. */
   get waiting(): readonly Part[] {
     return [...this.#controllers.values(), ...this.#runnables].filter(
       (part) => part.state === 'waiting',
     );
   }
 
-  /** Starts one that was added late; what fails is told by health and the log. */
+  /** Starts a part that was added late; health and the log report a failure. */
   startLate(part: Part, signal: AbortSignal): void {
     part.start(signal).catch(() => {
-      // Anything else means that it is no longer wanted.
+      // Otherwise the start was cancelled.
       if (part.failure === undefined) return;
       const fields = { part: part.name, error: part.failure };
       this.#options.logger.error('a part could not be started', fields);

@@ -8,9 +8,8 @@ type EndingSignal = (typeof endingSignals)[number];
 const echoMs = 200;
 
 /**
- * A signal that aborts at SIGTERM, SIGINT, or when `asked` aborts. From then on another SIGTERM or
- * SIGINT ends the process at once, with the exit code that shells give it (143, 130). The handlers go
- * when it is disposed of.
+ * A signal that aborts at SIGTERM, SIGINT, or when `asked` aborts. From then on another SIGTERM or SIGINT ends the
+ * process at once, with the exit code that shells give it (143, 130). The handlers are removed when it is disposed.
  */
 export function untilSignalled(
   clock: Clock,

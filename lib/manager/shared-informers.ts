@@ -24,12 +24,12 @@ export interface SharedInformersOptions {
   readonly stuckAfterMs: number | undefined;
 }
 
-/** A start waited too long; `missing` says for what. */
+/** The error of a start that timed out; `missing` names what it waited for. */
 export function syncTimeout(timeoutMs: number, missing: string): StatusError {
   return new StatusError({
     code: 'DeadlineExceeded',
     reason: 'CacheSyncTimeout',
-    message: `caches did not sync within ${timeoutMs} ms: ${missing}; look at the log for what their source answers, and for handlers that do not come back`,
+    message: `caches did not sync within ${timeoutMs} ms: ${missing}; check the log for errors of their source and for handlers that do not return`,
   });
 }
 
@@ -37,7 +37,7 @@ export function syncTimeout(timeoutMs: number, missing: string): StatusError {
 export class SharedInformers {
   readonly #options: SharedInformersOptions;
   readonly #informers = new Map<string, SharedInformer>();
-  /** The kind that each informer was made for. */
+  /** The kind of each informer. */
   readonly #kinds = new Map<string, AnyKind>();
 
   constructor(options: SharedInformersOptions) {
@@ -87,8 +87,8 @@ export class SharedInformers {
   }
 
   /**
-   * Resolves when those there are now have their first list; no handler is waited for.
-   * @throws StatusError DeadlineExceeded, reason CacheSyncTimeout, naming those that did not in time
+   * Resolves when all present informers have their first list; it does not wait for handlers.
+   * @throws StatusError DeadlineExceeded, reason CacheSyncTimeout, that names those that timed out
    * @throws StatusError Cancelled when `signal` aborts
    */
   async waitForCaches(timeoutMs: number, signal: AbortSignal): Promise<void> {

@@ -1,14 +1,14 @@
 import { type Clock, type Outcome, sleep, StatusError, within } from '../base/index.js';
 
-/** What ends at once needs a moment to say so. */
+/** Minimum, so that a part that ends at once can resolve. */
 const floorMs = 100;
-/** Kept back from what parts are told, so that those behind one that hangs can still be stopped. */
+/** Withheld from the budget of parts, so that parts after a hanging one can still be stopped. */
 const reserveMaxMs = 1_000;
 const reserveShare = 0.2;
 
 /** Of a run, milliseconds. */
 export const runStopBudgetMs = 25_000;
-/** Of a disposal, milliseconds; also for what runs already when a start fails. */
+/** Budget of a disposal in milliseconds; also for running parts when a start fails. */
 export const disposeBudgetMs = 5_000;
 
 /** @throws RangeError for a budget that is negative or not finite */
@@ -17,7 +17,7 @@ export function demandBudget(budgetMs: number): void {
     throw new RangeError(`stop budget is ${budgetMs} ms: give a finite time, 0 or more`);
 }
 
-/** The time that a stop has, and what went wrong in it. */
+/** The time budget of a stop, and its errors. */
 export class StopBudget {
   readonly #clock: Clock;
   readonly #budgetMs: number;
@@ -26,7 +26,7 @@ export class StopBudget {
   readonly #problems: string[] = [];
   #late = false;
 
-  /** @param budgetMs 0 or more, finite; at least 100 ms are given in any case */
+  /** @param budgetMs 0 or more, finite; at least 100 ms are used */
   constructor(clock: Clock, budgetMs: number) {
     this.#clock = clock;
     this.#budgetMs = budgetMs;
@@ -35,28 +35,28 @@ export class StopBudget {
     this.#tellEndsAt = now + budgetMs - Math.min(reserveMaxMs, budgetMs * reserveShare);
   }
 
-  /** What a part is told that it has, in milliseconds. */
+  /** The budget that is passed to a part, in milliseconds. */
   get partMs(): number {
     return Math.max(0, this.#tellEndsAt - this.#clock.monotonic());
   }
 
   /**
-   * How long a part is waited for: one that hangs takes half of what is kept back, so that there is
-   * always something left for the next one, and the sum never exceeds the budget.
+   * The wait for a part: a hanging part uses half of the withheld time, so that some is left for the next one and
+   * the sum stays within the budget.
    */
   get #patienceMs(): number {
     const leftMs = Math.max(0, this.#endsAt - this.#clock.monotonic());
     return this.partMs + (leftMs - this.partMs) / 2;
   }
 
-  /** Waits for the stop of `part` as long as there is time; what goes wrong is noted, never thrown. */
+  /** Waits for the stop of `part` within the budget; errors are noted, never thrown. */
   async wait<T>(part: string, doing: string, work: Promise<T>): Promise<Outcome<T>> {
     const startedAt = this.#clock.monotonic();
     const outcome = await within(work, (over) => sleep(this.#clock, this.#patienceMs, over));
     if (outcome.type === 'late') {
       this.#late = true;
       const waitedMs = Math.round(this.#clock.monotonic() - startedAt);
-      this.#problems.push(`${part} was left behind: ${doing} took longer than ${waitedMs} ms`);
+      this.#problems.push(`${part} was abandoned: ${doing} took longer than ${waitedMs} ms`);
     }
     return outcome;
   }
@@ -67,7 +67,7 @@ export class StopBudget {
     this.#problems.push(`${part} failed to stop: ${message}`);
   }
 
-  /** The error that names everything that went wrong; undefined when nothing did. */
+  /** The error with all noted failures; undefined without any. */
   get error(): StatusError | undefined {
     if (this.#problems.length === 0) return undefined;
     return new StatusError({

@@ -1,7 +1,7 @@
 import { someText, withMethods } from '../../base/index.js';
 import type { SchemaRegistry } from '../../rpc/index.js';
 
-/** What options are judged by. */
+/** Rules for the options. */
 export const clientRules = {
   server: someText('host:port of the gRPC endpoint'),
   schemas: withMethods('a SchemaRegistry', 'services'),
@@ -9,23 +9,22 @@ export const clientRules = {
   keepaliveMs: { give: 'milliseconds, a whole number above 0', fits: isTime, optional: true },
 };
 
-/** Timers of Node.js take no more. */
+/** The maximum of Node.js timers. */
 const timerMaxMs = 2 ** 31 - 1;
 
 function isTime(value: unknown): boolean {
   return Number.isInteger(value) && Number(value) > 0 && Number(value) <= timerMaxMs;
 }
 
-/** Gives the token to call with; `renew` asks for another than the last one. */
+/** Returns the token of a call; `renew` requests a new one. */
 export type TokenSource = (renew: boolean) => Promise<string | undefined>;
 
-/** Where and as whom a client calls. */
+/** Server and credentials of a client. */
 export interface ApiClientOptions {
   /** `host:port` of the gRPC endpoint. */
   readonly server: string;
   /**
-   * The bearer token, or where to get one: asked again, with `renew` true, when the server says
-   * that it is no longer good.
+   * The bearer token, or a function that returns one; called again with `renew` true when the server refuses it.
    */
   readonly token: string | undefined | TokenSource;
   readonly schemas: SchemaRegistry;
@@ -37,20 +36,19 @@ export interface ApiClientOptions {
   /** Absent: in the clear. */
   readonly tls?: ClientTls;
   /**
-   * While calls are open the server is asked for a sign of life this often, in milliseconds, and has as long
-   * to give it; default 10 s. Then the connection is taken for dead: calls fail as Unavailable, and later
-   * ones get a new one.
+   * Keepalive interval and timeout while calls are open, in milliseconds; default 10 s. After it the connection
+   * counts as dead: calls fail as Unavailable, and later ones get a new one.
    */
   readonly keepaliveMs?: number;
 }
 
-/** What one call may have of its own. */
+/** Options of one call. */
 export interface CallOptions {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
   /** How often it is tried in all where that is safe; default: the client's. */
   readonly attempts?: number;
-  /** Told before a try whose answer was lost is repeated: it may have been done. */
+  /** Called before a call whose answer was lost is repeated: it may have been executed. */
   readonly onLostAnswer?: () => void;
 }
 

@@ -62,12 +62,12 @@ export class ApiClient {
     const channel: ClientOptions = {
       'grpc-node.flow_control_window': windowBytes,
       'grpc.max_receive_message_length': -1,
-      // Counts each call for a service that nobody can ask.
+      // Channelz counts calls, but its service is not reachable here.
       'grpc.enable_channelz': 0,
       // A server that restarts is back within a second: do not wait for minutes.
       'grpc.initial_reconnect_backoff_ms': 200,
       'grpc.max_reconnect_backoff_ms': 5_000,
-      // A peer that went away without a word.
+      // Detects a peer that disappeared silently.
       'grpc.keepalive_time_ms': keepaliveMs,
       'grpc.keepalive_timeout_ms': keepaliveMs,
     };
@@ -92,7 +92,7 @@ export class ApiClient {
     return present(desc.output, this.#options.schemas.decode(desc.output, bytes));
   }
 
-  /** As {@link call}, with the answer as it came: for typed codecs. */
+  /** As {@link call}, with the raw answer, for typed codecs. */
   callBytes(id: string, request: JsonObject, options: CallOptions = {}): Promise<Buffer> {
     const { attempts = 1, signal, onLostAnswer } = { ...this.#options.retry, ...options };
     const attempt = (): Promise<Buffer> => this.#renewed(id, request, options);
@@ -147,7 +147,7 @@ export class ApiClient {
       yield present(desc.output, this.#options.schemas.decode(desc.output, bytes));
   }
 
-  /** As {@link stream}, with the answers as they came: for typed codecs. */
+  /** As {@link stream}, with the raw answers, for typed codecs. */
   async *streamBytes(id: string, request: JsonObject, signal: AbortSignal): AsyncIterable<Buffer> {
     let answered = false;
     try {
@@ -156,7 +156,7 @@ export class ApiClient {
         yield answer;
       }
     } catch (error) {
-      // Once answers were given, beginning again is the caller's to decide.
+      // After the first answer only the caller can decide to restart.
       if (answered || !this.#canRenew(error)) throw error;
       yield* this.#stream(id, request, await this.#metadata(true), signal);
     }
@@ -220,7 +220,7 @@ export class ApiClient {
     }
   }
 
-  /** The standard methods of a kind, typed. @throws TypeError for a kind that the API does not have. */
+  /** The standard methods of a kind, typed. @throws TypeError for an unknown kind. */
   resource<T extends ApiObject, S extends string, N extends Scope, C>(
     kind: Kind<T, S, string, N, C>,
     defaults: Partial<ResourceOptions> = {},
@@ -276,7 +276,7 @@ export class ApiClient {
   #error(error: ServiceError): StatusError {
     const details = error.metadata?.get(statusDetailsKey)[0];
     const bytes = Buffer.isBuffer(details) ? details : undefined;
-    // A server that fails says how: without that it was the connection that broke.
+    // A server error has details: without them the connection broke.
     if (!bytes && Number(error.code) === statusCodes.Internal)
       return decodeStatus(statusCodes.Unavailable, error.details || error.message, undefined);
     return decodeStatus(error.code, error.details || error.message, bytes);

@@ -14,19 +14,18 @@ const backoff = { baseMs: 100, maxMs: 5_000, jitter: 0.25 };
 export interface RetryOptions {
   /** Tries in all. */
   readonly attempts: number;
-  /** Doing it twice is doing it once. */
+  /** Whether a repetition has no further effect. */
   readonly idempotent: boolean;
   readonly signal: AbortSignal | undefined;
-  /** Told before a try whose answer was lost is repeated: it may have been done. */
+  /** Called before a call whose answer was lost is repeated: it may have been executed. */
   readonly onLostAnswer?: (() => void) | undefined;
 }
 
 /**
- * Whether a call whose answer was lost may be repeated: when it may have been done, and somebody else
- * may have written since, doing it again must change nothing. So reads, dry runs, and deletions of
- * an object by its uid are repeated. Replacing is not: without a version it would undo the other's
- * write, with one it would be refused although it was done. Nor is a deletion by name, which would
- * hit an object created anew.
+ * Whether a call whose answer was lost may be repeated: the call may have been executed, and others may have
+ * written since, so a repetition must change nothing. Reads, dry runs and deletions by uid are repeated. A
+ * replacement is not: without a version it would undo a later write, with one it would be refused although it was
+ * executed. A deletion by name is not either: it could delete a recreated object.
  */
 export function isIdempotent(route: HttpRoute | undefined, request: JsonObject): boolean {
   if (route?.method === 'GET' || request.dryRun === true) return true;
@@ -38,14 +37,14 @@ function isLost(error: unknown): boolean {
   return hasCode(error, 'Unavailable') || hasCode(error, 'DeadlineExceeded');
 }
 
-/** True for a failure that went away by itself: nothing was done, or doing it again is no harm. */
+/** True for a transient failure: nothing was done, or a repetition is harmless. */
 function isPassing(error: unknown, idempotent: boolean): boolean {
   // Refused before anything was done.
   if (hasCode(error, 'ResourceExhausted')) return true;
   return idempotent && isLost(error);
 }
 
-/** Tries until it works, fails for good, or was tried often enough; waits as long as the server asks for. */
+/** Retries until success, a permanent failure, or the last attempt; obeys the server's retry delay. */
 export async function retried<T>(
   attempt: () => Promise<T>,
   { attempts, idempotent, signal, onLostAnswer }: RetryOptions,

@@ -13,21 +13,18 @@ import { baseDescriptors, type JsonObject, SchemaRegistry } from '../../rpc/inde
 import { ApiClient } from '../calls/client.js';
 import type { ApiClientOptions } from '../calls/client-options.js';
 
-/** Where and as whom a remote store calls. */
+/** Server and credentials of a remote store. */
 export interface RemoteConnection
   extends Pick<ApiClientOptions, 'server' | 'token' | 'tls' | 'keepaliveMs'> {
-  /**
-   * What a call may take in all, with the time in which there is no connection, in milliseconds;
-   * default 10 s.
-   */
+  /** Timeout of a call in milliseconds, including time without a connection; default 10 s. */
   readonly timeoutMs?: number;
 }
 
-/** Pause before a read is tried again while the server can't be reached. */
+/** Delay before a read is retried while the server is unreachable. */
 const backoff = { baseMs: 100, maxMs: 2_000, jitter: 0.25 };
 const defaultTimeoutMs = 10_000;
 
-/** Codes after which a transaction may or may not have happened, when the server did not give them itself. */
+/** Codes after which the outcome of a transaction is unknown, unless the server returned them. */
 const openCodes = ['Unavailable', 'DeadlineExceeded', 'Cancelled', 'Unknown', 'Internal'] as const;
 
 const server = {
@@ -38,7 +35,7 @@ const { clock, random, logger } = portRules;
 
 /**
  * The options of a connection, checked.
- * @throws TypeError for a URL, and for what is no text: gRPC would only say that nothing answers there
+ * @throws TypeError for a URL or anything but text: gRPC would only report an unreachable server
  */
 export function demandConnection<O extends RemoteConnection>(options: O): O {
   demandOptions('RemoteStore', options, { server, clock, random, logger });
@@ -93,8 +90,8 @@ export class RemoteCalls {
 
   /**
    * A call that must not be repeated.
-   * @throws StatusError Unavailable: reason Unreachable when it was not sent, OutcomeUnknown when it
-   * was and the answer got lost: it happened once or never.
+   * @throws StatusError Unavailable: reason Unreachable when it was not sent, OutcomeUnknown when the answer was
+   * lost: it was committed once or never.
    */
   async write(method: string, request: () => JsonObject): Promise<JsonObject> {
     this.#demandOpen();
@@ -116,7 +113,7 @@ export class RemoteCalls {
     }
   }
 
-  /** A stream of answers, ended with Unavailable when nothing was heard for `silenceMs`. */
+  /** A stream of answers that ends with Unavailable after `silenceMs` without a message. */
   async *stream(
     method: string,
     request: JsonObject,
@@ -141,7 +138,7 @@ export class RemoteCalls {
     throw new StatusError({
       code: 'Unavailable',
       reason: 'Silent',
-      message: `${this.#server} has said nothing for ${silenceMs} ms, not even a bookmark`,
+      message: `${this.#server} has sent nothing for ${silenceMs} ms, not even a bookmark`,
     });
   }
 
@@ -160,7 +157,7 @@ export class RemoteCalls {
   }
 }
 
-/** A failure of the connection, not an answer: those name their own reason. */
+/** A failure of the connection; errors of the server have their own reason. */
 function isOpen(error: unknown): error is StatusError {
   return openCodes.some((code) => hasCode(error, code) && error.reason === code);
 }
@@ -169,7 +166,7 @@ function outcomeUnknown(server: string, cause: StatusError): StatusError {
   return new StatusError({
     code: 'Unavailable',
     reason: 'OutcomeUnknown',
-    message: `the answer of ${server} got lost (${cause.message}): the transaction happened once or never; read before it is repeated`,
+    message: `the answer of ${server} was lost (${cause.message}): the transaction was committed once or never; read before you repeat it`,
     cause,
   });
 }

@@ -1,13 +1,13 @@
 import { StatusError } from '../../base/index.js';
 import type { StoreHealth } from '../../store/index.js';
 
-/** What `ObjectService.Status` says of a store's state, as the health of the store here. */
+/** Maps the state of `ObjectService.Status` to the health of the remote store. */
 export function healthOf(state: string): StoreHealth {
   const told = (reason: string): StatusError =>
     new StatusError({
       code: 'Unavailable',
       reason,
-      message: `the server's store is ${state.toLowerCase()}; its log tells why`,
+      message: `the server's store is ${state.toLowerCase()}; its log has the reason`,
     });
   switch (state) {
     case 'FULL':

@@ -9,7 +9,7 @@ import { isGone, restartsMax } from './remote-restarts.js';
 export class RemoteLists {
   readonly #read: (request: JsonObject, signal?: AbortSignal) => Promise<JsonObject>;
 
-  /** @param read one request for a page, answered by what this process has written or seen */
+  /** @param read requests a page at the newest revision that this process has seen */
   constructor(read: (request: JsonObject, signal?: AbortSignal) => Promise<JsonObject>) {
     this.#read = read;
   }

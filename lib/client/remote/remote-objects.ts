@@ -19,14 +19,14 @@ import {
   type OperationResult,
   type Precondition,
 } from '../../store/index.js';
-// What every store refuses, wherever it is.
+// The validation of every store.
 import { demandIndexSelection } from '../../store/writes/kind-checks.js';
 import { demandGeneration } from '../../store/writes/preconditions.js';
 
-/** Metadata that is absent in a store when it is empty, and always shown by an API. */
+/** Metadata that a store omits when empty, but the API always shows. */
 const optionalMetadata = ['finalizers', 'ownerReferences', 'annotations'] as const;
 
-/** An object from its text on the wire, frozen, in the form that a store has. */
+/** An object from its text on the wire, frozen, in stored form. */
 export function objectFrom<T extends ApiObject>(text: string): T {
   const object = JSON.parse(text) as T;
   const metadata: Record<string, unknown> = { ...object.metadata };
@@ -68,8 +68,8 @@ const types: Readonly<Record<Operation['op'], string>> = {
 };
 
 /**
- * An operation as the object service takes it.
- * @throws StatusError InvalidArgument for an update or deletion without what guards it
+ * An operation in the form of the object service.
+ * @throws StatusError InvalidArgument for an update or deletion without its guard
  */
 export function wireOperation(operation: Operation, at: number): JsonObject {
   demandKnownOperation(operation, at);
@@ -93,7 +93,7 @@ export function wireOperation(operation: Operation, at: number): JsonObject {
   };
 }
 
-/** As every store: the types demand a guard, and whoever calls from JavaScript is told of it. */
+/** As in every store: guards against callers that bypass the types. */
 function demandGuard(operation: ObjectOperation, key: ObjectKey): void {
   if (operation.op !== 'update' && operation.op !== 'delete') return;
   const given = { ...key, metadata: operation.precondition as Partial<ObjectVersion> | undefined };
@@ -108,7 +108,7 @@ function wireKindCheck(check: KindCheck): JsonObject {
   return { type: types.checkKind, kind: kind.kind, kindCheck };
 }
 
-/** What became of an operation, as the object service told it. */
+/** The result of an operation from the object service. */
 export function resultFrom(operation: Operation, given: unknown): OperationResult {
   const result = isJsonObject(given) ? given : {};
   const text = textOf(result, 'object');

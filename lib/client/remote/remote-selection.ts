@@ -9,24 +9,24 @@ import {
   namespaceIndex,
 } from '../../object/index.js';
 import type { IndexSelection, ListBounds } from '../../store/index.js';
-// What every store refuses, wherever it is.
+// The validation of every store.
 import { demandIndexSelection } from '../../store/writes/kind-checks.js';
 
-/** What a list or watch chooses by. */
+/** The selectors of a list or watch. */
 export interface Selectors {
   readonly labels?: LabelSelector;
   readonly fields?: FieldSelector;
 }
 
-/** How a selection is made over the wire. */
+/** A selection split between server and client. */
 export interface RemoteSelection {
-  /** For the server: the selectors that were made from a text. */
+  /** For the server: the selectors with text. */
   readonly texts: { readonly labelSelector?: string; readonly fieldSelector?: string };
   /** For this process: all selectors, when one of them is a function without a text. */
   readonly local: Selectors | undefined;
 }
 
-/** Selectors that have a text go to the server; functions of this process are judged here. */
+/** Selectors that have a text go to the server; functions are evaluated in this process. */
 export function remoteSelection({ labels, fields }: Selectors): RemoteSelection {
   const isRemote = (selector: LabelSelector | FieldSelector | undefined): boolean =>
     selector === undefined || selector.text !== undefined;
@@ -46,14 +46,14 @@ export function isSelected({ labels, fields }: Selectors, object: ApiObject): bo
   return (labels?.(object.labels) ?? true) && (fields?.(object) ?? true);
 }
 
-/** What stands for all namespaces in requests. */
+/** Represents all namespaces in requests. */
 const everywhere = '-';
 
 /**
- * Where a list looks, as the object service takes it. Objects of one namespace are asked for as such:
- * that needs the right to list there only.
- * @throws StatusError InvalidArgument for a value without an index, and the reverse; for a namespace that no
- * object of the kind may be in; for one with an index that can't be told from all namespaces
+ * The scope of a list for the object service. Objects of one namespace are requested by namespace, which needs only
+ * the right to list there.
+ * @throws StatusError InvalidArgument for a value without an index, and the reverse; for a namespace that no object
+ * of the kind may be in; for one with an index that equals the symbol for all namespaces
  */
 export function remoteScope(
   kind: AnyKind,
@@ -74,9 +74,9 @@ export function remoteScope(
 }
 
 /**
- * Where a watch looks, as the object service takes it.
- * @throws StatusError InvalidArgument for a namespace that no object of the kind may be in, or that can't
- * be told from all of them
+ * The scope of a watch for the object service.
+ * @throws StatusError InvalidArgument for a namespace that no object of the kind may be in, or that equals the
+ * symbol for all of them
  */
 export function remoteNamespace(kind: AnyKind, namespace: string | undefined): string {
   demandNamespace(kind, namespace);

@@ -41,7 +41,7 @@ import { objectFrom, resultFrom, wireOperation } from './remote-objects.js';
 import { type RemoteWatch, watchBatches } from './remote-watch.js';
 import type { RemoteStoreOptions } from './remote-store-options.js';
 
-/** Pause between looks at the server, which keep health and store id up to date. */
+/** Interval of status calls, which update health and store id. */
 const heartbeatMs = 5_000;
 /** The server sends a bookmark every 15 s: a stream that is silent for longer is dead. */
 const silenceMs = 40_000;
@@ -49,17 +49,16 @@ const silenceMs = 40_000;
 /**
  * The store of a server in another process, over its object service.
  *
- * Guarantees: those of every store, as far as the caller's rights reach: reads show its own writes, a
- * transaction happens whole or not at all, a watch tells every change once and in order. Reads are
- * repeated while the server can't be reached, until the deadline of the call. A transaction is sent
- * once: Unavailable (OutcomeUnknown) says that it happened once or never.
+ * Guarantees: those of every store, within the caller's rights: reads include its own writes, transactions are
+ * atomic, a watch delivers every change once and in order. Reads are repeated while the server can't be reached,
+ * until the deadline of the call. A transaction is sent once: Unavailable (OutcomeUnknown) means that it was
+ * committed once or never.
  *
- * Another store behind the same address (a backup was restored) is noticed: {@link storeId} changes,
- * what was decided on the old one is refused as Aborted (OtherStore), watches end with OutOfRange.
+ * Another store at the same address (a restored backup) is detected: {@link storeId} changes, writes based on the
+ * old store are refused as Aborted (OtherStore), watches end with OutOfRange.
  *
- * Caveats: objects are what the caller may see, in the form that the API shows: values of secrets are
- * masked, status fields given to `create` are not stored. Compaction, backup and verification are the
- * server's.
+ * Caveats: objects have the form of the API for this caller: values of secrets are masked, status fields given to
+ * `create` are not stored. Compaction, backup and verification are available only on the server.
  */
 export class RemoteStore extends TransactionalWrites implements ObjectStore {
   readonly #options: RemoteStoreOptions;
@@ -90,7 +89,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
   /**
    * Resolves once the server has answered.
    * @throws StatusError Unavailable when it did not within the deadline of a call, Unauthenticated
-   * @throws TypeError, RangeError for a `server` or `timeoutMs` that can't be one
+   * @throws TypeError, RangeError for an invalid `server` or `timeoutMs`
    */
   static async connect(options: RemoteStoreOptions): Promise<RemoteStore> {
     const store = new RemoteStore(demandConnection(options));
@@ -112,7 +111,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
     return this.#clusterId;
   }
 
-  /** The last revision that this process was told of. */
+  /** The newest revision that this process has seen. */
   get revision(): number {
     return this.#revision;
   }
@@ -134,9 +133,9 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
   }
 
   /**
-   * Goes on by itself when the connection breaks, where it was.
-   * @throws StatusError OutOfRange as every watch, Unavailable when it breaks before the objects of
-   * the beginning were all told.
+   * Resumes automatically when the connection breaks.
+   * @throws StatusError OutOfRange as every watch, Unavailable when it breaks before all initial objects were
+   * delivered.
    */
   watch<T extends ApiObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchBatch<T>> {
     return resumedWatch<T>({
@@ -212,7 +211,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
     }
   }
 
-  /** A read of everything that this process has written or seen. */
+  /** A read at the newest revision that this process has seen. */
   async #read(method: string, request: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
     const options = signal ? { signal } : {};
     for (let restarts = 0; ; restarts += 1) {
@@ -230,7 +229,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
     }
   }
 
-  /** Asks which store there is, and takes what the server says: also that it is behind what was seen. */
+  /** Queries the server's store and adopts its answer, even an older revision. */
   async #look(signal?: AbortSignal): Promise<void> {
     const answer = await this.#calls.read(
       'ObjectService.Status',
@@ -239,7 +238,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
     );
     const { revision, storeId = '' } = parseCursor(textOf(answer, 'cursor'));
     if (storeId === this.#storeId && revision < this.#revision) {
-      this.#logger.error('the store is behind what it told before', {
+      this.#logger.error('the store is older than before', {
         revision,
         seen: this.#revision,
       });
@@ -260,7 +259,7 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
     this.#storeId = storeId;
     this.#revision = revision;
     if (before === '') return;
-    this.#logger.warn('the server has another store than before', { before, storeId });
+    this.#logger.warn('the server has another store', { before, storeId });
     this.#options.onOtherStore?.(storeId);
   }
 

@@ -17,7 +17,7 @@ import {
 /** One stream of a watch. */
 export interface RemoteWatch extends Selectors {
   readonly namespace?: string;
-  /** The cursor to go on behind; empty begins with the objects there are. */
+  /** The cursor to resume from; empty starts with the present objects. */
   readonly start: string;
   readonly withPrevious?: boolean;
 }
@@ -34,7 +34,7 @@ export async function* watchBatches<T extends ApiObject>(
     namespace: remoteNamespace(kind, watch.namespace),
     cursor: watch.start,
     ...texts,
-    // What left a selection of this process is told by the state before.
+    // Objects that leave a local selection are detected by their previous state.
     previous: local !== undefined || watch.withPrevious === true,
   };
   let initial = watch.start === '';
@@ -65,7 +65,7 @@ function eventFrom<T extends ApiObject>(event: JsonObject): WatchEvent<T> {
   };
 }
 
-/** A change as a selection sees it: what comes to match is added, what no longer does is deleted. */
+/** A change for a selection: a new match is an addition, a lost match a deletion. */
 function selected<T extends ApiObject>(
   event: WatchEvent<T>,
   selectors: Selectors,

@@ -18,7 +18,7 @@ const resumeBackoff = { baseMs: 200, maxMs: 5_000, jitter: 0.5 };
 export interface ResumedWatch<T extends ApiObject> {
   readonly kind: string;
   readonly options: Pick<WatchOptions, 'signal' | 'bookmarkMs'>;
-  /** The cursor that it begins at; empty for the objects that there are. */
+  /** The start cursor; empty for the present objects. */
   readonly start: () => string;
   /** One stream from a cursor on, to its end. */
   readonly open: (cursor: string) => AsyncIterable<WatchBatch<T>>;
@@ -30,9 +30,9 @@ export interface ResumedWatch<T extends ApiObject> {
 }
 
 /**
- * Goes on by itself when the connection breaks, where it was.
- * @throws StatusError OutOfRange as every watch, Unavailable when it breaks before the objects of
- * the beginning were all told.
+ * Resumes automatically when the connection breaks.
+ * @throws StatusError OutOfRange as every watch, Unavailable when it breaks before all initial objects were
+ * delivered.
  */
 export async function* resumedWatch<T extends ApiObject>(
   watch: ResumedWatch<T>,
@@ -51,10 +51,10 @@ export async function* resumedWatch<T extends ApiObject>(
       }
     } catch (error) {
       const passing = hasCode(error, 'Unavailable') || hasCode(error, 'Unauthenticated');
-      // A token may be renewed once; without a cursor there is nowhere to go on.
+      // A token may be renewed once; without a cursor the watch can't resume.
       const again = hasCode(error, 'Unavailable') || failures === 0;
       if (!passing || !again || cursor === '') throw error;
-      watch.logger.info('watch is taken up again', { kind, error: messageOf(error) });
+      watch.logger.info('watch is being resumed', { kind, error: messageOf(error) });
     }
     if (signal.aborted || closing.aborted) return;
     if (cursor === '') throw brokeOff(kind);
@@ -68,6 +68,6 @@ function brokeOff(kind: string): StatusError {
   return new StatusError({
     code: 'Unavailable',
     reason: 'WatchBroke',
-    message: `the watch of ${kind} broke before all objects of its beginning were told; begin it anew`,
+    message: `the watch of ${kind} broke before all initial objects were delivered; restart it`,
   });
 }

@@ -16,30 +16,30 @@ import {
 } from '../../object/index.js';
 import type { ResourceList } from './whole-list.js';
 
-/** Where following begins: `cursor` wins, without either the present state is told first. */
+/** Start position: `cursor` takes precedence; without any the present state comes first. */
 export interface FollowStart<T extends ApiObject> {
   readonly fromRevision?: number;
   readonly cursor?: string;
-  /** What was there at that position: what of it is gone when everything is listed again is told too. */
+  /** The objects at that position, so that a relist can deliver deletions. */
   readonly known?: readonly T[];
   readonly signal: AbortSignal;
-  /** Called once each time that the server has been away for five seconds, with what the last try failed with. */
+  /** Called once per outage of five seconds or more, with the last error. */
   readonly onAway?: (error: unknown) => void;
 }
 
 /** Where changes come from. */
 export interface FollowSource<T extends ApiObject> {
-  /** What is there, and where to watch from. */
+  /** Lists the present objects with a position for the watch. */
   list(): Promise<ResourceList<T>>;
-  /** Batches behind a position, until the connection breaks. @throws StatusError OutOfRange: list again */
+  /** Batches after a position, until the connection breaks. @throws StatusError OutOfRange: list again */
   watch(from: WatchPosition, signal: AbortSignal): AsyncIterable<WatchBatch<T>>;
 }
 
 /** How changes are followed. */
 export interface FollowOptions<T extends ApiObject> {
-  /** Undefined: the present state is told first. */
+  /** Undefined: the present state comes first. */
   readonly from: WatchPosition | undefined;
-  /** What the caller knows already, as of `from`. */
+  /** The objects that the caller knows at `from`. */
   readonly known?: readonly T[];
   readonly signal: AbortSignal;
   readonly onAway?: ((error: unknown) => void) | undefined;
@@ -47,10 +47,10 @@ export interface FollowOptions<T extends ApiObject> {
   readonly random: Random;
 }
 
-/** A restart takes less, and is not told. */
+/** A restart takes less and is not reported. */
 const awayToldAfterMs = 5_000;
 
-/** True for what ends by itself: the server is away, or takes no more calls for now. */
+/** True for transient errors: the server is unreachable or overloaded. */
 function passes(error: unknown): boolean {
   return hasCode(error, 'Unavailable') || hasCode(error, 'ResourceExhausted');
 }
@@ -58,11 +58,10 @@ function passes(error: unknown): boolean {
 const backoff: BackoffOptions = { baseMs: 250, maxMs: 30_000, jitter: 0.5 };
 
 /**
- * Every change, until the signal aborts. A connection that breaks is resumed where it was. Where the
- * source can't go on (its history was compacted, or it is another store now) it is listed again: at
- * once, and with growing pauses when that repeats. What differs from what was told is told then, as
- * deletions, additions and modifications.
- * @throws StatusError of any code but Unavailable, ResourceExhausted and OutOfRange
+ * Every change, until the signal aborts. A connection that breaks is resumed where it was. If the source can't
+ * resume (its history was compacted, or the store was replaced), it is listed again: at once, and with backoff on
+ * repetition. Differences are then delivered as deletions, additions and modifications.
+ * @throws StatusError of any code except Unavailable, ResourceExhausted and OutOfRange
  */
 export async function* followChanges<T extends ApiObject>(
   source: FollowSource<T>,
@@ -105,7 +104,7 @@ export async function* followChanges<T extends ApiObject>(
   }
 }
 
-/** What differs between what was told and what is there now; `known` is what is there afterwards. */
+/** The differences between delivered and present objects; updates `known`. */
 function* differences<T extends ApiObject>(
   known: Map<string, T>,
   items: readonly T[],

@@ -1,9 +1,9 @@
 import { hasCode, sleep, systemClock, systemRandom } from '../../base/index.js';
 import { type ApiObject, asObject, keyOf, type ObjectKey } from '../../object/index.js';
 
-/** Tells a repeated create from somebody else's object. */
+/** Distinguishes a repeated create from another client's object. */
 const requestAnnotation = 'kedge.dev/request';
-/** Pause before a creation whose answer was lost is tried again. */
+/** Delay before a creation whose answer was lost is retried. */
 const resumeMs = 250;
 
 /** What a creation calls. */
@@ -12,7 +12,7 @@ export interface CreateCalls<T extends ApiObject> {
   readonly get: (key: ObjectKey) => Promise<T | undefined>;
 }
 
-/** Creates an object, up to `attempts` times where an answer was lost. It is created once. */
+/** Creates an object exactly once, with up to `attempts` calls if answers are lost. */
 export async function createRepeated<T extends ApiObject>(
   calls: CreateCalls<T>,
   object: object,

@@ -27,7 +27,7 @@ import { type ResourceList, wholeList } from './whole-list.js';
 import type { NewRemoteObject } from './new-remote-object.js';
 import type { Caller, ResourceOptions, ResourceSelection } from './resource-options.js';
 
-/** The version that an object must still have. */
+/** The required version of an object. */
 type VersionGuard = Pick<Partial<ObjectVersion>, 'resourceVersion'>;
 
 /** The server sends a bookmark every 15 s: a watch that is silent for longer is dead. */
@@ -65,7 +65,7 @@ export class ResourceClient<
     this.#requests = new ResourceRequests(kind, methods);
   }
 
-  /** The object, or undefined when there is none. */
+  /** The object, or undefined if it does not exist. */
   async get(key: ObjectKey): Promise<T | undefined> {
     try {
       return await this.#one('Get', { ...key });
@@ -76,8 +76,8 @@ export class ResourceClient<
   }
 
   /**
-   * Everything at one revision, fetched page by page; begins anew, once, when the server can't go on
-   * with its pages. `cursor` is where a watch goes on.
+   * All objects at one revision, fetched page by page; restarts once when the server has lost the pages. `cursor`
+   * is the start of a watch.
    */
   async list(selection: ResourceSelection = {}): Promise<ResourceList<T>> {
     const { items, cursor } = await wholeList((token) => this.#page(selection, token));
@@ -87,8 +87,8 @@ export class ResourceClient<
 
   /**
    * Objects one after the other, a page at a time; all of one revision.
-   * @throws StatusError OutOfRange (PageTokenExpired) between two pages when the server no longer has
-   * the rest: what was given already is of a revision that can't be gone on with
+   * @throws StatusError OutOfRange (PageTokenExpired) between two pages when the server no longer has the remaining
+   * pages of this revision
    */
   async *iterate(selection: ResourceSelection = {}): AsyncIterable<T> {
     let pageToken = '';
@@ -109,11 +109,10 @@ export class ResourceClient<
   }
 
   /**
-   * Every change from a position on, without end; without one the present state first, as MODIFIED. A
-   * connection that breaks is resumed where it was. When the server can't go on there (its history was
-   * compacted, or it was restored) everything is listed again, and what differs from what was told is
-   * told: what is gone as DELETED with the state told last, the rest as MODIFIED. For that it remembers
-   * the objects it told.
+   * Every change after a position, without end; without a position it starts with the present state, as MODIFIED.
+   * It resumes after a broken connection. If the server can't resume (its history was compacted, or it was
+   * restored), it lists again and delivers the differences: missing objects as DELETED with their last delivered
+   * state, the others as MODIFIED. For that it keeps the delivered objects.
    */
   follow(options: ResourceSelection & FollowStart<T>): AsyncIterable<WatchEvent<T>> {
     const { fromRevision, cursor, known = [], signal, onAway, ...selection } = options;
@@ -138,8 +137,8 @@ export class ResourceClient<
   }
 
   /**
-   * Resolves to the object as soon as `holds` says so of it; `undefined` stands for one that is not
-   * there. @throws StatusError DeadlineExceeded with what was last seen.
+   * Resolves to the object as soon as `holds` returns true; `undefined` represents a missing object. @throws
+   * StatusError DeadlineExceeded with the last seen state.
    */
   async waitFor(
     key: ObjectKey,
@@ -161,8 +160,8 @@ export class ResourceClient<
   }
 
   /**
-   * With `attempts` above 1 a try whose answer was lost is repeated, safely: the object carries a key
-   * of this call in annotation `kedge.dev/request`, so that one that is there already is known as ours.
+   * With `attempts` above 1 a try whose answer was lost is repeated, safely: the object carries a key of this call
+   * in annotation `kedge.dev/request`, so that an existing object is recognized as ours.
    */
   create(
     object: NewRemoteObject<T, N, C>,
@@ -187,8 +186,8 @@ export class ResourceClient<
   /**
    * Replaces everything but status, if the stored object still has the uid and the version of
    * `object`: pass a changed copy of the object that was read. Not repeated when the answer is lost.
-   * @throws StatusError Aborted (Conflict) when it was written or created anew since, InvalidArgument
-   * for an object without uid or version.
+   * @throws StatusError Aborted (Conflict) when it was written or recreated since, InvalidArgument for an object
+   * without uid or version.
    */
   async update(object: T): Promise<T> {
     requiredVersion(this.#kind, object);
@@ -196,8 +195,8 @@ export class ResourceClient<
   }
 
   /**
-   * Replaces everything but status of whatever object has this name; what others wrote meanwhile is
-   * lost. Not repeated when the answer is lost: somebody else may have written since.
+   * Replaces everything but status of any object with this name; concurrent writes are lost. Not repeated when the
+   * answer is lost: others may have written since.
    */
   overwrite(object: NewRemoteObject<T, Scope, C>): Promise<T> {
     const { name, namespace, metadata } = asObject(object);
@@ -223,9 +222,9 @@ export class ResourceClient<
   }
 
   /**
-   * Deletes the object that was read, whatever its version is by now; not another one that was
-   * created under its name. Resolves to the object with its deletion marked, or to its last state
-   * when it is gone; to `object` when an answer was lost and its repetition finds that it is gone.
+   * Deletes the object that was read, in any version, but not another one of its name. Resolves to the object with
+   * its deletion marked, or to its last state if it was removed; to `object` if an answer was lost and the
+   * repetition finds it removed.
    * @throws StatusError NotFound, Aborted (Conflict) for another uid or `resourceVersion`,
    * InvalidArgument for an object without uid.
    */
@@ -245,20 +244,20 @@ export class ResourceClient<
     }
   }
 
-  /** Whether a deletion was refused because the object is gone. */
+  /** Whether a deletion was refused because the object does not exist. */
   async #isGone(key: ObjectKey, uid: string, refusal: unknown): Promise<boolean> {
     if (hasCode(refusal, 'NotFound')) return true;
     return hasCode(refusal, 'Aborted') && (await this.get(key))?.metadata.uid !== uid;
   }
 
-  /** As {@link delete}, whatever object has this name. Not repeated when the answer is lost. */
+  /** As {@link delete}, for any object with this name. Not repeated when the answer is lost. */
   deleteByName(key: ObjectKey, { resourceVersion }: VersionGuard = {}): Promise<T> {
     const guard = resourceVersion === undefined ? {} : { resourceVersion };
     return this.#one('Delete', { ...keyOf(key), ...guard });
   }
 
   /**
-   * Batches behind a position, and bookmarks, each with the cursor to go on at.
+   * Batches after a position, and bookmarks, each with a cursor to resume.
    * @throws StatusError OutOfRange (Compacted, Ahead, OtherStore): list again
    */
   async *watch(
@@ -272,8 +271,8 @@ export class ResourceClient<
   }
 
   /**
-   * The kind as an informer's source. The server sends a bookmark every 15 s, so an informer takes a
-   * stream that is silent for 40 s for dead, and begins a new one.
+   * The kind as an informer's source. The server sends a bookmark every 15 s, so an informer treats a stream that
+   * is silent for 40 s as dead, and starts a new one.
    */
   source(selection: ResourceSelection = {}): ListWatch<T> {
     return {

@@ -27,8 +27,8 @@ export interface WaitOptions {
 }
 
 /**
- * Resolves to the object as soon as `holds` says so of it; `undefined` stands for one that is not
- * there. @throws StatusError DeadlineExceeded with what was last seen.
+ * Resolves to the object as soon as `holds` returns true; `undefined` represents a missing object. @throws
+ * StatusError DeadlineExceeded with the last seen state.
  */
 export async function waitForObject<T extends ApiObject>(
   source: WaitSource<T>,

@@ -6,7 +6,7 @@ import {
 } from '../../object/index.js';
 import { isJsonObject, type JsonObject, textOf } from '../../rpc/index.js';
 
-/** A batch with the cursor to go on at, as the server told it. */
+/** A batch with the server's cursor to resume. */
 export type RemoteBatch<T extends ApiObject> = WatchBatch<T> & { readonly cursor: string };
 
 /** An answer of a Watch method as a batch. @throws StatusError InvalidArgument when it has no cursor */

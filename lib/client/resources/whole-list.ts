@@ -6,7 +6,7 @@ import { type JsonObject, textOf } from '../../rpc/index.js';
 export interface ResourceList<T extends ApiObject> {
   readonly items: readonly T[];
   readonly revision: number;
-  /** The same position as the server tells it, with the store it is of: to watch from. */
+  /** The same position as a cursor with the store's id, to watch from. */
   readonly cursor: string;
 }
 
@@ -18,9 +18,9 @@ export interface WholeList {
 
 /**
  * Fetches a list page by page, all of it at one revision. When the server no longer has the rest of it
- * (PageTokenExpired: it restarted, or the pages took too long), what came so far is dropped and the list
- * begins anew, once.
- * @param fetchPage asks for the page of this token; the empty one is the first page's
+ * (PageTokenExpired: it restarted, or the pages took too long), the fetched pages are dropped and the list
+ * restarts, once.
+ * @param fetchPage requests the page of a token; the first page has the empty token
  */
 export async function wholeList(
   fetchPage: (pageToken: string) => Promise<JsonObject>,
