@@ -156,7 +156,7 @@ describe('a declared kind', () => {
     expect(declared({ name: string() })).to.contain('every object has a name');
     expect(declared({ Big: string() })).to.contain('camelCase');
     expect(declared({ constructor: string() })).to.contain('camelCase');
-    expect(declared({ few: int32({ minimum: 1 }) })).to.contain('say required, give a default');
+    expect(declared({ few: int32({ minimum: 1 }) })).to.contain('make it required, give a default');
     expect(declared({ few: int32({ minimum: 1, default: 0 }) })).to.contain('default 0');
     expect(declared({ far: int32({ maximum: 2 ** 40 }) })).to.contain('X.far: the range');
     expect(declared({ deep: object({ a: enumeration([]) }) })).to.contain(

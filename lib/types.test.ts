@@ -273,13 +273,13 @@ describe('types from one kind', () => {
     const refusal = await store
       .updateStatus(lamps, key, { phase: 'On' })
       .catch((e: unknown) => String(e));
-    expect(refusal).to.contain('from Off it moves to Warming only');
+    expect(refusal).to.contain('invalid transition of phase from Off');
     await store.updateStatus(lamps, key, phases.move('Off', 'Warming'));
     await store.updateStatus(lamps, key, { watts: 60 });
     const born = await store
       .create(lamps, { name: 'x', room: 'hall', phase: 'On' })
       .catch((e: unknown) => String(e));
-    expect(born).to.contain('from its creation it moves to Off only');
+    expect(born).to.contain('invalid transition of phase from its creation');
     await store.close();
   });
 

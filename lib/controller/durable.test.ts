@@ -355,7 +355,7 @@ describe('controller with a store', () => {
     await untyped.start();
     untyped.enqueue(lamp);
     await settle();
-    expect(runs[0]).to.contain('give newController one');
+    expect(runs[0]).to.contain('pass one to newController');
     expect(StatusError.from(new Error('x')).code).to.equal('Internal');
     await untyped.stop(0);
   });

@@ -27,7 +27,10 @@ function standby({ leader, identity, sinceReadMs, leaseDurationMs }: ElectorFact
       message: `standby, the lease could not be read for ${seconds(sinceReadMs)} s`,
     };
   if (leader === identity)
-    return { healthy: true, message: 'standby, waits until an earlier lease of this candidate expires' };
+    return {
+      healthy: true,
+      message: 'standby, waits until an earlier lease of this candidate expires',
+    };
   const who = leader === '' ? 'nobody leads' : `"${leader}" leads`;
   return { healthy: true, message: `standby, ${who}` };
 }

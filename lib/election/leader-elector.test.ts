@@ -171,7 +171,7 @@ describe('an elector at its edges', () => {
     const message = 'no longer leads, its work is being stopped';
     expect(a.elector.health()).to.deep.equal({ healthy: false, message });
     expect(b.elector.health().message).to.equal(
-      'standby, waits for an earlier lease of its own to end',
+      'standby, waits until an earlier lease of this candidate expires',
     );
     finish();
     await settle();

@@ -153,7 +153,7 @@ describe('health of an informer', () => {
     await clock.advance(301_000);
     expect(informer.health()).to.deep.equal({
       healthy: false,
-      message: 'handler "export" has not come back for 301 s; 0 changes wait for it',
+      message: 'handler "export" has not returned for 301 s; 0 changes wait for it',
     });
   });
 });

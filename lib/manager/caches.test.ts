@@ -84,7 +84,7 @@ describe('caches of a manager', () => {
     const { lister } = manager.informer(lamps);
     expect(lister.byIndex('tag', 'x').map(({ name }) => name)).to.deep.equal(['a', 'c']);
     expect(health()?.healthy).to.equal(true);
-    expect(health()?.message).to.match(/^synced at revision 1; index "tag" leaves out "bad" \(/);
+    expect(health()?.message).to.match(/^synced at revision 1; index "tag" lacks "bad" \(/);
     expect(
       metrics.value('callback_faults_total', { part: 'informer lamps', callback: 'index tag' }),
     ).to.equal(1);
@@ -107,7 +107,7 @@ describe('caches of a manager', () => {
     expect(manager.informer(lamps).waitingFor).to.deep.equal(['handler "export" of lamps']);
     await clock.advance(301_000);
     expect(health()?.healthy).to.equal(false);
-    expect(health()?.message).to.contain('handler "export" has not come back for 301 s');
+    expect(health()?.message).to.contain('handler "export" has not returned for 301 s');
   });
 
   it('a start that waits in vain names the caches, for how long, and why', async () => {

@@ -67,7 +67,7 @@ describe('the life of a manager with an election', () => {
     expect(clock.now() - Date.UTC(2026, 0, 1)).to.be.at.most(15_000);
     expect(log).to.deep.equal(['+work', '-work']);
     expect([...seen].filter((message) => message.startsWith('standby'))).to.deep.equal([]);
-    const message = 'leadership was lost, the manager stops for good';
+    const message = 'leadership was lost, the manager stops';
     expect(election(manager)).to.deep.include({ healthy: false, message });
     expect(checkOf(manager, 'manager').message).to.match(/^stopped: .*lost the leadership/);
     await clock.advance(5_000);
@@ -82,7 +82,7 @@ describe('the life of a manager with an election', () => {
     const stopping = messageOf(manager.stop(1_000));
     await clock.advance(1_000);
     expect(await Promise.race([stopping, settle()])).to.be.a('string');
-    expect(await stopping).to.contain('election jobs was left behind: giving the lease back');
+    expect(await stopping).to.contain('election jobs was abandoned: releasing the lease');
     expect(log).to.deep.equal(['+work', '-work']);
     await clock.advance(5_000);
     expect(clock.pending, 'timers left behind').to.equal(0);

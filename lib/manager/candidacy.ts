@@ -68,7 +68,7 @@ export class Candidacy {
 
   /** Waits for the end of {@link withdraw}. */
   async stop(budget: StopBudget): Promise<void> {
-    await budget.wait(`election ${this.#election.name}`, 'giving the lease back', this.#run);
+    await budget.wait(`election ${this.#election.name}`, 'releasing the lease', this.#run);
   }
 
   /** True if leadership was lost involuntarily. */

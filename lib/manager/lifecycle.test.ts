@@ -127,7 +127,7 @@ describe('the life of a manager', () => {
           1_000,
         ),
       ).to.equal(true);
-      expect(await messageOf(stopping)).to.match(/runnable hung was left behind: its start took/);
+      expect(await messageOf(stopping)).to.match(/runnable hung was abandoned: its start took/);
       expect(await starting).to.equal('ManagerStopped');
       expect(log).to.deep.equal(['+a', '-a']);
       come();
@@ -210,7 +210,7 @@ describe('the life of a manager', () => {
       const stopping = messageOf(manager.stop(1_000));
       await clock.advance(1_000);
       expect(await stopping)
-        .to.contain('runnable hung was left behind')
+        .to.contain('runnable hung was abandoned')
         .and.not.contain('bad');
       expect(log).to.deep.equal(['+c', '-c']);
     });
@@ -249,7 +249,7 @@ describe('the life of a manager', () => {
       expect(hasCode(await failure, 'DeadlineExceeded')).to.equal(true);
       const message = String(await failure);
       for (const name of ['h1', 'h2', 'h3'])
-        expect(message).to.contain(`runnable ${name} was left`);
+        expect(message).to.contain(`runnable ${name} was abandoned`);
       expect(message).not.to.match(/runnable [az]/);
       expect(log.filter((line) => line.startsWith('-'))).to.deep.equal(['-z', '-a']);
       expect(told[0], 'time is kept back for those behind it').to.equal(800);
@@ -278,7 +278,7 @@ describe('the life of a manager', () => {
       await settle();
       const stopping = messageOf(manager.stop(2_000));
       expect(await settledAfter(stopping, 2_000)).to.equal(true);
-      expect(await stopping).to.contain('controller deaf was left behind');
+      expect(await stopping).to.contain('controller deaf was abandoned');
     });
 
     it('refuses a budget that is none', async () => {

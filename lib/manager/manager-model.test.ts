@@ -203,7 +203,7 @@ describe('a manager, whatever happens in whichever order', () => {
           const message = last.error instanceof Error ? last.error.message : '';
           for (const { name, calls, stopEnding } of subjects) {
             if (calls === 'sSx' && stopEnding === 'hang')
-              expect(message, name).to.contain(`runnable ${name} was left behind`);
+              expect(message, name).to.contain(`runnable ${name} was abandoned`);
             if (calls === '' || stopEnding === 'at once')
               expect(message.includes(`runnable ${name} failed`), name).to.equal(false);
           }

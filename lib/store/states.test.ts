@@ -46,7 +46,7 @@ describe('states of a kind', () => {
     await store.create(lamps, key);
     const direct = await refusal(store.updateStatus(lamps, key, { phase: 'On', watts: 60 }));
     expect(direct.message).to.equal(
-      'Lamp "a" can\'t have phase "On": from Off it moves to Warming only',
+      'Lamp "a" has an invalid transition of phase from Off to "On"; allowed: Warming',
     );
     const op = 'updateStatus';
     const warming = { op, kind: lamps, key, status: { phase: 'Warming' } } as const;
@@ -61,7 +61,7 @@ describe('states of a kind', () => {
   it('refuse an object that begins in another state than the first', async () => {
     const born = await refusal(store.create(lamps, { ...key, phase: 'On' }));
     expect(born.message).to.equal(
-      'Lamp "a" can\'t have phase "On": from its creation it moves to Off only',
+      'Lamp "a" has an invalid transition of phase from its creation to "On"; allowed: Off',
     );
     expect(await store.get(lamps, key)).to.equal(undefined);
     expect(await store.create(lamps, { ...key, phase: 'Off' })).to.include({ phase: 'Off' });
@@ -79,7 +79,7 @@ describe('states of a kind', () => {
     await reachState(store, lamps, key, 'On');
     const lit = await refusal(store.deleteByName(lamps, key));
     expect(lit.message).to.equal(
-      'Lamp "a" can\'t be removed while its phase is On; it is removed in Off, Broken only',
+      'Lamp "a" can\'t be removed while its phase is On; it can be removed only in Off, Broken',
     );
     const held = (await store.get(lamps, key))!;
     await store.update(lamps, { ...held, metadata: { ...held.metadata, finalizers: ['x/y'] } });

@@ -62,9 +62,7 @@ describe('manager.run', () => {
     await program.prints('still here');
     program.kill('SIGTERM');
     expect(await program.ended).to.deep.equal({ code: 1, signal: null });
-    expect(program.output)
-      .to.contain('runnable stuck was left behind')
-      .and.contain('quiet stopped');
+    expect(program.output).to.contain('runnable stuck was abandoned').and.contain('quiet stopped');
   });
 
   it('a start that fails ends the program with its error', async () => {

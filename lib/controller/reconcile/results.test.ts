@@ -13,9 +13,9 @@ import {
 } from '../index.js';
 
 const wrong: Readonly<Record<string, { readonly given: unknown; readonly says: string }>> = {
-  nothing: { given: undefined, says: 'the reconciler gave undefined; return done()' },
-  null: { given: null, says: 'the reconciler gave null' },
-  'a word': { given: 'done', says: 'the reconciler gave done' },
+  nothing: { given: undefined, says: 'the reconciler returned undefined; return done()' },
+  null: { given: null, says: 'the reconciler returned null' },
+  'a word': { given: 'done', says: 'the reconciler returned done' },
   'an empty object': { given: {}, says: 'an object of type undefined' },
   'an unknown type': { given: { type: 'later' }, says: 'an object of type later' },
   'a name that objects inherit': {

@@ -62,7 +62,9 @@ describe('modify', () => {
     // As JavaScript lets it: the types refuse both.
     const later = (async () => ({ lit: true })) as unknown as () => { lit: boolean };
     const changed = (async (lamp: Lamp) => lamp) as unknown as (lamp: Lamp) => Lamp;
-    expect(await messageOf(modifyStatus(store, lamps, key, later))).to.contain('gave a promise');
-    expect(await messageOf(modify(store, lamps, key, changed))).to.contain('gave a promise');
+    expect(await messageOf(modifyStatus(store, lamps, key, later))).to.contain(
+      'returned a promise',
+    );
+    expect(await messageOf(modify(store, lamps, key, changed))).to.contain('returned a promise');
   });
 });

@@ -27,7 +27,7 @@ export function demandMove(
   const ways = allowed.length === 0 ? 'none' : allowed.join(', ');
   throw illegal(
     operation,
-    `invalid transition of ${field} from ${from ?? 'its creation'} to ${shown}; allowed: ${ways}`,
+    `has an invalid transition of ${field} from ${from ?? 'its creation'} to ${shown}; allowed: ${ways}`,
   );
 }
 

@@ -133,7 +133,7 @@ describe('where and how a backup is written', function () {
     }
   });
 
-  it('a backup replaces nothing but a backup, and follows no link', async () => {
+  it('only an existing backup can be replaced, and follows no link', async () => {
     const key = join(daemon.data, 'kek');
     const before = await readFile(key);
     const link = join(folder, 'link');
@@ -143,7 +143,7 @@ describe('where and how a backup is written', function () {
     for (const target of [key, link, folder, '/dev/null', precious]) {
       const refused = await daemon.cli('admin', 'backup', target);
       expect(refused.code, target).to.equal(5);
-      expect(refused.stderr).to.include('a backup replaces nothing but a backup');
+      expect(refused.stderr).to.include('only an existing backup can be replaced');
     }
     expect((await readFile(key)).equals(before)).to.equal(true);
     expect(await readFile(precious, 'utf8')).to.equal('bytes');

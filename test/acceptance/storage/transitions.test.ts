@@ -51,7 +51,7 @@ describe('the phase of a volume that a workload runs with', function () {
           /^(IllegalTransition|FailedPrecondition)$/,
         );
         expect(refusal.message, way).to.contain(
-          `Volume "default/mine" can't have status "${status}": from Bound it moves to Available, Stalled, Failed only`,
+          `Volume "default/mine" has an invalid transition of status from Bound to "${status}"; allowed: Available, Stalled, Failed`,
         );
       }
     const after = await caller.daemon.ok('GET', path);
