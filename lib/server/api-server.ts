@@ -49,6 +49,7 @@ import { recordKinds } from './objects/record-kinds.js';
 import { Resources } from './objects/resources.js';
 import { RestServer } from './rest/server.js';
 import { Sessions } from './chain/sessions.js';
+import { WaitingBytes } from './transport/paced-writes.js';
 import type { TlsSource } from './transport/tls.js';
 import { withGrants } from './admission/user-grants.js';
 import { WritePlanner } from './admission/write-planner.js';
@@ -228,6 +229,7 @@ export class ApiServer {
       clock,
       metrics,
       bounds,
+      waiting: new WaitingBytes(),
       tls: options.tls,
     };
     this.#grpc = new GrpcServer(transport);

@@ -27,7 +27,6 @@ import { encodeList, longItems } from '../transport/list-encoding.js';
 import { indirection } from '../transport/indirect-call.js';
 import { GrpcGate } from './gate.js';
 import { Listener } from '../transport/listener.js';
-import { WaitingBytes } from '../transport/paced-writes.js';
 import { peerOf } from '../transport/peer.js';
 import { RequestCaller } from '../transport/request-caller.js';
 import type { TransportOptions } from '../transport/transport-options.js';
@@ -57,7 +56,7 @@ export class GrpcServer {
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#encoder = new AnswerEncoder(options.schemas);
-    this.#sending = { encoder: this.#encoder, waiting: new WaitingBytes() };
+    this.#sending = { encoder: this.#encoder, waiting: options.waiting };
     this.#statusOf = statusWith(options.logger);
     this.#gate = new GrpcGate({
       clock: options.clock,

@@ -256,6 +256,7 @@ export class RestServer {
           : 'lines',
       headers: { 'x-request-id': request.id, ...this.#crossOrigin.headersFor(request) },
       signal: context.signal,
+      waiting: this.#options.waiting,
       requestId: request.id,
       report: (error) =>
         this.#options.logger.error('stream failed', {

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { linkSignals, sleep, systemClock } from '../../base/index.js';
 import { formatCursor, parseCursor } from '../../object/index.js';
 import type { JsonObject } from '../../rpc/index.js';
+import type { StreamWriter } from './stream-writer.js';
 
 /** Silent connections are cut by proxies: a comment this often keeps them. */
 const heartbeatMs = 15_000;
@@ -14,36 +15,12 @@ export interface ServerSentEvent {
   readonly data: unknown;
 }
 
-/** Writes a response piece by piece, waiting whenever the client does not read. */
-export class StreamWriter {
-  readonly #response: ServerResponse;
-  readonly #signal: AbortSignal;
-
-  constructor(response: ServerResponse, signal: AbortSignal) {
-    this.#response = response;
-    this.#signal = signal;
-  }
-
-  async write(text: string): Promise<void> {
-    if (this.#signal.aborted || this.#response.destroyed) return;
-    if (this.#response.write(text)) return;
-    await new Promise<void>((resolve) => {
-      const finish = (): void => {
-        this.#response.off('drain', finish);
-        this.#signal.removeEventListener('abort', finish);
-        resolve();
-      };
-      this.#response.once('drain', finish);
-      this.#signal.addEventListener('abort', finish, { once: true });
-    });
-  }
-}
-
 /** Answers with server-sent events (WHATWG HTML 9.2) until the source ends. */
 export async function sendEvents(
   response: ServerResponse,
   headers: Readonly<Record<string, string>>,
   source: AsyncIterable<ServerSentEvent>,
+  writer: StreamWriter,
   signal: AbortSignal,
 ): Promise<void> {
   response.writeHead(200, {
@@ -52,7 +29,6 @@ export async function sendEvents(
     'cache-control': 'no-cache, no-transform',
     'x-accel-buffering': 'no',
   });
-  const writer = new StreamWriter(response, signal);
   const ended = new AbortController();
   using link = linkSignals(signal, ended.signal);
   void beat(writer, link.signal);
@@ -62,6 +38,7 @@ export async function sendEvents(
       const id = event.id === undefined ? '' : `id: ${event.id}\n`;
       const name = event.event === undefined ? '' : `event: ${event.event}\n`;
       await writer.write(`${id}${name}data: ${JSON.stringify(event.data)}\n\n`);
+      if (writer.over) break;
     }
   } finally {
     ended.abort();
@@ -73,7 +50,8 @@ async function beat(writer: StreamWriter, signal: AbortSignal): Promise<void> {
   for (;;) {
     await sleep(systemClock, heartbeatMs, signal);
     if (signal.aborted) return;
-    await writer.write(':\n\n');
+    // Who has still to read is not silent.
+    if (!writer.full) await writer.write(':\n\n');
   }
 }
 

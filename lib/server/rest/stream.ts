@@ -1,7 +1,9 @@
 import type { FastifyReply } from 'fastify';
 import type { JsonObject } from '../../rpc/index.js';
 import { errorBody, publicError } from '../schema/error-body.js';
-import { sendEvents, type ServerSentEvent, StreamWriter, watchEvents } from './sse.js';
+import type { WaitingBytes } from '../transport/paced-writes.js';
+import { sendEvents, type ServerSentEvent, watchEvents } from './sse.js';
+import { StreamWriter } from './stream-writer.js';
 
 /** A stream of answers on its way to a REST client. */
 export interface RestStream {
@@ -11,6 +13,8 @@ export interface RestStream {
   readonly form: 'watch' | 'events' | 'lines';
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
+  /** What waits for all readers of the server. */
+  readonly waiting: WaitingBytes;
   readonly requestId: string;
   /** Gets failures that are ours. */
   readonly report: (error: unknown) => void;
@@ -18,18 +22,21 @@ export interface RestStream {
 
 /** Sends a stream; refusals that come before its first answer reject, so that they get a status. */
 export async function sendStream(stream: RestStream): Promise<void> {
-  const { reply, form, headers, signal } = stream;
+  const { reply, form, headers, signal, waiting } = stream;
   const answers = await begun(stream.answers);
   reply.hijack();
+  using writer = new StreamWriter(reply.raw, signal, waiting);
   if (form !== 'lines') {
     const events = form === 'watch' ? watchEvents(answers) : plainEvents(answers);
-    await sendEvents(reply.raw, headers, guarded(stream, events), signal);
+    await sendEvents(reply.raw, headers, guarded(stream, events), writer, signal);
     return;
   }
   reply.raw.writeHead(200, { ...headers, 'content-type': 'application/x-ndjson' });
-  const writer = new StreamWriter(reply.raw, signal);
   try {
-    for await (const answer of answers) await writer.write(`${JSON.stringify(answer)}\n`);
+    for await (const answer of answers) {
+      await writer.write(`${JSON.stringify(answer)}\n`);
+      if (writer.over) break;
+    }
     reply.raw.end();
   } catch (error) {
     // Headers are out: cutting the connection is the only way left to say that this is not all.

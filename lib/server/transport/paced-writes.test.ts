@@ -67,6 +67,22 @@ describe('a stream whose reader reads nothing', () => {
     await state.over;
   });
 
+  it('holds up all who write to it, and lets all go on when it is read', async () => {
+    const sink = new Stalled();
+    const writes = new PacedWrites(sink, new AbortController().signal, new WaitingBytes());
+    const done: string[] = [];
+    for (const name of ['event', 'sign of life'])
+      void writes.write(Buffer.alloc(100_000)).then(() => done.push(name));
+    await turns();
+    expect(writes.full).to.equal(true);
+    expect(done).to.deep.equal([]);
+    sink.read();
+    sink.read();
+    await turns();
+    expect(writes.full).to.equal(false);
+    expect(done).to.deep.equal(['event', 'sign of life']);
+  });
+
   it('is cut when all together keep too much, the one that waits longest first', async () => {
     const end = new AbortController();
     const all = new WaitingBytes(500_000);

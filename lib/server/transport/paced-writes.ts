@@ -1,6 +1,6 @@
 import { StatusError } from '../../base/index.js';
 
-/** Where messages go: a stream of gRPC. */
+/** Where messages go: a stream of gRPC, or a response of REST. */
 export interface MessageSink {
   write(message: Buffer, written: () => void): unknown;
   /** Ends the stream at once and frees what waits in it. */
@@ -10,7 +10,7 @@ export interface MessageSink {
 /** What may wait for one reader: so many bytes, in so many messages. One message more is always taken. */
 const waitingBytesMax = 65_536;
 const waitingMessagesMax = 16;
-/** What may wait for all readers of a server. */
+/** What may wait for all readers of a server, over both transports. */
 const allBytesMax = 134_217_728;
 
 /** What waits for all readers of a server. Beyond its bound the one that has kept it waiting longest is cut. */
@@ -57,11 +57,23 @@ export class PacedWrites {
   #messages = 0;
   #over = false;
   #wake: () => void = () => undefined;
+  /** Set while it is full: all who write wait for the same. */
+  #waiting: Promise<void> | undefined;
 
   constructor(sink: MessageSink, signal: AbortSignal, all: WaitingBytes) {
     this.#sink = sink;
     this.#signal = signal;
     this.#all = all;
+  }
+
+  /** Whether nothing can be written any more. */
+  get over(): boolean {
+    return this.#over || this.#signal.aborted;
+  }
+
+  /** Whether the reader has still to read before there is room. */
+  get full(): boolean {
+    return this.#waiting !== undefined;
   }
 
   /** Resolves when there is room for the next one, the stream was cut, or the signal aborts. */
@@ -78,7 +90,7 @@ export class PacedWrites {
       this.#all.remove(length);
       if (!this.#full) this.#wake();
     });
-    if (this.#full) await this.#room();
+    if (this.#full) await (this.#waiting ??= this.#room());
   }
 
   /** Ends it, for others need what it keeps. */
@@ -119,5 +131,6 @@ export class PacedWrites {
       if (signal.aborted || this.#over) this.#wake();
     });
     this.#all.end(this);
+    this.#waiting = undefined;
   }
 }

@@ -2,6 +2,7 @@ import type { Random } from '../../base/index.js';
 import type { SchemaRegistry } from '../../rpc/index.js';
 import type { Dispatcher } from '../chain/dispatcher.js';
 import type { ConnectionPorts } from './connections.js';
+import type { WaitingBytes } from './paced-writes.js';
 import type { TlsSource } from './tls.js';
 
 /** What both transports are made of. */
@@ -9,6 +10,8 @@ export interface TransportOptions extends ConnectionPorts {
   readonly dispatcher: Dispatcher;
   readonly schemas: SchemaRegistry;
   readonly random: Random;
+  /** What waits for the readers of streams, over both transports. */
+  readonly waiting: WaitingBytes;
   /** Absent: in the clear. */
   readonly tls: TlsSource | undefined;
 }
