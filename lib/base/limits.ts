@@ -68,11 +68,16 @@ export const limits = {
   /** Bytes of a REST body or a gRPC message from a client. */
   requestBytesMax: 4_194_304,
   /** Nested messages, list items and map entries of a gRPC message from a client; values of a JSON body. */
-  requestItemsMax: 131_072,
+  requestItemsMax: 65_536,
   /** Values in one precondition. */
   preconditionFieldsMax: 100,
   /** Characters of a lease's name and of a candidate's identity; Kubernetes' bound of names. */
   electionNameCharactersMax: 253,
+  /**
+   * Entries of a map of an object, such as its labels, and objects in a list of it, where its field says nothing else:
+   * one turn works on all.
+   */
+  entriesMax: 1_000,
   /** Fields of a declared kind, how deep its objects may be nested, and values of one enumeration. */
   declaredFieldsMax: 1_000,
   declaredDepthMax: 16,

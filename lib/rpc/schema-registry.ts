@@ -10,6 +10,7 @@ import {
   fromBinary,
   fromJson,
   type JsonValue,
+  type Message,
   type Registry,
   toBinary,
   toJson,
@@ -83,16 +84,29 @@ export class SchemaRegistry {
   /** @throws StatusError InvalidArgument for bytes that are not such a message. */
   decode(message: DescMessage, bytes: Uint8Array): JsonObject {
     try {
-      const json = toJson(message, fromBinary(message, bytes), { registry: this.#files });
-      return fromProtoJson(message, json as JsonObject);
+      return this.#asJson(message, fromBinary(message, bytes));
     } catch (error) {
-      throw new StatusError({
-        code: 'InvalidArgument',
-        reason: 'MalformedMessage',
-        message: `the request is not a valid ${message.typeName}: ${messageOf(error)}`,
-        cause: error,
-      });
+      throw malformed(message, error);
     }
+  }
+
+  /** As {@link decode}, of a message that may be long: `turn` is awaited between the two halves of the work. */
+  async decodeInTurns(
+    message: DescMessage,
+    bytes: Uint8Array,
+    turn: () => Promise<void>,
+  ): Promise<JsonObject> {
+    try {
+      const decoded = fromBinary(message, bytes);
+      await turn();
+      return this.#asJson(message, decoded);
+    } catch (error) {
+      throw malformed(message, error);
+    }
+  }
+
+  #asJson(message: DescMessage, decoded: Message): JsonObject {
+    return fromProtoJson(message, toJson(message, decoded, { registry: this.#files }) as JsonObject);
   }
 
   /** Why JSON is not such a message, unknown fields and enum values included; undefined when it is. */
@@ -110,4 +124,13 @@ export class SchemaRegistry {
     const options = { registry: this.#files, ignoreUnknownFields: true };
     return toBinary(message, fromJson(message, json as JsonValue, options));
   }
+}
+
+function malformed(message: DescMessage, error: unknown): StatusError {
+  return new StatusError({
+    code: 'InvalidArgument',
+    reason: 'MalformedMessage',
+    message: `the request is not a valid ${message.typeName}: ${messageOf(error)}`,
+    cause: error,
+  });
 }

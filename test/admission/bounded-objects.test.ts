@@ -27,6 +27,18 @@ const bounds: readonly {
     body: (count) => ({ data: entries(count) }),
   },
   {
+    what: 'labels',
+    plural: 'configmaps',
+    max: 1_000,
+    body: (count) => ({ labels: entries(count) }),
+  },
+  {
+    what: 'metadata.annotations',
+    plural: 'configmaps',
+    max: 1_000,
+    body: (count) => ({ metadata: { annotations: entries(count) } }),
+  },
+  {
     what: 'env',
     plural: 'services',
     max: 1_000,
@@ -97,4 +109,16 @@ describe('what one object may hold', function () {
       );
       expect((await create('most', max)).status).to.equal(200);
     });
+
+  it('fields that do not exist: of very many the first hundred are told, and how many more', async () => {
+    await using api = await JudgedApi.start();
+    const { status, body } = await call(api, {
+      method: 'POST',
+      path: '/v1/namespaces/default/configmaps',
+      body: { name: 'c', ...entries(5_000) },
+    });
+    expect(status).to.equal(400);
+    expect(body.message).to.match(/^n0: is not a field of this object; check the spelling/);
+    expect(body.message).to.match(/\(object\): and 4900 more that are not listed$/);
+  });
 });

@@ -1,3 +1,4 @@
+import { type Clock, TimeSlice } from '../../base/index.js';
 import {
   demandFewItems,
   demandKnownFields,
@@ -6,16 +7,41 @@ import {
   type SchemaRegistry,
 } from '../../rpc/index.js';
 
+/** Bytes of a message that is read within one turn of the event loop. */
+const oneTurnBytes = 65_536;
+
 /**
- * The request message of a call. Its items are counted before it is decoded.
+ * The request message of a call. Its items are counted before it is decoded. A long one is read in steps, between
+ * which others have their turn.
  * @throws StatusError InvalidArgument
  */
 export function readRequest(
   schemas: SchemaRegistry,
   { input }: MethodInfo,
   bytes: Buffer,
-): JsonObject {
+  clock: Clock,
+): JsonObject | Promise<JsonObject> {
+  if (bytes.length > oneTurnBytes) return readInTurns(schemas, input, bytes, clock);
   demandFewItems(input, bytes);
   demandKnownFields(input, bytes);
   return schemas.decode(input, bytes);
+}
+
+async function readInTurns(
+  schemas: SchemaRegistry,
+  input: MethodInfo['input'],
+  bytes: Buffer,
+  clock: Clock,
+): Promise<JsonObject> {
+  const slice = new TimeSlice(clock, { everyStep: true });
+  const turn = async (): Promise<void> => {
+    if (slice.due()) await slice.pause();
+  };
+  demandFewItems(input, bytes);
+  await turn();
+  demandKnownFields(input, bytes);
+  await turn();
+  const request = await schemas.decodeInTurns(input, bytes, turn);
+  await turn();
+  return request;
 }

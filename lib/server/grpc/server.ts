@@ -166,7 +166,7 @@ export class GrpcServer {
     const { caller, identity: who } = this.#gate.of(call.metadata);
     try {
       const context = caller.as(who);
-      const request = this.#decode(method, context, call.request);
+      const request = await this.#decode(method, context, call.request);
       const answer = await this.#options.dispatcher.unary(method, context, request);
       const items = longItems(method, answer);
       const { schemas, clock } = this.#options;
@@ -187,7 +187,7 @@ export class GrpcServer {
     const { caller, identity: who, cut } = this.#gate.of(call.metadata);
     try {
       const context = caller.as(who);
-      const request = this.#decode(method, context, call.request);
+      const request = await this.#decode(method, context, call.request);
       const answers = this.#options.dispatcher.stream(method, context, request);
       await sendStream({ method, call, answers, cut, ...this.#sending, signal: caller.signal });
     } catch (thrown) {
@@ -216,14 +216,16 @@ export class GrpcServer {
     method: MethodInfo,
     call: ServerDuplexStream<Buffer, Buffer>,
   ): AsyncIterable<JsonObject> {
+    const { schemas, clock } = this.#options;
     // What was asked may be at its end while it is still being answered.
     for await (const bytes of call.iterator({ destroyOnReturn: false }))
-      yield readRequest(this.#options.schemas, method, bytes as Buffer);
+      yield await readRequest(schemas, method, bytes as Buffer, clock);
   }
 
-  #decode(method: MethodInfo, context: CallContext, bytes: Buffer): JsonObject {
+  async #decode(method: MethodInfo, context: CallContext, bytes: Buffer): Promise<JsonObject> {
+    const { schemas, clock } = this.#options;
     try {
-      return readRequest(this.#options.schemas, method, bytes);
+      return await readRequest(schemas, method, bytes, clock);
     } catch (error) {
       this.#options.dispatcher.unreadable(method, context, error);
       throw error;

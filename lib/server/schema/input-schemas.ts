@@ -12,6 +12,7 @@ import {
   type JsonObject,
   type SchemaRegistry,
 } from '../../rpc/index.js';
+import { overfull, unknownField } from './entry-bounds.js';
 import { formats } from './formats.js';
 import { inputSchema, type JsonSchema, sensitiveKeyword, statusSchema } from './json-schema.js';
 
@@ -61,7 +62,7 @@ function violationOf(error: ErrorObject): FieldViolation {
     case 'additionalProperties':
       return {
         field: dotted(error.instancePath, String(params.additionalProperty)),
-        description: 'is not a field of this object; check the spelling or remove it',
+        description: unknownField,
       };
     case 'required':
       return {
@@ -183,6 +184,11 @@ export class InputSchemas {
     this.#ajv.addKeyword(sensitiveKeyword);
     for (const [name, format] of Object.entries(formats))
       this.#ajv.addFormat(name, { validate: format.test });
+  }
+
+  /** What has more entries than it may: to be asked before anything looks at all of them. */
+  overfull(message: DescMessage, json: JsonObject): readonly FieldViolation[] {
+    return overfull(this.#schemas, message, json);
   }
 
   /** Everything that is wrong with the shape of `json`; empty when nothing is. */

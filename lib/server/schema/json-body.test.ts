@@ -7,13 +7,19 @@ describe('a JSON body', () => {
   it('refuses a JSON body of more values than a request may have, and takes text with commas', () => {
     const few = limits.requestItemsMax - 2;
     expect(parseBody(`[${'0,'.repeat(few)}0]`)).to.have.length(few + 1);
-    expect(() => parseBody(`[${'0,'.repeat(few + 5)}0]`)).to.throw(/values, at most 131072/);
+    expect(() => parseBody(`[${'0,'.repeat(few + 5)}0]`)).to.throw(/values, at most 65536/);
     expect(() => parseBody(`[${'{},'.repeat(few / 2 + 5)}{}]`)).to.throw(/values, at most/);
     expect(parseBody(JSON.stringify(','.repeat(500_000)))).to.have.length(500_000);
   });
   it('refuses deep nesting, __proto__ and what is not JSON', () => {
     for (const text of ['['.repeat(100_000), '{"a":{"__proto__":{}}}', '{"a":', 'NaN'])
       expect(() => parseBody(text)).to.throw(StatusError);
+  });
+
+  it('refuses a name that is __proto__ once its escapes are read', () => {
+    for (const name of ['\\u005f_proto__', '__\\u0070roto__', '__pr\\u006Fto__', '__pro\\u0074o\\u005F_'])
+      expect(() => parseBody(`{"a":[{"${name}":{}}]}`), name).to.throw(/named __proto__/);
+    expect(parseBody('{"\\u0061":1}')).to.deep.equal({ a: 1 });
   });
 
   it('never throws anything but a StatusError', () => {

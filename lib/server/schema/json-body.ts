@@ -13,6 +13,14 @@ function tooManyItems(count: number): StatusError {
   });
 }
 
+/** Without it no name is `__proto__`: a reviver, which is called for each value, costs as much as the rest of parsing. */
+const protoName = /__proto__|\\u00/i;
+
+function withoutProto(key: string, value: unknown): unknown {
+  if (key === '__proto__') throw malformedBody('the body has a field named __proto__');
+  return value;
+}
+
 /**
  * Parses a JSON body. Nesting and the number of values are bounded before the parser recurses, and `__proto__` is refused so
  * that no later copy can change a prototype.
@@ -39,10 +47,7 @@ export function parseBody(text: string): unknown {
   }
   if (items > limits.requestItemsMax) throw tooManyItems(items);
   try {
-    return JSON.parse(text, (key, value: unknown) => {
-      if (key === '__proto__') throw malformedBody('the body has a field named __proto__');
-      return value;
-    });
+    return protoName.test(text) ? JSON.parse(text, withoutProto) : JSON.parse(text);
   } catch (error) {
     if (error instanceof StatusError) throw error;
     throw malformedBody(`the body is not JSON: ${error instanceof Error ? error.message : ''}`);

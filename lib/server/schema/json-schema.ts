@@ -1,4 +1,5 @@
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
+import { limits } from '../../base/index.js';
 import {
   type DescEnum,
   type DescMessage,
@@ -73,7 +74,7 @@ export function fieldSchema(
       return {
         type: 'object',
         additionalProperties: itemSchema(field, field.mapKind, rules, messageSchema),
-        ...(rules.maxItems === undefined ? {} : { maxProperties: rules.maxItems }),
+        maxProperties: rules.maxItems ?? limits.entriesMax,
       };
     case 'list':
       return {

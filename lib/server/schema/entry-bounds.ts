@@ -1,0 +1,66 @@
+import { type FieldViolation, limits } from '../../base/index.js';
+import {
+  type DescMessage,
+  fieldRules,
+  isJsonMessage,
+  isJsonObject,
+  type JsonObject,
+  type SchemaRegistry,
+} from '../../rpc/index.js';
+
+/** What is told of a field that does not exist. */
+export const unknownField = 'is not a field of this object; check the spelling or remove it';
+
+/** Unknown fields of one object from which on it is not looked at any further, and how many of them are told. */
+const unknownMax = 100;
+
+/**
+ * Maps and lists with more entries than they may have, and objects with very many unknown fields, in an object and in
+ * the objects that its fields hold. It is asked before all entries are looked at: one request may hold so many that a
+ * look at each takes its time.
+ */
+export function overfull(
+  schemas: SchemaRegistry,
+  message: DescMessage,
+  json: JsonObject,
+  path = '',
+): readonly FieldViolation[] {
+  const unknown = manyUnknown(message, json, path);
+  if (unknown.length > 0) return unknown;
+  return message.fields.flatMap((desc) => {
+    const value = json[desc.jsonName];
+    if (typeof value !== 'object' || value === null) return [];
+    const field = `${path}${desc.jsonName}`;
+    if (desc.fieldKind === 'message')
+      return isJsonObject(value) && !isJsonMessage(desc.message)
+        ? overfull(schemas, desc.message, value, `${field}.`)
+        : [];
+    if (desc.fieldKind !== 'map' && desc.fieldKind !== 'list') return [];
+    const { maxItems } = fieldRules(schemas.registry, desc);
+    // A look at a text takes no time.
+    const isText = desc.fieldKind === 'list' && desc.message === undefined;
+    const most = maxItems ?? (isText ? Infinity : limits.entriesMax);
+    const has = Array.isArray(value) ? value.length : Object.keys(value).length;
+    return has > most
+      ? [{ field, description: `has ${has} entries, at most ${most} are allowed` }]
+      : [];
+  });
+}
+
+function manyUnknown(
+  message: DescMessage,
+  json: JsonObject,
+  path: string,
+): readonly FieldViolation[] {
+  const names = Object.keys(json);
+  if (names.length <= message.fields.length + unknownMax) return [];
+  const known = new Set(message.fields.map(({ jsonName }) => jsonName));
+  const unknown = names.filter((name) => !known.has(name));
+  const more = unknown.length - unknownMax;
+  return [
+    ...unknown
+      .slice(0, unknownMax)
+      .map((name) => ({ field: `${path}${name}`, description: unknownField })),
+    { field: '(object)', description: `and ${more} more that are not listed` },
+  ];
+}
