@@ -8,9 +8,9 @@ import { snapshots } from '../snapshot/kind.js';
 import { volumes } from '../volume/kind.js';
 import type { Namespace } from './kind.js';
 
-/** Held until the namespace is empty. */
+/** Present until the namespace is empty. */
 export const namespaceFinalizer = 'svc.io/namespace';
-/** Namespaces every installation has. */
+/** Namespaces of every installation. */
 export const builtinNamespaces = ['default', 'system'];
 
 async function contentOf(

@@ -3,7 +3,7 @@ import { namespaceRules } from './admission.js';
 import { namespaceController } from './controller.js';
 import type { Namespace } from './kind.js';
 
-/** What a server does for the kind Namespace. */
+/** The API of the kind Namespace. */
 export const namespaceApi: KindApi<Namespace> = {
   rules: namespaceRules,
   controllers: (options) => [namespaceController(options)],

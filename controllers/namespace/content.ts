@@ -21,17 +21,17 @@ import { type Namespace, namespaces } from './kind.js';
 import { snapshotObstacle } from '../snapshot/index.js';
 import { deletionObstacle } from '../volume/index.js';
 
-/** Something that keeps a namespace from being empty. */
+/** An object that remains in a namespace. */
 export interface Remaining {
   readonly kind: string;
   readonly name: string;
-  /** Why it is still there, and how to go on where somebody has to. */
+  /** The reason why it remains, with the remedy if an operator must act. */
   readonly message: string;
-  /** Whether it goes by itself; else somebody has to take it out of use first. */
+  /** Whether it is deleted automatically; otherwise its users must be stopped first. */
   readonly finalizing: boolean;
 }
 
-/** What objects tell of themselves; kinds have some of these. */
+/** Status fields with reasons; kinds have some of these. */
 interface Told extends ApiObject {
   readonly status?: string;
   readonly failureMessage?: string;
@@ -39,7 +39,7 @@ interface Told extends ApiObject {
   readonly conditions?: readonly Condition[];
 }
 
-/** Why an object that is being deleted is still there, as it tells itself. */
+/** The reason in its own status why an object in deletion still exists. */
 function messageOf(object: Told): string {
   const { status, failureMessage, lastOperation, conditions } = object;
   const failed = lastOperation && lastOperation.outcome !== 'Succeeded' && lastOperation.message;
@@ -57,8 +57,8 @@ function messageOf(object: Told): string {
 }
 
 /**
- * Deletes the objects of a kind in a namespace, under the rules of a user's DELETE, and gives those that
- * are still there. What a rule looks at is part of the object, and the deletion is of that version.
+ * Deletes the objects of a kind in a namespace, under the rules of a user's DELETE, and returns the remaining ones.
+ * The rules read only the object, and the deletion is guarded by its version.
  */
 async function clear<T extends ApiObject>(
   store: ObjectStore,
@@ -82,7 +82,7 @@ async function clear<T extends ApiObject>(
   return remaining;
 }
 
-/** As `clear`, for snapshots: those that volumes of other namespaces wait to be made from are left alone. */
+/** As `clear`, for snapshots: sources of pending volumes in other namespaces are kept. */
 async function clearSnapshots(
   store: ObjectStore,
   within: Namespace,
@@ -113,7 +113,7 @@ async function clearSnapshots(
   return remaining;
 }
 
-/** False when the object is gone at once. What is in a namespace that was made again under the name stays. */
+/** False if the object is removed at once. Objects of a recreated namespace of the same name stay. */
 async function requestDeletion<T extends ApiObject>(
   store: ObjectStore,
   kind: Kind<T>,
@@ -131,13 +131,13 @@ async function requestDeletion<T extends ApiObject>(
     return (item.metadata.finalizers?.length ?? 0) > 0;
   } catch (error) {
     if (hasCode(error, 'NotFound')) return error.resource?.kind === namespaces.kind;
-    // It changed meanwhile, which wakes the namespace: it is judged again then.
+    // It changed meanwhile, which queues the namespace again.
     if (hasCode(error, 'Aborted')) return true;
     throw error;
   }
 }
 
-/** The namespace that was looked at, as it is now; undefined when it is gone or made again. */
+/** The present state of the namespace that was read; undefined if it was deleted or recreated. */
 export async function sameNamespace(
   txn: Transaction,
   { name, metadata }: Namespace,
@@ -147,9 +147,9 @@ export async function sameNamespace(
 }
 
 /**
- * Takes the next step towards an empty namespace and gives what is left; empty when there is nothing.
- * Workloads go first, since volumes and secrets are in use until they are gone; secrets after what needs
- * them to be deleted; events last, so that the rest can be followed.
+ * Takes the next step towards an empty namespace and returns the remaining objects. Workloads are deleted first,
+ * because they use volumes and secrets; secrets after the objects whose deletion needs them; events last, so that
+ * the process can be followed.
  */
 export async function clearContent(
   store: ObjectStore,
@@ -174,8 +174,8 @@ export async function clearContent(
 }
 
 /**
- * Whether a namespace is empty, events apart: the commit is refused when something is made in it
- * meanwhile. Events expire by themselves, and each of them would be a conflict.
+ * Checks that a namespace is empty, except for events: the commit fails if an object is created in it meanwhile.
+ * Events expire automatically, and each would be a conflict.
  */
 export async function isEmpty(txn: Transaction, namespace: string): Promise<boolean> {
   const inside = { namespace, watching: 'generation' } as const;

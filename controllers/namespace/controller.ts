@@ -41,12 +41,12 @@ export interface NamespaceControllerOptions {
 /** Objects that the condition names. */
 const namedMax = 3;
 
-/** What a namespace that is being deleted waits for. */
+/** The condition with the remaining content of a namespace in deletion. */
 function remainingCondition(remaining: readonly Remaining[]): NewCondition {
   const type = 'ContentRemaining';
   if (remaining.length === 0)
     return { type, status: 'False', reason: 'Empty', message: 'nothing is left in it' };
-  // What somebody has to do something about comes first.
+  // Objects that need an operator come first.
   const sorted = [...remaining].sort((a, b) => Number(a.finalizing) - Number(b.finalizing));
   const named = sorted
     .slice(0, namedMax)
@@ -82,7 +82,7 @@ class NamespaceReconciler {
       if (!current) return done();
       if (remaining.length > 0) {
         this.#note(txn, current, remainingCondition(remaining));
-        // Every change of the content wakes its namespace; this is beside that.
+        // Every change of the content queues its namespace; this is an additional check.
         return requeueAfter(policy.namespaceRecheckMs);
       }
       if (!(await isEmpty(txn, namespace.name))) return requeueAfter(0);
@@ -103,7 +103,7 @@ class NamespaceReconciler {
   }
 }
 
-/** Empties namespaces that are being deleted, and says in their condition what they wait for. */
+/** Empties namespaces in deletion, and reports the remaining content in their condition. */
 export function namespaceController(options: NamespaceControllerOptions): Controller {
   const { manager } = options;
   const reconciler = new NamespaceReconciler(options);
@@ -124,7 +124,7 @@ export function namespaceController(options: NamespaceControllerOptions): Contro
       .watches(manager.informer(services), terminating)
       .watches(manager.informer(instances), terminating)
       .watches(manager.informer(snapshots), terminating)
-      // A volume may keep a snapshot of another namespace, that it waits to be made from.
+      // A pending volume may keep its source snapshot of another namespace.
       .watches(manager.informer(volumes), (volume) => [
         ...terminating(volume),
         ...terminating({ ...volume, namespace: sourceSnapshot(volume)?.namespace ?? '' }),
@@ -132,7 +132,7 @@ export function namespaceController(options: NamespaceControllerOptions): Contro
   );
 }
 
-/** Writes the namespaces every installation has. Idempotent. */
+/** Writes the namespaces of every installation. Idempotent. */
 export async function seedNamespaces(store: ObjectStore): Promise<void> {
   for (const name of builtinNamespaces) {
     try {

@@ -1,7 +1,7 @@
 import { kindEntry } from '../api/kind-entry.js';
 import { namespaces } from './kind.js';
 
-/** What is derived from the kind of namespaces. */
+/** The entry of the kind Namespace. */
 export const namespaceKind = kindEntry({
   kind: namespaces,
   rights: { people: 'read' },

@@ -3,7 +3,7 @@ import { nodeController } from './controller.js';
 import type { Node } from './kind.js';
 import { nodeVerbs } from './verbs.js';
 
-/** What a server does for the kind Node. */
+/** The API of the kind Node. */
 export const nodeApi: KindApi<Node> = {
   verbs: nodeVerbs,
   controllers: (options) => [nodeController(options)],

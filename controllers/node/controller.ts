@@ -22,11 +22,11 @@ export interface NodeControllerOptions {
   readonly policy: ControllerPolicy;
 }
 
-/** Reason of a node that stopped telling of itself, and of what is on it. */
+/** Reason of a node without heartbeats, and of its instances. */
 export const silentReason = 'NodeSilent';
 
 interface Heartbeat {
-  /** Of the node: one that is made again under the name has told nothing yet. */
+  /** Uid of the node: a recreated node has no heartbeat yet. */
   readonly uid: string;
   readonly at: string;
   /** Monotonic milliseconds of this process, since clocks of machines differ. */
@@ -88,7 +88,7 @@ class NodeReconciler {
   }
 }
 
-/** The node controller: a node that does not tell of itself any more is not ready. */
+/** The node controller: marks nodes without heartbeats as not ready. */
 export function nodeController(options: NodeControllerOptions): Controller {
   const { manager } = options;
   const reconciler = new NodeReconciler(options);

@@ -1,7 +1,7 @@
 import { kindEntry } from '../api/kind-entry.js';
 import { nodes } from './kind.js';
 
-/** What is derived from the kind of nodes. */
+/** The entry of the kind Node. */
 export const nodeKind = kindEntry({
   kind: nodes,
   rights: { people: 'read', node: ['read', 'record', 'status'] },

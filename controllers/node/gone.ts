@@ -2,17 +2,17 @@ import type { Clock, Lister } from 'kedge';
 import type { Node } from './kind.js';
 import type { ControllerPolicy } from '../policy/policy.js';
 
-/** Nodes of a set whose objects are missing. */
+/** Nodes without a Node object. */
 export interface Missing {
-  /** Missing for `nodeGoneMs`: taken out of the cluster by somebody. */
+  /** Missing for `nodeGoneMs`: removed from the cluster. */
   readonly gone: readonly string[];
-  /** Until the next one is gone; undefined when no other is missing. */
+  /** Milliseconds until the next one counts as gone; undefined if no other is missing. */
   readonly leftMs: number | undefined;
 }
 
 /**
- * Tells nodes that were deleted from those that are about to make themselves known, by what it saw itself.
- * A node that is alive does so within a heartbeat, so a deletion by mistake takes nothing from it.
+ * Distinguishes deleted nodes from nodes that are about to register, by its own observations. A live node registers
+ * within a heartbeat, so that an accidental deletion has no effect.
  */
 export class GoneNodes {
   readonly #lister: Lister<Node>;
@@ -27,7 +27,7 @@ export class GoneNodes {
     this.#clock = clock;
   }
 
-  /** Level-triggered: has to be asked again after `leftMs`, and when a node changes. */
+  /** Level-triggered: call it again after `leftMs`, and when a node changes. */
   among(names: Iterable<string>): Missing {
     const now = this.#clock.monotonic();
     const gone: string[] = [];
@@ -46,7 +46,7 @@ export class GoneNodes {
     return { gone, leftMs };
   }
 
-  /** A node that is there again is not gone, also when it goes once more. */
+  /** A node that reappears is not gone; a later absence starts again. */
   seen(name: string): void {
     if (this.#lister.get(name)) this.#missingSince.delete(name);
   }

@@ -1,4 +1,4 @@
-/** Nodes: how one makes itself known, when it is silent or gone, and what its agent's token may touch. */
+/** Nodes: registration, heartbeats, removal, and the rights of an agent's token. */
 export { type AgentLife, agentOfStore } from './agent-life.js';
 export { type NodeControllerOptions, nodeController, silentReason } from './controller.js';
 export { GoneNodes } from './gone.js';

@@ -17,7 +17,7 @@ import type { ControllerPolicy } from '../policy/policy.js';
 import { setCondition } from '../reasons/index.js';
 import type { AgentLife } from './agent-life.js';
 
-/** What a node tells of itself. */
+/** Options of a node's registration. */
 export interface NodeRegistrationOptions {
   readonly store: ObjectStore;
   readonly name: string;
@@ -30,16 +30,16 @@ export interface NodeRegistrationOptions {
   readonly logger: Logger;
   readonly policy: ControllerPolicy;
   readonly life: AgentLife;
-  /** Controllers that call drivers for this node: they end before the node says that it is gone. */
+  /** Controllers that call drivers for this node: they end before the node reports its stop. */
   readonly callers?: readonly Pick<Controller, 'stop' | 'stats'>[];
   /**
-   * Called once, when another process has become the agent of the node. This one has to end at once, without a
-   * change of a volume: they belong to the other one.
+   * Called once when another process became the agent of the node. This one must end at once without changing
+   * volumes, which belong to the other agent.
    */
   readonly onReplaced: (error: StatusError) => void;
 }
 
-/** Stands for the id of an agent of an earlier release. */
+/** Represents the id of an agent of an earlier release. */
 const withoutId = 'of an earlier release, without an id';
 
 /** Status fields of a node that its agent writes. */
@@ -50,12 +50,12 @@ type Told = Required<
   >
 >;
 
-/** What became of an introduction to an object that is there. */
+/** The result of a registration with an existing object. */
 type Introduced =
   | { readonly type: 'introduced'; readonly uid: string }
   | { readonly type: 'held'; readonly agent: string };
 
-/** What became of a heartbeat. */
+/** The result of a heartbeat. */
 type Beat =
   | { readonly type: 'told' }
   /** The object of this node is not the one that it registered as: gone, or made again. */

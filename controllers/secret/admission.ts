@@ -47,8 +47,8 @@ export function secretRules(sealer: Sealer): AdmissionRules<Secret> {
           value === mask ? (stored[key] ?? value) : value,
         ]),
       );
-      // Unchanged values keep their ciphertext, so that writing the same again changes nothing. Whether a
-      // value is the stored one is for those to know who may read it.
+      // Unchanged values keep their ciphertext, so that writing them again changes nothing. Only users that may
+      // read a value may learn whether it equals the stored one.
       if (before && jsonEqual(data, stored) && (masked || (await context.reveals(secrets, before))))
         return { ...object, data: before.data ?? {}, version: before.version ?? 1 };
       const version = (before?.version ?? 0) + 1;

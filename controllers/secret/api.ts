@@ -2,7 +2,7 @@ import type { KindApi } from '../api/kind-entry.js';
 import { secretRules } from './admission.js';
 import type { Secret } from './kind.js';
 
-/** What a server does for the kind Secret. */
+/** The API of the kind Secret. */
 export const secretApi: KindApi<Secret> = {
   rules: ({ sealer }) => secretRules(sealer),
 };

@@ -5,20 +5,19 @@ import { isSealed, mask, type Sealer, unboundPlace } from './sealer.js';
 /** Associated data of a sealed handle. */
 const handlePlace = unboundPlace('handle');
 
-/** A handle as people may see it. */
+/** A handle for people, without confidential parts. */
 export function shownHandle(handle: string | undefined): string | undefined {
   return handle !== undefined && isSealed(handle) ? mask : handle;
 }
 
-/** A handle as its driver knows it. @throws StatusError Internal when it can't be opened */
+/** A handle in the driver's form. @throws StatusError Internal when it can't be opened */
 export function openHandle(sealer: Sealer, handle: string): string {
   return isSealed(handle) ? sealer.open(handle, handlePlace) : handle;
 }
 
 /**
- * A driver as controllers call it: no value that its parameters hold leaves it. Errors are redacted. A
- * handle that tells such a value, as the path of a host directory does, is sealed; the driver gets it
- * opened.
+ * A driver wrapper that discloses no parameter values. Errors are redacted. A handle that contains a value, such as
+ * the path of a host directory, is sealed, and opened for the driver.
  */
 export function confidentialDriver(driver: Driver, redaction: Redaction, sealer: Sealer): Driver {
   const opened = <R extends { readonly handle: string | undefined }>(request: R): R =>

@@ -16,7 +16,7 @@ export async function neededByDeletions(
   if ((await context.lookupBy(snapshots, 'neededSecret', key)).length > 0) return true;
   const status = ['driverParameters'] as const;
   for (const { name, parameters } of await context.lookupAll(storageClasses)) {
-    // A short reference means a secret of the namespace that the volume is in.
+    // A short reference refers to a secret in the volume's namespace.
     if (!referencedSecrets(parameters, secret.namespace).includes(key)) continue;
     const refers = (namespace: string, own: Readonly<Record<string, string>>): boolean =>
       referencedSecrets({ ...parameters, ...own }, namespace).includes(key);

@@ -1,7 +1,7 @@
 import { kindEntry } from '../api/kind-entry.js';
 import { secrets } from './kind.js';
 
-/** What is derived from the kind of secrets. */
+/** The entry of the kind Secret. */
 export const secretKind = kindEntry({
   kind: secrets,
   rights: { people: 'write', node: ['reveal'] },

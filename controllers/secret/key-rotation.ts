@@ -11,15 +11,14 @@ import {
 import { placesIn } from './sealed-values.js';
 import { isSealed, type Place, type Sealer } from './sealer.js';
 
-/** Where key-encryption keys come from, and how a new one is made known. */
+/** The source of key-encryption keys. */
 export interface KeySource {
   /**
-   * The keys to go over to: the first seals, all open. Makes a new first one where keys are kept by
-   * the daemon itself.
-   * @throws StatusError FailedPrecondition where that can't be done while running.
+   * The keys after a rotation: the first seals, all open. Creates a new first one if the daemon manages the keys.
+   * @throws StatusError FailedPrecondition if that is not possible at run time.
    */
   next(): Promise<readonly Buffer[]>;
-  /** Everything stored is sealed with the first; the others are for what is still under way. */
+  /** All stored values are sealed with the first; the others are for calls in progress. */
   settled(keys: readonly Buffer[]): Promise<void>;
 }
 
@@ -35,10 +34,10 @@ export interface KeyRotationOptions {
 
 const pageSize = 200;
 const triesMax = 16;
-/** Keys that go on opening after a rotation: what they sealed is sealed anew by the next one. */
+/** Keys that still open values after a rotation; the next rotation reseals those. */
 const olderKeysMax = 2;
 
-/** Goes over to another key-encryption key while everything runs. Begun again, it finishes what it left. */
+/** Rotates the key-encryption key at run time. A repeated call completes an interrupted rotation. */
 export class KeyRotation {
   readonly #options: KeyRotationOptions;
   #running: Promise<{ readonly keyId: string; readonly resealed: number }> | undefined;
@@ -62,7 +61,7 @@ export class KeyRotation {
     sealer.use(first, ...older);
     let resealed = 0;
     for (const kind of kinds) resealed += await this.#reseal(kind);
-    // A driver call that began before may end with parameters sealed then, and store those.
+    // An earlier driver call may still store parameters that were sealed with the old key.
     const kept = [first, ...older.slice(0, olderKeysMax)];
     await keys.settled(kept);
     sealer.use(first, ...kept.slice(1));
@@ -80,7 +79,7 @@ export class KeyRotation {
       for (const object of page.items) if (await this.#resealOne(kind, object)) count += 1;
       pageToken = page.nextPageToken;
     } while (pageToken !== '');
-    // Written meanwhile, before the new key was in use? One more look, until nothing is found.
+    // Objects may be written meanwhile with the old key: repeat until none is found.
     if (count > 0) count += await this.#reseal(kind);
     return count;
   }
@@ -98,14 +97,14 @@ export class KeyRotation {
         if (hasCode(error, 'NotFound')) return false;
         if (!hasCode(error, 'Aborted') || tries >= triesMax) throw error;
       }
-      // Until the write that came first can be read.
+      // Wait until the competing write is visible.
       await store.transact([]);
       object = await store.get(kind, keyOf(object));
     }
     return false;
   }
 
-  /** The object with every outdated value under the new key; itself when there is none. */
+  /** The object with every outdated value resealed; itself if there is none. */
   #fresh(kind: Kind, object: ApiObject): ApiObject {
     const { sealer } = this.#options;
     let changed = false;

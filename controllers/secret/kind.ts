@@ -3,7 +3,7 @@ import { type Secret, secretSchema } from '@kedge/api/kinds';
 
 export type { Secret };
 
-/** Confidential values. In the store every value is sealed; see controllers/secret/sealer.ts. */
+/** Confidential values, sealed in the store; see controllers/secret/sealer.ts. */
 export const secrets = kindOf<Secret>()({
   ...secretSchema,
   columns: [

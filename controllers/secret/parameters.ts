@@ -8,20 +8,20 @@ import { confidentialDriver, openHandle } from './confidential-driver.js';
 import { Redaction } from './redaction.js';
 import { type Holder, isSealed, mask, type Sealer } from './sealer.js';
 
-/** Replaces references by values and opens sealed literals, for a driver call. */
+/** Resolves references and opens sealed literals for a driver call. */
 export interface ParameterResolver {
   /**
-   * @param holder the object that holds the parameters, or is called for
-   * @throws DriverError InvalidParameters naming the missing secret or key (specification 5.2.4)
+   * @param holder the object with the parameters, or of the call
+   * @throws DriverError InvalidParameters that names the missing secret or key (specification 5.2.4)
    */
   resolve(parameters: Parameters, holder: Holder): Parameters;
   /**
-   * Parameters of one object as another one may hold them: what is sealed is bound to that one. A value
-   * that does not open stays as it is: whoever uses it is told.
+   * Rebinds sealed parameters to another object. A value that can't be opened is kept unchanged: its use reports
+   * the error.
    */
   rebind(parameters: Parameters, from: Holder, to: Holder): Parameters;
   /**
-   * A driver that tells no value which the parameters hold.
+   * A driver that discloses no parameter values.
    * @param wanted the parameters as stored. @param resolved the same in plaintext
    */
   confidential(driver: Driver, wanted: Parameters, resolved: Parameters): ConfidentialCalls;
@@ -32,7 +32,7 @@ export interface ParameterResolver {
 /** A driver for one set of parameters. */
 export interface ConfidentialCalls {
   readonly driver: Driver;
-  /** For what is told beside the driver. */
+  /** For messages outside of the driver. */
   readonly redaction: Redaction;
 }
 
@@ -74,14 +74,14 @@ export function parameterResolver(secrets: Lister<Secret>, sealer: Sealer): Para
   };
 }
 
-/** Parameters as they are stored, when others are written over them. */
+/** The stored parameters, for a write over them. */
 export interface StoredParameters {
   readonly parameters: Parameters | undefined;
-  /** Whether the writer may know what is sealed. */
+  /** Whether the writer may read sealed values. */
   readonly reveals: boolean;
 }
 
-/** What is stored of `object`, for {@link sealParameters}. */
+/** The stored parameters of `object`, for {@link sealParameters}. */
 export async function storedParameters<T extends ApiObject>(
   context: AdmissionContext,
   kind: Kind<T>,
@@ -104,7 +104,7 @@ export function rebindParameters(
     try {
       return sealer.rebind(value, { holder: from, key }, to);
     } catch {
-      return value; // what opens nowhere is told by its use, which has other values to fall back to
+      return value; // an unopenable value is reported by its use, which may have other values
     }
   };
   return Object.fromEntries(
@@ -113,8 +113,8 @@ export function rebindParameters(
 }
 
 /**
- * Parameters of `holder` with sensitive literals sealed. A mask keeps the stored value. A literal that is
- * the stored value is sealed anew, unless the writer may know that it is.
+ * Parameters of `holder` with sensitive literals sealed. A mask keeps the stored value. A literal equal to the
+ * stored value is resealed, unless the writer may read it.
  */
 export function sealParameters(
   sealer: Sealer,
@@ -134,14 +134,14 @@ export function sealParameters(
         const same = before?.reveals && sealer.open(stored, place) === value;
         if (same) return [key, stored];
       }
-      // Made for this object, such as by a restore. Anything else is somebody's own text that begins like one.
+      // Sealed for this object, for example by a restore. Otherwise it is plain text with the same prefix.
       if (isSealed(value) && sealer.isBoundTo(value, place)) return [key, value];
       return [key, sealer.seal(value, place)];
     }),
   );
 }
 
-/** Parameters as clients may see them. */
+/** Parameters masked for clients. */
 export function maskParameters(parameters: Parameters | undefined): Parameters | undefined {
   if (!parameters) return undefined;
   return Object.fromEntries(
@@ -150,8 +150,8 @@ export function maskParameters(parameters: Parameters | undefined): Parameters |
 }
 
 /**
- * What is wrong with the references among parameters: malformed ones, and secrets of other
- * namespaces that the writer may not read. Whether a secret exists is found out when it is used.
+ * The violations of references in parameters: malformed ones, and secrets of other namespaces that the writer may
+ * not read. Whether a secret exists is checked at its use.
  */
 export async function referenceViolations(
   context: AdmissionContext,

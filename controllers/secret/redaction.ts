@@ -2,10 +2,10 @@ import { StatusError } from 'kedge';
 import { DriverError, type Parameters } from '@kedge/driver-sdk';
 import { mask } from './sealer.js';
 
-/** Shorter values are replaced as whole words only: as parts of words they say nothing. */
+/** Shorter values are replaced only as whole words: parts of words reveal nothing. */
 const shortMax = 3;
 
-/** The values that a call's parameters hold in plaintext, and that nothing may tell. */
+/** The plaintext values of a call's parameters, which must not be disclosed. */
 export class Redaction {
   readonly #values: readonly string[];
 
@@ -23,7 +23,7 @@ export class Redaction {
     this.#values = [...new Set(values)].sort((a, b) => b.length - a.length);
   }
 
-  /** Whether a text tells one of the values. */
+  /** Whether a text contains one of the values. */
   holds(text: string): boolean {
     return this.#values.some((value) => value.length > shortMax && text.includes(value));
   }
@@ -37,7 +37,7 @@ export class Redaction {
     }, text);
   }
 
-  /** What may be told of an error: without its cause, which says the same in other words. */
+  /** A redacted error without its cause, which may contain the values. */
   error(thrown: unknown): unknown {
     if (this.#values.length === 0 || thrown instanceof StatusError) return thrown;
     const { kind, message, retryAfterMs, operation } = DriverError.from(thrown);
@@ -47,7 +47,7 @@ export class Redaction {
     });
   }
 
-  /** Runs work whose errors may hold the values. @throws what {@link error} makes of them */
+  /** Runs work whose errors may contain the values. @throws the errors redacted by {@link error} */
   async guard<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();

@@ -10,18 +10,18 @@ export interface SecretReference {
 const label = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
 const form = new RegExp(`^secret:(${label})(?:\\.(${label})\\.svc)?/([-._a-zA-Z0-9]{1,253})$`);
 
-/** How a reference must look, for error messages. */
+/** The rule for a reference, for error messages. */
 export const referenceRule =
   'a secret reference has the form secret:<name>/<key> or secret:<name>.<namespace>.svc/<key>';
 
 const legacyForm = new RegExp(`^(${label})/(${label})$`);
 const legacyKey = 'apiTokenSecretRef';
 
-/** How the legacy parameter must look, for error messages. */
+/** The rule for the legacy parameter, for error messages. */
 const legacyReferenceRule =
   'apiTokenSecretRef has the form <namespace>/<secret-name>; better: apiToken: secret:<name>.<namespace>.svc/<key>';
 
-/** What a value of a parameter says about a secret. */
+/** A parameter value parsed as a reference. */
 export type ParsedReference =
   | { readonly type: 'literal' }
   | { readonly type: 'malformed'; readonly rule: string }
@@ -43,8 +43,8 @@ export function parameterReference(
 }
 
 /**
- * Reads a parameter value as a reference; the short form means the consuming volume's namespace.
- * `literal` for a value without the prefix, `malformed` for one that has it and is none.
+ * Reads a parameter value as a reference; the short form refers to the consuming volume's namespace. `literal` for
+ * a value without the prefix, `malformed` for an invalid one with it.
  */
 export function parseReference(value: string, consumerNamespace: string): ParsedReference {
   if (!isSecretReference(value)) return { type: 'literal' };

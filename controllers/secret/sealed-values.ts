@@ -5,30 +5,30 @@ import { type Secret, secrets } from './kind.js';
 import { placeOf } from './admission.js';
 import { type Holder, holderOf, isSealed, type Place, unboundPlace } from './sealer.js';
 
-/** A sealed text and what it is bound to. */
+/** A sealed text and its binding. */
 export interface SealedValue {
   readonly sealed: string;
   readonly place: Place;
 }
 
-/** What the sealed texts in an object of the kind of this name are bound to, by the key they stand under. */
+/** The bindings of the sealed texts in objects of a kind, by key. */
 export function placesIn(kind: string, object: ApiObject): (key: string) => Place {
   if (kind === secrets.kind) return (key) => placeOf(object as Secret, key);
   const holder = holderIn(kind, object);
   return (key) => (key === handleKey ? unboundPlace(key) : { holder, key });
 }
 
-/** A handle is no parameter: it is read where no object is at hand. */
+/** A handle is not a parameter: it is read without its object. */
 const handleKey = 'handle';
 
-/** An instance has its template as its service holds it. */
+/** The values of an instance's template are bound to its service. */
 function holderIn(kind: string, object: ApiObject): Holder {
   if (kind !== instances.kind) return holderOf({ kind }, object);
   const { namespace, service } = object as Instance;
   return holderOf(services, { namespace, name: service });
 }
 
-/** Every sealed text in an object, wherever it stands. */
+/** Every sealed text in an object, at any depth. */
 export function sealedValuesIn(kind: string, object: ApiObject): readonly SealedValue[] {
   const placeOfKey = placesIn(kind, object);
   const found: SealedValue[] = [];

@@ -6,18 +6,18 @@ import { StatusError } from 'kedge';
  *
  *   kedge-sealed:v1:<key id>:<wrapped data key>:<ciphertext>
  *
- * Both parts are AES-256-GCM, base64url of nonce (12 bytes) | tag (16) | bytes: the data key under
- * the key-encryption key, the text under the data key. Associated data binds it to the place it is
- * stored at (namespace, name, version, key), so that ciphertexts can't be swapped. Of a literal in
- * parameters only the data key is bound to the object: a copy for another object is a key wrapped anew,
- * with the same ciphertext, so that two copies of one value can be told from two values.
+ * Both parts are AES-256-GCM, base64url of nonce (12 bytes) | tag (16) | bytes: the data key under the
+ * key-encryption key, the text under the data key. Associated data binds it to the place it is stored at
+ * (namespace, name, version, key), so that ciphertexts can't be swapped. For a literal in parameters only the data
+ * key is bound to the object: a copy for another object rewraps the key and keeps the ciphertext, so that copies of
+ * one value are distinguishable from different values.
  */
 const prefix = 'kedge-sealed:v1:';
 const nonceBytes = 12;
 const tagBytes = 16;
 const keyBytes = 32;
 
-/** What clients see instead of a sealed value; written back it keeps the stored one. */
+/** The mask of sealed values for clients; writing it keeps the stored value. */
 export const mask = '********';
 
 function encrypt(key: Buffer, text: Buffer, place: string): string {
@@ -42,12 +42,12 @@ export function isSealed(text: string): boolean {
   return text.startsWith(prefix);
 }
 
-/** What tells two sealed texts of one value apart from two values: it survives {@link Sealer.reseal}. */
+/** Identifies a sealed value: it is stable across {@link Sealer.reseal}. */
 export function sealedBody(sealed: string): string {
   return sealed.slice(sealed.lastIndexOf(':') + 1);
 }
 
-/** An object that holds parameters. */
+/** An object with parameters. */
 export interface Holder {
   readonly kind: string;
   readonly namespace?: string;
@@ -62,13 +62,13 @@ export function holderOf(
   return { kind, namespace, name };
 }
 
-/** Where a sensitive literal stands: under a key of the parameters of an object. */
+/** The place of a sensitive literal: a key of an object's parameters. */
 export interface LiteralPlace {
   readonly holder: Holder;
   readonly key: string;
 }
 
-/** What a sealed text is bound to. */
+/** The binding of a sealed text. */
 export type Place = string | LiteralPlace;
 
 /** Associated data of a literal that belongs to no object, as earlier releases sealed all of them. */
@@ -114,7 +114,7 @@ export class Sealer {
     return this.#current.id;
   }
 
-  /** Other keys from now on: the first seals. */
+  /** Sets the keys: the first seals, all open. */
   use(key: Buffer, ...older: readonly Buffer[]): void {
     const current = named(key);
     this.#all = [current, ...older.map(named)];
@@ -128,12 +128,12 @@ export class Sealer {
     return `${prefix}${id}:${wrapped}:${encrypt(dataKey, Buffer.from(text), textPlace(place))}`;
   }
 
-  /** True for a text that another key than the first has sealed. */
+  /** True for a text that was not sealed with the first key. */
   isOutdated(sealed: string): boolean {
     return !sealed.startsWith(`${prefix}${this.#current.id}:`);
   }
 
-  /** The same value under the first key: its data key is wrapped anew, its ciphertext stays. */
+  /** Reseals a value with the first key: rewraps its data key, keeps its ciphertext. */
   reseal(sealed: string, place: Place): string {
     return this.#rewrap(sealed, place, place);
   }
@@ -150,8 +150,8 @@ export class Sealer {
   }
 
   /**
-   * A literal that an earlier release sealed opens, too, until it is sealed anew.
-   * @throws StatusError Internal when the key is another one or the text was changed or moved.
+   * Also opens literals of earlier releases until they are resealed.
+   * @throws StatusError Internal if the key differs or the text was changed or moved.
    */
   open(sealed: string, place: Place): string {
     const { dataKey, body } = this.#unwrap(sealed, place);
@@ -162,7 +162,7 @@ export class Sealer {
     }
   }
 
-  /** True for a text that was sealed for this place, with a key that is known. */
+  /** True for a text that was sealed for this place with a known key. */
   isBoundTo(sealed: string, place: Place): boolean {
     const [keyId, wrapped = ''] = sealed.slice(prefix.length).split(':');
     const found = this.#all.find(({ id }) => id === keyId);
@@ -186,7 +186,7 @@ export class Sealer {
   }
 }
 
-/** The data key when it is bound to one of these places. */
+/** The data key, if it is bound to one of these places. */
 function unwrapped(
   key: Buffer,
   wrapped: string,

@@ -32,17 +32,17 @@ import { demandFreeNames, nameMax } from './replica-names.js';
 import { runtimeViolations } from './runtime-rules.js';
 import { elevationViolations, storedRights } from './workload-rights.js';
 
-/** Held until no instance of the service is left. */
+/** Present until no instance of the service is left. */
 export const serviceFinalizer = 'svc.io/service';
 
-/** What the rules of services look at. */
+/** Options of the rules of services. */
 export interface ServiceRuleOptions {
   readonly drivers: DriverRegistry;
   readonly sealer: Sealer;
   readonly defaultStorageClass: string | undefined;
 }
 
-/** Rules of services: names, runtime, and everything volumes[] must hold to. */
+/** Rules of services: names, runtime, and all rules of volumes[]. */
 class ServiceRules {
   readonly #options: ServiceRuleOptions;
 
@@ -196,7 +196,7 @@ class ServiceRules {
         },
       ];
     const volume = await context.lookup(volumes, key, { status: ['driver'] });
-    // A volume that does not exist yet is fine: the instance waits for it.
+    // A missing volume is accepted: the instance waits for it.
     if (!volume) return [];
     const violations: FieldViolation[] = [];
     const scale = service.scale ?? 1;

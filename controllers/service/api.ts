@@ -4,7 +4,7 @@ import { serviceController } from './controller.js';
 import type { Service } from './kind.js';
 import { serviceVerbs } from './verbs.js';
 
-/** What a server does for the kind Service. */
+/** The API of the kind Service. */
 export const serviceApi: KindApi<Service> = {
   rules: serviceRules,
   verbs: serviceVerbs,

@@ -43,10 +43,10 @@ const capabilityNames = [
   'checkpoint_restore',
 ] as const;
 
-/** A right of the superuser that a process may have by itself, as capabilities(7) names it, without `CAP_`. */
+/** A Linux capability as named in capabilities(7), without `CAP_`. */
 export type Capability = (typeof capabilityNames)[number];
 
-/** What a process of root keeps unless its service says otherwise: rights over its own files and ports. */
+/** The default capabilities of a root process: rights over its own files and ports. */
 export const defaultCapabilities: readonly Capability[] = [
   'chown',
   'dac_override',
@@ -59,7 +59,7 @@ export const defaultCapabilities: readonly Capability[] = [
   'sys_chroot',
 ];
 
-/** The capability of a name, in any case, with or without `CAP_`; undefined when there is none. */
+/** Parses a capability name, case-insensitively, with or without `CAP_`; undefined if unknown. */
 export function capabilityNamed(name: string): Capability | undefined {
   const bare = name.toLowerCase().replace(/^cap_/, '');
   return capabilityNames.find((capability) => capability === bare);
@@ -75,7 +75,7 @@ export type WorkloadUser =
   | { readonly type: 'name'; readonly name: string }
   | { readonly type: 'id'; readonly uid: number; readonly gid: number | undefined };
 
-/** The highest number stands for "no change" in system calls. */
+/** The highest number means "no change" in system calls. */
 const idMax = 2 ** 32 - 2;
 
 /** Reads `name`, `uid` or `uid:gid`; undefined for anything else. */
@@ -86,7 +86,7 @@ export function parseUser(text: string): WorkloadUser | undefined {
     const gid = gidText === undefined ? undefined : Number(gidText);
     return Math.max(uid, gid ?? 0) > idMax ? undefined : { type: 'id', uid, gid };
   }
-  // As useradd(8) takes them, and capitals.
+  // As in useradd(8), plus capitals.
   const name = /^[A-Za-z_][A-Za-z0-9_.-]{0,30}\$?$/.exec(text)?.[0];
   return name === undefined ? undefined : { type: 'name', name };
 }

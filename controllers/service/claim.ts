@@ -3,7 +3,7 @@ import type { Instance } from '../instance/kind.js';
 import { referredKey } from '../volume/kind.js';
 import { templateVolumeName, type VolumeMount } from './kind.js';
 
-/** A key that certainly has a namespace. */
+/** A key with a namespace. */
 export type NamespacedKey = Required<ObjectKey>;
 
 /**

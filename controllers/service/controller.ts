@@ -50,12 +50,12 @@ export interface ServiceControllerOptions {
   readonly resolver: Pick<ParameterResolver, 'rebind'>;
 }
 
-/** Writing operations of one transaction: a large service takes several. */
+/** Write operations per transaction: a large service needs several. */
 const writesMax = 500;
 
-/** What one transaction leaves to be done. */
+/** The remaining work after one transaction. */
 interface Step {
-  /** Volumes of the service to delete with their data, where nothing is in the way. */
+  /** Volumes of the service to delete with their data, unless blocked. */
   readonly unused: readonly Volume[];
   /** As it was when that was decided. */
   readonly service: Service | undefined;
@@ -75,7 +75,7 @@ class ServiceReconciler {
     return result;
   }
 
-  /** Planned by what the store has: an instance that a cache does not show yet is neither made twice nor missed. */
+  /** Planned from the store: an instance that is not in a cache yet is neither created twice nor missed. */
   async #step(txn: Transaction, key: ObjectKey): Promise<Step> {
     const service = await txn.get(services, key);
     if (!service) return { unused: [], service, result: done() };
@@ -96,14 +96,14 @@ class ServiceReconciler {
       this.#finish(txn, service, plan);
       return { unused, service, result: done() };
     }
-    // The status is written once the rest is, and tells of it then.
+    // The status is written after the other writes and reflects them.
     if (await this.#writeObjects(txn, service, plan))
       return { unused, service, result: requeueAfter(0) };
     this.#writeStatus(txn, service, plan, waitOf(situation));
     return { unused, service, result: done() };
   }
 
-  /** Makes, changes and deletes what the plan says, as much as one transaction takes. @returns whether there was any */
+  /** Applies the plan, up to the size of one transaction. @returns whether there were changes */
   async #writeObjects(txn: Transaction, service: Service, plan: ServicePlan): Promise<boolean> {
     const writes = [
       ...plan.createVolumes.map(
@@ -132,15 +132,15 @@ class ServiceReconciler {
   }
 
   /**
-   * Under the rule of a user's DELETE: another service may use it by its name meanwhile. Only as long as the service
-   * wants that: it may have been scaled up since.
+   * Under the rules of a user's DELETE, because another service may use it by name, and only if the service still
+   * wants it: it may have been scaled up since.
    */
   async #deleteVolume(volume: Volume, service: Service): Promise<void> {
     const { store } = this.#options;
     const current = await store.get(volumes, { namespace: volume.namespace, name: volume.name });
     if (current?.metadata.uid !== volume.metadata.uid) return;
     try {
-      // What is in the way wakes this when it goes: it is the volume's, or one of its snapshots.
+      // The end of the blocker queues this key: it belongs to the volume or its snapshots.
       await deleteUnused(store, current, { withData: true, checks: [unchanged(service)] });
     } catch (error) {
       if (!hasCode(error, 'NotFound') && !hasCode(error, 'Aborted')) throw error;
@@ -182,7 +182,7 @@ class ServiceReconciler {
   }
 }
 
-/** False when it is there already, owned by nobody or by another service: it is used as it is. */
+/** False if it exists already without an owner or with another one: it is used unchanged. */
 async function createVolume(
   resolver: Pick<ParameterResolver, 'rebind'>,
   txn: Transaction,
@@ -212,7 +212,7 @@ async function createVolume(
   return true;
 }
 
-/** False when another service has an instance of this name. */
+/** False if another service has an instance of this name. */
 async function createInstance(
   txn: Transaction,
   service: Service,
@@ -235,7 +235,7 @@ async function createInstance(
   return true;
 }
 
-/** Takes effect on a workload that runs: nothing is restarted for it. */
+/** Applies to running workloads without a restart. */
 function paced(
   { minReadySeconds: _, ...instance }: Instance,
   { minReadySeconds }: Service,
@@ -243,7 +243,7 @@ function paced(
   return minReadySeconds === undefined ? instance : { ...instance, minReadySeconds };
 }
 
-/** Volumes with the policy that they are to have, where they have another one. */
+/** Volumes whose policy must change, with the new policy. */
 function policiesOf({ policies }: ServicePlan): readonly Volume[] {
   return policies.map(({ volume, reclaimPolicy }) => ({ ...volume, reclaimPolicy }));
 }
@@ -263,7 +263,7 @@ function replacementMessage({ namespace, name }: Service, { waitsFor }: ServiceP
   return `; older ones are replaced once ${instance} is ready: kedge describe instance ${instance} -n ${namespace}`;
 }
 
-/** The service controller: volumes and instances per ordinal, status from what they do. */
+/** The service controller: volumes and instances per ordinal, and the status derived from them. */
 export function serviceController(options: ServiceControllerOptions): Controller {
   const { manager } = options;
   const reconciler = new ServiceReconciler(options);

@@ -1,7 +1,7 @@
 import { kindEntry } from '../api/kind-entry.js';
 import { services } from './kind.js';
 
-/** What is derived from the kind of services. */
+/** The entry of the kind Service. */
 export const serviceKind = kindEntry({
   kind: services,
   rights: { people: 'write', node: ['read'] },

@@ -17,10 +17,10 @@ export type {
   VolumeMountClaimTemplate as ClaimTemplate,
 } from '@kedge/api/kinds';
 
-/** Most commands that can't do their work have ended by then. */
+/** Most failing commands have exited by then. */
 export const minReadySecondsDefault = 2;
 
-/** The part of a service that its instances are made from. */
+/** The instance template of a service. */
 export function templateOf(service: Service): InstanceTemplate {
   return Object.fromEntries(
     instanceTemplateFields
@@ -29,12 +29,12 @@ export function templateOf(service: Service): InstanceTemplate {
   );
 }
 
-/** Name of the volume that a claimTemplate makes for a replica (specification section 2.4). */
+/** Name of the volume of a claimTemplate for a replica (specification section 2.4). */
 export function templateVolumeName(mount: string, service: string, ordinal: number): string {
   return `${mount}-${service}-${ordinal}`;
 }
 
-/** What precedes the ordinal in the names of the volumes of a claimTemplate, with the namespace. */
+/** The part before the ordinal in volume names of a claimTemplate, with the namespace. */
 export function templateStem(namespace: string, mount: string, service: string): string {
   return `${namespace}/${mount}-${service}`;
 }

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 
 /** Paths that are never mounted over, exactly (specification section 8). */
 const blockedExactly = ['/', '/etc', '/var/run/docker.sock', '/run/docker.sock'];
-/** Paths of which nothing below is mounted over either. */
+/** Paths that can't be mounted over, including everything below. */
 const blockedBelow = ['/proc', '/sys'];
 
 /** A mount path in the one form that comparisons use: no double or trailing slashes. */

@@ -2,15 +2,15 @@ import type { FieldViolation } from 'kedge';
 import type { DataMount, Service, VolumeMount } from './kind.js';
 import { isAtOrBelow, mountPathProblem, normalMountPath, subPathProblem } from './mount-path.js';
 
-/** Where something is mounted, and which field says so. */
+/** A mount path and its field. */
 interface MountedAt {
   readonly field: string;
   readonly path: string;
-  /** Of volumes, one may lie in another; of files that can't be written to, nothing can. */
+  /** Volumes may be nested; read-only files may not contain other mounts. */
   readonly alone: boolean;
 }
 
-/** Rules 1 and 2: what the entries of all three lists say by themselves and next to each other. */
+/** Rules 1 and 2: checks the entries of all three lists, alone and together. */
 export function mountViolations(service: Service): FieldViolation[] {
   const { volumes = [], secretMounts = [], configmapMounts = [] } = service;
   const at =
@@ -31,7 +31,7 @@ export function mountViolations(service: Service): FieldViolation[] {
   ];
 }
 
-/** Rule 2: absolute, not blocked, each its own, and none in the way of files that are mounted. */
+/** Rule 2: paths are absolute, not blocked, unique, and do not overlap mounted files. */
 function pathViolations(mounts: readonly MountedAt[]): FieldViolation[] {
   const violations: FieldViolation[] = [];
   const normals = mounts.map(({ path }) => normalMountPath(path));
@@ -85,7 +85,7 @@ function volumeViolations(mounts: readonly VolumeMount[]): FieldViolation[] {
   return violations;
 }
 
-/** What `items` of a secret or configmap say: files that can all be there. */
+/** Checks that the files of `items` of a secret or configmap can coexist. */
 function dataViolations(list: string, mounts: readonly DataMount[]): FieldViolation[] {
   return mounts.flatMap((mount, index) => {
     const files = new Files();
@@ -98,14 +98,14 @@ function dataViolations(list: string, mounts: readonly DataMount[]): FieldViolat
   });
 }
 
-/** Why a file of a mounted secret or configmap can't have a path, or undefined. */
+/** The violation of a file path of a mounted secret or configmap, or undefined. */
 export function filePathProblem(path: string): string | undefined {
   if (path === '' || path.startsWith('/') || /[\n\t\0]/.test(path))
     return 'must be a relative path without tabs, line breaks and NUL characters';
   const parts = path.split('/');
   if (parts.some((part) => part === '' || part === '.' || part === '..'))
     return 'must not hold an empty, "." or ".." segment';
-  // Such names are how a new version takes the place of the old one at once.
+  // Such names are used to replace versions atomically.
   return parts[0]?.startsWith('..') ? 'must not begin with ".."' : undefined;
 }
 
@@ -123,11 +123,11 @@ interface Folder {
   readonly children: Map<string, Folder>;
 }
 
-/** Paths of files, by their segments: each is compared with all others by a look at its own folders. */
+/** File paths by segments: a new path is compared only along its own folders. */
 class Files {
   readonly #root: Folder = { file: '', children: new Map() };
 
-  /** Adds one; a file that can't be there beside it is returned. */
+  /** Adds a path; returns a conflicting file. */
   add(path: string): string | undefined {
     let at = this.#root;
     let isNew = false;

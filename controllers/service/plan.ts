@@ -11,17 +11,17 @@ import {
 import { isSealed, sealedBody } from '../secret/index.js';
 import { isDeletionUnderWay } from '../volume/index.js';
 
-/** What is known when a service is looked at. */
+/** The inputs of a plan for a service. */
 export interface ServiceSituation {
   readonly service: Service;
   readonly instances: readonly Instance[];
   /** Volumes of the service's namespace by name. */
   readonly volumeNamed: (name: string) => Volume | undefined;
-  /** Volumes that its templates made. */
+  /** Volumes of its templates. */
   readonly ownedVolumes: readonly Volume[];
 }
 
-/** A volume that a claimTemplate asks for. */
+/** A volume that a claimTemplate requires. */
 export interface WantedVolume {
   readonly name: string;
   readonly mount: VolumeMount;
@@ -33,15 +33,15 @@ export interface ServicePlan {
   readonly createVolumes: readonly WantedVolume[];
   readonly createInstances: readonly number[];
   readonly deleteInstances: readonly Instance[];
-  /** Those whose time until they are ready is no longer that of the service. */
+  /** Instances whose minReadySeconds differs from the service. */
   readonly paceInstances: readonly Instance[];
-  /** Of ordinals scaled away, where retention.whenScaled is delete. */
+  /** Volumes of removed ordinals, if retention.whenScaled is delete. */
   readonly deleteVolumes: readonly Volume[];
-  /** Of a service being deleted: volumes whose policy retention.whenDeleted overrides. */
+  /** For a service in deletion: volumes whose policy retention.whenDeleted overrides. */
   readonly policies: readonly { readonly volume: Volume; readonly reclaimPolicy: ReclaimPolicy }[];
-  /** Ordinal of the newest template that has to be ready before the next older one is replaced; absent for none. */
+  /** Ordinal with the newest template that must be ready before the next older one is replaced; absent for none. */
   readonly waitsFor?: number;
-  /** Nothing of the service is left: its finalizer can go. */
+  /** The service has no instances left: its finalizer can be removed. */
   readonly finish: boolean;
   readonly status: Pick<Service, 'status' | 'readyInstances' | 'currentInstances'>;
 }
@@ -68,7 +68,7 @@ function statusOf(situation: ServiceSituation, stale: number): ServicePlan['stat
   return { ...counts, status: readyInstances > 0 ? 'Degraded' : 'Pending' };
 }
 
-/** The template that made a volume, and the ordinal it was made for. */
+/** The template and ordinal of a volume. */
 function originOf(
   service: Service,
   volume: Volume,
@@ -82,7 +82,7 @@ function originOf(
   return undefined;
 }
 
-/** Volumes that go with their ordinal, once its instance has let go of them. */
+/** Volumes that are deleted with their ordinal, once its instance released them. */
 function scaledAway({ service, instances, ownedVolumes }: ServiceSituation): readonly Volume[] {
   const scale = service.scale ?? 1;
   return ownedVolumes.filter((volume) => {
@@ -104,7 +104,7 @@ function policiesAtDeletion({ service, ownedVolumes }: ServiceSituation): Servic
   });
 }
 
-/** A value sealed anew under another key is the same value: nothing is restarted for it. */
+/** A resealed value is the same value and causes no restart. */
 function sameTemplate(a: InstanceTemplate, b: InstanceTemplate): boolean {
   return jsonEqual(a, b) || jsonEqual(withoutWraps(a), withoutWraps(b));
 }
@@ -116,14 +116,14 @@ function withoutWraps(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, v]) => [key, withoutWraps(v)]));
 }
 
-/** Those that are not ready first, since nobody misses them; then the highest ordinal. */
+/** Instances that are not ready first, because they serve nothing; then the highest ordinal. */
 function byReplacement(a: Instance, b: Instance): number {
   return Number(isReady(a)) - Number(isReady(b)) || b.ordinal - a.ordinal;
 }
 
 /**
- * One replica at a time: only instances of the newest template are waited for, so that a broken one
- * takes one replica down, and is replaced without ever having been ready.
+ * One replica at a time: it waits only for instances of the newest template, so that a broken template takes down
+ * one replica, which can be replaced without having been ready.
  */
 function replacementWait(
   fresh: readonly Instance[],
@@ -133,7 +133,7 @@ function replacementWait(
   return ordinal ?? fresh.find((instance) => !isReady(instance))?.ordinal;
 }
 
-/** What the first instance that is not ready, or still there, tells of itself; undefined when none does. */
+/** The reason of the first instance that is not ready or not deleted; undefined without one. */
 export function waitOf({ service, instances }: ServiceSituation): string | undefined {
   const waiting = [...instances]
     .sort((a, b) => a.ordinal - b.ordinal)
@@ -146,7 +146,7 @@ export function waitOf({ service, instances }: ServiceSituation): string | undef
   return undefined;
 }
 
-/** Decides what a service needs. Pure. */
+/** Decides the changes of a service. Pure. */
 export function planService(situation: ServiceSituation): ServicePlan {
   const { service, instances, volumeNamed } = situation;
   const live = instances.filter((i) => !isDeleting(i));

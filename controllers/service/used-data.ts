@@ -6,7 +6,7 @@ export interface UsedData {
   readonly name: string;
 }
 
-/** Everything that a template takes variables or files from. */
+/** The secrets and configmaps of a template's variables and files. */
 export function usedData(template: InstanceTemplate): readonly UsedData[] {
   const { envFrom = [], secretMounts = [], configmapMounts = [] } = template;
   return [

@@ -1,7 +1,7 @@
 import type { FieldViolation } from 'kedge';
 import type { Service } from './kind.js';
 
-/** What a shell can set: the shell of a box sets the variables of its workload. */
+/** Names that a shell can set, because the shell of the sandbox sets the workload's variables. */
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Rules of `env` and `envFrom`. */

@@ -31,7 +31,7 @@ async function scale(
   return parts.resources.change(served, context, keyOf(request), () => ({ scale: wanted }));
 }
 
-/** As if the template had changed: instances are replaced in the order of any update. */
+/** Like a template change: instances are replaced in update order. */
 async function restart(
   parts: ApiParts,
   context: CallContext,

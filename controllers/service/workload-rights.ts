@@ -6,10 +6,10 @@ import { type Service, templateOf } from './kind.js';
 
 /** The verb on `services` that capabilities beyond the default need. */
 export const elevateVerb = 'elevate';
-/** Stands alone for no capability at all. */
+/** A list of only this value means no capability. */
 const noCapability = 'none';
 
-/** The fields in their stored form: capabilities as capabilities(7) has them, in small letters and without `CAP_`. */
+/** The fields in stored form: capability names in lower case without `CAP_`. */
 export function storedRights({ capabilities }: InstanceTemplate): InstanceTemplate {
   if (capabilities === undefined) return {};
   const stored = (name: string): string =>
@@ -17,7 +17,7 @@ export function storedRights({ capabilities }: InstanceTemplate): InstanceTempla
   return { capabilities: capabilities.map(stored) };
 }
 
-/** Everything that is wrong with `user` and `capabilities` by themselves. */
+/** The violations of `user` and `capabilities`. */
 export function rightsViolations({ user, capabilities = [] }: Service): readonly FieldViolation[] {
   const violations: FieldViolation[] = [];
   if (user && parseUser(user) === undefined)
@@ -44,8 +44,8 @@ export function rightsViolations({ user, capabilities = [] }: Service): readonly
 }
 
 /**
- * A capability beyond the default may lead out of the box, so whoever writes a template with one needs the right to.
- * A write that leaves the template as it is, such as scaling, asks nothing.
+ * A capability beyond the default may break the sandbox, so writing a template with one needs a right. A write that
+ * does not change the template, such as scaling, needs none.
  */
 export async function elevationViolations(
   context: AdmissionContext,
@@ -64,7 +64,7 @@ export async function elevationViolations(
   ];
 }
 
-/** The template without what a restart changes. */
+/** The template without the fields that a restart changes. */
 function whatRuns(service: Service): InstanceTemplate {
   const { restartedAt: _, ...template } = templateOf(service);
   return template;

@@ -7,10 +7,10 @@ import { maskParameters, shownHandle } from '../secret/index.js';
 import { classNamed } from '../storage-class/index.js';
 import { snapshotObstacle } from './in-use.js';
 
-/** Held until nothing of the snapshot is left at the provider. */
+/** Present until the snapshot is deleted at the provider. */
 export const snapshotFinalizer = 'svc.io/snapshot';
 
-/** What the rules of snapshots look at. */
+/** Options of the rules of snapshots. */
 export interface SnapshotRuleOptions {
   readonly drivers: DriverRegistry;
 }
@@ -20,7 +20,7 @@ export function snapshotRules(options: SnapshotRuleOptions): AdmissionRules<Snap
   return {
     finalizers: [snapshotFinalizer],
     async validate(context, snapshot, before) {
-      // A snapshot outlives its source and its class; only a new one needs them.
+      // Only a new snapshot needs its source and class, which may be deleted later.
       if (before) return [];
       const key = { namespace: snapshot.namespace, name: snapshot.source.volume };
       const volume = await context.lookup(volumes, key, { status: ['driver'] });

@@ -4,7 +4,7 @@ import { snapshotController } from './controller.js';
 import type { Snapshot } from './kind.js';
 import { snapshotVerbs } from './verbs.js';
 
-/** What a server does for the kind Snapshot. */
+/** The API of the kind Snapshot. */
 export const snapshotApi: KindApi<Snapshot> = {
   rules: snapshotRules,
   verbs: (parts, { sealer }) => snapshotVerbs(parts, sealer),

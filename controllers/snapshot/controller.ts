@@ -10,7 +10,10 @@ import { nodesOf } from '../volume/index.js';
 import { controllerName, keyOfSnapshot, type SnapshotControllerOptions } from './effects.js';
 import { SnapshotReconciler } from './reconciler.js';
 
-/** The snapshot controller: making, retrying and deleting; woken by snapshots, their sources, classes and secrets. */
+/**
+ * The snapshot controller: creation, retries and deletion; it watches snapshots, their sources, classes and
+ * secrets.
+ */
 export function snapshotController(options: SnapshotControllerOptions): Controller {
   const { manager } = options;
   const gone = new GoneNodes(manager.informer(nodes).lister, options.clock, options.policy);
@@ -19,13 +22,13 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
   informer.addIndex('waitsForNode', nodesOf);
   const { lister } = informer;
   const failed = () => lister.list().filter((snapshot) => snapshot.status === 'Failed');
-  // A Ready one needs nothing of its class.
+  // A Ready snapshot does not need its class.
   const needsClass = (snapshot: Snapshot): boolean =>
     snapshot.status === 'Failed' || snapshot.status === 'Deleting';
   const controller = newController({
     ...manager.ports,
     name: controllerName,
-    // A node's token reaches no timers of controllers.
+    // A node's token has no right to timer records.
     timers: options.part === 'node' ? 'memory' : 'store',
     store: options.store,
     reconcile: (context) => reconciler.reconcile(context),
@@ -54,7 +57,7 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
           .map(keyOfSnapshot),
       (before, storageClass) => !jsonEqual(before.parameters, storageClass.parameters),
     );
-  // The rest is for decisions, and a node's token does not reach all of it.
+  // Other watches serve decisions of the cluster part; a node's token may not read all of them.
   if (options.part === 'node') return controller;
   return controller
     .watches(
@@ -63,7 +66,7 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
         gone.seen(name);
         return lister.byIndex('waitsForNode', name).map(keyOfSnapshot);
       },
-      // A heartbeat does not change who is waited for.
+      // Heartbeats do not change the awaited node.
       (before, node) => before.status !== node.status,
     )
     .watches(manager.informer(secrets), () => failed().map(keyOfSnapshot));

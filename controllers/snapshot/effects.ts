@@ -50,7 +50,7 @@ export function keyOfSnapshot(snapshot: Snapshot): { namespace: string; name: st
   return { namespace: snapshot.namespace, name: snapshot.name };
 }
 
-/** A copy that was begun before places were written down is where `known` is. */
+/** A snapshot in progress of an earlier release without a recorded place is at `known`. */
 export function withHome(
   snapshot: Snapshot,
   known: Pick<Snapshot, 'topology'> | undefined,
@@ -66,7 +66,7 @@ export interface PreparedCall {
   readonly request: SnapshotHandleRequest;
 }
 
-/** What the parts of the snapshot controller share: writing status, and calling drivers. */
+/** Shared by the parts of the snapshot controller: status writes and driver calls. */
 export class SnapshotEffects {
   readonly options: SnapshotControllerOptions;
 
@@ -74,13 +74,13 @@ export class SnapshotEffects {
     this.options = options;
   }
 
-  /** Status fields, unless the snapshot changed meanwhile. @throws StatusError Aborted then: look again. */
+  /** Writes status fields. @throws StatusError Aborted if the snapshot changed meanwhile: read it again. */
   write(context: ReconcileContext, snapshot: Snapshot, status: SnapshotStatus): Promise<void> {
     const report = this.part === 'node' ? reportOf(status, reportedOfSnapshot) : status;
     return writeStatus(context, snapshots, snapshot, report);
   }
 
-  /** The node's part of a deletion: the data is gone, the finalizer is the cluster's. */
+  /** The node's part of a deletion: the data is deleted, the cluster part removes the finalizer. */
   async reportDeletion(context: ReconcileContext, snapshot: Snapshot): Promise<Result> {
     const { clock, node } = this.options;
     const message = `node ${node} deleted its data`;
@@ -108,7 +108,7 @@ export class SnapshotEffects {
     source: Volume | undefined,
     status: SnapshotStatus,
   ): Promise<void> {
-    // Of a node's part only the report: the cluster lets go of the source.
+    // A node's part only reports: the cluster part releases the source.
     if (this.part === 'node') return this.write(context, snapshot, status);
     const { uid } = snapshot.metadata;
     return context.txn(async (txn) => {
@@ -127,15 +127,15 @@ export class SnapshotEffects {
     return this.options.part ?? 'cluster';
   }
 
-  /** Whether this process calls the driver for what is said of a volume, or of a copy of it. */
+  /** Whether this process calls the driver for a volume or its snapshot. */
   turn(placed: Pick<Volume, 'namespace' | 'name' | 'topology' | 'attachments'>): Turn {
     const { node, manager } = this.options;
     return turnOf(placed, { node, part: this.part, nodes: manager.informer(nodes).lister });
   }
 
   /**
-   * As {@link prepare}, for a call that is made now.
-   * @throws StatusError Aborted when somebody else owns the snapshot since it was looked at
+   * As {@link prepare}, for an immediate call.
+   * @throws StatusError Aborted if the snapshot's owner changed since it was read
    */
   async begin(snapshot: Snapshot, request: ReconcileContext): Promise<PreparedCall> {
     const prepared = await this.prepare(snapshot, request.signal);
@@ -175,7 +175,7 @@ export class SnapshotEffects {
     return operationsOfSnapshot({ ...this.options, controller: controllerName }, snapshot);
   }
 
-  /** The provider goes on with a call: shown once, and asked again without counting an attempt. */
+  /** An operation is in progress at the provider: report it once and poll again without counting an attempt. */
   async goesOn(
     context: ReconcileContext,
     snapshot: Snapshot,

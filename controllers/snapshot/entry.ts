@@ -1,7 +1,7 @@
 import { kindEntry } from '../api/kind-entry.js';
 import { snapshots } from './kind.js';
 
-/** What is derived from the kind of snapshots. */
+/** The entry of the kind Snapshot. */
 export const snapshotKind = kindEntry({
   kind: snapshots,
   rights: { people: 'write', node: ['read', 'status'] },

@@ -26,12 +26,12 @@ import type { SnapshotAction, SnapshotSituation } from './plan.js';
 
 type Waits = Extract<Turn, { readonly type: 'waits' }>;
 
-/** Whether what is to be done for a snapshot is a call of its driver. */
+/** Whether an action on a snapshot is a driver call. */
 function callsDriver({ type }: SnapshotAction): boolean {
   return type === 'create' || type === 'look' || type === 'delete';
 }
 
-/** What is done for a snapshot whose driver another process has to call. */
+/** Actions for a snapshot whose driver another process must call. */
 export class Handover {
   readonly #effects: SnapshotEffects;
   readonly #gone: GoneNodes;
@@ -41,25 +41,25 @@ export class Handover {
     this.#gone = gone;
   }
 
-  /** Whether a node's part has it to do. */
+  /** Whether a node's part must do it. */
   isAsked(snapshot: Snapshot, action: SnapshotAction): boolean {
     if (this.#effects.turn(snapshot).type !== 'here') return false;
     if (action.type === 'delete') return snapshot.status === 'Deleting';
     return action.type === 'none' || callsDriver(action);
   }
 
-  /** Whom a call of the driver is left to. */
+  /** The process that must make the driver call. */
   waitsFor({ snapshot, source }: SnapshotSituation, action: SnapshotAction): Waits | undefined {
     const of = action.type === 'start' ? source : callsDriver(action) ? snapshot : undefined;
     const turn = of && this.#effects.turn(of);
-    // A volume that is on another node is copied there, once the copy is asked for.
+    // A volume on another node is copied there, once the snapshot is requested.
     const isIntent = action.type === 'start' && turn?.type === 'waits' && turn.home !== undefined;
     return turn?.type === 'waits' && !isIntent ? turn : undefined;
   }
 
   /**
-   * Says what is waited for; a change of snapshot, source or node wakes its key. A node that was taken out of the
-   * cluster is not waited for.
+   * Reports the awaited node; a change of snapshot, source or node queues its key. It does not wait for a removed
+   * node.
    */
   async wait(
     situation: SnapshotSituation,
@@ -77,7 +77,7 @@ export class Handover {
     return leftMs === undefined ? told : requeueAfter(leftMs);
   }
 
-  /** S6, S11: nobody can finish the copy, and nobody can reach what is to be deleted. */
+  /** S6, S11: the snapshot can't be completed, and its data can't be reached. */
   async #withoutNode(
     { snapshot, source, inputs }: SnapshotSituation,
     { type }: SnapshotAction,
@@ -129,7 +129,7 @@ export class Handover {
     return done();
   }
 
-  /** Its node is done with the copy: the source is let go of. */
+  /** Its node finished the copy: releases the source. */
   async letGoOfSource(snapshot: Snapshot, request: ReconcileContext): Promise<void> {
     const { uid } = snapshot.metadata;
     const key = { namespace: snapshot.namespace, name: snapshot.source.volume };

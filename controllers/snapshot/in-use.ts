@@ -2,14 +2,14 @@ import { isDeleting } from 'kedge';
 import type { Volume } from '../volume/kind.js';
 import type { Snapshot } from './kind.js';
 
-/** What is looked at of a volume that names a snapshot as its source. */
+/** The fields of a restored volume that the rule reads. */
 export type MadeVolume = Pick<Volume, 'namespace' | 'name' | 'status'> & {
   readonly metadata: { readonly deletionRequestedAt?: string };
 };
 
 /**
- * Why a snapshot can't be deleted: one of the volumes that name it as their source waits to be made.
- * Once the copy has begun the deletion waits for its end, so nothing is in the way then.
+ * The volume that blocks the deletion of its source snapshot because it is not provisioned yet. A restore in
+ * progress delays the deletion instead.
  */
 export function snapshotObstacle(
   { namespace, name }: Pick<Snapshot, 'namespace' | 'name'>,

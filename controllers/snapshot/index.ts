@@ -1,6 +1,6 @@
 /**
- * Snapshots: admission, the state machine (phases.ts, plan.ts), its effects (reconciler.ts), what
- * wakes it (controller.ts). A source is protected while it is copied, a snapshot while it is restored.
+ * Snapshots: admission, the state machine (phases.ts, plan.ts), its effects (reconciler.ts), its watches
+ * (controller.ts). A source is protected while it is copied, a snapshot while it is restored.
  */
 export { snapshotFinalizer, type SnapshotRuleOptions, snapshotRules } from './admission.js';
 export { snapshotController } from './controller.js';

@@ -31,7 +31,7 @@ export const snapshots = kindOf<Snapshot>()({
 
 type Update = StatusUpdate<Snapshot, (typeof snapshots)['statusFields'][number]>;
 
-/** A change of some status fields of a snapshot; its phase comes out of the table. */
+/** A change of some status fields of a snapshot; its phase must come from the table of transitions. */
 export type SnapshotStatus = Omit<Update, 'status' | 'reason'> & {
   readonly status?: NextSnapshotPhase;
   readonly reason?: Reason;

@@ -2,8 +2,8 @@ import type { SnapshotPhase } from '@kedge/api/kinds';
 import { type Reached, transitionTable } from '../provisioned/transition-table.js';
 
 /**
- * The transitions of a snapshot as data: the table S1 to S13, which is also the `states` of the kind. What is
- * not listed does not happen: the store refuses it, and for the controller it does not compile.
+ * The transitions of a snapshot as data: the table S1 to S13, which is also the `states` of the kind. The store
+ * refuses all other transitions, and they do not compile in the controller.
  */
 export const transitions = [
   { id: 'S1', from: 'None', event: 'created', to: 'Pending', then: 'attempts 0' },
@@ -127,7 +127,7 @@ export const transitions = [
   readonly then: string;
 }[];
 
-/** A phase that a snapshot comes to by its table. */
+/** A phase that is the result of a transition. */
 export type NextSnapshotPhase = Reached<SnapshotPhase>;
 
 /** The phases of a snapshot for its kind, and the phase after an event. */

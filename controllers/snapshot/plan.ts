@@ -4,23 +4,23 @@ import { isDeletionDone } from '../volume/index.js';
 import type { Reason } from '../reasons/index.js';
 import { nextPhase, type NextSnapshotPhase } from './phases.js';
 
-/** What is known when a snapshot is looked at. */
+/** The inputs of a plan for a snapshot. */
 export interface SnapshotSituation {
   readonly snapshot: Snapshot;
-  /** The volume it is of, if that is there. */
+  /** Its source volume, if it exists. */
   readonly source: Volume | undefined;
-  /** What a failure would depend on now: snapshot and secrets by version. */
+  /** The present inputs of a failure: snapshot and secrets by version. */
   readonly inputs: string;
-  /** It is time to look whether the provider still has it. */
+  /** An existence probe is due. */
   readonly lookDue: boolean;
 }
 
-/** The next thing to do for a snapshot. */
+/** The next action for a snapshot. */
 export type SnapshotAction =
   | { readonly type: 'none' }
-  /** S2: says what it waits for. */
+  /** S2: reports the reason of its wait. */
   | { readonly type: 'wait'; readonly reason: Reason; readonly message: string }
-  /** S10: says which volumes are being made from it. */
+  /** S10: reports the volumes that are being restored from it. */
   | { readonly type: 'waitForRestores' }
   | { readonly type: 'start'; readonly source: Volume }
   | { readonly type: 'create' }
@@ -28,16 +28,16 @@ export type SnapshotAction =
   | { readonly type: 'look' }
   | { readonly type: 'startDeleting'; readonly status: NextSnapshotPhase }
   | { readonly type: 'delete' }
-  /** No driver was called: only the object goes. */
+  /** No driver was called: delete only the object. */
   | { readonly type: 'forget' };
 
 function planDeletion(snapshot: Snapshot): SnapshotAction {
-  // Driver and parameters are captured before the first call: without them no driver knows it.
+  // Driver and parameters are captured before the first call: without them no driver was called.
   const begun = (snapshot.driver ?? '') !== '' || (snapshot.handle ?? '') !== '';
   const phase = snapshot.status ?? 'Pending';
   switch (phase) {
     case 'Pending':
-      // Before a retry a driver was called: what that left behind is looked up by identity.
+      // Before a retry a driver was called: its remains are looked up by identity.
       if (!begun) return { type: 'forget' };
       return { type: 'startDeleting', status: nextPhase(phase, 'deleting') };
     case 'Creating':
@@ -72,7 +72,7 @@ function planStart({ snapshot, source }: SnapshotSituation): SnapshotAction {
   return { type: 'start', source };
 }
 
-/** Decides what a snapshot needs. Pure: all effects are the controller's. */
+/** Decides the next action for a snapshot. Pure: the controller has all effects. */
 export function planSnapshot(situation: SnapshotSituation): SnapshotAction {
   const { snapshot, inputs, lookDue } = situation;
   if (snapshot.metadata.deletionRequestedAt !== undefined) return planDeletion(snapshot);

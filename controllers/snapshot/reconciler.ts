@@ -37,12 +37,12 @@ import { Handover } from './handover.js';
 import { nextPhase, type NextSnapshotPhase } from './phases.js';
 import { planSnapshot, type SnapshotSituation } from './plan.js';
 
-/** Effects of the snapshot state machine; what to do is decided in plan.ts. */
+/** Effects of the snapshot state machine; decisions are in plan.ts. */
 export class SnapshotReconciler {
   readonly #options: SnapshotControllerOptions;
   readonly #effects: SnapshotEffects;
   readonly #handover: Handover;
-  /** When to look next, and how often it was missing, by uid. */
+  /** Time of the next probe and count of missing results, by uid. */
   readonly #looks = new Map<string, { readonly at: number; readonly missing: number }>();
 
   constructor(options: SnapshotControllerOptions, gone: GoneNodes) {
@@ -103,14 +103,14 @@ export class SnapshotReconciler {
     const { manager, clock } = this.#options;
     const key = `${given.namespace}/${given.source.volume}`;
     const named = manager.informer(volumes).lister.get(key);
-    // A namesake that came later is not what was meant to be copied.
+    // A later volume of the same name is not the intended source.
     const source = !given.sourceUid || named?.metadata.uid === given.sourceUid ? named : undefined;
     const snapshot = given.status === 'Pending' ? given : withHome(given, source);
     const storageClass = manager
       .informer(storageClasses)
       .lister.get(snapshot.storageClassName ?? named?.storageClassName ?? '');
     const references = referencedSecrets(
-      // Before it was begun it depends on what its source captured.
+      // Before it starts it depends on the captured values of its source.
       { ...storageClass?.parameters, ...(snapshot.driverParameters ?? source?.driverParameters) },
       snapshot.namespace,
     );
@@ -144,8 +144,8 @@ export class SnapshotReconciler {
   }
 
   /**
-   * S3: snapshot and source in one transaction, so that the source is not deleted under the copy; and
-   * after the secrets were found, so that a snapshot without a driver is one that no driver knows.
+   * S3: one transaction writes snapshot and source, so that the source is not deleted during the copy. It runs
+   * after the secrets were resolved, so that no driver knows a snapshot without a captured driver.
    */
   async #start(
     situation: SnapshotSituation,
@@ -165,7 +165,7 @@ export class SnapshotReconciler {
       const captured = { ...snapshot, driver, driverParameters, storageClassName };
       await this.#effects.prepare(captured, request.signal);
     } catch (thrown) {
-      // Anything else is nobody's failure yet: tried again with the controller's backoff.
+      // Other errors do not count as a failure of the snapshot: they are retried with the controller's backoff.
       if (thrown instanceof DriverError && errorClasses[thrown.kind] === 'final')
         return this.#failed(situation, 'Pending', thrown, timestamp(this.#options.clock), request);
       throw thrown;
@@ -182,7 +182,7 @@ export class SnapshotReconciler {
       failureMessage: '',
       ...(turn.type === 'waits'
         ? {
-            // Its node fails with what it depends on now.
+            // Failures of its node are recorded with the present inputs.
             failedWith: situation.inputs,
             ...this.#effects.condition(snapshot, 'False', waitsReason, turn.message),
           }
@@ -249,7 +249,7 @@ export class SnapshotReconciler {
     return requeueAfter(0);
   }
 
-  /** The source as it is stored: the cache of a node's part may not show it yet. */
+  /** The stored source: the cache of a node's part may lag. */
   async #inFlight(snapshot: Snapshot): Promise<Volume | undefined> {
     const key = { namespace: snapshot.namespace, name: snapshot.source.volume };
     const found = await this.#options.store.get(volumes, key);
@@ -268,7 +268,7 @@ export class SnapshotReconciler {
     const wanted = !isDeleting(snapshot);
     const { event, reason, message } = judgeFailure(error, attempts, policy, wanted);
     const delayMs = retryDelayMs(request, error, this.#options);
-    // An unknown outcome is found out by asking again: the identity makes it the same snapshot.
+    // An unknown outcome is determined by calling again: the identity makes it the same snapshot.
     const again = event === 'failedForNow' || event === 'outcomeUnknown';
     const told = {
       attempts,
@@ -293,7 +293,7 @@ export class SnapshotReconciler {
       failureMessage: message,
       failedWith: inputs,
     });
-    // A deletion goes on from here.
+    // Continues a deletion from here.
     return isDeleting(snapshot) ? requeueAfter(0) : fail(reason, message);
   }
 
@@ -333,7 +333,7 @@ export class SnapshotReconciler {
       await this.#effects.write(request, snapshot, {
         reason: error.kind,
         lastOperation: this.#effects.operation('deleteSnapshot', startedAt, error, delayMs),
-        // Asked for again from Failed, a node would try at once.
+        // A node would retry a repeated request from Failed at once.
         ...(final && this.#effects.part === 'cluster'
           ? { status: nextPhase('Deleting', 'deleteFailed'), failureMessage: error.message }
           : {}),

@@ -25,7 +25,7 @@ async function required(parts: ApiParts, request: JsonObject): Promise<Snapshot>
   return snapshot;
 }
 
-/** Bytes as a person would write them: 1Gi rather than 1073741824. */
+/** Bytes in readable form: 1Gi instead of 1073741824. */
 function readable(bytes: string): string {
   const whole = BigInt(bytes);
   return (whole % 1024n === 0n ? canonicalQuantity(`${whole / 1024n}Ki`) : undefined) ?? bytes;
@@ -45,7 +45,7 @@ async function restore(
   const into = textOf(target, 'namespace') || key.namespace;
   const compose = async (admission: AdmissionContext): Promise<JsonObject> => {
     const volume = await restored(sealer, admission, key, target, into);
-    // The path speaks for the snapshot's namespace only.
+    // The path authorizes only the snapshot's namespace.
     const access = { resource: 'volumes', verb: 'create', namespace: into };
     await parts.authorizer.demand(context.identity, access);
     return volume;
@@ -54,7 +54,7 @@ async function restore(
   return parts.resources.createFrom(served, context, { namespace: into, dryRun, compose });
 }
 
-/** The volume that a restore makes. */
+/** The volume of a restore. */
 async function restored(
   sealer: Sealer,
   admission: AdmissionContext,

@@ -31,10 +31,10 @@ import { claimViolations, demandUnreservedName } from './rules/claims.js';
 import { deletionObstacle, sourceValue, waitingCopy } from './rules/in-use.js';
 import { demandPolicyOpen } from './rules/policy-change.js';
 
-/** Held until nothing of the volume is left to take care of. */
+/** Present until all resources of the volume are cleaned up. */
 export const volumeFinalizer = 'svc.io/volume';
 
-/** What the rules of volumes look at. */
+/** Options of the rules of volumes. */
 export interface VolumeRuleOptions {
   readonly drivers: DriverRegistry;
   readonly sealer: Sealer;
@@ -69,7 +69,7 @@ function updateViolations(object: Volume, before: Volume, driver: Driver): Field
   return violations;
 }
 
-/** A source must be a snapshot of the same driver, and fit. Only a new volume has one to look for. */
+/** A source must be a snapshot of the same driver and not larger than the volume. Checked for new volumes only. */
 async function sourceViolations(
   context: AdmissionContext,
   object: Volume,
@@ -146,10 +146,7 @@ export async function classNameOf(
   ]);
 }
 
-/**
- * The class that a volume names, else the driver and the parameters that it captured of one that is
- * gone. Undefined when there is neither.
- */
+/** The volume's class, or the captured driver and parameters of a deleted class. Undefined if there is neither. */
 async function basisOf(
   context: AdmissionContext,
   drivers: DriverRegistry,
@@ -158,7 +155,7 @@ async function basisOf(
 ): Promise<{ readonly driver: string; readonly basis: ShapeBasis | undefined } | undefined> {
   const storageClass = await classNamed(context, object.storageClassName);
   const captured = before?.driver;
-  // Another class may have got the name since: what was captured is what the data is on.
+  // Another class may have the name by now: the captured driver has the data.
   if (storageClass && (!captured || captured === storageClass.driver)) {
     const driver = await drivers.get(storageClass.driver);
     return { driver: storageClass.driver, basis: driver && classBasis(storageClass, driver) };
@@ -171,7 +168,7 @@ async function basisOf(
   return { driver: captured, basis: driver && { driver, label, parameters, reclaimPolicy } };
 }
 
-/** The class may change only where nothing was made of it, and it does not exist. */
+/** The class may change only if the volume was never provisioned and its class does not exist. */
 async function classViolations(
   context: AdmissionContext,
   object: Volume,
@@ -189,8 +186,8 @@ async function classViolations(
 }
 
 /**
- * A volume that names no policy is shown with the one that holds for it. Sent back, that is no choice: it holds as
- * before.
+ * A volume without a policy is shown with the effective one. Sending that back is not a choice: the policy stays
+ * unset.
  */
 function withoutShownPolicy(volume: Volume, before: Volume | undefined): Volume {
   const { reclaimPolicy, ...rest } = volume;

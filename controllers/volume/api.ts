@@ -4,7 +4,7 @@ import { volumeController } from './reconcile/controller.js';
 import type { Volume } from './kind.js';
 import { volumeVerbs } from './verbs.js';
 
-/** What a server does for the kind Volume. */
+/** The API of the kind Volume. */
 export const volumeApi: KindApi<Volume> = {
   rules: volumeRules,
   verbs: volumeVerbs,

@@ -1,7 +1,7 @@
 import { kindEntry } from '../api/kind-entry.js';
 import { volumes } from './kind.js';
 
-/** What is derived from the kind of volumes. */
+/** The entry of the kind Volume. */
 export const volumeKind = kindEntry({
   kind: volumes,
   rights: { people: 'write', node: ['read', 'status'] },

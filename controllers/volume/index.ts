@@ -1,7 +1,7 @@
 /**
- * Volumes: admission, the state machine (phases.ts, plan.ts), its effects
- * (reconciler.ts: provisioning.ts, upkeep.ts, reclaim.ts), and what wakes it (controller.ts).
- * Intent is stored before a driver is called; every outcome is known or observed before it is acted on.
+ * Volumes: admission, the state machine (phases.ts, plan.ts), its effects (reconciler.ts: provisioning.ts,
+ * upkeep.ts, reclaim.ts), and its watches (controller.ts). The intent is stored before a driver is called, and the
+ * outcome is determined before the next step.
  */
 export {
   classNameOf,

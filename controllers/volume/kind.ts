@@ -17,8 +17,8 @@ const label = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?';
 const reference = new RegExp(`^(${label})(?:\\.(${label})\\.svc)?$`);
 
 /**
- * An object as others name it: bare in the namer's namespace, `<name>.<namespace>.svc` in another
- * (specification section 2.4). Undefined when it is neither.
+ * Parses a reference to an object: a bare name in the same namespace, or `<name>.<namespace>.svc` (specification
+ * section 2.4). Undefined if it is neither.
  */
 export function referredKey(
   text: string,
@@ -29,7 +29,7 @@ export function referredKey(
   return { namespace: match[2] ?? namespace, name: match[1] };
 }
 
-/** The snapshot that a volume is made from, if it is. */
+/** The source snapshot of a volume, if any. */
 export function sourceSnapshot(
   volume: Pick<Volume, 'namespace' | 'source'>,
 ): { readonly namespace: string; readonly name: string } | undefined {
@@ -37,8 +37,8 @@ export function sourceSnapshot(
 }
 
 /**
- * What precedes the ordinal in a name like those of replicas' volumes (`data-db-0`), with the namespace:
- * `<namespace>/data-db`. Undefined for other names.
+ * The part before the ordinal of a replica's volume name (`data-db-0`), with the namespace: `<namespace>/data-db`.
+ * Undefined for other names.
  */
 export function replicaName({
   namespace,
@@ -56,7 +56,7 @@ export const volumes = kindOf<Volume>()({
   states: volumeStates,
   indexes: {
     storageClass: (volume) => [volume.storageClassName],
-    /** `<namespace>/<service>` of the service that made it. */
+    /** `<namespace>/<service>` of the owning service. */
     ownerService: ({ ownerService }) => (ownerService ? [ownerService] : []),
     /** `<namespace>/<snapshot>` */
     sourceSnapshot: (volume) => {
@@ -88,7 +88,7 @@ export const volumes = kindOf<Volume>()({
 
 type Update = StatusUpdate<Volume, (typeof volumes)['statusFields'][number]>;
 
-/** A change of some status fields of a volume; its phase comes out of the table. */
+/** A change of some status fields of a volume; its phase must come from the table of transitions. */
 export type VolumeStatus = Omit<Update, 'status' | 'reason'> & {
   readonly status?: NextVolumePhase;
   readonly reason?: Reason;

@@ -70,7 +70,7 @@ async function retryProvision(parts: ApiParts, request: JsonObject): Promise<Jso
 
 const reuseStatus = ['status', 'attachments', 'handle'] as const;
 
-/** V26 by hand: the data goes on to whoever claims it next. */
+/** V26 on request: the next claim gets the data. */
 async function reuse(
   parts: ApiParts,
   context: CallContext,
@@ -97,7 +97,7 @@ async function reuse(
   });
 }
 
-/** The status fields of the volume that was judged, stored with what the judgement looked at. */
+/** Stores status fields of the validated volume with checks of the rule's reads. */
 function statusChange(
   parts: ApiParts,
   { namespace, name, metadata: { uid } }: Pick<Seen<Volume>, 'namespace' | 'name' | 'metadata'>,
@@ -117,9 +117,9 @@ function shown(parts: ApiParts, volume: ApiObject | undefined): JsonObject {
 }
 
 /**
- * V19: marks the attachments to be taken away by the provider's means. Without force only what no
- * instance uses any more; with force also from a node that does not answer. Never under a node that
- * does: its file system would be torn from it. Of several nodes those that keep it are in nobody's way.
+ * V19: marks attachments for a detach through the provider. Without force only unused ones; with force also those
+ * of a silent node. Never those of a node that responds, which would break its mounted file system. Nodes that keep
+ * the volume do not block the others.
  */
 async function detach(
   parts: ApiParts,
@@ -150,7 +150,9 @@ async function detach(
   });
 }
 
-/** Why a volume can't be taken from a claim: FailedPrecondition (InUse, NodeLost); undefined when it can. */
+/**
+ * The error why a volume can't be detached from a claim: FailedPrecondition (InUse, NodeLost); undefined if it can.
+ */
 async function refusalOf(
   context: AdmissionContext,
   volume: ObjectKey,
@@ -162,7 +164,7 @@ async function refusalOf(
   if (!(await context.lookup(instances, { namespace, name }))) return undefined;
   const label = `volume "${volume.namespace}/${volume.name}"`;
   const node = await context.lookup(nodes, { name: nodeName }, { status: ['status'] });
-  // A node that does its work detaches by itself.
+  // A ready node detaches by itself.
   if (node?.status === 'Ready')
     return failedPrecondition(
       'InUse',

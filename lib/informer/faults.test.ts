@@ -77,7 +77,7 @@ describe('faults of what an informer calls', () => {
     expect(faults('index tag')).to.equal(1);
     expect(informer.health()).to.deep.equal({
       healthy: true,
-      message: 'synced at revision 1; index "tag" leaves out "a" (no tags)',
+      message: 'synced at revision 1; index "tag" lacks "a" (no tags)',
     });
     const worse = await store.update(lamps, { ...bad, tags: ['y'] });
     await settle();

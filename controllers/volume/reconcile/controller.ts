@@ -21,7 +21,7 @@ import { missedBy } from './missed.js';
 import { nodesOf } from '../states/owner.js';
 import { VolumeReconciler } from './reconciler.js';
 
-/** The volume controller: provisioning, retries, reclaim; woken by volumes, classes, services and secrets. */
+/** The volume controller: provisioning, retries, reclaim; it watches volumes, classes, services and secrets. */
 export function volumeController(options: VolumeControllerOptions): Controller {
   const { manager } = options;
   const gone = new GoneNodes(manager.informer(nodes).lister, options.clock, options.policy);
@@ -34,7 +34,7 @@ export function volumeController(options: VolumeControllerOptions): Controller {
   const controller = newController({
     ...manager.ports,
     name: controllerName,
-    // A node's token reaches no timers of controllers.
+    // A node's token has no right to timer records.
     timers: options.part === 'node' ? 'memory' : 'store',
     store: options.store,
     reconcile: (context) => reconciler.reconcile(context),
@@ -47,16 +47,16 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     )
     .watches(manager.informer(snapshots), (snapshot) => [
       ...lister.byIndex('sourceSnapshot', keyString(snapshot)).map(keyOfVolume),
-      // Its deletion may have waited for the copy.
+      // Its deletion may wait for the snapshot.
       { namespace: snapshot.namespace, name: snapshot.source.volume },
     ]);
-  // The rest is for decisions, and a node's token does not reach all of it.
+  // Other watches serve decisions of the cluster part; a node's token may not read all of them.
   if (options.part === 'node') return controller;
   return controller
     .watches(
       manager.informer(services),
       (s) => lister.byIndex('ownerService', keyString(s)).map(keyOfVolume),
-      // What matters is whether it is there: its status tells of these volumes.
+      // Only its existence matters: its status is derived from these volumes.
       generationChanged(),
     )
     .watches(manager.informer(secrets), () => failed().map(keyOfVolume))
@@ -66,13 +66,13 @@ export function volumeController(options: VolumeControllerOptions): Controller {
         gone.seen(node.name);
         return [...pending(), ...lister.byIndex('waitsForNode', node.name)].map(keyOfVolume);
       },
-      // A heartbeat changes neither a topology nor who is waited for.
+      // Heartbeats change neither the topology nor the awaited node.
       (before, node) =>
         before.metadata.generation !== node.metadata.generation || before.status !== node.status,
     );
 }
 
-/** Arms a Failed volume again with a fresh count of attempts; it is Provisioning once its intent is stored. */
+/** Retries a Failed volume with a reset attempt count; it becomes Provisioning once its intent is stored. */
 export async function rearm(store: ObjectStore, volume: Volume): Promise<Volume | undefined> {
   return modifyStatus(store, volumes, keyOfVolume(volume), (current) =>
     current.status === 'Failed' && !current.handle
@@ -82,9 +82,8 @@ export async function rearm(store: ObjectStore, volume: Volume): Promise<Volume 
 }
 
 /**
- * Whether a change is more than the record of a call: the node's agent writes one with each failure, and a
- * call that failed here would be made again at its pace. A record that says that the volume is not there is
- * reason to look.
+ * Whether a change is more than a call record: the node's agent writes one per failure, which must not trigger
+ * retries here. A record that the volume is missing triggers a probe.
  */
 function tellsMore(before: Volume, volume: Volume): boolean {
   if (missedBy(volume) !== undefined && missedBy(before) === undefined) return true;

@@ -9,11 +9,11 @@ import { type StorageClass, storageClasses } from '../../storage-class/kind.js';
 import type { Volume } from '../kind.js';
 import { type Holder, holderOf, type ParameterResolver } from '../../secret/index.js';
 
-/** What a call is put together from. */
+/** The inputs of a driver call. */
 export interface DriverCallParts {
   readonly drivers: DriverRegistry;
   readonly resolver: Pick<ParameterResolver, 'rebind'>;
-  /** The object that the call is for, and whose parameters these are. */
+  /** The object of the call, which owns the parameters. */
   readonly holder: Holder;
 }
 
@@ -24,10 +24,9 @@ export interface DriverCall {
 }
 
 /**
- * The driver of a volume and the parameters it is called with: placement as captured at provision,
- * credentials from the live class and volume; all as captured once the class
- * is gone.
- * @throws DriverError InvalidParameters when neither class nor driver is there.
+ * The driver of a volume and its call parameters: placement as captured at provision, credentials from the live
+ * class and volume; all captured if the class was deleted.
+ * @throws DriverError InvalidParameters if neither class nor captured driver exists.
  */
 export async function driverCall(
   { drivers, resolver, holder }: DriverCallParts,
@@ -47,7 +46,7 @@ export async function driverCall(
   return { driver, parameters };
 }
 
-/** What is wrong with a volume whose class is gone before it was provisioned. */
+/** The error for a volume whose class was deleted before provisioning. */
 export function classMissing(volume: Pick<Volume, 'storageClassName'>): DriverError {
   return new DriverError(
     'InvalidParameters',
@@ -55,7 +54,7 @@ export function classMissing(volume: Pick<Volume, 'storageClassName'>): DriverEr
   );
 }
 
-/** What a driver knows a volume by. */
+/** The identity of a volume for its driver. */
 export function identityOf(volume: Volume): VolumeIdentity {
   return { uid: volume.metadata.uid, name: volume.name, namespace: volume.namespace };
 }

@@ -43,7 +43,7 @@ export interface VolumeControllerOptions {
   readonly drivers: DriverRegistry;
   readonly resolver: ParameterResolver;
   readonly node: string;
-  /** Default: `cluster`, the part of the process that holds the store. */
+  /** Default: `cluster`, the part in the process that owns the store. */
   readonly part?: Part;
   readonly clock: Clock;
   readonly random: Random;
@@ -62,15 +62,15 @@ export function keyOfVolume(volume: Volume): { namespace: string; name: string }
 /** A driver with all that a call of it needs. */
 export interface PreparedCall {
   readonly driver: Driver;
-  /** Secret references not resolved: what may be stored. */
+  /** Parameters with unresolved secret references, which may be stored. */
   readonly parameters: Parameters;
   readonly context: CallContext;
 }
 
-/** What the parts of the volume controller share: writing status, and calling drivers. */
+/** Shared by the parts of the volume controller: status writes and driver calls. */
 export class VolumeEffects {
   readonly options: VolumeControllerOptions;
-  /** Of volumes of a node's part, by uid. */
+  /** For volumes of a node's part, by uid. */
   readonly #missingSince = new Map<string, string>();
 
   constructor(options: VolumeControllerOptions) {
@@ -81,7 +81,7 @@ export class VolumeEffects {
     return timestamp(this.options.clock);
   }
 
-  /** Status fields, unless the volume changed meanwhile. @throws StatusError Aborted then: look again. */
+  /** Writes status fields. @throws StatusError Aborted if the volume changed meanwhile: read it again. */
   async write(context: ReconcileContext, volume: Volume, status: VolumeStatus): Promise<void> {
     if (this.part === 'cluster') return writeStatus(context, volumes, volume, status);
     const { uid } = volume.metadata;
@@ -91,7 +91,7 @@ export class VolumeEffects {
     if (Object.keys(report).length > 0) await writeStatus(context, volumes, volume, report);
   }
 
-  /** A volume with what a node's part remembers of it; the API does not answer it. */
+  /** A volume with the state of a node's part that the API does not return. */
   recalled(volume: Volume): Volume {
     const missingSince = this.#missingSince.get(volume.metadata.uid);
     // The controllers of the cluster decided it, whatever the policy says.
@@ -99,7 +99,7 @@ export class VolumeEffects {
     return { ...volume, neverUsed, ...(missingSince === undefined ? {} : { missingSince }) };
   }
 
-  /** The node's part of a deletion: the data is gone, the finalizer is the cluster's. */
+  /** The node's part of a deletion: the data is deleted, the cluster part removes the finalizer. */
   async reportDeletion(context: ReconcileContext, volume: Volume): Promise<Result> {
     this.#missingSince.delete(volume.metadata.uid);
     const message = `node ${this.options.node} deleted its data`;
@@ -137,8 +137,8 @@ export class VolumeEffects {
   }
 
   /**
-   * As {@link prepare}, for a call that is made now.
-   * @throws StatusError Aborted when somebody else owns the volume since it was looked at
+   * As {@link prepare}, for an immediate call.
+   * @throws StatusError Aborted if the volume's owner changed since it was read
    */
   async begin(
     request: ReconcileContext,
@@ -180,8 +180,8 @@ export class VolumeEffects {
   }
 
   /**
-   * The provider goes on with a call: shown once, and asked again without counting an attempt. What is
-   * shown wakes nobody, and nothing reads it back: the id is in the records of the volume.
+   * An operation is in progress at the provider: report it once and poll again without counting an attempt. The
+   * report triggers no run and is not read back: the id is in the volume's effect record.
    */
   async goesOn(
     context: ReconcileContext,
@@ -209,7 +209,7 @@ export class VolumeEffects {
     };
   }
 
-  /** What `kedge volume explain` tells of a failed call. */
+  /** The failed call for `kedge volume explain`. */
   failedOperation(
     call: string,
     startedAt: string,
@@ -220,7 +220,7 @@ export class VolumeEffects {
     return { call, startedAt, outcome: error.kind, message: error.message, nextTryAt };
   }
 
-  /** The classes as the cache has them. */
+  /** The cached classes. */
   classes(): Lister<StorageClass> {
     return this.options.manager.informer(storageClasses).lister;
   }

@@ -25,7 +25,7 @@ import { detached } from './upkeep.js';
 
 type Waits = Extract<Turn, { readonly type: 'waits' }>;
 
-/** Conditions that say that something waits, by what waits. */
+/** Conditions of a wait, by the waiting action. */
 const asking = {
   provision: { type: 'Provisioned', status: 'False' },
   observe: { type: 'Provisioned', status: 'False' },
@@ -41,8 +41,8 @@ function isAsking(type: VolumeAction['type']): type is keyof typeof asking {
 }
 
 /**
- * Whether to write what is waited for. What a node that is at work reports in the condition stays: writing
- * over it would wake the node each time that it fails.
+ * Whether to write the reason of a wait. A condition that a working node reports is kept: overwriting it would
+ * trigger the node after each failure.
  */
 export function isUntold(
   told: Condition | undefined,
@@ -53,7 +53,7 @@ export function isUntold(
   return told.reason === waitsReason ? told.message !== message : !ready;
 }
 
-/** Whether what is to be done for a volume is a call of its driver. */
+/** Whether an action on a volume is a driver call. */
 export function callsDriver(action: VolumeAction, volume: Volume): boolean {
   switch (action.type) {
     case 'provision':
@@ -69,7 +69,7 @@ export function callsDriver(action: VolumeAction, volume: Volume): boolean {
   }
 }
 
-/** What is done for a volume whose driver another process has to call. */
+/** Actions for a volume whose driver another process must call. */
 export class Handover {
   readonly #effects: VolumeEffects;
 
@@ -77,7 +77,7 @@ export class Handover {
     this.#effects = effects;
   }
 
-  /** Says what is waited for; a change of the volume, or of the node, wakes its key. */
+  /** Reports the awaited node; a change of the volume or the node queues its key. */
   async wait(
     situation: VolumeSituation,
     action: VolumeAction,
@@ -94,7 +94,7 @@ export class Handover {
     // One that does not answer is not asked: until it is, the policy may still be changed.
     const asked = action.type === 'reclaim' && waits.ready && !isDeletionAsked(volume);
     if (!asked && !isUntold(told, status, { ...waits, message })) return done();
-    // V9: nobody could use it, so there is no data to retain.
+    // V9: it was never usable, so there is no data to retain.
     const neverUsed: VolumeStatus = isDeleting(volume) && !volume.handle ? { neverUsed: true } : {};
     const condition = this.#effects.condition(volume, type, status, waitsReason, message);
     const deletion = asked ? deletionOf(volume, this.#effects.now) : {};
@@ -113,8 +113,8 @@ export class Handover {
   }
 
   /**
-   * V19 of a volume whose data is on a node that does not answer: no provider can take it from there, and
-   * nobody else can reach it. When the node is back, it takes away what is mounted without an attachment.
+   * V19 for a volume whose data is on a silent node: no provider can detach it, and no other node can reach it.
+   * When the node returns, it unmounts volumes without an attachment.
    */
   #takeFromSilent(volume: Volume, home: string, request: ReconcileContext): Promise<Result> {
     return request.txn(async (txn) => {
@@ -134,7 +134,7 @@ export class Handover {
   }
 }
 
-/** Without its node the data stays, but the object does not have to. */
+/** Without its node the data stays, but the object can be removed. */
 function withWayOut({ volume, storageClass }: VolumeSituation, { message, ready }: Waits): string {
   const keeps = volume.neverUsed !== true && (volume.handle ?? '') !== '';
   if (ready || !keeps || effectivePolicy(volume, storageClass) === 'retain') return message;

@@ -1,11 +1,11 @@
 import type { Volume } from '../kind.js';
 
-/** Calls of the node's agent; those of this controller look by themselves. */
+/** Calls of the node's agent; this controller probes after its own calls. */
 const callsOfNodes: ReadonlySet<string> = new Set(['attach', 'mount']);
 
 /**
- * The call of a node, by its start, that found that the provider does not have a volume which should be there.
- * Undefined when its last call did not. Pure.
+ * The start time of a node's call that found the volume missing at the provider. Undefined if its last call did
+ * not. Pure.
  */
 export function missedBy({ status, handle = '', lastOperation }: Volume): string | undefined {
   const wanted = (status === 'Available' || status === 'Bound') && handle !== '';

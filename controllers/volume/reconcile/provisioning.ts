@@ -42,8 +42,8 @@ export class Provisioning {
   }
 
   /**
-   * V3, V10: the intent is stored before the driver is called, so that a crash in between leaks nothing;
-   * and after the secrets were found, so that a volume without an intent is one that no driver knows.
+   * V3, V10: the intent is stored before the driver is called, so that a crash leaks nothing, and after the secrets
+   * were resolved, so that no driver knows a volume without an intent.
    */
   async start(
     situation: VolumeSituation,
@@ -58,7 +58,7 @@ export class Provisioning {
       requireSameDriver(volume, storageClass);
       prepared = await this.#effects.prepare(situation, request.signal);
     } catch (thrown) {
-      // Anything else is nobody's failure yet: tried again with the controller's backoff.
+      // Other errors do not count as a failure of the volume: they are retried with the controller's backoff.
       if (thrown instanceof DriverError && errorClasses[thrown.kind] === 'final')
         return this.#refused(situation, from, thrown, request);
       throw thrown;
@@ -81,7 +81,7 @@ export class Provisioning {
       attempts: 0,
       ...(turn.type === 'waits'
         ? {
-            // Its node makes it with what controllers wrote, and it fails with what it depends on now.
+            // The node provisions it with the written values, and failures are recorded with the present inputs.
             driverParameters: prepared.parameters,
             failedWith: situation.inputs,
             ...this.#effects.condition(volume, 'Provisioned', 'False', waitsReason, turn.message),
@@ -99,7 +99,7 @@ export class Provisioning {
     return requeueAfter(0);
   }
 
-  /** The snapshot is told in the same transaction: it is not deleted under the copy. */
+  /** The same transaction protects the snapshot from deletion during the restore. */
   async #startRestore(
     volume: Volume,
     status: VolumeStatus,
@@ -118,7 +118,7 @@ export class Provisioning {
     });
   }
 
-  /** V2: nothing was asked of anybody; a change of what it waits for wakes it. */
+  /** V2: no call was made; a change of the awaited object queues its key. */
   async #wait(
     request: ReconcileContext,
     volume: Volume,
@@ -128,7 +128,7 @@ export class Provisioning {
     const { reason: before } = volume;
     const condition = this.#effects.condition(volume, 'Provisioned', 'False', reason, message);
     const told = (volume.conditions ?? []).find((c) => c.type === 'Provisioned');
-    // What a Failed volume failed with before is no longer what it waits for.
+    // The earlier failure of a Failed volume is no longer the reason of its wait.
     const failure = volume.status === 'Failed' ? { failureMessage: message } : {};
     if (before !== reason || told?.message !== message)
       await this.#effects.write(request, volume, { reason, ...failure, ...condition });
@@ -153,7 +153,7 @@ export class Provisioning {
       if (isPending(answer)) return await this.#effects.goesOn(request, volume, call, answer);
       made = answer;
       const { ownsData, expand } = driver.capabilities();
-      // An earlier try made it before the size was raised: it grows next, or is made anew.
+      // An earlier attempt provisioned it before the size was raised: it is expanded next, or provisioned again.
       if (made.sizeBytes < sizeBytes && ownsData && !expand) {
         const gone = await driver.delete({ ...context, handle: made.handle });
         if (isPending(gone)) return await this.#effects.goesOn(request, volume, call, gone);
@@ -190,7 +190,7 @@ export class Provisioning {
     return requeueAfter(0);
   }
 
-  /** As it is stored: the cache of a node's part may not show it yet. */
+  /** Read from the store: the cache of a node's part may lag. */
   async #restored(volume: Volume): Promise<SnapshotIdentity & { readonly handle: string }> {
     const source = sourceSnapshot(volume) ?? { name: '' };
     const key = keyString(source);
@@ -205,7 +205,7 @@ export class Provisioning {
     return { uid, name: snapshot.name, namespace: snapshot.namespace, handle: snapshot.handle };
   }
 
-  /** V4 before a driver was asked: what it needs is missing or wrong. */
+  /** V4 before a driver call: an input is missing or invalid. */
   #refused(
     situation: VolumeSituation,
     from: 'Pending' | 'Failed',
@@ -216,7 +216,7 @@ export class Provisioning {
     return this.#tell(situation, 'provision', error, () => status, this.#effects.now, request);
   }
 
-  /** V4, V5, V7, V8 by the class of the error. A store conflict is nobody's failure: just again. */
+  /** V4, V5, V7, V8 by the class of the error. A store conflict is no failure: retry. */
   async #failed(
     situation: VolumeSituation,
     call: string,
@@ -279,14 +279,14 @@ export class Provisioning {
     return requeueAfter(0);
   }
 
-  /** V20, V21: only what the provider shows leads out of Stalled. */
+  /** V20, V21: only an observation of the provider leaves Stalled. */
   async observe(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     const startedAt = this.#effects.now;
     try {
       const { driver, parameters, context } = await this.#effects.begin(request, situation);
       const found = await driver.observe({ ...context, handle: volume.handle || undefined });
-      // What the operation did is known now: nobody asks for its end any more.
+      // The outcome of the operation is known: stop polling it.
       for (const kind of ['provision', 'restore'] as const) await context.operations.clear(kind);
       await this.#effects.write(request, volume, {
         status: nextPhase('Stalled', 'provisioned'),
@@ -311,7 +311,7 @@ export class Provisioning {
       return requeueAfter(0);
     } catch (thrown) {
       const error = driverErrorOf(thrown);
-      // A driver that never looks at it is asked to make it, and says why not.
+      // A driver without observe is called to provision it and returns the error.
       if (error.kind !== 'NotFound' && error.kind !== 'Unsupported') {
         const { stalledProbeMs } = this.#effects.options.policy;
         const delayMs = retryDelayMs(request, error, this.#effects.options, stalledProbeMs);
@@ -330,12 +330,12 @@ export class Provisioning {
   }
 }
 
-/** V9: deleted before anybody could use it, so there is no data that a policy could retain. */
+/** V9: deleted before it was usable, so there is no data to retain. */
 function neverUsed(volume: Volume): VolumeStatus {
   return isDeleting(volume) && !volume.handle ? { neverUsed: true } : {};
 }
 
-/** What comes from a snapshot of a block device has a file system already: it is never formatted. */
+/** A restored block device already has a file system and is never formatted. */
 function isFormatted({ source }: Volume, driver: Driver): boolean {
   return source !== undefined && driver.capabilities().blockDevice;
 }

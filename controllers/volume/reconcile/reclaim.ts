@@ -33,8 +33,8 @@ export class Reclaim {
   }
 
   /**
-   * V23, V24: until the driver says it is gone; the finalizer goes last. No snapshot begins meanwhile:
-   * it would have to write a version of the volume from before its deletion was asked for.
+   * V23, V24: call the driver until the data is deleted; then remove the finalizer. No snapshot can start
+   * meanwhile: it would need a version of the volume from before the deletion request.
    */
   async reclaim(
     situation: VolumeSituation,
@@ -42,7 +42,7 @@ export class Reclaim {
     request: ReconcileContext,
   ): Promise<Result> {
     const { volume } = situation;
-    // V23 for an owned volume whose service is gone: the object goes with its data.
+    // V23 for an owned volume whose service was deleted: deletes the object with its data.
     if (!isDeleting(volume)) return this.#requestUnused(volume, request);
     const begun = await this.#begin(situation, request);
     // A node does not ask itself.
@@ -83,7 +83,7 @@ export class Reclaim {
     return { ...situation, volume: seen };
   }
 
-  /** A deletion says what it waits for; that wakes it when it ends. */
+  /** A deletion reports what blocks it; the end of that queues its key. */
   async waitForUsers(volume: Volume, request: ReconcileContext): Promise<Result> {
     const of = { index: 'sourceVolume', value: sourceValue(volume) } as const;
     const { items } = await this.#effects.options.store.list(snapshots, of);
@@ -98,7 +98,7 @@ export class Reclaim {
     return done();
   }
 
-  /** A copy that waits to begin is made first: the volume's snapshots wake this. */
+  /** A pending snapshot is made first: the volume's snapshots queue this key. */
   async #requestUnused(volume: Volume, request: ReconcileContext): Promise<Result> {
     const obstacle = await deleteUnused(this.#effects.options.store, volume);
     if (obstacle === undefined) return done();
@@ -114,7 +114,7 @@ export class Reclaim {
   }
 
   /**
-   * Asks for the deletion of a volume that holds nothing, as it was looked at: no copy of it can begin.
+   * Requests the deletion of an empty volume in the version that was read, so that no snapshot of it can start.
    * @throws StatusError Aborted when it changed
    */
   async requestDeletion(volume: Volume): Promise<Result> {
@@ -156,7 +156,7 @@ export class Reclaim {
     return callAgain(error, delayMs);
   }
 
-  /** V25: the object goes, its data stays. A deletion that was begun is followed to its end first. */
+  /** V25: deletes the object, keeps its data. A deletion in progress is completed first. */
   async forget(
     situation: VolumeSituation,
     from: 'Pending' | ReclaimedFrom,
@@ -170,16 +170,15 @@ export class Reclaim {
   }
 
   /**
-   * The finalizer goes, and with it the object and its records; what held a snapshot for it lets go
-   * before. Other operations of the driver are moot: nobody holds the volume, and what it is at the
-   * provider is known.
+   * Removes the finalizer, and with it the object and its records, after releasing its source snapshot. Other
+   * driver operations are irrelevant: the volume is unused and its state at the provider is known.
    */
   async release(volume: Volume, request: ReconcileContext): Promise<Result> {
     await this.letGoOfSource(volume, request);
     return releaseObject(request, volumes, volume, volumeFinalizer);
   }
 
-  /** The snapshot a volume was made from may be deleted again. Idempotent. */
+  /** Releases the source snapshot of a volume. Idempotent. */
   async letGoOfSource(volume: Volume, request: ReconcileContext): Promise<void> {
     const key = sourceSnapshot(volume);
     if (!key) return;
@@ -195,7 +194,7 @@ export class Reclaim {
   }
 }
 
-/** Without its class a volume that was not provisioned has captured no parameters to delete it with. */
+/** Without its class, a volume that was not provisioned has no captured parameters for the deletion. */
 function messageWithRemedy({ volume, storageClass }: VolumeSituation, error: DriverError): string {
   if (storageClass || volume.handle || error.kind !== 'InvalidParameters') return error.message;
   return `${error.message}; its storage class "${volume.storageClassName}" is gone: create it again as it was, and the deletion goes on`;

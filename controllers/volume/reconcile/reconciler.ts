@@ -25,21 +25,21 @@ import { Reclaim } from './reclaim.js';
 import type { Turn } from './turn.js';
 import { Upkeep } from './upkeep.js';
 
-/** Drivers whose data is of one node. */
+/** Drivers whose data is on one node. */
 const nodeDrivers: readonly string[] = ['local', 'local-host'];
 
 function isUnplaced({ driver = '', handle = '', topology }: Volume): boolean {
   return nodeDrivers.includes(driver) && handle !== '' && topology?.[nodeTopologyKey] === undefined;
 }
 
-/** Nodes that hold a volume, but this one, which is there since this runs. */
+/** The other nodes that hold a volume; this node exists because this code runs. */
 function holdingNodes({ attachments = [] }: Volume, node: string): readonly string[] {
   return attachments
     .filter((attachment) => attachment.state !== 'Detaching' && attachment.node !== node)
     .map((attachment) => attachment.node);
 }
 
-/** The same result, but looked at again after `ms` at the latest. */
+/** The same result, with a requeue after `ms` at the latest. */
 function within(result: Result, ms: number): Result {
   if (result.type === 'done' || result.type === 'retry') return requeueAfter(ms);
   return result.type === 'requeueAfter' && result.delayMs > ms ? requeueAfter(ms) : result;
@@ -47,7 +47,7 @@ function within(result: Result, ms: number): Result {
 
 type Waits = Extract<Turn, { readonly type: 'waits' }>;
 
-/** Effects of the volume state machine; what to do is decided in plan.ts. */
+/** Effects of the volume state machine; decisions are in plan.ts. */
 export class VolumeReconciler {
   readonly #options: VolumeControllerOptions;
   readonly #effects: VolumeEffects;
@@ -56,9 +56,9 @@ export class VolumeReconciler {
   readonly #reclaim: Reclaim;
   readonly #handover: Handover;
   readonly #gone: GoneNodes;
-  /** When to look next, monotonic milliseconds, by uid. */
+  /** Time of the next probe, monotonic milliseconds, by uid. */
   readonly #looks = new Map<string, number>();
-  /** The call that missed a volume when it was last looked at, by uid: one look for each. */
+  /** The call that found a volume missing at its last probe, by uid: one probe for each. */
   readonly #missed = new Map<string, string>();
 
   constructor(options: VolumeControllerOptions, gone: GoneNodes) {
@@ -81,7 +81,7 @@ export class VolumeReconciler {
     return leftMs === undefined ? result : within(result, leftMs);
   }
 
-  /** The part of a node: the calls that are asked for, for volumes whose data it has. */
+  /** The part of a node: makes the requested calls for volumes whose data it has. */
   async #serve(volume: Volume, request: ReconcileContext): Promise<Result> {
     if (this.#effects.turn(volume).type !== 'here') return done();
     const action = planVolume(this.#situation(volume));
@@ -145,7 +145,7 @@ export class VolumeReconciler {
     const isMissed = missed !== undefined && this.#missed.get(volume.metadata.uid) !== missed;
     const isLookDue = isMissed || (lookAt !== undefined && lookAt <= clock.monotonic());
     if (this.#effects.part === 'node') {
-      // Owners and what a failure depends on are the cluster's to see.
+      // The cluster part handles owners and failure inputs.
       const lookDue = isLookDue || Boolean(volume.missingSince);
       return { volume, storageClass, owner: 'wanted', inputs: '', lookDue };
     }
@@ -165,18 +165,18 @@ export class VolumeReconciler {
       `volume@${volume.metadata.generation}`,
       `class@${storageClass?.metadata.resourceVersion ?? 'missing'}`,
       ...versions,
-      // Backoff of what came before does not hold back a deletion.
+      // Earlier backoff does not delay a deletion.
       ...(isDeleting(volume) ? ['deleting'] : []),
-      // A call that failed because its storage root was refused is made again when that changes.
+      // A call that failed because of a refused storage root is retried when the root changes.
       `root@${findCondition(volume.conditions, rootCondition)?.status ?? 'True'}`,
     ].join(' ');
-    // The first look of a process also finds out which node has what an earlier release made.
+    // The first probe of a process also determines the node of volumes of earlier releases.
     const unplaced = lookAt === undefined && isUnplaced(volume);
     const lookDue = unplaced || Boolean(volume.missingSince) || isLookDue;
     return { volume, storageClass, owner: present ?? 'gone', inputs, lookDue };
   }
 
-  /** Another node calls the driver, or would if it were there. */
+  /** Another node, present or not, must call the driver. */
   #handOver(
     situation: VolumeSituation,
     action: VolumeAction,
@@ -189,7 +189,7 @@ export class VolumeReconciler {
     const isAsked = type === 'reclaim' && isDeletionUnderWay(volume);
     if ((!isUnmade && !isAsked) || turn.home === undefined)
       return this.#handover.wait(situation, action, turn, request);
-    // What a try may have left went with a node that was taken out of the cluster.
+    // Remains of an attempt are lost with a node that was removed from the cluster.
     const { gone, leftMs } = this.#gone.among([turn.home]);
     if (gone.length > 0) {
       if (!isUnmade) return this.#handover.withdrawDeletion(volume, turn.home, request);
@@ -201,7 +201,7 @@ export class VolumeReconciler {
     return leftMs === undefined ? told : told.then((result) => within(result, leftMs));
   }
 
-  /** Nothing to do now; the next look is due some time. */
+  /** Nothing to do until the next probe. */
   #untilLook(volume: Volume): Result {
     if (volume.status !== 'Available' && volume.status !== 'Bound') return done();
     if (this.#effects.turn(volume).type !== 'here') return done();
@@ -224,7 +224,7 @@ export class VolumeReconciler {
     if (missed !== undefined) this.#missed.set(uid, missed);
     const result = await this.#upkeep.look(situation, request);
     if (result.type !== 'done') return result;
-    // A lost one may come back: its disk was not mounted, say.
+    // A lost volume may return, for example when its disk is mounted again.
     return volume.status === 'Failed'
       ? requeueAfter(this.#options.policy.lostProbeMs)
       : this.#untilLook(volume);

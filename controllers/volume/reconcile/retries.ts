@@ -17,15 +17,15 @@ import { backoffOf, type ControllerPolicy } from '../../policy/policy.js';
 import type { Turn } from './turn.js';
 
 /**
- * The failure of a driver, for those that tell of it.
- * @throws StatusError what the store refused: nobody's failure, so the controller's backoff decides
+ * The failure of a driver call, for reports.
+ * @throws StatusError of the store, which is no failure of the volume: the controller's backoff applies
  */
 export function driverErrorOf(thrown: unknown): DriverError {
   if (thrown instanceof StatusError) throw thrown;
   return DriverError.from(thrown);
 }
 
-/** Milliseconds until a call that failed is made again; it counts the failures of its key so far. */
+/** Milliseconds until a failed call is retried; counts the failures of its key. */
 export function retryDelayMs(
   { failures }: ReconcileContext,
   { retryAfterMs = 0 }: DriverError,
@@ -36,7 +36,7 @@ export function retryDelayMs(
   return Math.max(leastMs, retryAfterMs, backoffMs);
 }
 
-/** The call is made again, not before `delayMs`; a change of what it works on makes it at once. */
+/** Retries the call after `delayMs`, or at once when its inputs change. */
 export function callAgain(error: DriverError, delayMs: number): Result {
   const { kind, message } = error;
   const code = 'Unavailable';
@@ -46,9 +46,9 @@ export function callAgain(error: DriverError, delayMs: number): Result {
 }
 
 /**
- * Writes status fields of an object in the version that was looked at. The key is not woken by it: who
- * has to look again says so.
- * @throws StatusError Aborted when the object changed meanwhile, or is gone
+ * Writes status fields of an object in the version that was read. This does not queue the key: callers requeue
+ * explicitly.
+ * @throws StatusError Aborted if the object changed or was deleted meanwhile
  */
 export function writeStatus<T extends ApiObject, S extends string>(
   context: ReconcileContext,
@@ -62,7 +62,7 @@ export function writeStatus<T extends ApiObject, S extends string>(
   });
 }
 
-/** @throws StatusError Aborted when what is stored is not what was looked at */
+/** @throws StatusError Aborted if the stored object differs from the read one */
 export function requireSeen<T extends ApiObject>(
   { kind }: Pick<Kind<T>, 'kind'>,
   seen: T,
@@ -78,7 +78,7 @@ export function requireSeen<T extends ApiObject>(
   });
 }
 
-/** @throws StatusError Aborted when the object that was looked at is somebody else's by now */
+/** @throws StatusError Aborted if the object has another owner by now */
 export function requireTurn<T extends ApiObject>(
   { kind }: Pick<Kind<T>, 'kind'>,
   seen: T,
@@ -93,7 +93,7 @@ export function requireTurn<T extends ApiObject>(
   });
 }
 
-/** When a call is made again, as it is shown. */
+/** The time of the next retry, for people. */
 export function shownTime(clock: Clock, inMs: number | undefined): string {
   return inMs === undefined ? '' : new Date(clock.now() + inMs).toISOString();
 }

@@ -4,12 +4,12 @@ import type { Volume } from '../kind.js';
 import { ownerOf } from '../states/owner.js';
 
 /**
- * Which part of the controllers a process runs. `cluster` decides, and calls drivers for what no other node
- * owns. `node` decides nothing: it calls drivers for the volumes whose data is on its node.
+ * The part of the controllers in a process. `cluster` decides, and calls drivers for volumes that no other node
+ * owns. `node` only calls drivers for volumes whose data is on its node.
  */
 export type Part = 'cluster' | 'node';
 
-/** What tells whose turn it is. */
+/** The inputs of {@link turnOf}. */
 export interface TurnOptions {
   /** The node of this process. */
   readonly node: string;
@@ -20,20 +20,20 @@ export interface TurnOptions {
 /** Whether this process calls the driver for a volume. */
 export type Turn =
   | { readonly type: 'here' }
-  /** Another process looks after it, and says so. */
+  /** Another process handles it and reports it. */
   | { readonly type: 'elsewhere' }
   | {
       readonly type: 'waits';
       readonly message: string;
-      /** Whether the one who is waited for is at work. */
+      /** Whether the awaited node is ready. */
       readonly ready: boolean;
-      /** The node that has the data, where that is what is waited for. */
+      /** The awaited node with the data, if any. */
       readonly home: string | undefined;
     };
 
 type Placed = Pick<Volume, 'namespace' | 'name' | 'topology' | 'attachments'>;
 
-/** Whose turn it is to call the driver for a volume. */
+/** Determines which process must call the driver for a volume. */
 export function turnOf(volume: Placed, { node, part, nodes }: TurnOptions): Turn {
   const owner = ownerOf(volume);
   const here = owner.type === 'node' && owner.node === node;

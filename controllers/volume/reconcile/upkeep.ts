@@ -15,7 +15,7 @@ import { nextPhase } from '../states/phases.js';
 import { lostReason, type VolumeSituation } from '../states/plan.js';
 import { callAgain, driverErrorOf, requireSeen, retryDelayMs } from './retries.js';
 
-/** What is done for a volume that stands: growing, looking after it, taking it from a node by hand. */
+/** Actions on a provisioned volume: expansion, existence probes, forced detach. */
 export class Upkeep {
   readonly #effects: VolumeEffects;
 
@@ -79,7 +79,7 @@ export class Upkeep {
     }
   }
 
-  /** V27: a volume seen absent twice is lost; one that is there again is itself again. */
+  /** V27: a volume that two probes found absent is lost; one that reappears is Available again. */
   async look(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     const { status } = volume;
@@ -91,12 +91,12 @@ export class Upkeep {
       adopted = adoption(volume, driver, context.node);
     } catch (thrown) {
       const error = driverErrorOf(thrown);
-      // Not being able to look says nothing.
+      // A failed probe proves nothing.
       if (error.kind !== 'NotFound' || (status !== 'Available' && status !== 'Bound'))
         return done();
       return this.#missing(volume, status, error, startedAt, request);
     }
-    // A reservation is not on a node yet: its claim goes on from Available.
+    // A reservation is not on a node yet: its claim continues from Available.
     const held = volume.attachments?.some((attachment) => attachment.state !== 'Reserved') === true;
     if (status === 'Failed')
       await this.#effects.write(request, volume, {
@@ -138,7 +138,7 @@ export class Upkeep {
     return requeueAfter(0);
   }
 
-  /** V19: a node that was taken out of the cluster holds nothing any more. */
+  /** V19: a node that was removed from the cluster holds no volumes. */
   takeFromGone(
     volume: Volume,
     gone: readonly string[],
@@ -159,14 +159,14 @@ export class Upkeep {
           attachments,
           ...this.#effects.condition(current, 'Bound', 'False', 'NodeGone', message),
         });
-      // What a transaction of this run wrote does not wake it.
+      // Writes of this run's transaction do not queue its key.
       return requeueAfter(0);
     });
   }
 
   /**
-   * V4, V21 of a volume that a node was to make which was taken out of the cluster: it is made elsewhere, or deleted.
-   * What a try may have left went with the node.
+   * V4, V21 for a volume that a removed node was to provision: it is provisioned elsewhere, or deleted. Remains of
+   * an attempt are lost with the node.
    */
   giveUpOn(home: string, volume: Volume, request: ReconcileContext): Promise<Result> {
     return request.txn(async (txn) => {
@@ -182,7 +182,7 @@ export class Upkeep {
         attempts: 0,
         reason: 'NodeGone',
         failureMessage: message,
-        // Nothing that it depends on has failed: it is tried on another node at once.
+        // Its inputs are not the cause: try another node at once.
         failedWith: '',
         ...this.#effects.condition(current, 'Provisioned', 'False', 'NodeGone', message),
       });
@@ -190,7 +190,7 @@ export class Upkeep {
     });
   }
 
-  /** V15 of a volume that nobody holds any more. */
+  /** V15 for an unused volume. */
   async unbind(volume: Volume, request: ReconcileContext): Promise<Result> {
     const message = 'nobody holds it';
     await this.#effects.write(request, volume, {
@@ -200,7 +200,7 @@ export class Upkeep {
     return requeueAfter(0);
   }
 
-  /** V19, V15: takes it from the node by the provider's means; the node itself is not asked. */
+  /** V19, V15: detaches it through the provider, without the node. */
   async detach(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     const all = volume.attachments ?? [];
@@ -239,7 +239,7 @@ export class Upkeep {
   }
 }
 
-/** The place of a volume of before places were written down: the node that was seen to have it. */
+/** The place of a volume of an earlier release without a recorded place: the node that was seen to have it. */
 function adoption(volume: Volume, driver: Driver, node: string): VolumeStatus {
   const placedByNode = driver.capabilities().topologyKeys.includes(nodeTopologyKey);
   if (!placedByNode || volume.topology?.[nodeTopologyKey] !== undefined) return {};
@@ -262,7 +262,7 @@ export function detached(volume: Volume, left: readonly Attachment[]): VolumeSta
   };
 }
 
-/** Whether the file system has still to grow on its node. */
+/** Whether the file system must still grow on its node. */
 export function fileSystemPending(volume: Volume): boolean {
   return findCondition(volume.conditions, 'FileSystemResizePending')?.status === 'True';
 }

@@ -1,10 +1,10 @@
 /** What `describe` knows of a volume beside itself and the cause of its state. */
 export interface HintFacts {
-  /** Whether its storage class is there. */
+  /** Whether its storage class exists. */
   readonly hasClass: boolean;
-  /** What its deletion waits for, with the way out; undefined when that is nothing. */
+  /** The blocker of its deletion with the remedy; undefined without one. */
   readonly waitsFor: string | undefined;
-  /** Why it stays although its replica was scaled away; undefined when it was not. */
+  /** The reason why it is kept after its replica was scaled away; undefined if it was not. */
   readonly keptBecause: string | undefined;
 }
 

@@ -3,8 +3,8 @@ import { type Snapshot, snapshots } from '../../snapshot/kind.js';
 import { type Volume, volumes } from '../kind.js';
 
 /**
- * Why a volume must not be deleted now, with the way out; undefined when it may be. All of it is the
- * volume's own status: a deletion of the version that was looked at is judged in its commit.
+ * The reason why a volume can't be deleted now, with the remedy; undefined if it can. It depends only on the
+ * volume's own status, so that the commit of a deletion at this version checks it.
  */
 export function deletionObstacle(volume: Volume): string | undefined {
   const { namespace, name, status, boundClaim, attachments = [] } = volume;
@@ -13,7 +13,7 @@ export function deletionObstacle(volume: Volume): string | undefined {
   return `volume "${namespace}/${name}" is bound to ${claim}; delete the service or scale it down first`;
 }
 
-/** What is looked at of a snapshot of the volume. */
+/** The fields of a snapshot that the rule reads. */
 export type Copy = Pick<Snapshot, 'namespace' | 'name' | 'status'> & {
   readonly metadata: Pick<Snapshot['metadata'], 'deletionRequestedAt'>;
 };
@@ -21,14 +21,14 @@ export type Copy = Pick<Snapshot, 'namespace' | 'name' | 'status'> & {
 /** Snapshots that are named in a message. */
 const shownCopiesMax = 5;
 
-/** Value of the index `sourceVolume` that the snapshots of a volume have. */
+/** The value of the index `sourceVolume` for snapshots of a volume. */
 export function sourceValue({ namespace, name }: Pick<Volume, 'namespace' | 'name'>): string {
   return `${namespace}/${name}`;
 }
 
 /**
- * Why a volume must not be deleted for the sake of its snapshots, with the way out; undefined when it
- * may be. Once a copy has begun, a deletion waits for its end instead.
+ * The snapshot that blocks the deletion of a volume, with the remedy; undefined if none does. A snapshot in
+ * progress delays the deletion instead.
  * @param copies all snapshots of the volume
  */
 export function waitingCopy(
@@ -41,7 +41,7 @@ export function waitingCopy(
 }
 
 /**
- * What a deletion that was asked for waits for, with the way out; undefined when that is nothing.
+ * The blocker of a requested deletion with the remedy; undefined without one.
  * @param copies all snapshots of the volume
  */
 export function deletionWaitsFor(
@@ -64,19 +64,22 @@ export function deletionWaitsFor(
   return `${label} snapshots of it are made: ${shown.join(', ')}; delete those that are not wanted`;
 }
 
-/** What a deletion by a controller does beside asking for it. */
+/** Options of a deletion by a controller. */
 export interface UnusedDeletion {
-  /** Whether the data goes, too, whatever the policy of the volume is. With an obstacle the policy stays as it is. */
+  /**
+   * Whether to delete the data regardless of the volume's policy. If the deletion is blocked, the policy is not
+   * changed.
+   */
   readonly withData?: boolean;
-  /** What else has to be so in the commit. */
+  /** Further checks of the commit. */
   readonly checks?: readonly Operation[];
 }
 
 /**
- * Asks for the deletion of a volume as it was looked at, under the rules of a user's DELETE. What the
- * rules looked at is checked by the commit, so a snapshot that is made meanwhile keeps its source.
- * @returns what is in the way; undefined once the deletion is asked for
- * @throws StatusError Aborted when the volume or its snapshots changed meanwhile, NotFound when it is gone
+ * Requests the deletion of a volume in the version that was read, under the rules of a user's DELETE. The commit
+ * checks the reads of the rules, so that a snapshot created meanwhile keeps its source.
+ * @returns the blocker; undefined once the deletion is requested
+ * @throws StatusError Aborted if the volume or its snapshots changed meanwhile, NotFound if it was deleted
  */
 export async function deleteUnused(
   store: ObjectStore,
@@ -103,7 +106,7 @@ export async function deleteUnused(
   return undefined;
 }
 
-/** A retry makes a failed snapshot wait again, which is a change of status alone. */
+/** A retry moves a failed snapshot to Pending, which changes only its status. */
 function mayWaitAgain(snapshot: Snapshot): boolean {
   return snapshot.status === 'Failed' && !isDeleting(snapshot);
 }

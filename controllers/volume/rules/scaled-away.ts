@@ -3,8 +3,8 @@ import { type Service, templateVolumeName } from '../../service/kind.js';
 import { replicaName, type Volume } from '../kind.js';
 
 /**
- * Why a volume stays although its replica was scaled away, and the way out. Undefined for one whose replica is
- * wanted, that goes by itself, or whose service is gone. Pure.
+ * The reason why a volume is kept after its replica was scaled away, with the remedy. Undefined if its replica is
+ * wanted, it is deleted automatically, or its service is gone. Pure.
  */
 export function keptScaledAway(volume: Volume, owner: Service | undefined): string | undefined {
   const replica = replicaName(volume);

@@ -2,7 +2,7 @@ import { type Condition, findCondition } from 'kedge';
 import type { Volume } from '../kind.js';
 import { isRefusal } from './failure.js';
 
-/** Reason of a condition that says which node is waited for. */
+/** Reason of a condition that names the awaited node. */
 export const waitsReason = 'WaitsForNode';
 
 /**
@@ -60,7 +60,7 @@ export const noDeletion: Pick<Volume, 'dataDeletion'> = {
   dataDeletion: { askedAt: '', generation: 0 },
 };
 
-/** Whether the node that had the data says that it is gone. */
+/** Whether its node reported the deletion of the data. */
 export function isDeletionDone(conditions: readonly Condition[] | undefined): boolean {
   return findCondition(conditions, deletedCondition)?.status === 'True';
 }

@@ -2,7 +2,7 @@ import { type DriverError, type DriverErrorKind, errorClasses } from '@kedge/dri
 import type { ControllerPolicy } from '../../policy/policy.js';
 import type { VolumeEvent } from './phases.js';
 
-/** What a failed driver call means for a volume. */
+/** The consequence of a failed driver call for a volume. */
 export interface Failure {
   readonly event: Extract<
     VolumeEvent<'Provisioning'>,
@@ -12,7 +12,10 @@ export interface Failure {
   readonly message: string;
 }
 
-/** The provider answered that it did nothing. Others of their class may tell of a call that was cut off. */
+/**
+ * Errors with which the provider confirms that it did nothing. Other errors of their class may follow an
+ * interrupted call.
+ */
 const refusals: ReadonlySet<DriverErrorKind> = new Set(['QuotaExceeded', 'Throttled', 'InUse']);
 
 /** Whether an outcome of a call says for certain that nothing was done. */
@@ -24,9 +27,9 @@ export function isRefusal(outcome: string): boolean {
 }
 
 /**
- * V4, V5, V7 and V8: decides by the class of the error. Pure.
- * @param attempts tries so far, this one included
- * @param wanted false for an object whose deletion was asked for: after a refusal it is not tried again
+ * V4, V5, V7 and V8: decided by the kind of the error. Pure.
+ * @param attempts attempts so far, including this one
+ * @param wanted false for an object in deletion: after a refusal it is not retried
  */
 export function judgeFailure(
   error: DriverError,

@@ -14,7 +14,7 @@ import { type OperationKind, operationKinds, type Operations } from '@kedge/driv
 import { type Snapshot, snapshots } from '../../snapshot/kind.js';
 import { type Volume, volumes } from '../kind.js';
 
-/** Operations that a volume may have under way for several nodes at once. */
+/** Operations of a volume that may be in progress for several nodes at once. */
 const nodeOperations = ['attach', 'detach'] as const satisfies readonly OperationKind[];
 
 function isOfNode(kind: OperationKind): boolean {
@@ -35,7 +35,7 @@ function effectOfNode(kind: OperationKind, node: string): string {
   return `${effectOf(kind)} ${node}`;
 }
 
-/** Names that attach and detach had before they were recorded by node. */
+/** Earlier names of attach and detach, before they were recorded per node. */
 export const effectsWithoutNode: readonly string[] = nodeOperations.map(effectOf);
 
 /** Whether a driver has set the effect. */
@@ -46,7 +46,7 @@ export function isDriverEffect(name: string): boolean {
   });
 }
 
-/** The operations of one object, as its driver sees them: kept in the record of the object. */
+/** The operations port of one object for its driver, stored in the object's effect record. */
 function asOperations(ids: OperationIds): Operations {
   return {
     get: (kind) => ids.get(effectOf(kind)),
@@ -55,7 +55,7 @@ function asOperations(ids: OperationIds): Operations {
   };
 }
 
-/** As asOperations; attach and detach are those of one node. What an earlier release began is gone on with. */
+/** As asOperations, with attach and detach of one node. Operations of an earlier release are continued. */
 function asOperationsOn(node: string, ids: OperationIds): Operations {
   const every = asOperations(ids);
   return {
@@ -75,8 +75,8 @@ function asOperationsOn(node: string, ids: OperationIds): Operations {
 type Ports = Omit<OperationIdsOptions, 'key'>;
 
 /**
- * Operations of a volume, whichever part of the daemon calls its driver. Nodes attach and detach a volume
- * without each other: those are recorded by the node that they are for.
+ * Operations of a volume for all parts of the daemon that call its driver. Attach and detach are recorded per node,
+ * because nodes make them independently.
  */
 export function operationsOfVolume(ports: Ports, volume: Volume, node: string): Operations {
   const key = `${volume.namespace}/${volume.name}`;
@@ -89,15 +89,15 @@ export function operationsOfSnapshot(ports: Ports, snapshot: Snapshot): Operatio
   return asOperations(operationIds({ ...ports, key }, snapshots, snapshot));
 }
 
-/** What is told of an operation that the provider goes on with. Nothing reads it back. */
+/** Describes an operation in progress at the provider. It is not read back. */
 export async function underWay(operations: Operations, kind: OperationKind): Promise<string> {
   const id = await operations.get(kind);
   return id === undefined ? '' : `the provider goes on with operation ${id}`;
 }
 
 /**
- * Takes the controller's finalizer off the object that was read, and forgets the operations of its driver: they
- * are moot by then. Idempotent: an object that is gone, or another one under its name, is left alone.
+ * Removes the controller's finalizer from the object that was read, and the records of its driver operations, which
+ * are irrelevant by then. Idempotent: no-op for a deleted object or another one of its name.
  * @throws StatusError FailedPrecondition (EffectPending) while another effect of it has not ended
  */
 export function releaseObject<T extends ApiObject>(

@@ -1,7 +1,7 @@
 import { nodeTopologyKey } from '@kedge/driver-sdk';
 import type { Attachment, Volume } from '../kind.js';
 
-/** Who calls the driver for a volume. */
+/** The owner of a volume, which makes its driver calls. */
 export type VolumeOwner =
   | {
       readonly type: 'node';
@@ -10,15 +10,15 @@ export type VolumeOwner =
       readonly because: 'placed' | 'attached';
     }
   | {
-      /** The volume controller; what is attached to several nodes each of them detaches by itself. */
+      /** The volume controller; volumes on several nodes are detached by each node. */
       readonly type: 'controller';
       /** Work of nodes on it, of several: the controller waits for its end. */
       readonly underWay: readonly Attachment[];
     };
 
 /**
- * Who owns a volume. It follows from the volume alone, so that only a transaction on the volume passes it
- * on. An attachment that was marked `Detaching` is the controller's to take away. Pure.
+ * The owner of a volume. It depends on the volume alone, so that only a transaction on the volume transfers
+ * ownership. The controller detaches an attachment that is marked `Detaching`. Pure.
  */
 export function ownerOf({
   topology,
@@ -38,7 +38,7 @@ export function ownerOf({
     : { type: 'controller', underWay: [] };
 }
 
-/** Nodes that a volume has to do with: a change of them may change what it waits for. */
+/** The nodes that are relevant for a volume: their changes may unblock it. */
 export function nodesOf({
   topology,
   attachments = [],
@@ -48,7 +48,7 @@ export function nodesOf({
   return [...new Set(placed === undefined ? holders : [placed, ...holders])];
 }
 
-/** The node that has a volume's data for good; undefined where the provider can reach it from anywhere. */
+/** The node that permanently has a volume's data; undefined if the provider can reach it from anywhere. */
 export function homeOf(volume: Pick<Volume, 'topology'>): string | undefined {
   const owner = ownerOf({ ...volume, attachments: [] });
   return owner.type === 'node' ? owner.node : undefined;

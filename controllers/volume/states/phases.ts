@@ -6,9 +6,9 @@ import {
 } from '../../provisioned/transition-table.js';
 
 /**
- * The transitions of a volume as data: the table V1 to V31, which is also the `states` of the kind. What is
- * not listed does not happen: the store refuses it, and for the controllers it does not compile. `then`
- * is what is done with it; the operators' guide is checked against this table.
+ * The transitions of a volume as data: the table V1 to V31, which is also the `states` of the kind. The store
+ * refuses all other transitions, and they do not compile in controllers. `then` describes the effect; the
+ * operators' guide is checked against this table.
  */
 export const transitions = [
   { id: 'V1', from: 'None', event: 'created', to: 'Pending', then: 'attempts 0' },
@@ -337,10 +337,10 @@ export const transitions = [
 
 type Transition = (typeof transitions)[number];
 
-/** Events that a volume in a phase knows; of several phases, only what all of them do. */
+/** The events of a phase; for a union of phases only the common ones. */
 export type VolumeEvent<From extends VolumePhase> = EventFrom<Transition, From>;
 
-/** A phase that a volume comes to by its table. */
+/** A phase that is the result of a transition. */
 export type NextVolumePhase = Reached<VolumePhase>;
 
 /** The phases of a volume for its kind, and the phase after an event. */

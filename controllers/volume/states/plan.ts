@@ -4,30 +4,30 @@ import type { Volume } from '../kind.js';
 import { isDeletionDone, isDeletionUnderWay } from './deletion-report.js';
 import { nextPhase, type NextVolumePhase } from './phases.js';
 
-/** What is known when a volume is looked at. */
+/** The inputs of a plan for a volume. */
 export interface VolumeSituation {
   readonly volume: Volume;
   readonly storageClass: StorageClass | undefined;
   /**
-   * The service that the volume was made for: wanted, being deleted, or gone. A service says until it is gone what
-   * becomes of its volumes.
+   * The owning service: present, being deleted, or deleted. Until it is deleted, the service decides about its
+   * volumes.
    */
   readonly owner: 'wanted' | 'leaving' | 'gone';
-  /** What a failure would depend on now: volume, class and secrets by version. */
+  /** The present inputs of a failure: volume, class and secrets by version. */
   readonly inputs: string;
-  /** It is time to look whether the provider still has it. */
+  /** An existence probe is due. */
   readonly lookDue: boolean;
 }
 
-/** Phases in which the data of a volume may be deleted: nobody holds it, and its outcome is known. */
+/** Phases in which the data of a volume may be deleted: it is unused, and its outcome is known. */
 export type ReclaimedFrom = 'Available' | 'Released' | 'Failed';
 
-/** The next thing to do for a volume; `status` is the phase that it leads to. */
+/** The next action for a volume; `status` is the resulting phase. */
 export type VolumeAction =
   | { readonly type: 'none' }
   /** A Failed volume: tried again on change, and after a long while. */
   | { readonly type: 'recheckLater' }
-  /** Deletion waits: for the instance that uses it, or a snapshot being made. */
+  /** The deletion waits for an instance that uses it or a snapshot in progress. */
   | { readonly type: 'waitForUsers' }
   | {
       readonly type: 'startProvisioning';
@@ -39,23 +39,23 @@ export type VolumeAction =
   | { readonly type: 'expand'; readonly sizeBytes: bigint }
   | { readonly type: 'release'; readonly status: NextVolumePhase }
   | { readonly type: 'takeBack'; readonly status: NextVolumePhase }
-  /** Bound, although nobody holds it. */
+  /** Bound without a holder. */
   | { readonly type: 'unbind' }
-  /** Takes it from a node by hand. */
+  /** Force-detaches it from a node. */
   | { readonly type: 'detach' }
-  /** Whether the provider still has it. */
+  /** Probes whether the provider still has it. */
   | { readonly type: 'look' }
   /** Delete the data, then the object. */
   | { readonly type: 'reclaim'; readonly from: ReclaimedFrom }
-  /** The object goes, the data stays. */
+  /** Deletes the object, keeps the data. */
   | { readonly type: 'forget'; readonly from: 'Pending' | ReclaimedFrom }
-  /** Asks for the deletion of a volume that never held data, since its service is gone. */
+  /** Requests the deletion of a volume that never had data, because its service was deleted. */
   | { readonly type: 'abandon' };
 
-/** Reason of a volume that its provider does not have any more. */
+/** Reason of a volume that is missing at its provider. */
 export const lostReason = 'VolumeLost';
 
-/** The policy that counts at reclaim: the volume's own, else what was captured, else the class's. */
+/** The effective reclaim policy: the volume's own, else the captured one, else the class's. */
 export function effectivePolicy(
   volume: Volume,
   storageClass: StorageClass | undefined,
@@ -65,7 +65,7 @@ export function effectivePolicy(
   );
 }
 
-/** Nothing is taken away while somebody uses it or copies it. */
+/** A volume in use or being copied is not deleted. */
 function inUse(volume: Volume): boolean {
   return (volume.attachments?.length ?? 0) > 0 || (volume.snapshotsInFlight?.length ?? 0) > 0;
 }
@@ -75,8 +75,8 @@ function hasHandle(volume: Volume): boolean {
 }
 
 /**
- * Whether a driver may have been called to make the volume: its name is stored with the intent, in the
- * commit before the first call, and never cleared.
+ * Whether a driver may have been called to provision the volume: its name is stored with the intent before the
+ * first call and never cleared.
  */
 function handedOver(volume: Volume): boolean {
   return hasHandle(volume) || (volume.driver ?? '') !== '';
@@ -89,25 +89,25 @@ function planDeletion({ volume, storageClass }: VolumeSituation): VolumeAction {
   const from = volume.status ?? 'Pending';
   switch (from) {
     case 'Provisioning':
-      // V9: to a known outcome first, else what is being made would leak.
+      // V9: determine the outcome first; otherwise a resource would leak.
       return { type: 'provision' };
     case 'Stalled':
       return { type: 'observe' };
     case 'Bound':
       return { type: 'unbind' };
     case 'Pending':
-      // The intent leads out of Pending: no driver was asked.
+      // The intent leaves Pending: no driver was called.
       return { type: 'forget', from };
     case 'Failed':
     case 'Available':
     case 'Released':
       break;
   }
-  // Its node did what the driver has to.
+  // Its node made the driver call.
   if (isDeletionDone(volume.conditions)) return { type: 'forget', from };
-  // What was never handed to a driver needs none to be deleted, and neither its class nor its secrets.
+  // A volume without a driver call is deleted without driver, class and secrets.
   if (!handedOver(volume)) return { type: 'forget', from };
-  // It never held data, but a try may have left something behind: that is not kept.
+  // It never had data, but remains of an attempt must be deleted.
   if (!hasHandle(volume)) return { type: 'reclaim', from };
   // What a driver may be deleting already is followed to its end.
   return volume.neverUsed === true ||
@@ -124,7 +124,7 @@ function planReady(situation: VolumeSituation): VolumeAction {
   return lookDue ? { type: 'look' } : { type: 'none' };
 }
 
-/** Decides what a volume needs. Pure: all effects are the controller's. */
+/** Decides the next action for a volume. Pure: the controller has all effects. */
 export function planVolume(situation: VolumeSituation): VolumeAction {
   const { volume, owner, storageClass } = situation;
   if (volume.metadata.deletionRequestedAt !== undefined) return planDeletion(situation);
@@ -144,11 +144,11 @@ export function planVolume(situation: VolumeSituation): VolumeAction {
     case 'Provisioning':
       return { type: 'provision' };
     case 'Stalled':
-      // With an attachment the node's agent is the one who can see how it ended.
+      // With an attachment only the node's agent can observe the outcome.
       return (volume.attachments?.length ?? 0) > 0 ? { type: 'none' } : { type: 'observe' };
     case 'Failed':
       if (hasHandle(volume))
-        // Without a recorded failure only the driver can tell: the status was written by hand, say.
+        // Without a recorded failure, for example after a manual status write, only the driver knows the state.
         return !volume.failedWith || (volume.reason === lostReason && situation.lookDue)
           ? { type: 'look' }
           : { type: 'recheckLater' };
@@ -156,11 +156,11 @@ export function planVolume(situation: VolumeSituation): VolumeAction {
         ? { type: 'recheckLater' }
         : { type: 'startProvisioning', from: phase, status: nextPhase(phase, 'rearmed') };
     case 'Released':
-      // Without a handle there is nothing to keep; its service, if it is back, makes it anew.
+      // Without a handle there is no data; its service, if recreated, creates it again.
       if (owned && !hasHandle(volume) && !inUse(volume)) return { type: 'abandon' };
       if (owned && owner === 'wanted')
         return { type: 'takeBack', status: nextPhase(phase, 'ownerBack') };
-      // Its service may override the policy in the commit in which it goes.
+      // Its service may override the policy in the commit of its own deletion.
       if (owned && owner === 'leaving') return { type: 'none' };
       return effectivePolicy(volume, storageClass) === 'delete' && !inUse(volume)
         ? { type: 'reclaim', from: phase }

@@ -2,8 +2,8 @@ import type { Snapshot, SnapshotStatus } from '../../snapshot/kind.js';
 import type { Volume, VolumeStatus } from '../kind.js';
 
 /**
- * What of a volume's status the node reports that has its data, when it called the driver. All other fields
- * are written by the controllers of the cluster: rights and decisions follow from them.
+ * The status fields that a volume's node reports after driver calls. Only controllers of the cluster write the
+ * other fields, because rights and decisions depend on them.
  */
 export const reportedOfVolume: ReadonlySet<string> = new Set([
   'status',
@@ -33,10 +33,10 @@ export const reportedOfSnapshot: ReadonlySet<string> = new Set([
   'lastOperation',
 ] satisfies (keyof Snapshot)[]);
 
-/** Conditions of a volume that its driver's calls bring about. */
+/** Conditions of a volume that result from driver calls. */
 export const reportedConditions: readonly string[] = ['Provisioned', 'Resizing'];
 
-/** What of a change of status its node writes. */
+/** The part of a status change that its node writes. */
 export function reportOf<S extends VolumeStatus | SnapshotStatus>(
   status: S,
   fields: ReadonlySet<string>,
