@@ -7,14 +7,14 @@ import type { AgentLife } from '../node/index.js';
 /** Ports of {@link openAgentDirectory}. */
 export interface AgentDirectoryOptions {
   readonly directory: string;
-  /** Takes a directory for this process. */
+  /** Locks a directory for this process. */
   readonly lock: (directory: string) => Promise<DirectoryLock>;
   readonly random: Random;
-  /** Identifies the running kernel: a lock says nothing of processes on another one. */
+  /** Identifies the running kernel: a lock covers only processes of one kernel. */
   readonly bootId?: () => Promise<string>;
 }
 
-/** The directory of an agent that runs in a process of its own, held by this process. */
+/** The directory of an agent in a separate process, locked by this process. */
 export interface AgentDirectory {
   readonly life: AgentLife;
   /** Frees the lock. */
@@ -27,7 +27,7 @@ async function bootIdOfKernel(): Promise<string> {
   return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 }
 
-/** Where an id is valid: a copy of a directory has another inode, or is on another kernel. */
+/** The scope of an id: a copy of a directory has another inode or kernel. */
 async function placeOf(directory: string, bootId: string): Promise<string> {
   const { dev, ino } = await stat(directory, { bigint: true });
   return `${bootId} ${dev}:${ino}`;
@@ -43,8 +43,8 @@ async function readId(file: string, place: string): Promise<string | undefined> 
 }
 
 /**
- * Takes the directory of an agent for this process. Processes of one directory have ids that begin alike, and
- * only one of them lives at a time: the others have ended.
+ * Locks the directory of an agent for this process. Processes of one directory have ids with a common prefix, and
+ * only one of them runs at a time: the others have ended.
  * @throws StatusError FailedPrecondition (DirectoryLocked) while another process holds it
  */
 export async function openAgentDirectory(options: AgentDirectoryOptions): Promise<AgentDirectory> {

@@ -20,7 +20,7 @@ export interface AgentShutdownOptions {
   readonly logger: Logger;
 }
 
-/** The end of what an agent runs: nothing that it started runs without it. */
+/** The shutdown of an agent: ends all workloads that it started. */
 export class AgentShutdown {
   readonly #options: AgentShutdownOptions;
 
@@ -29,8 +29,8 @@ export class AgentShutdown {
   }
 
   /**
-   * Workloads first, in parallel, each with its grace, those whose instances are gone among them; then the
-   * volumes with what is left of the budget.
+   * Stops workloads in parallel, each with its grace period, including those without an instance; then releases
+   * volumes within the remaining budget.
    */
   async run(budgetMs: number): Promise<void> {
     const { clock, manager, node, volumeManager } = this.#options;
@@ -51,22 +51,21 @@ export class AgentShutdown {
   }
 
   /**
-   * Also for a start, before mounts without an owner are taken away. False when a workload whose instance is gone
-   * may go on: nobody knows which volumes it writes to.
+   * Also for a start, before mounts without an owner are removed. False if a workload without an instance may still
+   * run: its volumes are unknown.
    */
   async endAbandoned(budgetMs?: number): Promise<boolean> {
     try {
       await this.#options.abandoned.stop(budgetMs);
       return true;
     } catch (error) {
-      const message =
-        'a workload whose instance is gone does not end; what is mounted stays as it is';
+      const message = 'a workload without an instance does not end; its mounts are kept';
       this.#options.logger.error(message, { error: messageOf(error) });
       return false;
     }
   }
 
-  /** False when what an instance runs may go on. */
+  /** False if the workload of an instance may still run. */
   async #ends(instance: Instance, budgetMs: number): Promise<boolean> {
     const { runtimes, inputs, notes, logger } = this.#options;
     const graceMs = Math.min(graceMsOf(instance), budgetMs);

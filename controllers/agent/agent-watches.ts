@@ -13,7 +13,7 @@ export interface AgentWatchOptions {
   readonly volumeManager: VolumeManager;
 }
 
-/** Keys of those that hold a volume on a node, by its own account: they may be gone. */
+/** Keys of the holders of a volume on a node, from the volume's status: they may not exist. */
 function holdersOf(volume: Volume, node: string): readonly { namespace: string; name: string }[] {
   return (volume.attachments ?? [])
     .filter((attachment) => attachment.node === node)
@@ -24,8 +24,8 @@ function holdersOf(volume: Volume, node: string): readonly { namespace: string; 
 }
 
 /**
- * What wakes an instance: itself, its volumes and others on their storage, and the secrets and configmaps that it
- * uses. Gives the keys by the uid of an instance.
+ * The watches of instances: the instance, its volumes and others on their storage, and its secrets and configmaps.
+ * Maps to keys by the uid of an instance.
  */
 export function watchInstances(
   controller: Controller,
@@ -42,7 +42,7 @@ export function watchInstances(
   controller
     .for(informer)
     .watches(manager.informer(volumes), (volume) => [
-      // One that is gone is in no index any more.
+      // A deleted one is in no index.
       ...keysOf(informer.lister.byIndex('volume', keyString(volume))),
       ...volumeManager
         .onStorageOf(volume)

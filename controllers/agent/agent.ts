@@ -57,7 +57,7 @@ export interface AgentOptions {
   readonly policy: ControllerPolicy;
 }
 
-/** Runs the instances bound to this node: volumes first, then the workload; the reverse to stop. */
+/** Runs the instances bound to this node: volumes first, then the workload; in reverse to stop. */
 export class Agent implements Runnable {
   readonly name = 'agent';
   readonly #options: AgentOptions;
@@ -126,7 +126,7 @@ export class Agent implements Runnable {
       });
   }
 
-  /** What earlier lives left mounted is sorted out before anything is started or stopped. */
+  /** Mounts of earlier processes are handled before anything is started or stopped. */
   async start(): Promise<void> {
     const { store, volumeManager } = this.#options;
     if (await this.#shutdown.endAbandoned())
@@ -140,7 +140,7 @@ export class Agent implements Runnable {
     this.#controller.refreshMetrics();
   }
 
-  /** Nothing that it started runs without it. */
+  /** Stops everything that it started. */
   async stop(budgetMs: number): Promise<void> {
     const { clock } = this.#options;
     const end = clock.monotonic() + budgetMs;
@@ -188,7 +188,7 @@ export class Agent implements Runnable {
   }
 
   /**
-   * A workload without its volume is stopped and unmounted; it starts again once it has the volume. Undefined when
+   * Stops and unmounts a workload that lost its volume; it restarts when it has the volume again. Undefined if
    * there is nothing to do.
    */
   async #leaveTaken(
@@ -209,7 +209,7 @@ export class Agent implements Runnable {
       const stopping = await runtime.requestStop(instance.metadata.uid, graceMsOf(instance));
       await this.#notes.note(instance, undefined, [lost]);
       if (stopping.type === 'stopping') return requeueAfter(stopping.checkInMs);
-      // A change of the volume, or the end of the work, wakes this key.
+      // A change of the volume, or the end of the work, queues this key.
       if (isLeaving || !(await volumeManager.letGo(claim))) return done();
       return mayWrite ? requeueAfter(0) : undefined;
     } catch (error) {
@@ -217,7 +217,7 @@ export class Agent implements Runnable {
     }
   }
 
-  /** Whether a claim's workload runs on this node, as far as that can be told. */
+  /** Whether a claim's workload runs on this node, if known. */
   async #mayRun(claim: string): Promise<boolean> {
     const [namespace = '', name = ''] = claim.split('/');
     const instance = await this.#instanceOf({ namespace, name });
@@ -227,13 +227,13 @@ export class Agent implements Runnable {
     return typeof state === 'string' || state?.state === 'running' || state?.state === 'starting';
   }
 
-  /** A workload that can't be looked at: nothing tells when it can. */
+  /** A workload that can't be observed: there is no notification when it can. */
   async #unseen(instance: Instance, message: string): Promise<Result> {
     await this.#notes.runtimeUnavailable(instance, message);
     return requeueAfter(this.#options.policy.workloadProbeMs);
   }
 
-  /** The runtimes of an agent stay the same as long as it lives: a change of the instance alone can help. */
+  /** The runtimes of an agent are fixed: only a change of the instance can help. */
   async #withoutRuntime(instance: Instance): Promise<Result> {
     const { node, runtimes } = this.#options;
     const names = runtimes.map(({ name }) => name).join(', ') || 'none';
@@ -242,7 +242,7 @@ export class Agent implements Runnable {
     return done();
   }
 
-  /** Undefined also where a node's token is refused it: then it was made again on another node. */
+  /** Also undefined if a node's token may not read it: then it was recreated on another node. */
   async #instanceOf(key: Request['key']): Promise<Instance | undefined> {
     const { store, manager } = this.#options;
     try {
@@ -254,14 +254,14 @@ export class Agent implements Runnable {
     }
   }
 
-  /** A claim whose instance is gone, or is on another node, runs nothing and holds nothing here. */
+  /** A claim whose instance was deleted or is on another node has neither workload nor volumes here. */
   async #letGoOfOrphan({ key }: Request): Promise<Result> {
     const { volumeManager, logger } = this.#options;
     const stopping = await this.#waits.stopFor(key);
     if (stopping) return stopping;
     const claim = `${key.namespace ?? ''}/${key.name}`;
     if (!volumeManager.holdsHere(claim)) return done();
-    logger.warn('volumes are held for an instance that is gone', { claim });
+    logger.warn('volumes are held for a deleted instance', { claim });
     try {
       await volumeManager.letGo(claim);
       return done();

@@ -1,7 +1,6 @@
 /**
- * The agent of a node: volumes attached and mounted, then the workload; the reverse to stop.
- * Everything survives a kill of the daemon and is found again: workloads by their run folders,
- * volumes by their attachments.
+ * The agent of a node: volumes are attached and mounted, then the workload starts; in reverse to stop. Everything
+ * survives a kill of the daemon and is adopted: workloads by their run folders, volumes by their attachments.
  */
 export { Agent, type AgentOptions } from './agent.js';
 export {

@@ -4,7 +4,7 @@ import type { ApiParts, CustomMethod } from 'kedge/server';
 import { recentEvents } from '../event/recent.js';
 import type { DriverOperation } from '../volume/kind.js';
 
-/** A line of a description; undefined for a value there is nothing to say of. */
+/** A line of a description; undefined for an absent value. */
 export function field(
   name: string,
   value: string | number | undefined,
@@ -12,7 +12,7 @@ export function field(
   return value === undefined || value === '' ? undefined : { name, value: String(value) };
 }
 
-/** Which call was made last, with what answer, and when the next try is. */
+/** The last call with its result, and the next retry. */
 export function operationFields(
   operation: DriverOperation | undefined,
 ): readonly ReturnType<typeof field>[] {
@@ -25,7 +25,7 @@ export function operationFields(
   ];
 }
 
-/** A `:describe` method: needs the verb get on its kind. What happened lately is added. */
+/** A `:describe` method: needs the verb get on its kind. Recent events are added. */
 export function describeMethod(
   parts: ApiParts,
   kind: AnyKind,

@@ -1,4 +1,4 @@
-/** What a server is made of: the rules, methods and controllers of all kinds, from the one list of them. */
+/** The rules, methods and controllers of all kinds, from the list of kinds. */
 export type {
   ApiOptions,
   KindApi,

@@ -15,7 +15,7 @@ import type { OnlineBackups } from '../backup/index.js';
 import type { ControllerPolicy } from '../policy/policy.js';
 import type { KeyRotation, ParameterResolver, Sealer } from '../secret/index.js';
 
-/** What the rules and methods of all kinds look at. */
+/** Options of the rules and methods of all kinds. */
 export interface ApiOptions {
   readonly drivers: DriverRegistry;
   readonly sealer: Sealer;
@@ -24,11 +24,11 @@ export interface ApiOptions {
   readonly rotation: KeyRotation;
   readonly backups: OnlineBackups;
   readonly clock: Clock;
-  /** Default: what applies where nothing is configured. */
+  /** Default: the default policy. */
   readonly policy?: ControllerPolicy;
 }
 
-/** What the controllers of all kinds are made with. */
+/** Options of the controllers of all kinds. */
 export interface KindControllerOptions {
   readonly store: ObjectStore;
   readonly manager: Manager;
@@ -42,11 +42,11 @@ export interface KindControllerOptions {
   readonly policy: ControllerPolicy;
 }
 
-/** What a server does for a kind. */
+/** The API of a kind. */
 export interface KindApi<T extends ApiObject = ApiObject> {
-  /** Rules that its writes must pass; absent: those of its schema alone. */
+  /** Rules of its writes; absent: only those of its schema. */
   readonly rules?: (options: ApiOptions) => AdmissionRules<T>;
-  /** Methods beside the standard ones. */
+  /** Custom methods. */
   readonly verbs?: (parts: ApiParts, options: ApiOptions) => readonly CustomMethod[];
   readonly controllers?: (options: KindControllerOptions) => readonly Controller[];
   /** Its controllers call drivers: their calls end before another process is the agent of the node. */
@@ -56,22 +56,22 @@ export interface KindApi<T extends ApiObject = ApiObject> {
 /** What the built-in policy `node` allows: `record` is create and update, the last two are parts of an object. */
 export type NodeRight = 'read' | 'reveal' | 'record' | 'status' | 'finalizers';
 
-/** What built-in policies allow with the objects of a kind, beside those that allow everything. */
+/** The rights that built-in policies give to a kind, except for unrestricted policies. */
 export interface KindRights {
-  /** What `readwrite` allows; `readonly` then reads it. Absent: neither names the kind. */
+  /** The rights of `readwrite`; `readonly` may then read it. Absent: neither has rights. */
   readonly people?: 'write' | 'read';
   readonly node?: readonly NodeRight[];
 }
 
 type PhaseOf<T> = T extends { readonly status?: infer P } ? P & string : never;
 
-/** A kind and all that is to be known of it by name: what the rest of Kedge derives its lists from. */
+/** A kind with its derived properties, from which other lists are derived. */
 export interface KindEntry<T extends ApiObject = ApiObject> {
   readonly kind: Kind<T>;
   readonly rights: KindRights;
   /** Events are written about its transitions; those into one of these phases are warnings. Absent: no events. */
   readonly troubledPhases?: readonly PhaseOf<T>[];
-  /** Loaded by servers only; the command line needs none of it. */
+  /** Loaded by servers only, not by the command line. */
   readonly api?: () => Promise<KindApi<T>>;
 }
 

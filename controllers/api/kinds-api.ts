@@ -8,7 +8,7 @@ import { logVerbs } from '../log/index.js';
 import { keyVerbs } from '../secret/index.js';
 import type { ApiOptions, KindControllerOptions } from './kind-entry.js';
 
-/** What a server needs of all kinds. */
+/** The API of all kinds for a server. */
 export interface KindsApi {
   /** Every kind with its message and rules. */
   readonly servedKinds: (options: ApiOptions) => readonly ServedKind[];

@@ -2,7 +2,7 @@ import type { KindApi } from '../api/kind-entry.js';
 import { configmapRules } from './admission.js';
 import type { Configmap } from './kind.js';
 
-/** What a server does for the kind Configmap. */
+/** The API of the kind Configmap. */
 export const configmapApi: KindApi<Configmap> = {
   rules: configmapRules,
 };

@@ -1,7 +1,7 @@
 import { kindEntry } from '../api/kind-entry.js';
 import { configmaps } from './kind.js';
 
-/** What is derived from the kind of configmaps. */
+/** The entry of the kind Configmap. */
 export const configmapKind = kindEntry({
   kind: configmaps,
   rights: { people: 'write', node: ['read'] },

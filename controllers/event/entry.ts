@@ -1,7 +1,7 @@
 import { kindEntry } from '../api/kind-entry.js';
 import { events } from './kind.js';
 
-/** What is derived from the kind of events. */
+/** The entry of the kind Event. */
 export const eventKind = kindEntry({
   kind: events,
   rights: { people: 'read', node: ['record'] },

@@ -1,4 +1,4 @@
-/** Events: what happened to objects, told to people. */
+/** Events: changes of objects, for people. */
 export { eventRules } from './admission.js';
 export { recentEvents } from './recent.js';
 export { TransitionEvents, type TransitionEventsOptions } from './transition-events.js';

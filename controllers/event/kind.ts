@@ -1,6 +1,6 @@
 import { defineKind, type Event } from 'kedge';
 
-/** What happened to objects; lib's recorder writes them, and they expire. */
+/** Changes of objects; lib's recorder writes them, and they expire. */
 export const events = defineKind<Event>({
   kind: 'Event',
   plural: 'events',

@@ -4,7 +4,7 @@ import { events } from './kind.js';
 
 const shownMax = 20;
 
-/** The latest events about an object, as descriptions show them: the newest first. */
+/** The latest events about an object for descriptions, newest first. */
 export async function recentEvents(
   { store }: ApiParts,
   object: ApiObject,

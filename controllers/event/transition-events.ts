@@ -27,13 +27,13 @@ export interface TransitionEventsOptions {
   readonly metrics?: Metrics;
 }
 
-/** A kind whose transitions are told, and the phases that are told as warnings. */
+/** A kind whose transitions become events, and the phases that are warnings. */
 interface Told {
   readonly kind: Kind<Observed>;
   readonly troubled: readonly string[];
 }
 
-/** The part of an object's state that its next transition is seen against. */
+/** The part of an object's state that is compared to detect transitions. */
 function remembered({ status, failureMessage, conditions, metadata, name }: Observed): Observed {
   return {
     name,
@@ -45,8 +45,8 @@ function remembered({ status, failureMessage, conditions, metadata, name }: Obse
 }
 
 /**
- * Writes an event for every transition that controllers and agents store. It reads the log rather
- * than a cache, which would show an object that changed twice in a row once only.
+ * Writes an event for every stored transition of controllers and agents. It reads the log, because a cache would
+ * coalesce two consecutive changes.
  */
 export class TransitionEvents implements Runnable {
   readonly name = 'events';
@@ -86,7 +86,7 @@ export class TransitionEvents implements Runnable {
         await this.#watch(told);
       } catch (error) {
         const { logger, clock, policy } = this.#options;
-        logger.warn('the writer of events begins again', {
+        logger.warn('the writer of events restarts', {
           kind: told.kind.kind,
           error: messageOf(error),
         });
@@ -106,7 +106,7 @@ export class TransitionEvents implements Runnable {
           known.delete(uid);
           continue;
         }
-        // What was so before this began was told by whoever was there then.
+        // Earlier transitions were recorded by the process of that time.
         if (batch.initial === undefined) {
           const before = known.get(uid);
           this.#tell(kind.kind, before, object, transitionsOf(before, object, troubled));

@@ -1,6 +1,6 @@
 import type { ApiObject, Condition, Event } from 'kedge';
 
-/** What an object tells of its state; kinds have some of these. */
+/** Status fields with the state of an object; kinds have some of these. */
 export interface Observed extends ApiObject {
   readonly status?: string;
   readonly reason?: string;
@@ -19,15 +19,15 @@ function told(conditions: readonly Condition[] | undefined): ReadonlyMap<string,
   return new Map((conditions ?? []).map((condition) => [condition.type, condition]));
 }
 
-/** Messages of conditions may hold counters that change all the time: those are no transitions. */
+/** Messages of conditions may contain counters that change constantly: these are no transitions. */
 function differs(before: Condition | undefined, after: Condition): boolean {
   return before?.status !== after.status || before.reason !== after.reason;
 }
 
 /**
- * What people want to be told when an object went from one state to the next: nothing, or one event
- * for each condition that changed, or for the status where no condition explains it. Pure.
- * @param troubled phases in which it is a warning
+ * The events of a transition: none, one per changed condition, or one for the status if no condition explains it.
+ * Pure.
+ * @param troubled phases that are warnings
  */
 export function transitionsOf(
   before: Observed | undefined,
@@ -44,11 +44,11 @@ export function transitionsOf(
   const found: Transition[] = [];
   for (const { reason, message } of changed) {
     const text = message || status;
-    // Several conditions often say the same: once is enough.
+    // Several conditions often have the same message: report it once.
     if (!found.some((t) => t.reason === reason && t.message === text))
       found.push({ type, reason, message: text });
   }
-  // A new object begins in its first state: that is no news.
+  // The initial state of a new object is no transition.
   const moved = before !== undefined && status !== '' && status !== before.status;
   if (found.length === 0 && (moved || failedAnew)) {
     const reason = after.reason || status || 'Failed';

@@ -5,7 +5,7 @@ import { instanceController } from './controller.js';
 import type { Instance } from './kind.js';
 import { instanceVerbs } from './verbs.js';
 
-/** What a server does for the kind Instance. */
+/** The API of the kind Instance. */
 export const instanceApi: KindApi<Instance> = {
   rules: instanceRules,
   verbs: instanceVerbs,

@@ -39,7 +39,7 @@ interface Told {
   readonly message: string;
 }
 
-/** What an instance is told about a node that does not run it; undefined for one that does. */
+/** The reason of an instance whose node does not run it; undefined if it does. */
 function toldOf(node: Node, deleting: boolean): Told | undefined {
   if (node.status === 'Ready') return undefined;
   const ready = findCondition(node.conditions, 'Ready');
@@ -57,7 +57,7 @@ function toldOf(node: Node, deleting: boolean): Told | undefined {
   };
 }
 
-/** A volume that the instance still has on a node. The commit fails when one is attached meanwhile. */
+/** A volume that the instance still has on a node. The commit fails if one is attached meanwhile. */
 async function heldOn(
   txn: Transaction,
   instance: Instance,
@@ -111,8 +111,8 @@ class InstanceReconciler {
   }
 
   /**
-   * Nobody is left who could stop it: its service makes it anew elsewhere, once the volume controller has
-   * taken its volumes from the node that is gone.
+   * Its node can't stop it any more: its service recreates it elsewhere, once the volume controller has detached
+   * its volumes from the missing node.
    */
   #letGo(context: ReconcileContext, { metadata }: Instance, nodeName: string): Promise<Result> {
     return context.txn(async (txn) => {
@@ -150,7 +150,7 @@ class InstanceReconciler {
   }
 }
 
-/** The instance controller: what becomes of instances whose node is silent, stopped or gone. */
+/** The instance controller: handles instances whose node is silent, stopped or deleted. */
 export function instanceController(options: InstanceControllerOptions): Controller {
   const { manager, clock, policy } = options;
   const informer = manager.informer(instances);
@@ -173,7 +173,7 @@ export function instanceController(options: InstanceControllerOptions): Controll
         gone.seen(node.name);
         return keys(informer.lister.byIndex('onNode', node.name));
       },
-      // A heartbeat says nothing new.
+      // Heartbeats are not relevant.
       (before, node) => before.status !== node.status,
     )
     .watches(manager.informer(volumes), ({ attachments = [] }) =>

@@ -1,7 +1,7 @@
 import { kindEntry } from '../api/kind-entry.js';
 import { instances } from './kind.js';
 
-/** What is derived from the kind of instances. */
+/** The entry of the kind Instance. */
 export const instanceKind = kindEntry({
   kind: instances,
   rights: { people: 'write', node: ['read', 'status', 'finalizers'] },

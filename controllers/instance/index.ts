@@ -1,3 +1,3 @@
-/** Instances: replicas that the service controller makes and an agent runs. */
+/** Instances: replicas that the service controller creates and an agent runs. */
 export { agentFinalizer } from './admission.js';
 export { type InstanceControllerOptions, instanceController } from './controller.js';

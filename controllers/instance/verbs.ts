@@ -72,7 +72,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   };
 }
 
-/** Its controller makes it anew as soon as it is gone, with the same name and volumes. */
+/** The service controller recreates it after its deletion, with the same name and volumes. */
 async function restart(
   parts: ApiParts,
   context: CallContext,

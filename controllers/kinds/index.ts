@@ -1,9 +1,9 @@
-/** The kinds of Kedge: what each object is made of, from the one list of them. */
+/** The kinds of Kedge, from the list of kinds. */
 import type { AnyKind } from 'kedge';
 import type { KindEntry } from '../api/kind-entry.js';
 import * as list from './list.js';
 
-// Those that the command line names itself.
+// Kinds that the command line names itself.
 export { configmaps } from '../configmap/kind.js';
 export { events } from '../event/kind.js';
 export { instances } from '../instance/kind.js';
@@ -11,7 +11,7 @@ export { namespaces } from '../namespace/kind.js';
 export { secrets } from '../secret/kind.js';
 export { volumes } from '../volume/kind.js';
 
-/** Every kind with what is derived from it, in the order of their names. */
+/** The entries of all kinds, ordered by name. */
 export const kindEntries: readonly KindEntry[] = Object.values(list);
 
 /** Every kind that is served. */

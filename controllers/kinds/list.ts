@@ -1,6 +1,6 @@
 /**
- * The kinds of Kedge, one line each. Whatever knows all kinds takes them from here: the API, the command line,
- * the events, the built-in policies, the rotation of keys.
+ * The kinds of Kedge, one line each. The single list for the API, the command line, events, built-in policies and
+ * key rotation.
  */
 export { policyKind, tokenKind, userKind } from '../access/entry.js';
 export { configmapKind } from '../configmap/entry.js';

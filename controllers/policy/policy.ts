@@ -15,14 +15,14 @@ const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** A wait; above a day nobody waits for it. */
+/** A delay, at most a day. */
 function wait(fallback: number, meaning: string, least = leastWaitMs): PolicyValue {
   return { unit: 'milliseconds', fallback, least, most: 24 * hour, meaning };
 }
 
 /**
- * When controllers, the node agent and the daemon's own loops try again or look again: every value
- * has its name, unit, default and range here, and nowhere else.
+ * The retry and probe intervals of controllers, the node agent and the daemon's loops: every value has its name,
+ * unit, default and range here only.
  */
 export const policyValues = {
   driverBackoffBaseMs: wait(second, 'first wait after a failed call of a driver'),
@@ -129,12 +129,12 @@ export const policyValues = {
 /** Names of the policy's values. */
 export type PolicyName = keyof typeof policyValues;
 
-/** The policy that controllers are given. */
+/** The policy of controllers. */
 export type ControllerPolicy = { readonly [N in PolicyName]: number };
 
 const names = Object.keys(policyValues) as readonly PolicyName[];
 
-/** What applies where nothing is configured. */
+/** The default policy. */
 export const defaultPolicy: ControllerPolicy = policyOf((name) => policyValues[name].fallback);
 
 function policyOf(value: (name: PolicyName) => number): ControllerPolicy {
@@ -143,7 +143,7 @@ function policyOf(value: (name: PolicyName) => number): ControllerPolicy {
 
 type BackoffName<N> = N extends `${infer B}BackoffBaseMs` ? B : never;
 
-/** What backs off by a pair of values, `<name>BackoffBaseMs` and `<name>BackoffMaxMs`. */
+/** The names of backoffs, with `<name>BackoffBaseMs` and `<name>BackoffMaxMs`. */
 export type Backoff = BackoffName<PolicyName>;
 
 /** One of the policy's backoffs, with its jitter. */
@@ -163,7 +163,7 @@ export function policyKey(name: PolicyName): string {
 /** Keys of all values in the configuration. */
 export const policyKeys: readonly string[] = names.map(policyKey);
 
-/** A policy, or everything that is wrong with what was given. */
+/** A policy, or all violations. */
 export type ReadPolicy =
   | { readonly type: 'valid'; readonly policy: ControllerPolicy }
   | { readonly type: 'invalid'; readonly violations: readonly FieldViolation[] };
@@ -192,7 +192,7 @@ export function readPolicy(given: (key: string) => unknown): ReadPolicy {
   return violations.length === 0 ? { type: 'valid', policy } : { type: 'invalid', violations };
 }
 
-/** A backoff that would begin above its end. */
+/** A backoff whose base exceeds its maximum. */
 function turned(policy: ControllerPolicy, name: PolicyName): readonly FieldViolation[] {
   const [, backoff] = /^(.+)BackoffBaseMs$/.exec(name) ?? [];
   if (backoff === undefined) return [];
@@ -203,7 +203,7 @@ function turned(policy: ControllerPolicy, name: PolicyName): readonly FieldViola
   return [{ field: policyKey(name), description }];
 }
 
-/** Backoffs whose waits are spread. */
+/** Backoffs with jitter. */
 const spread = ['driver', 'object', 'start'] as const satisfies readonly Backoff[];
 
 /** The jitter shortens waits too, and the longest one is spread below its value. */
@@ -220,7 +220,7 @@ function hot(policy: ControllerPolicy): readonly FieldViolation[] {
   });
 }
 
-/** A node that is alive must not be taken for one that is not because a single heartbeat was late. */
+/** A single late heartbeat must not make a live node count as silent. */
 function hasty(policy: ControllerPolicy): readonly FieldViolation[] {
   const leastMs = 2 * policy.heartbeatMs;
   const tooShort = (['nodeSilentMs', 'nodeGoneMs'] as const).filter(

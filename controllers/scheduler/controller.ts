@@ -34,7 +34,7 @@ export interface SchedulerOptions {
   readonly policy: ControllerPolicy;
 }
 
-/** What the volumes of an instance say about nodes; one that does not exist yet says nothing. */
+/** The node constraints of an instance's volumes; a missing volume has none. */
 async function constraintsOf(
   txn: Transaction,
   { namespace, service, ordinal, template }: Instance,
@@ -52,7 +52,7 @@ async function constraintsOf(
   return constraints;
 }
 
-/** Judged in the commit: the node is still ready and takes instances, and the volumes are where they were. */
+/** The commit checks that the node is still ready and schedulable, and that the volumes have not moved. */
 function reconcile(options: SchedulerOptions, context: ReconcileContext): Promise<Result> {
   const { key } = context;
   return context.txn(async (txn) => {
@@ -73,9 +73,9 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
     const { node: name } = placement;
     const node = await txn.get(nodes, { name }, { watching: 'generation' });
     await txn.get(nodes, { name }, { watching: ['status'] });
-    // The cache is behind: what changed of the node wakes what waits for one.
+    // The cache lags: the change of the node queues waiting instances.
     if (!node || placeInstance(instance, [node], constraints).type === 'none') return done();
-    // With its node the instance gets the finalizer of that node's agent, in one transaction.
+    // One transaction sets the node and the finalizer of its agent.
     const finalizers = [...(instance.metadata.finalizers ?? []), agentFinalizer];
     const metadata = { ...instance.metadata, finalizers };
     txn.update(instances, { ...instance, node: name, metadata });

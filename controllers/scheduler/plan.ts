@@ -4,12 +4,12 @@ import type { StorageClass } from '../storage-class/kind.js';
 import type { Volume } from '../volume/kind.js';
 import { labelsOf, topologyAllows } from '../storage-class/index.js';
 
-/** Where an instance goes, or why nowhere. */
+/** The node of an instance, or the reason why none fits. */
 export type Placement =
   | { readonly type: 'node'; readonly node: string }
   | { readonly type: 'none'; readonly message: string };
 
-/** A volume that an instance mounts, as far as it says something about nodes. */
+/** The node constraints of a mounted volume. */
 export interface VolumeConstraint {
   readonly volume: Pick<Volume, 'namespace' | 'name' | 'handle' | 'topology'>;
   readonly storageClass: Pick<StorageClass, 'name' | 'allowedTopologies'> | undefined;
@@ -20,7 +20,9 @@ function matches(node: Node, selector: Readonly<Record<string, string>>): boolea
   return Object.entries(selector).every(([key, value]) => labels[key] === value);
 }
 
-/** One that is there binds its instance to where it was made; one that is not, to where its class allows it. */
+/**
+ * A provisioned volume restricts its instance to its topology; an unprovisioned one to the topologies of its class.
+ */
 function reaches(node: Node, { volume, storageClass }: VolumeConstraint): boolean {
   if (volume.handle) return matches(node, volume.topology ?? {});
   return topologyAllows(storageClass?.allowedTopologies, labelsOf(node));

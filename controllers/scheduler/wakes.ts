@@ -5,7 +5,7 @@ import type { StorageClass } from '../storage-class/kind.js';
 import type { Volume } from '../volume/kind.js';
 import { mountedVolumes } from '../service/index.js';
 
-/** What decides where an instance goes, besides the instance. */
+/** The inputs of a placement other than the instance. */
 export interface PlacementSources {
   readonly instances: SharedInformer<Instance>;
   readonly volumes: SharedInformer<Volume>;
@@ -28,10 +28,10 @@ function keyOf({ namespace, name }: Instance): ObjectKey {
 }
 
 /**
- * Finds unplaced instances by what they depend on: a volume wakes those that mount it, a class those
- * that mount a volume of it, a node all. Placed instances cost nothing.
+ * Finds unplaced instances by their inputs: a volume queues instances that mount it, a class those with a volume of
+ * it, a node all. Placed instances are not tracked.
  *
- * An instance or volume that is not in the cache yet loses no wake-up: its own arrival is one.
+ * An instance or volume that is not cached yet misses no event: its own arrival is one.
  */
 export function placementWakes({ instances, volumes }: PlacementSources): PlacementWakes {
   instances.addIndex(unplacedIndex, (instance) => (isUnplaced(instance) ? ['yes'] : []));

@@ -12,7 +12,7 @@ import {
 } from '../secret/index.js';
 import { demandUnusedClass, dependentViolations } from './dependents.js';
 
-/** What the rules of classes look at. */
+/** Options of the rules of classes. */
 export interface StorageClassRuleOptions {
   readonly drivers: DriverRegistry;
   readonly sealer: Sealer;
@@ -20,7 +20,7 @@ export interface StorageClassRuleOptions {
   readonly defaultStorageClass: string | undefined;
 }
 
-/** What is wrong with allowedTopologies: operators and the values they need. */
+/** The violations of allowedTopologies: operators and their values. */
 function topologyViolations({ allowedTopologies = [] }: StorageClass): FieldViolation[] {
   const violations: FieldViolation[] = [];
   for (const [index, selector] of allowedTopologies.entries()) {

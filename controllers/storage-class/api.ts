@@ -3,7 +3,7 @@ import { storageClassRules } from './admission.js';
 import type { StorageClass } from './kind.js';
 import { storageClassVerbs } from './verbs.js';
 
-/** What a server does for the kind StorageClass. */
+/** The API of the kind StorageClass. */
 export const storageClassApi: KindApi<StorageClass> = {
   rules: storageClassRules,
   verbs: storageClassVerbs,

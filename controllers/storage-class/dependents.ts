@@ -12,9 +12,9 @@ function judged({ driver, parameters, reclaimPolicy }: StorageClass): readonly u
 }
 
 /**
- * What a class that is made or changed would break: volumes that name it already (those of an earlier
- * class of its name included) and claimTemplates of services (rules 4, 6, 7 and 8). An edit is to blame
- * only for what was right before.
+ * The objects that a new or changed class would break: volumes that name it (also those of an earlier class of its
+ * name) and claimTemplates of services (rules 4, 6, 7 and 8). An edit is refused only for objects that were valid
+ * before.
  */
 export async function dependentViolations(
   context: AdmissionContext,
@@ -62,7 +62,7 @@ export async function dependentViolations(
   return violations.slice(0, shownMax);
 }
 
-/** Violations that are told; the rest is of the same kind. */
+/** Maximum of reported violations. */
 const shownMax = 10;
 
 /** @throws StatusError FailedPrecondition (InUse) for a class that volumes or claimTemplates name */

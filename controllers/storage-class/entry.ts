@@ -1,7 +1,7 @@
 import { kindEntry } from '../api/kind-entry.js';
 import { storageClasses } from './kind.js';
 
-/** What is derived from the kind of storage classes. */
+/** The entry of the kind StorageClass. */
 export const storageClassKind = kindEntry({
   kind: storageClasses,
   rights: { people: 'read', node: ['read'] },

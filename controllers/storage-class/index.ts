@@ -1,4 +1,4 @@
-/** Storage classes: which driver, which parameters, and which class is meant when none is named. */
+/** Storage classes: driver, parameters, and the default class. */
 export { storageClassRules, type StorageClassRuleOptions } from './admission.js';
 export { classNamed, defaultClassName } from './resolution.js';
 export {

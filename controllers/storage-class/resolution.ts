@@ -2,7 +2,7 @@ import type { AdmissionContext, Seen } from 'kedge/server';
 import { type StorageClass, storageClasses } from './kind.js';
 
 /**
- * The class a volume gets when it names none: the default class, else the node configuration's
+ * The class of a volume without one: the default class, else the node configuration's
  * [storage].defaultStorageClass.
  */
 export async function defaultClassName(

@@ -1,7 +1,7 @@
 import { hasCode, type ObjectStore } from 'kedge';
 import { storageClasses } from './kind.js';
 
-/** Label of what comes with the release. */
+/** Label of built-in objects. */
 const builtinLabel = { 'svc.io/builtin': 'true' };
 
 /** Writes the classes `local` and `local-host` when they are missing. Idempotent. */

@@ -7,7 +7,7 @@ import type { StorageClass } from './kind.js';
 /** The only driver whose volumes services with runtime process may mount (rule 7). */
 export const processDriver = 'local-host';
 
-/** What a volume is judged by: the class that it names, or what it captured of one that is gone. */
+/** The basis of validation of a volume: its class, or the captured values of a deleted one. */
 export interface ShapeBasis {
   readonly driver: Driver;
   /** In messages, such as `class "fast"`. */
@@ -16,7 +16,7 @@ export interface ShapeBasis {
   readonly reclaimPolicy: ReclaimPolicy | undefined;
 }
 
-/** The basis that a class gives. */
+/** The basis from a class. */
 export function classBasis(
   {
     name,
@@ -28,7 +28,7 @@ export function classBasis(
   return { driver, label: `class "${name}"`, parameters, reclaimPolicy };
 }
 
-/** The fields of a volume that class and driver have a say in; shared with claimTemplates. */
+/** The fields of a volume that depend on class and driver; shared with claimTemplates. */
 export type VolumeShape = Pick<Volume, 'size' | 'accessMode' | 'reclaimPolicy' | 'parameters'>;
 
 /** The policy of a new volume: its own, else that of its class. */
@@ -39,7 +39,7 @@ export function policyOf(
   return reclaimPolicy ?? storageClass?.reclaimPolicy ?? 'retain';
 }
 
-/** Rules that hold for a volume and for a claimTemplate alike (rules 4, 6 and 8). */
+/** Rules for volumes and claimTemplates (rules 4, 6 and 8). */
 export function shapeViolations(shape: VolumeShape, basis: ShapeBasis): readonly FieldViolation[] {
   const { driver, label } = basis;
   const violations: FieldViolation[] = [];

@@ -26,8 +26,8 @@ function selectorHolds({ matchLabels, matchExpressions }: TopologySelector, labe
 }
 
 /**
- * Whether a node's labels satisfy a class's allowedTopologies: one of the selectors, all of its
- * parts. None given allows everything.
+ * Whether a node's labels satisfy a class's allowedTopologies: one of the selectors with all of its terms. An empty
+ * list allows all nodes.
  */
 export function topologyAllows(
   selectors: readonly TopologySelector[] | undefined,
@@ -37,19 +37,19 @@ export function topologyAllows(
   return selectors.some((selector) => selectorHolds(selector, labels ?? {}));
 }
 
-/** A node's labels, its name among them: nobody has to set that label, and nobody can take it away. */
+/** A node's labels including its name, which is implicit and can't be removed. */
 export function labelsOf(node: Node): Labels {
   return { ...node.labels, [nodeTopologyKey]: node.name };
 }
 
-/** Where a volume of a class can be made. */
+/** The possible topologies of a volume of a class. */
 export type TopologyChoice =
   | { readonly type: 'node'; readonly node: string; readonly topology: Labels }
   | { readonly type: 'none'; readonly message: string };
 
 /**
- * The node that a volume is made for: the preferred one when it is allowed, else the first by name.
- * `keys` are the labels that the driver places volumes by.
+ * The node for which a volume is provisioned: the preferred one if allowed, else the first by name. `keys` are the
+ * driver's topology labels.
  */
 export function chooseTopology(
   storageClass: StorageClass,
@@ -68,7 +68,7 @@ export function chooseTopology(
     );
     return { type: 'node', node: chosen.name, topology };
   }
-  // Nothing is asked for: whoever is there will do, even before a node has registered.
+  // Without constraints any node fits, even before one has registered.
   if (!selectors || selectors.length === 0) return { type: 'node', node: preferred, topology: {} };
   return {
     type: 'none',

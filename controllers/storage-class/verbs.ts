@@ -3,7 +3,7 @@ import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod, Verdict, WriteRequest } from 'kedge/server';
 import { storageClasses } from './kind.js';
 
-/** Moves the flag in one transaction: at no time are there two defaults, or none. */
+/** Moves the flag in one transaction: there is always exactly one default. */
 async function setDefault(
   parts: ApiParts,
   context: CallContext,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { replaceFile, syncFolder } from '@kedge/driver-sdk';
 import { markFile, rootFolder, type RootSituation } from './plan.js';
 
-/** A storage root as it was found; `handle` keeps its file system mounted and is the caller's to close. */
+/** An opened storage root; `handle` keeps its file system mounted, and the caller must close it. */
 export type OpenedRoot =
   | { readonly type: 'absent' }
   | {
@@ -27,7 +27,7 @@ async function orAbsent<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** The directory behind a handle, whatever is mounted over its path since. */
+/** The directory of a handle, even if its path was mounted over since. */
 function behind(handle: FileHandle): string {
   return `/proc/self/fd/${handle.fd}`;
 }
@@ -46,7 +46,7 @@ export async function openRoot(path: string): Promise<OpenedRoot> {
   }
 }
 
-/** What {@link planRoot} needs to know of an opened root. */
+/** The inputs of {@link planRoot} for an opened root. */
 export async function describeRoot(opened: OpenedRoot): Promise<RootSituation['found']> {
   if (opened.type === 'absent') return opened;
   if (opened.clusterId !== undefined) return { type: 'marked', clusterId: opened.clusterId };
@@ -56,7 +56,7 @@ export async function describeRoot(opened: OpenedRoot): Promise<RootSituation['f
   return { type: 'unmarked', entries: [...entries, ...snapshots] };
 }
 
-/** Makes the folder for the mark and the lock. */
+/** Creates the folder for the mark and the lock. */
 export async function makeRootFolder(handle: FileHandle): Promise<void> {
   await mkdir(join(behind(handle), rootFolder), { recursive: true, mode: 0o700 });
 }

@@ -20,7 +20,7 @@ export interface StorageRootOptions {
   readonly node: string;
   /** [storage].localVolumeRoot. */
   readonly path: string;
-  /** Takes a directory for this process. */
+  /** Locks a directory for this process. */
   readonly lock: (directory: string) => Promise<DirectoryLock>;
   readonly logger: Logger;
 }
@@ -32,7 +32,7 @@ export type RootState =
 
 type Refusal = Extract<RootState, { type: 'refused' }>;
 
-/** A root that this process has: its lock, and the directory that the lock is of. */
+/** A root of this process: its lock and the locked directory. */
 interface Held {
   readonly identity: string;
   readonly lock: DirectoryLock;
@@ -42,12 +42,12 @@ interface Held {
  * A storage root with an identity.
  *
  * Guarantees:
- * - Work is done in a directory only whose mark holds the id of this store's cluster, while this process
- *   holds its lock. Every use looks at both again.
- * - Nothing is made where a root is missing: a directory is made and marked once, when this node never had
- *   a root there and the store places nothing in it. A directory of before, without a mark, is marked
- *   once, when it holds what the store places there.
- * - A root that was refused is used again as soon as it is what it should be.
+ * - Only a directory whose mark has this store's cluster id is used, while this process holds its lock. Every use
+ *   checks both again.
+ * - A missing root is not recreated: a directory is created and marked once, if this node never had a root there
+ *   and the store places nothing in it. An unmarked directory of an earlier release is marked once, if it contains
+ *   the volumes that the store places there.
+ * - A refused root is used again as soon as it is valid.
  */
 export class StorageRootKeeper implements StorageRoot {
   readonly path: string;
@@ -81,7 +81,7 @@ export class StorageRootKeeper implements StorageRoot {
     return this.#state ?? { type: 'ready' };
   }
 
-  /** What the last look or use found. */
+  /** The result of the last check or use. */
   health(): HealthCheck {
     const state = this.#state;
     const healthy = state?.type !== 'refused';
@@ -104,12 +104,12 @@ export class StorageRootKeeper implements StorageRoot {
     return next;
   }
 
-  /** What every use takes: the root is as it was when it was established. */
+  /** The check of every use: the root is unchanged since it was established. */
   async #openKnown(): Promise<FileHandle | undefined> {
-    // Another use may find the root gone while this one looks at it, and let go of the lock.
+    // Another use may find the root missing meanwhile and release the lock.
     const held = this.#held;
     if (!held) return undefined;
-    // What goes wrong here is found again, and told, by the establishment that follows.
+    // The following establishment finds and reports errors of this step again.
     const opened = await openRoot(this.path).catch(() => undefined);
     if (opened?.type !== 'present') return undefined;
     const { clusterId } = this.#options.store;
@@ -184,7 +184,7 @@ export class StorageRootKeeper implements StorageRoot {
   async #release(): Promise<void> {
     const held = this.#held;
     this.#held = undefined;
-    // A lock on a disk that is gone can't be freed properly; the kernel drops it with its descriptors.
+    // A lock on a missing disk can't be released properly; the kernel drops it with its descriptors.
     await held?.lock.release().catch((error: unknown) => {
       this.#options.logger.warn('the lock of a storage root could not be freed', {
         path: this.path,
@@ -209,7 +209,7 @@ export class StorageRootKeeper implements StorageRoot {
   }
 }
 
-/** Carries a refusal out of the steps that lead to it. */
+/** Carries a refusal out of nested steps. */
 class Refused extends Error {
   readonly refusal: Refusal;
 

@@ -8,7 +8,7 @@ import type { PlacedData } from './plan.js';
 
 /** The driver whose data is in storage roots. */
 export const rootDriver = 'local';
-/** Reason of a volume whose data was found missing before. */
+/** Reason of a volume whose data was found missing earlier. */
 const lostReason = 'VolumeLost';
 
 /** Whether a volume's data is in the root of a node; also one of before nodes were written down. */
@@ -18,7 +18,10 @@ export function isPlacedOn(volume: Volume, node: string): boolean {
   return placed === undefined || placed === node;
 }
 
-/** What the store places in the root of a node, is of this cluster, and has not been found missing before. */
+/**
+ * The volumes and snapshots of this cluster that the store places in a node's root, without those found missing
+ * earlier.
+ */
 export async function placedIn(store: ObjectStore, node: string): Promise<readonly PlacedData[]> {
   const placed: PlacedData[] = [];
   const foreign = new Set((await store.list(foreignRecords)).items.map(({ name }) => name));
@@ -36,7 +39,7 @@ export async function placedIn(store: ObjectStore, node: string): Promise<readon
   for (const { driver, handle = '', status, ...snapshot } of (await store.list(snapshots)).items) {
     if (driver !== rootDriver || handle === '' || status !== 'Ready') continue;
     const { sourceUid = '' } = snapshot;
-    // A snapshot is where its source is. Of one whose source is gone nothing tells the node.
+    // A snapshot is on the node of its source. Without its source the node is unknown.
     if (elsewhere.has(sourceUid) || (!alone && !here.has(sourceUid))) continue;
     const { metadata, namespace, name } = snapshot;
     if (foreign.has(metadata.uid)) continue;

@@ -1,11 +1,11 @@
-/** A volume or snapshot that the store says is in a root. */
+/** A volume or snapshot that the store places in a root. */
 export interface PlacedData {
   readonly uid: string;
   /** For people, such as `volume default/data`. */
   readonly label: string;
 }
 
-/** What is known of a storage root when it is judged. */
+/** The inputs of a decision about a storage root. */
 export interface RootSituation {
   readonly path: string;
   readonly clusterId: string;
@@ -21,7 +21,7 @@ export interface RootSituation {
   /** This node has had a root there. */
   readonly recorded: boolean;
   readonly placed: readonly PlacedData[];
-  /** The store is a copy of another cluster's, whose root a directory without a mark may be. */
+  /** The store is a copy of another cluster's, to which an unmarked directory may belong. */
   readonly copied?: boolean;
 }
 
@@ -33,25 +33,25 @@ export type RootReason =
   | 'StorageRootLocked'
   | 'StorageRootUnreadable';
 
-/** What to do with a storage root. */
+/** The decision about a storage root. */
 export type RootPlan =
   | { readonly type: 'use' }
-  /** The first start: the directory is made and marked. */
+  /** The first start: the directory is created and marked. */
   | { readonly type: 'make' }
   /** A directory of before is marked. */
   | { readonly type: 'adopt' }
   | { readonly type: 'refuse'; readonly reason: RootReason; readonly message: string };
 
-/** Folder in a root for what is no volume: its mark and its lock. */
+/** Folder in a root for its mark and its lock. */
 export const rootFolder = '.kedge';
 /** The mark of a root: a file in {@link rootFolder} that holds the cluster id. */
 export const markFile = 'cluster-id';
 
 const shownMax = 3;
-/** What the driver makes, what a new file system has, and what this module makes. */
+/** Entries of the driver, of a new file system, and of this module. */
 const ownEntry =
   /^(\.(making|deleting)-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.img)?$|^(snapshots|lost\+found|\.kedge)$/;
-/** Of a volume, also one that is made or deleted. */
+/** Entry of a volume, also one in creation or deletion. */
 const volumeEntry = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.img)?$/;
 
 /** Decides whether a root is used, made, marked or refused. Pure. */
@@ -88,7 +88,7 @@ export function planRoot(situation: RootSituation): RootPlan {
   }
 }
 
-/** Why a directory without a mark is not taken as the root of before; undefined when it is. */
+/** The reason why an unmarked directory is not accepted as the earlier root; undefined if it is. */
 function adoptionObstacle(
   entries: readonly string[],
   placed: readonly PlacedData[],
@@ -101,7 +101,7 @@ function adoptionObstacle(
     const more = absent.length > shownMax ? ` and ${absent.length - shownMax} more` : '';
     return `it does not hold ${shown.join(', ')}${more}`;
   }
-  // With volumes of the store in it, it is the root of before, whatever else is there.
+  // With volumes of the store in it, it is the earlier root, regardless of other entries.
   if (placed.length > 0) return undefined;
   const volume = copied ? entries.find((name) => volumeEntry.test(name)) : undefined;
   if (volume !== undefined)

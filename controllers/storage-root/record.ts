@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type ApiObject, defineKind, type ObjectStore } from 'kedge';
 
-/** That a node made or adopted a storage root: from then on its absence is an error. */
+/** Records that a node created or adopted a storage root: from then on its absence is an error. */
 export interface StorageRootRecord extends ApiObject {
   readonly node: string;
   readonly path: string;
@@ -20,7 +20,7 @@ export function recordName(node: string, path: string): string {
   return createHash('sha256').update(`${node}\0${path}`).digest('hex').slice(0, 32);
 }
 
-/** Whether a node has had the root at `path`. */
+/** Whether the node had a root at `path`. */
 export async function isRecorded(store: ObjectStore, node: string, path: string): Promise<boolean> {
   return (await store.get(storageRootRecords, { name: recordName(node, path) })) !== undefined;
 }

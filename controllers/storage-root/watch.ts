@@ -29,15 +29,14 @@ export interface StorageRootWatchOptions {
 }
 
 /**
- * Looks at a storage root from time to time, and tells the volumes in it: their condition
- * `StorageRootReady` is False while it is refused. When the condition changes, calls of the driver that
- * failed are made again at once.
+ * Probes a storage root periodically, and sets the condition `StorageRootReady` of its volumes to False while it is
+ * refused. When the condition changes, failed driver calls are retried at once.
  */
 export class StorageRootWatch implements Runnable {
   readonly name = 'storage root';
   readonly #options: StorageRootWatchOptions;
   readonly #stop = new AbortController();
-  /** Every volume knows that the root is ready. */
+  /** The condition of every volume shows that the root is ready. */
   #settled = false;
   #looking: Promise<void> | undefined;
 
@@ -73,7 +72,10 @@ export class StorageRootWatch implements Runnable {
       this.#settled = state.type === 'ready';
     } catch (error) {
       const words = { error: messageOf(error) };
-      this.#options.logger.warn('the storage root could not be told, will retry', words);
+      this.#options.logger.warn(
+        'the state of the storage root could not be written, will retry',
+        words,
+      );
     }
   }
 
@@ -100,7 +102,7 @@ function conditionOf(state: RootState): NewCondition {
   return { type, status: 'False', reason, message };
 }
 
-/** Whether a volume's condition says so already; one that was never in trouble has none. */
+/** Whether a volume's condition is up to date; a volume without problems has none. */
 function knows(volume: Volume, state: RootState): boolean {
   const told = findCondition(volume.conditions, rootCondition);
   if (state.type === 'ready') return told?.status !== 'False';

@@ -8,7 +8,7 @@ export const ownerFile = '.owner';
 /** Which daemon a folder belongs to. */
 export interface FolderOwner {
   readonly dataDirectory: string;
-  /** The path of the data directory means something in this mount namespace only. */
+  /** The path of the data directory is valid only in this mount namespace. */
   readonly mountNamespace: string;
 }
 
@@ -39,7 +39,7 @@ async function readOwner(folder: string): Promise<FolderOwner | undefined> {
   }
 }
 
-/** Whether any process that we may look at has something below `folder` mounted. */
+/** Whether any visible process has a mount below `folder`. */
 async function isMounted(folder: string): Promise<boolean> {
   // The root of a mount is the path in its file system that is mounted.
   const suffix = `/${folder.split('/').at(-1) ?? ''}/`;

@@ -20,26 +20,26 @@ import {
 
 /** File systems that live in memory: what statfs(2) calls tmpfs and ramfs. */
 const inMemory: readonly number[] = [0x01021994, 0x858458f6];
-/** The link that makes all files of one version appear at once. */
+/** The symbolic link that switches all files of a version atomically. */
 const current = '..data';
 
-/** Where the daemon of a data directory keeps files in memory: a place of this daemon alone. */
+/** The directory for in-memory files of the daemon of a data directory. */
 export function dataFilesDirectory(dataDirectory: string): string {
   const id = createHash('sha256').update(dataDirectory).digest('hex').slice(0, 16);
   return join('/dev/shm', `kedge-${id}`);
 }
 
 /**
- * Directories of small files in memory, for workloads to see: values of secrets are never written to
- * a disk. A change appears at once and whole, behind a link, as Kubernetes' volumes of this sort do it.
+ * In-memory directories of small files for workloads, so that secret values are never written to a disk. Changes
+ * are atomic by a symbolic link, as in Kubernetes.
  */
 export class DataFiles {
   readonly #directory: string;
   readonly #dataDirectory: string;
 
   /**
-   * @param directory made when {@link open} is called, readable for the daemon's user only
-   * @param dataDirectory the files belong to its daemon; once it is gone, other daemons remove them
+   * @param directory created by {@link open}, readable only for the daemon's user
+   * @param dataDirectory owner of the files; once it is deleted, other daemons remove them
    */
   constructor(directory: string, dataDirectory: string) {
     this.#directory = directory;
@@ -50,7 +50,7 @@ export class DataFiles {
     return this.#directory;
   }
 
-  /** @throws Error when the place is not in memory, or is somebody else's. */
+  /** @throws Error if the directory is not in memory or belongs to another user. */
   async open(): Promise<void> {
     await mkdir(this.#directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
@@ -70,7 +70,7 @@ export class DataFiles {
     await writeFile(join(this.#directory, ownerFile), owner, { mode: 0o600 });
   }
 
-  /** Removes what daemons left whose data directory is gone. @returns the folders that were removed */
+  /** Removes files of daemons whose data directory was deleted. @returns the folders that were removed */
   sweep(): Promise<readonly string[]> {
     return sweepAbandonedDataFiles(this.#directory);
   }
@@ -80,7 +80,7 @@ export class DataFiles {
     return join(this.#directory, owner, set);
   }
 
-  /** Makes the files of a set be exactly these, by relative path; all of them change at one moment. */
+  /** Replaces the files of a set by relative path, atomically. */
   async write(owner: string, set: string, files: ReadonlyMap<string, string>): Promise<void> {
     const directory = this.at(owner, set);
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -92,7 +92,7 @@ export class DataFiles {
         await writeFile(file, content, { mode: 0o400, flag: 'wx' });
       }
     } catch (error) {
-      // Each try would leave its part behind where memory is short already.
+      // Otherwise each failed attempt would leave files in scarce memory.
       await rm(version, { recursive: true, force: true });
       throw error;
     }
@@ -104,7 +104,7 @@ export class DataFiles {
     await this.#drop(directory, basename(version));
   }
 
-  /** The names that are seen: links through the current version. */
+  /** The visible names: symbolic links through the current version. */
   async #link(directory: string, names: ReadonlySet<string>): Promise<void> {
     const there = new Set(await readdir(directory));
     for (const name of names)
@@ -120,7 +120,7 @@ export class DataFiles {
     }
   }
 
-  /** Whether a set is there; others may clean up in memory, such as a session that ends. */
+  /** Whether a set exists; other programs may remove it, for example at the end of a session. */
   async has(owner: string, set: string): Promise<boolean> {
     return lstat(join(this.at(owner, set), current)).then(
       () => true,
@@ -133,12 +133,12 @@ export class DataFiles {
     return (await readdir(this.#directory)).filter((name) => name !== ownerFile);
   }
 
-  /** Takes everything of an owner away. */
+  /** Removes all files of an owner. */
   async remove(owner: string): Promise<void> {
     await rm(join(this.#directory, owner), { recursive: true, force: true });
   }
 
-  /** Removes the place when no owner has files in it. */
+  /** Removes the directory if no owner has files in it. */
   async close(): Promise<void> {
     await removeUnusedFolder(this.#directory);
   }

@@ -9,7 +9,7 @@ import type { DataFiles } from './data-files.js';
 import type { EnvironmentSources } from './environment.js';
 import type { WorkloadMount } from '../runtime/runtime.js';
 
-/** What a workload sees of secrets and configmaps as files, or what is still lacking for that. */
+/** The mounted files of a workload from secrets and configmaps, or the missing input. */
 export type DataMountsOutcome =
   | { readonly type: 'ready'; readonly mounts: readonly WorkloadMount[] }
   /** Waits for a secret or configmap. */
@@ -27,7 +27,7 @@ interface Entry {
   readonly mount: DataMount;
 }
 
-/** Its files, and what tells them from other ones. */
+/** Its files with their version. */
 type Content =
   | { readonly version: string; readonly files: () => ReadonlyMap<string, string> }
   | { readonly problem: string };
@@ -52,7 +52,7 @@ export class DataMounts {
   readonly #files: DataFiles;
   readonly #sources: EnvironmentSources;
   readonly #logger: Logger;
-  /** What was written last, by directory; forgotten with the process, and then written once more. */
+  /** The last written version, by directory; after a restart it is written once more. */
   readonly #written = new Map<string, string>();
   #opened = false;
 
@@ -62,7 +62,7 @@ export class DataMounts {
     this.#sources = sources;
   }
 
-  /** Makes the place ready and takes away what instances left that are gone. */
+  /** Prepares the directory and removes files of deleted instances. */
   async open(living: ReadonlySet<string>): Promise<void> {
     try {
       await this.#files.open();
@@ -71,16 +71,16 @@ export class DataMounts {
         if (!living.has(uid)) await this.#files.remove(uid);
       const swept = await this.#files.sweep();
       if (swept.length > 0)
-        this.#logger.info('removed mounted files of data directories that are gone', { swept });
+        this.#logger.info('removed mounted files of deleted data directories', { swept });
     } catch (error) {
-      // Only workloads that mount such files need the place: they try again, and say what is wrong.
+      // Only workloads with such files need the directory: they retry and report the error.
       this.#logger.warn('the place of mounted files is not ready', { error: messageOf(error) });
     }
   }
 
   /**
-   * Writes what an instance mounts, where that has changed. What is missing leaves the files of before:
-   * a workload that runs does not lose them.
+   * Writes the changed files of an instance. If an input is missing, the previous files stay, so that a running
+   * workload does not lose them.
    */
   async write(instance: Instance): Promise<DataMountsOutcome> {
     try {

@@ -5,12 +5,12 @@ import type { Secret } from '../../secret/kind.js';
 import type { EnvironmentSource } from '../../service/kind.js';
 import { openSecret, type Sealer } from '../../secret/index.js';
 
-/** A workload's environment, or what it still lacks. */
+/** A workload's environment, or the missing input. */
 export type EnvironmentOutcome =
   | { readonly type: 'ready'; readonly env: Readonly<Record<string, string>> }
   | { readonly type: 'missing'; readonly message: string };
 
-/** Where the values come from. */
+/** Sources of the values. */
 export interface EnvironmentSources {
   readonly secrets: Lister<Secret>;
   readonly configmaps: Lister<Configmap>;
@@ -30,7 +30,7 @@ function dataOf(
   return secret && openSecret(sealer, secret);
 }
 
-/** `env` over `envFrom` over what every workload gets: its name, service, namespace and ordinal. */
+/** Precedence: `env`, `envFrom`, then the variables of every workload: its name, service, namespace and ordinal. */
 export function environmentOf(instance: Instance, sources: EnvironmentSources): EnvironmentOutcome {
   const { namespace, name, service, ordinal, template } = instance;
   const env: Record<string, string> = {

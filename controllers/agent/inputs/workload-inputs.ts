@@ -5,7 +5,7 @@ import { DataMounts, type DataMountsOutcome } from './data-mounts.js';
 import { environmentOf, type EnvironmentSources } from './environment.js';
 import type { WorkloadMount } from '../runtime/runtime.js';
 
-/** What a workload is given of secrets and configmaps, or what it still lacks. */
+/** The inputs of a workload from secrets and configmaps, or the missing one. */
 export type WorkloadInputsOutcome =
   | {
       readonly type: 'ready';
@@ -37,16 +37,13 @@ export class WorkloadInputs {
     return data.type === 'ready' ? { ...environment, mounts: data.mounts } : data;
   }
 
-  /**
-   * The files of a workload that runs follow what they come from; variables can't. Undefined when it
-   * mounts none.
-   */
+  /** Updates the files of a running workload; variables can't be updated. Undefined if it mounts none. */
   async follow(instance: Instance): Promise<DataMountsOutcome | undefined> {
     const outcome = await this.#mounts.write(instance);
     return outcome.type === 'ready' && outcome.mounts.length === 0 ? undefined : outcome;
   }
 
-  /** Of a workload that is gone. */
+  /** For a removed workload. */
   remove(instance: Instance): Promise<void> {
     return this.#mounts.remove(instance);
   }

@@ -25,15 +25,15 @@ export interface Told {
   readonly message: string;
 }
 
-/** Why a workload does not have what it is to be given. */
+/** The reasons of missing inputs. */
 export const inputsReason = { missing: 'InvalidParameters', failed: 'WriteFailed' } as const;
 
-/** A condition that holds, or does not. */
+/** A condition with status True or False. */
 export function told(type: Told['type'], ok: boolean, reason: Reason, message: string): Told {
   return { type, status: ok ? 'True' : 'False', reason, message };
 }
 
-/** In steps, so that a long wait is not a write each second. */
+/** Rounded, so that a long wait does not write every second. */
 function inSeconds(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
   return `${seconds > 10 ? Math.ceil(seconds / 10) * 10 : seconds} s`;
@@ -45,13 +45,13 @@ export interface RunningNote {
   readonly mounts: readonly InstanceMount[];
   /** Undefined when it mounts no secrets and configmaps. */
   readonly files: DataMountsOutcome | undefined;
-  /** Until it has run for long enough to be ready; 0 when it has. */
+  /** Milliseconds until it is ready; 0 if it is. */
   readonly readyInMs: number;
-  /** Undefined: it stays as it is. */
+  /** Undefined: unchanged. */
   readonly backoff: InstanceBackoff | undefined;
 }
 
-/** What the agent writes into an instance's status. */
+/** Writes the status of instances for the agent. */
 export class InstanceNotes {
   readonly #options: { readonly store: ObjectStore; readonly clock: Clock };
 
@@ -59,7 +59,7 @@ export class InstanceNotes {
     this.#options = options;
   }
 
-  /** @param status undefined leaves the phase as it is */
+  /** @param status undefined keeps the phase */
   async note(
     instance: Instance,
     status: InstancePhase | undefined,
@@ -70,7 +70,7 @@ export class InstanceNotes {
     const key = { namespace: instance.namespace, name: instance.name };
     await runTxn(this.#options.store, async (txn) => {
       const current = await txn.get(instances, key);
-      // The name may belong to a successor by now.
+      // The name may belong to another object by now.
       if (current?.metadata.uid !== instance.metadata.uid) return;
       let all = current.conditions;
       for (const condition of conditions) all = setCondition(all, condition, now);
@@ -79,15 +79,12 @@ export class InstanceNotes {
     });
   }
 
-  /** The phase is left as it is: a workload that was asked to end still runs. */
+  /** The phase is kept: a workload that is being stopped still runs. */
   stopping(instance: Instance, condition: Told, more: StatusUpdate<Instance> = {}): Promise<void> {
     return this.note(instance, undefined, [condition], more);
   }
 
-  /**
-   * What a runtime that can't be asked last told stays: its workload may still run. Whether one that ran
-   * is ready is not known.
-   */
+  /** Keeps the last state of an unreachable runtime: its workload may still run. Readiness is unknown. */
   runtimeUnavailable(instance: Instance, message: string): Promise<void> {
     const status = instance.status === 'Running' ? 'Unknown' : 'False';
     const reason = 'RuntimeUnavailable';

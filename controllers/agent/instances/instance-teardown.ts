@@ -38,8 +38,8 @@ export class InstanceTeardown {
   }
 
   /**
-   * Stop, unmount, detach, forget; the finalizer goes last. No step waits for its end: that is told, or
-   * asked for after a while, so that workloads that take their time hold up no other.
+   * Stops, unmounts, detaches and removes; the finalizer is removed last. No step blocks: its end is notified or
+   * polled, so that slow workloads do not delay others.
    */
   async run(instance: Instance): Promise<Result> {
     if (!(instance.metadata.finalizers ?? []).includes(agentFinalizer)) return done();
@@ -63,7 +63,7 @@ export class InstanceTeardown {
     if (abandoned) return abandoned;
     try {
       if (!(await volumeManager.letGo(claimOf(instance)))) {
-        // A failure that is told stays told while it is tried again: each change would wake this key at once.
+        // A reported failure is kept during retries: each change would queue this key at once.
         if (findCondition(instance.conditions, 'Ready')?.reason === 'DetachFailed') return done();
         const message = 'its volumes are being detached';
         await notes.note(instance, 'Stopped', [told('Ready', false, 'Detaching', message)]);

@@ -5,17 +5,20 @@ import type { WorkloadState } from '../runtime/runtime.js';
 
 type Running = Extract<WorkloadState, { state: 'running' }>;
 
-/** How long a run has to go on until its instance is ready. */
+/** Tracks minReadySeconds of runs. */
 export class ReadyDelay {
   readonly #clock: Clock;
-  /** Runs that are not ready yet, by instance uid, and when each was seen first: the wall clock may be set back. */
+  /**
+   * Runs that are not ready yet, by instance uid, with the monotonic time of their first observation, because the
+   * wall clock may be set back.
+   */
   readonly #seen = new Map<string, { readonly run: number; readonly atMs: number }>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Milliseconds until the instance is ready; 0 when it is. What was ready stays so until its run ends. */
+  /** Milliseconds until the instance is ready; 0 if it is. A ready instance stays ready until its run ends. */
   leftMs(instance: Instance, { run, startedAt }: Running): number {
     const { metadata, conditions, restartCount, minReadySeconds } = instance;
     const { uid } = metadata;

@@ -1,8 +1,8 @@
 import { keyString, type ObjectKey } from 'kedge';
 
 /**
- * Restarts of crash loops that may be under way at once on a node. Making a box takes some 30 ms of processor time,
- * so many at once keep every core from the starts of others, whatever their place in the queue.
+ * Concurrent restarts of crash loops on a node. Creating a sandbox takes about 30 ms of CPU, so that many at once
+ * would delay other starts regardless of queue priority.
  */
 const turnsAtOnce = 2;
 
@@ -13,25 +13,25 @@ interface Waiting {
 
 /**
  * Turns for the restarts of workloads that ended soon after their start. A turn ends with the reconcile that holds
- * it, used or not. It passes to whoever has crashed least, so that a first restart is not behind hundreds of crash
- * loops; every other one passes to whoever has waited longest, so that everyone gets one. Nobody holds a worker while
- * waiting.
+ * it, used or not. It passes to the key with the fewest crashes, so that a first restart does not wait behind
+ * hundreds of crash loops; every second one passes to the key that waited longest, which prevents starvation.
+ * Waiting keys hold no worker.
  */
 export class RestartTurns {
   readonly #wake: (key: ObjectKey) => void;
   readonly #held = new Set<string>();
-  /** In the order of their requests. Nobody waits while a turn is free. */
+  /** In order of requests. Keys wait only while no turn is free. */
   readonly #waiting = new Map<string, Waiting>();
   #byAge = false;
 
-  /** @param wake has the key reconciled: it holds a turn now */
+  /** @param wake queues the key, which holds a turn now */
   constructor(wake: (key: ObjectKey) => void) {
     this.#wake = wake;
   }
 
   /**
-   * Whether the key may restart its workload now. If not, it is woken when it may.
-   * @param crashes its short runs in a row
+   * Whether the key may restart its workload now. If not, it is queued when it may.
+   * @param crashes its consecutive short runs
    */
   take(key: ObjectKey, crashes: number): boolean {
     const name = keyString(key);

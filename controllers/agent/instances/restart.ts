@@ -2,12 +2,15 @@ import type { InstanceTemplate } from '../../instance/kind.js';
 import { backoffOf, type ControllerPolicy } from '../../policy/policy.js';
 import type { WorkloadState } from '../runtime/runtime.js';
 
-/** What follows from an exit. */
+/** The decision after an exit. */
 export type RestartDecision =
   | { readonly type: 'restart'; readonly atMs: number }
   | { readonly type: 'stay' };
 
-/** Decides by restart policy when an exited workload starts again. Pure. `crashes` are the short runs in a row, this one included. */
+/**
+ * Decides by restart policy when an exited workload restarts. Pure. `crashes` counts consecutive short runs,
+ * including this one.
+ */
 export function decideRestart(
   policy: ControllerPolicy,
   restartPolicy: InstanceTemplate['restartPolicy'],
@@ -31,7 +34,7 @@ export function wasHealthy(
   return exited.exitedAt - exited.startedAt >= policy.restartHealthyMs;
 }
 
-/** Whether a run ended by itself soon after its start. */
+/** Whether a run ended unrequested soon after its start. */
 export function wasCrash(
   policy: ControllerPolicy,
   exited: Extract<WorkloadState, { state: 'exited' }>,
@@ -40,14 +43,14 @@ export function wasCrash(
 }
 
 /**
- * In the agent's queue: restarts of crash loops come behind all other work, and before those who only ask for a turn.
+ * Priority in the agent's queue: restarts of crash loops come after all other work, and before requests for a turn.
  */
 export const crashPriority = -10;
 
-/** More crashes than these lower the place in the queue no further: waits have their longest by then. */
+/** Further crashes do not lower the priority: the backoff is at its maximum by then. */
 const rankedCrashesMax = 16;
 
-/** In the agent's queue: the place of what follows from the end of a run, after so many short ones in a row. */
+/** Priority in the agent's queue after a run ended, by the number of consecutive short runs. */
 export function restartPriority(
   policy: ControllerPolicy,
   exited: Extract<WorkloadState, { state: 'exited' }>,

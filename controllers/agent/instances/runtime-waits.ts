@@ -4,7 +4,7 @@ import type { Runtime } from '../runtime/runtime.js';
 /** Ports of {@link RuntimeWaits}. */
 export interface RuntimeWaitsOptions {
   readonly clock: Clock;
-  /** Milliseconds between two looks at the runtimes that are waited for. */
+  /** Interval of probes of awaited runtimes, in milliseconds. */
   readonly probeMs: number;
   /** Has the key reconciled. */
   readonly wake: (key: ObjectKey) => void;
@@ -24,14 +24,14 @@ async function whyNot(runtime: Runtime): Promise<string | undefined> {
 }
 
 /**
- * Keys that wait until their runtime can be used, of which nothing tells. Each runtime is asked once for all of
- * them, and a key is woken when the answer is another one than it was told. A look compares with the present answer,
- * so a change that comes between two looks, or before a key begins to wait, is not lost.
+ * Keys that wait for their runtime, which sends no notification. Each runtime is probed once for all keys, and a
+ * key is queued when the answer changed. A probe compares with the present answer, so that a change between two
+ * probes, or before a key starts to wait, is not lost.
  */
 export class RuntimeWaits {
   readonly #options: RuntimeWaitsOptions;
   readonly #waits = new Map<string, Wait>();
-  /** Of the next look, or of the one under way; there is one while keys wait. */
+  /** Timer of the next probe, or of the one in progress; set while keys wait. */
   #timer: Timer | undefined;
   #closed = false;
 
@@ -39,18 +39,18 @@ export class RuntimeWaits {
     this.#options = options;
   }
 
-  /** The key was told `message`, and is woken once that is not the answer of the runtime any more. */
+  /** The key got `message`, and is queued when the runtime's answer differs. */
   wait(key: ObjectKey, runtime: Runtime, message: string): void {
     this.#waits.set(keyString(key), { key, runtime, message });
     this.#timer ??= this.#nextLook();
   }
 
-  /** The key is reconciled, so it waits for nothing until it says so again. */
+  /** The key is being reconciled and no longer waits. */
   forget(key: ObjectKey): void {
     this.#waits.delete(keyString(key));
   }
 
-  /** Looks at nothing and wakes nobody from now on. */
+  /** Stops all probes. */
   close(): void {
     this.#closed = true;
     this.#timer?.cancel();
@@ -65,7 +65,7 @@ export class RuntimeWaits {
 
   async #look(): Promise<void> {
     const runtimes = new Set([...this.#waits.values()].map(({ runtime }) => runtime));
-    // A failure is another answer: the reconcile that it wakes meets it, and is tried again after a backoff.
+    // A failure counts as another answer: the reconcile gets the same error and retries with backoff.
     const look = async (runtime: Runtime) =>
       [runtime, await whyNot(runtime).catch(messageOf)] as const;
     const answers = new Map(await Promise.all([...runtimes].map(look)));

@@ -4,7 +4,7 @@ import { backoffOf, type ControllerPolicy } from '../../policy/policy.js';
 import type { WorkloadState } from '../runtime/runtime.js';
 import { wasHealthy } from './restart.js';
 
-/** What the pace of starts depends on. */
+/** Options of the start backoff. */
 export interface StartBackoffOptions {
   readonly clock: Clock;
   readonly random: Random;
@@ -20,10 +20,9 @@ export interface FailedStart {
 }
 
 /**
- * Paces the starts of workloads. Runtimes tell of each start that failed, and volumes of each attach that did:
- * both wake the agent, and without a pace of its own it would start again at once. All that it knows is in the
- * status of the instance, so a restart of the agent goes on with the pace. When what a start depends on changes,
- * it is due at once.
+ * Backoff of workload starts. Failed starts and attaches notify the agent, which without backoff would retry at
+ * once. Its state is in the status of the instance, so that it survives a restart of the agent. A change of the
+ * inputs of a start makes it due at once.
  */
 export class StartBackoff {
   readonly #options: StartBackoffOptions;
@@ -37,11 +36,11 @@ export class StartBackoff {
     const { clock, policy } = this.#options;
     if (backoff?.generation !== metadata.generation) return 0;
     const left = Date.parse(backoff.nextStartAt ?? '') - clock.now();
-    // A clock that was set back holds up nobody for longer than the longest wait.
+    // A clock that was set back delays a start by at most the maximum backoff.
     return left > 0 ? Math.min(left, backoffOf(policy, 'start').maxMs) : 0;
   }
 
-  /** What follows from one more start that failed. `run` is that of the runtime, if it came so far. */
+  /** The backoff after another failed start. `run` is the runtime's run, if there is one. */
   failed({ backoff, metadata }: Instance, run?: number): FailedStart {
     const { clock, random, policy } = this.#options;
     const { generation } = metadata;
@@ -57,7 +56,7 @@ export class StartBackoff {
     return { backoff: next, delayMs };
   }
 
-  /** The backoff once a run has ended. Each run is counted once; one that the agent ended counts for nothing. */
+  /** The backoff after a run ended. Each run is counted once; runs that the agent stopped are not counted. */
   ended(
     { backoff }: Instance,
     state: Extract<WorkloadState, { state: 'exited' }>,
@@ -69,7 +68,7 @@ export class StartBackoff {
     return { ...backoff, run, crashes: healthy ? 0 : crashes + 1 };
   }
 
-  /** The backoff while it runs: starts that failed are forgotten, runs that ended soon are not yet. */
+  /** The backoff while it runs: failed starts are cleared, short runs are not yet. */
   running({ backoff }: Instance): InstanceBackoff | undefined {
     if (backoff?.failedStarts === undefined) return backoff;
     const { crashes, run } = backoff;

@@ -18,7 +18,7 @@ export interface WorkloadRestartsOptions {
   readonly policy: ControllerPolicy;
 }
 
-/** What follows from the end of a run. */
+/** Handles the end of a run. */
 export class WorkloadRestarts {
   readonly #options: WorkloadRestartsOptions;
 
@@ -26,7 +26,7 @@ export class WorkloadRestarts {
     this.#options = options;
   }
 
-  /** Starts it again, now or later, or leaves it; says so in the instance. */
+  /** Restarts it now or later, or not at all; reports it in the instance. */
   async afterExit(
     instance: Instance,
     runtime: Runtime,
@@ -43,17 +43,17 @@ export class WorkloadRestarts {
       isDue && (!wasCrash(policy, state) || turns.take({ namespace, name }, crashes));
     if (mayStart) {
       if (!backoff || backoff === instance.backoff) return starts.start(instance, runtime);
-      // It ended while nobody looked: it counts all the same.
+      // An unobserved end counts as well.
       await notes.note(instance, undefined, [], { backoff });
       return starts.start({ ...instance, backoff }, runtime);
     }
-    // It is woken for its turn. What it has told of this run stays told: no write for each one that waits.
+    // It is queued for its turn. Its reported state is kept, so that waiting keys cause no writes.
     if (isDue && backoff === instance.backoff) return done();
     const code = state.exitCode === undefined ? 'unknown' : String(state.exitCode);
     const waitMs = decision.type === 'restart' ? decision.atMs - clock.now() : 0;
     const atOwnTime = decision.type === 'restart' && !isDue;
     const otherwise = isDue
-      ? 'starts again after others that ended before'
+      ? 'waits for its turn to restart'
       : `stays so by restartPolicy ${restartPolicy ?? 'Always'}`;
     const next = atOwnTime ? `starts again in ${Math.ceil(waitMs / 1_000)} s` : otherwise;
     const { refused } = state;
@@ -69,7 +69,7 @@ export class WorkloadRestarts {
       {
         failureMessage: phase === 'Failed' ? message : '',
         pid: 0,
-        // A run that ends at once is never seen running.
+        // A run that ends at once is never observed as running.
         restartCount: state.run - 1,
         ...(backoff ? { backoff } : {}),
         ...(state.exitCode === undefined ? {} : { exitCode: state.exitCode }),

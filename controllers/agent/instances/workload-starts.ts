@@ -18,11 +18,11 @@ export interface WorkloadStartsOptions {
   readonly policy: ControllerPolicy;
 }
 
-/** From an instance that is bound to this node to its workload: volumes, inputs, then the runtime. */
+/** Starts the workload of an instance on this node: volumes, inputs, then the runtime. */
 export class WorkloadStarts {
   readonly #options: WorkloadStartsOptions;
   readonly #readyDelay: ReadyDelay;
-  /** Looks at a workload that is being started, by instance uid. */
+  /** Number of probes of a starting workload, by instance uid. */
   readonly #probes = new Map<string, number>();
 
   constructor(options: WorkloadStartsOptions) {
@@ -30,7 +30,7 @@ export class WorkloadStarts {
     this.#readyDelay = new ReadyDelay(options.clock);
   }
 
-  /** Takes the next step, or says in the instance what it waits for. */
+  /** Takes the next step, or reports in the instance what it waits for. */
   async start(instance: Instance, runtime: Runtime): Promise<Result> {
     const { uid } = instance.metadata;
     const { backoff, notes, volumeManager } = this.#options;
@@ -99,7 +99,7 @@ export class WorkloadStarts {
     return this.running(instance, state, mounts);
   }
 
-  /** When to look again at a workload that is being started: ever more rarely, since its outcome is told too. */
+  /** Delay of the next probe of a starting workload: increasing, because its outcome is also notified. */
   probeAfterMs({ metadata: { uid } }: Instance): number {
     const { startingProbeMs, workloadProbeMs } = this.#options.policy;
     const probes = this.#probes.get(uid) ?? 0;
@@ -107,7 +107,7 @@ export class WorkloadStarts {
     return Math.min(startingProbeMs * 2 ** Math.min(probes, 20), workloadProbeMs);
   }
 
-  /** The last run was not started: tells it once, and starts another one after the backoff. */
+  /** The last run was not started: reports it once and starts another one after the backoff. */
   async failed(
     instance: Instance,
     runtime: Runtime,
@@ -119,7 +119,7 @@ export class WorkloadStarts {
     return this.#noteFailed(instance, message, run);
   }
 
-  /** It runs: starts that failed before are forgotten. Looks again once it is ready, at the latest. */
+  /** It runs: clears failed starts. Requeues at the latest when it becomes ready. */
   async running(
     instance: Instance,
     state: Extract<WorkloadState, { state: 'running' }>,
@@ -135,7 +135,7 @@ export class WorkloadStarts {
     return requeueAfter(readyInMs > 0 ? Math.min(readyInMs, workloadProbeMs) : workloadProbeMs, 0);
   }
 
-  /** The instance starts over, or is gone. */
+  /** The instance starts over or was deleted. */
   forget(uid: string): void {
     this.#probes.delete(uid);
     this.#readyDelay.forget(uid);

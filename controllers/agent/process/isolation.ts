@@ -4,7 +4,7 @@ import { programPath } from './process-table.js';
 
 const run = promisify(execFile);
 
-/** How a mount namespace is had on this host, or why it is not. */
+/** The way to create mount namespaces on this host, or the reason why it is impossible. */
 export type Isolation =
   | { readonly type: 'root' | 'user' }
   | { readonly type: 'unavailable'; readonly message: string };

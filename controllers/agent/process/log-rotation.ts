@@ -4,14 +4,13 @@ import { pipeline } from 'node:stream/promises';
 import { logSize, openLog } from '../../log/log-file.js';
 import { logTimes, readLogTimes } from '../../log/log-times.js';
 
-/** Bytes of a log before it is rotated, and how many old ones are kept. */
+/** Bytes of a log before it is rotated, and number of kept old logs. */
 const logBytesMax = 10 * 1024 * 1024;
 const logsKept = 3;
 
 /**
- * Copies a log that is too large aside and empties it in place: the workload holds the file open for
- * appending, so it can't be renamed away. Lines written between the two steps are lost; that is a
- * few milliseconds once in 10 MiB.
+ * Copies a large log and truncates it: the workload has the file open for appending, so that it can't be renamed.
+ * Lines written between the two steps are lost: a few milliseconds per 10 MiB.
  */
 export async function rotate(file: string): Promise<void> {
   if ((await logSize(file)) <= logBytesMax) return;
@@ -36,8 +35,8 @@ export async function rotate(file: string): Promise<void> {
 const timesMax = 512;
 
 /**
- * Notes how long a log is now, for readers that ask for lines since a time: workloads write straight
- * into the file, so nobody else knows when a line came.
+ * Records the present size of a log, for reads since a time: workloads write directly to the file, so that lines
+ * have no timestamps.
  */
 export async function noteSize(file: string, now: number): Promise<void> {
   const size = await logSize(file);

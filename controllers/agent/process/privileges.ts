@@ -13,24 +13,24 @@ import { programPath } from './process-table.js';
 
 const run = promisify(execFile);
 
-/** How the daemon may make namespaces: as root, or as an ordinary user in a user namespace. */
+/** How the daemon creates namespaces: as root, or as an ordinary user in a user namespace. */
 export type BoxMode = 'root' | 'user';
 
-/** A user as the machine knows it. */
+/** A user of the machine. */
 interface Owner {
   readonly uid: number;
   readonly gid: number;
-  /** All of them, when the machine knows the user. */
+  /** All groups, if the user exists on the machine. */
   readonly groups?: readonly string[];
 }
 
-/** Arguments of setpriv(1) for a program that keeps no right of the superuser. */
+/** Arguments of setpriv(1) for a program without capabilities. */
 export const withoutRights: readonly string[] = rightsOf([], []);
 
 /**
- * Arguments of setpriv(1) that make a process what its service says and take away what it does not keep. No
- * program gets a right back: `no_new_privs` is always set.
- * @throws Error that says why this node can't give what is asked for
+ * Arguments of setpriv(1) that set a process's user and drop its other capabilities. Programs can't regain rights:
+ * `no_new_privs` is always set.
+ * @throws Error with the reason why this node can't satisfy the request
  */
 export async function privilegesOf(
   mode: BoxMode,
@@ -50,13 +50,13 @@ export async function privilegesOf(
   const ofRoot = owner === undefined || owner.uid === 0;
   if (ofRoot) {
     const kept = capabilities.length === 0 ? defaultCapabilities : asked;
-    // A program of uid 0 gets what the bounding set leaves.
+    // A program of uid 0 gets the bounding set.
     return [...becoming(owner), ...rightsOf(kept, [])];
   }
   return [...becoming(owner), ...rightsOf(asked, asked)];
 }
 
-/** `uid:gid` that arguments of {@link privilegesOf} change to; undefined when they change nothing. */
+/** The `uid:gid` in arguments of {@link privilegesOf}; undefined if they change nothing. */
 export function ownerOf(privileges: readonly string[]): string | undefined {
   const [uid, gid] = ['--reuid=', '--regid='].map((option) =>
     privileges.find((word) => word.startsWith(option))?.slice(option.length),
@@ -79,7 +79,7 @@ function rightsOf(
   ];
 }
 
-/** setpriv changes groups before the user, and both before it takes capabilities away. */
+/** setpriv changes groups before the user, and both before it drops capabilities. */
 function becoming(owner: Owner | undefined): readonly string[] {
   if (owner === undefined) return [];
   const groups = owner.groups ? `--groups=${owner.groups.join(',')}` : '--clear-groups';
@@ -99,7 +99,7 @@ async function ownerNamed(text: string): Promise<Owner> {
   );
 }
 
-/** The machine's entry of a user, by name or number. */
+/** The passwd entry of a user, by name or number. */
 async function accountOf(key: string): Promise<Owner | undefined> {
   const env = { PATH: programPath };
   let line: string;
@@ -111,7 +111,7 @@ async function accountOf(key: string): Promise<Owner | undefined> {
     throw error;
   }
   const [name = '', , uid, gid] = line.trim().split(':');
-  // Looked up here: what answers for users of a directory service is not reached from a box.
+  // Looked up here: a directory service is not reachable from a sandbox.
   const { stdout } = await run('id', ['-G', name], { env });
   return { uid: Number(uid), gid: Number(gid), groups: stdout.trim().split(' ') };
 }
@@ -126,7 +126,7 @@ function demandOwn(user: string | undefined, owner: Owner | undefined): void {
   );
 }
 
-/** @throws Error for a capability that the daemon itself does not have, since it can't be given then */
+/** @throws Error for a capability that the daemon itself lacks */
 async function demandHad(asked: readonly Capability[]): Promise<void> {
   if (asked.length === 0) return;
   const status = await readFile('/proc/self/status', 'utf8');

@@ -11,10 +11,10 @@ import { programPath } from './process-table.js';
 import { becomeCommand, carriedEnvironment, startedWith } from './workload-environment.js';
 
 const run = promisify(execFile);
-/** A command that was asked to end is killed after this. */
+/** Grace period of a command before it is killed. */
 const graceMs = 2_000;
 
-/** A word for the shell, whatever is in it. */
+/** Quotes a word for the shell. */
 function quoted(word: string): string {
   return `'${word.replaceAll("'", `'\\''`)}'`;
 }
@@ -30,10 +30,10 @@ async function tool(name: string): Promise<string> {
   }
 }
 
-/** A workload has its mounts within this time; until then a command would see the host's. */
+/** Time limit for a workload to set up its mounts; before that a command would see the host's. */
 const mountsMsMax = 10_000;
 
-/** True once the workload's root is its own, with nothing left of the host's beside it. */
+/** True once the workload has its own root without the host's mounts. */
 async function hasItsRoot(pid: number, boxed: boolean): Promise<boolean> {
   const mounts = (await readFile(`/proc/${pid}/mountinfo`, 'utf8')).split('\n');
   const targets = new Map(mounts.map((line) => [line.split(' ')[4], line]));
@@ -52,17 +52,17 @@ async function untilItsRoot(pid: number, boxed: boolean, clock: Clock): Promise<
 }
 
 /**
- * Waits for the command, which is in the pid namespace of the box while this shell can't be. Signals reach both, since
- * they share a process group: the command decides what becomes of it.
+ * Waits for the command, which is in the pid namespace of the sandbox while this shell is not. Signals reach both,
+ * because they share a process group; the command handles them.
  */
 const waiter = 'trap : HUP INT QUIT USR1 USR2 TERM TSTP; "$@"; exit "$?"';
 
 /** What a command is run in. */
 export interface ExecTarget {
   readonly pid: number;
-  /** How the workload was given its mounts: as root, or in a user namespace. */
+  /** How the mounts of the workload were created: as root, or in a user namespace. */
   readonly mode: BoxMode;
-  /** What it was started with; undefined where an earlier release started it, without a box. */
+  /** Its start options; undefined for a workload of an earlier release without a sandbox. */
   readonly privileges: readonly string[] | undefined;
   readonly clock: Clock;
 }
@@ -83,10 +83,10 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
   const become = ['/bin/sh', '-c', becomeCommand, 'kedge', ...spec.command];
   const reduced = ['setpriv', '--pdeathsig', 'KILL', ...kept, '--', ...become];
   const nsenter = [await tool('nsenter'), ...enter];
-  // With the daemon it goes too: left behind it would hold the workload's mounts, and nobody knew of it.
+  // It ends with the daemon: otherwise it would hold the workload's mounts unnoticed.
   const mortal = ['--pdeathsig', 'KILL', '--', ...nsenter];
   const setpriv = await tool('setpriv');
-  // These programs stay on the host: from the daemon's directory they would keep its file system busy.
+  // These programs run on the host: in the daemon's directory they would keep its file system busy.
   const cwd = '/';
   const { terminal } = spec;
   if (!terminal) {
@@ -113,7 +113,7 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
   });
   await started(child);
   const ready = firstLine(child.stdio[3] as Readable);
-  // Before anything is waited for: the command may be over by then.
+  // Before any wait: the command may end during it.
   return new TerminalCommand(
     child,
     clock,
@@ -121,7 +121,7 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
   );
 }
 
-/** The process that a process has started; 0 when there is none (any more). */
+/** The child of a process; 0 without one. */
 async function childOf(pid: number): Promise<number> {
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
   return Number(children.split(' ')[0]);
@@ -168,7 +168,7 @@ class PipedCommand implements ExecProcess {
         resolve(exitOf(code, signal));
       });
     });
-    // Nobody reads the command's input any more: what it has read is its own affair.
+    // The command no longer reads its input.
     child.stdin?.on('error', () => undefined);
     this.output = merge([tagged('stdout', child.stdout), tagged('stderr', child.stderr)]);
   }
@@ -229,7 +229,7 @@ class TerminalCommand extends PipedCommand {
     }
   }
 
-  /** To what has the terminal now: a job of a shell rather than the shell, as a keystroke would. */
+  /** To the foreground process group of the terminal, as a keystroke would. */
   override async signal(name: NodeJS.Signals): Promise<void> {
     const inner = await this.#inner;
     const stat = await readFile(`/proc/${inner}/stat`, 'utf8').catch(() => '');
@@ -238,7 +238,7 @@ class TerminalCommand extends PipedCommand {
   }
 
   protected override end(name: NodeJS.Signals): void {
-    // What is left when this fails ends with its terminal.
+    // Remaining processes end with the terminal if this fails.
     void this.#inner.then((inner) => signalGroup(inner, name)).catch(() => undefined);
     super.end(name);
   }
@@ -246,7 +246,7 @@ class TerminalCommand extends PipedCommand {
   async #runs(): Promise<boolean> {
     return readFile(`/proc/${await this.#inner}/stat`).then(
       () => true,
-      () => false, // gone: nothing is left to resize
+      () => false, // it ended: nothing to resize
     );
   }
 }

@@ -26,13 +26,13 @@ import { RunWatches } from './run-watches.js';
 import { spawnRun } from './spawn-run.js';
 import { StopRequests } from './stop-requests.js';
 
-/** In a bundle the scripts lie beside the code, in the package where its sources are. */
+/** In a bundle the scripts are beside the code, in the package in the source folder. */
 const [supervisor = ''] = ['./supervisor', '../../../agent/supervisor']
   .map((folder) => fileURLToPath(new URL(`${folder}/supervise.sh`, import.meta.url)))
   .filter((path) => existsSync(path));
-/** A supervisor that has claimed a run tells its workload's pid within this time. */
+/** Time limit for a supervisor to write its workload's pid after it claimed a run. */
 const startMsMax = 10_000;
-/** A start that takes longer goes on by itself, and its outcome is told. */
+/** A longer start continues in the background, and its outcome is notified. */
 const startPatienceMs = 250;
 const idPattern = /^[0-9a-f-]{36}$/;
 
@@ -40,28 +40,28 @@ const idPattern = /^[0-9a-f-]{36}$/;
 export interface ProcessRuntimeOptions {
   /** One folder a workload, below this one. */
   readonly directory: string;
-  /** Directories and files of the daemon's own, which workloads do not see. */
+  /** Private directories and files of the daemon, which are hidden from workloads. */
   readonly hiddenDirectories: readonly string[];
   /**
-   * Hold volumes of several workloads: each sees its own volumes alone. Missing ones below /tmp and
-   * /var/tmp are made. Default: none.
+   * Directories with volumes of several workloads: each sees only its own volumes. Missing ones below /tmp and
+   * /var/tmp are created. Default: none.
    */
   readonly volumeDirectories?: readonly string[];
   readonly clock: Clock;
-  /** Default: what applies where nothing is configured. */
+  /** Default: the default policy. */
   readonly policy?: ControllerPolicy;
   /** The script that starts a workload and records its end; default: the one beside the agent. */
   readonly supervisor?: string;
-  /** Milliseconds after which a start is given up; default 10 s. */
+  /** Timeout of a start in milliseconds; default 10 s. */
   readonly startTimeoutMs?: number;
 }
 
 /**
- * Workloads as processes of this host: a process group and a mount namespace of their own, output
- * straight into a file, a supervisor outside the daemon that records the exit.
+ * Runs workloads as processes of this host: each with a process group and a mount namespace, output directly to a
+ * file, and a supervisor outside the daemon that records the exit.
  *
- * A run is a folder `run-<n>`; whoever makes its `claimed` folder first owns it, so that after a
- * crash between making the folder and starting the supervisor nothing runs twice.
+ * A run is a folder `run-<n>`. The process that creates its `claimed` folder first owns it, so that a crash before
+ * the supervisor starts can't cause a second run.
  */
 export class ProcessRuntime implements Runtime {
   readonly name = 'process';
@@ -163,7 +163,7 @@ export class ProcessRuntime implements Runtime {
     await this.#settle(spec.id, run);
   }
 
-  /** Waits for a moment; what comes later is told to the listener. */
+  /** Waits briefly; a later outcome is notified to the listener. */
   async #settle(id: string, run: SpawnedRun): Promise<void> {
     const { clock, startTimeoutMs = startMsMax, policy = defaultPolicy } = this.#options;
     const patience = new AbortController();
@@ -175,7 +175,7 @@ export class ProcessRuntime implements Runtime {
     });
     await Promise.race([settled, sleep(clock, startPatienceMs, patience.signal)]);
     late = true;
-    // Who is told asks the folder, and meets the same error.
+    // The listener reads the folder and gets the same error.
     settled.catch(() => undefined);
   }
 
@@ -190,7 +190,7 @@ export class ProcessRuntime implements Runtime {
       return this.#ends.read(id, { directory, n, exitCode: Number(exit.trim()) });
     const workload = await readProcessId(join(directory, 'pid'));
     if (workload && (await isAlive(workload))) {
-      // An end before the watch is told by nobody, so it is looked for again behind it.
+      // An end before the watch is not notified, so check again after it.
       if (
         this.#watches.watch(id, directory) &&
         (await readIfExists(join(directory, 'exit'))) !== undefined
@@ -213,7 +213,7 @@ export class ProcessRuntime implements Runtime {
     const claimed = join(directory, 'claimed');
     try {
       await mkdir(claimed);
-      // Nobody had claimed it, so nothing was started, and a late supervisor will not start it now.
+      // It was unclaimed: nothing was started, and a late supervisor can't start it now.
       await writeFile(join(claimed, 'abandoned'), '');
       return { state: 'absent' };
     } catch (error) {
@@ -244,7 +244,7 @@ export class ProcessRuntime implements Runtime {
     // They hold its mounts.
     for (const command of this.#commands.get(id) ?? []) command.kill();
     const state = await this.observe(id);
-    // Its folder says from now on that it was asked to end.
+    // Its folder records the stop request from now on.
     this.#ends.forget(id);
     if (state.state === 'starting' || state.state === 'running')
       return this.#stops.advance(this.#runDirectory(id, state.run), state, graceMs);

@@ -3,13 +3,13 @@ import { access, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-/** Exit code that `flock` is told to use for a lock that is held. */
+/** Exit code of `flock` for a held lock. */
 const lockedCode = 75;
 
-/** Where the programs of the host are looked for. */
+/** Search path of host programs. */
 export const programPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** A process by number and start, so that a reused number is told apart. */
+/** A process by pid and start time, to detect a reused pid. */
 export interface ProcessId {
   readonly pid: number;
   /** Clock ticks since boot. */
@@ -18,7 +18,10 @@ export interface ProcessId {
   readonly boxed: boolean;
 }
 
-/** Reads `<pid> <start>`, for process 1 of a box with a third word, as the supervisor writes it; undefined when there is no such file. */
+/**
+ * Reads `<pid> <start>`, for process 1 of a box with a third word, as the supervisor writes it; undefined without
+ * the file.
+ */
 export async function readProcessId(file: string): Promise<ProcessId | undefined> {
   const text = await readIfExists(file);
   const [pidText = '', started = '', kind = ''] = (text ?? '').trim().split(' ');
@@ -34,7 +37,7 @@ export async function isAlive(id: ProcessId): Promise<boolean> {
   return fields[0] !== 'Z' && fields[0] !== 'X' && fields[19] === id.started;
 }
 
-/** A file's text, or undefined when it (or its process) is not there. */
+/** A file's text, or undefined if it (or its process) does not exist. */
 export async function readIfExists(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
@@ -46,9 +49,8 @@ export async function readIfExists(file: string): Promise<string | undefined> {
 }
 
 /**
- * Whether a process holds the lock (flock) on a file, in whatever pid namespace it is. A file that is not
- * there is not locked.
- * @throws Error when it can't be told
+ * Whether a process holds the lock (flock) on a file, in whatever pid namespace it is. A missing file is not
+ * locked. @throws Error if it can't be determined
  */
 export async function isLocked(file: string): Promise<boolean> {
   try {

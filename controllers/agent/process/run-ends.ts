@@ -13,8 +13,8 @@ interface KnownEnd {
 }
 
 /**
- * How runs ended, by workload. The folder of a run does not change after its end, and a workload that waits
- * for its next start is looked at several times; so each recorded end is read once.
+ * Cached ends of runs, by workload. The folder of a run does not change after its end, and a workload that waits
+ * for its restart is observed several times, so that each recorded end is read once.
  */
 export class RunEnds {
   readonly #known = new Map<string, KnownEnd>();
@@ -25,7 +25,7 @@ export class RunEnds {
     return known?.directory === directory ? known.end : undefined;
   }
 
-  /** Reads the end of run `n` from its folder. Without an exit code its end is not on record, and may come yet. */
+  /** Reads the end of run `n` from its folder. Without an exit code it is not recorded and may follow. */
   async read(
     id: string,
     { directory, n, exitCode }: { directory: string; n: number; exitCode: number | undefined },
@@ -45,7 +45,7 @@ export class RunEnds {
     return end;
   }
 
-  /** What is known of the workload is read again, or never. */
+  /** Clears the cached end of the workload. */
   forget(id: string): void {
     this.#known.delete(id);
   }

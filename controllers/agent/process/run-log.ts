@@ -4,7 +4,9 @@ import { positionAt } from '../../log/log-reader.js';
 import type { RunStart } from '../../log/runs.js';
 import { readIfExists } from './process-table.js';
 
-/** Where it is noted, beside the log that all runs of a workload share: the folder of a run goes with the next run. */
+/**
+ * Stored beside the log that all runs of a workload share, because the folder of a run is removed by the next run.
+ */
 function notesOf(logFile: string): string {
   return `${logFile}.runs`;
 }
@@ -24,7 +26,7 @@ async function notes(logFile: string): Promise<readonly Note[]> {
 }
 
 /**
- * Notes where the output of a run begins in the log of its workload.
+ * Records the start offset of a run's output in the log of its workload.
  * @param offset the size of the log before it
  * @param now milliseconds since the epoch
  */
@@ -46,7 +48,10 @@ export async function noteRunStart(
   }
 }
 
-/** Where the last two runs begin, the earlier one first; fewer when there are fewer, or an earlier release ran them. */
+/**
+ * The start offsets of the last two runs, the earlier one first; fewer if there were fewer, or in an earlier
+ * release.
+ */
 export async function runStarts(logFile: string): Promise<readonly RunStart[]> {
   return notes(logFile);
 }

@@ -5,7 +5,7 @@ import { openLogToRead } from '../../log/log-file.js';
 import { defaultPolicy } from '../../policy/policy.js';
 import { isAlive, readIfExists, readProcessId } from './process-table.js';
 
-/** A message holds this much of a log's line at most. */
+/** Maximum characters of a log line in a message. */
 const lineLengthMax = 300;
 const tailBytes = 4_096;
 
@@ -13,15 +13,15 @@ const tailBytes = 4_096;
 export interface SpawnedRun {
   readonly directory: string;
   readonly logFile: string;
-  /** Size of the log before: what follows is of this run. */
+  /** Size of the log before this run. */
   readonly logOffset: number;
   /** Resolves with the supervisor's exit code when it ends; null for a signal. */
   readonly supervisorEnd: Promise<number | null>;
 }
 
 /**
- * Resolves when the supervisor has told the workload's pid, or will never: then nobody can start this
- * run any more, and its folder says why.
+ * Resolves when the supervisor wrote the workload's pid, or never will: then this run can't be started any more,
+ * and its folder has the reason.
  */
 export async function settleStart(
   run: SpawnedRun,
@@ -34,7 +34,7 @@ export async function settleStart(
   void run.supervisorEnd.then((code) => (end = { code }));
   const until = clock.monotonic() + timeoutMs;
   for (let waitMs = 5; clock.monotonic() < until; waitMs = Math.min(waitMs * 2, pollMs)) {
-    // Read before the file: what it wrote, it wrote before its end.
+    // Read before the file, because the supervisor writes before it ends.
     const ended = end !== undefined;
     if ((await readProcessId(pid)) !== undefined) return;
     if (ended) break;
@@ -47,7 +47,7 @@ export async function settleStart(
   await abandon(run.directory, line === '' ? what : `${what}: ${line}`);
 }
 
-/** Claims a run in the supervisor's place, unless that lives and has claimed it. */
+/** Claims a run in place of its supervisor, unless that runs and claimed it. */
 async function abandon(directory: string, message: string): Promise<void> {
   const claimed = join(directory, 'claimed');
   try {
@@ -60,7 +60,7 @@ async function abandon(directory: string, message: string): Promise<void> {
   await writeFile(join(claimed, 'abandoned'), message);
 }
 
-/** The last line with text behind an offset; empty when there is none. */
+/** The last non-empty line after an offset; empty without one. */
 async function lastLine(file: string, offset: number): Promise<string> {
   const handle = await openLogToRead(file);
   if (!handle) return '';
@@ -77,7 +77,7 @@ async function lastLine(file: string, offset: number): Promise<string> {
   }
 }
 
-/** Why nobody starts a run any more; empty when it was given up before its supervisor was spawned. */
+/** The reason why a run can't be started any more; empty if it was abandoned before its supervisor was spawned. */
 export async function abandonedBecause(directory: string): Promise<string | undefined> {
   try {
     return await readFile(join(directory, 'claimed', 'abandoned'), 'utf8');
@@ -87,7 +87,7 @@ export async function abandonedBecause(directory: string): Promise<string | unde
   }
 }
 
-/** Why a supervisor that was to start a command did not; empty when it did, or told nothing. */
+/** The supervisor's reason for a failed start; empty if it started or gave none. */
 export async function refusalOf(directory: string): Promise<string> {
   const told = (await readIfExists(join(directory, 'refused'))) ?? '';
   return told.trim().slice(0, lineLengthMax);

@@ -3,18 +3,18 @@ import { type FSWatcher, watch as watchFolder } from 'node:fs';
 /** Watches the folders of runs for their ends. */
 export class RunWatches {
   readonly #ended: (id: string) => void;
-  /** By workload: where its end is expected. */
+  /** The expected end, by workload. */
   readonly #byWorkload = new Map<
     string,
     { readonly directory: string; readonly watcher: FSWatcher }
   >();
 
-  /** @param ended is called with the id of a workload whose run has ended, once a run */
+  /** @param ended is called with the id of a workload whose run ended, once per run */
   constructor(ended: (id: string) => void) {
     this.#ended = ended;
   }
 
-  /** Tells of the end of a run. False when that is watched for already. */
+  /** Watches for the end of a run. False if it is watched already. */
   watch(id: string, directory: string): boolean {
     if (this.#byWorkload.get(id)?.directory === directory) return false;
     this.unwatch(id);

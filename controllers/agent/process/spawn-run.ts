@@ -6,7 +6,7 @@ import { noteRunStart } from './run-log.js';
 import type { SpawnedRun } from './run-start.js';
 import { carriedEnvironment } from './workload-environment.js';
 
-/** A run whose folder is written. */
+/** A run with a complete folder. */
 export interface PreparedRun {
   readonly directory: string;
   readonly logFile: string;
@@ -18,7 +18,7 @@ export interface PreparedRun {
 
 /**
  * Spawns the supervisor of a run; it outlives the daemon.
- * @throws Error when no process can be made of the command, such as one with a NUL character.
+ * @throws Error if the command can't be spawned, for example with a NUL character.
  */
 export async function spawnRun(
   supervisor: string,

@@ -5,10 +5,10 @@ import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
 import type { StopProgress, WorkloadState } from '../runtime/runtime.js';
 import { readIfExists, readProcessId } from './process-table.js';
 
-/** A killed process is gone within this time, unless the kernel holds it. */
+/** A killed process ends within this time, unless the kernel blocks it. */
 const killMsMax = 5_000;
 
-/** How often a process that was asked to end is looked at, although its end is told. */
+/** Probe interval of a stopping process, although its end is notified. */
 export type ProcessWaits = Pick<ControllerPolicy, 'processPollMs' | 'stoppingProbeMs'>;
 
 interface StopRequest {
@@ -19,7 +19,7 @@ interface StopRequest {
   readonly killedAt: number | undefined;
 }
 
-/** Stops of workloads that are under way, by run folder. The time of the request is in the folder. */
+/** Stops of workloads in progress, by run folder. The time of the request is in the folder. */
 export class StopRequests {
   readonly #clock: Clock;
   readonly #waits: ProcessWaits;
@@ -56,7 +56,7 @@ export class StopRequests {
     this.#requests.delete(directory);
   }
 
-  /** A request of an earlier life of the daemon goes on with what is left of its grace. */
+  /** A request of an earlier daemon process continues with its remaining grace period. */
   async #ask(directory: string): Promise<StopRequest> {
     const file = join(directory, 'stop-requested');
     const now = this.#clock.monotonic();
@@ -68,7 +68,7 @@ export class StopRequests {
 }
 
 /**
- * The request once the signal that is due was sent: SIGTERM once, SIGKILL once after the grace.
+ * Sends the due signal: SIGTERM once, SIGKILL once after the grace period.
  * @throws Error when the process survives SIGKILL
  */
 function signalled(request: StopRequest, target: number, leftMs: number, now: number): StopRequest {
@@ -91,7 +91,7 @@ function signal(target: number, name: NodeJS.Signals): void {
   try {
     process.kill(target, name);
   } catch (error) {
-    // It ended meanwhile, which is what was wanted.
+    // It ended meanwhile.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

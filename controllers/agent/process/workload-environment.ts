@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { programPath } from './process-table.js';
 
-/** Variables that carry those of a workload: their names mean nothing to any program. */
+/** Carrier variables for those of a workload: their names have no meaning for programs. */
 const countName = 'KEDGE_ENV_COUNT';
 const carrier = (n: number): string => `KEDGE_ENV_${n}`;
-/** The workload's search path: its program is looked for to see which mount it is on. */
+/** The workload's search path, to find the mount of its program. */
 const pathName = 'KEDGE_WORKLOAD_PATH';
 const programName = 'KEDGE_BECOME';
 
@@ -20,16 +20,16 @@ const become = (otherwise: string): string =>
     `${countName}=$((${countName} - 1))`,
     'done',
     `unset ${countName} ${pathName} ${programName} OLDPWD`,
-    // A name that is none for a shell, or that it keeps for itself, is left out, and the others are set.
+    // Names that a shell can't set or reserves are omitted.
     `while [ "$1" != -- ]; do command export "$1" 2>/dev/null || ${otherwise}; shift; done`,
     'shift',
     'exec "$@"',
   ].join('\n');
 
-/** Becomes a command that is run in a workload. Its output is its own. */
+/** Executes a command in a workload, with its own output. */
 export const becomeCommand = become(':');
 
-/** Becomes the command of a workload, whose log tells which variables it lacks. */
+/** Executes the command of a workload; its log lists missing variables. */
 const becomeWorkload = become(
   `printf '%s\\n' "kedge: variable \${1%%=*} is not set: a shell can't set one of that name" >&2`,
 );

@@ -9,7 +9,7 @@ export interface AbandonedWaitsOptions {
   readonly abandoned: AbandonedWorkloads;
 }
 
-/** Who waits for workloads whose instances are gone: their end wakes them. */
+/** Keys that wait for the end of workloads without instances. */
 export class AbandonedWaits {
   readonly #options: AbandonedWaitsOptions;
   readonly #waiting = new Map<string, Request['key']>();
@@ -25,7 +25,7 @@ export class AbandonedWaits {
     return keys;
   }
 
-  /** For whoever waits under `key`. Undefined once none is left. */
+  /** Stops them for the waiting `key`. Undefined once none is left. */
   async stopFor(key: Request['key']): Promise<Result | undefined> {
     const { manager, node, abandoned } = this.#options;
     const { lister } = manager.informer(instances);

@@ -15,12 +15,12 @@ interface Abandoned {
   readonly id: string;
 }
 
-/** What an instance gets that says nothing; nobody knows any more what a gone one said. */
+/** The default grace period, because that of a deleted instance is unknown. */
 const graceMs = 30_000;
 
 /**
- * Workloads on this node whose instances are gone, or are on another node: the node was cut off, and was
- * deleted meanwhile. They must end before anything takes the volumes that they write to.
+ * Workloads on this node whose instances were deleted or moved while the node was disconnected. They must end
+ * before another workload uses their volumes.
  */
 export class AbandonedWorkloads {
   readonly #options: AbandonedWorkloadsOptions;
@@ -30,14 +30,14 @@ export class AbandonedWorkloads {
   }
 
   /**
-   * Asks them to end, and waits for nothing.
-   * @param isKnown whether an instance of this node, by uid, may still be; asks the store about the others
+   * Requests their stop without waiting.
+   * @param isKnown whether an instance of this node may exist, by uid; others are looked up in the store
    * @throws Error when one survives being killed
    */
   async requestStop(isKnown: (uid: string) => boolean): Promise<StopProgress> {
     let checkInMs = Infinity;
     for (const { runtime, id } of await this.#find(isKnown)) {
-      this.#options.logger.warn('a workload whose instance is gone is stopped', { id });
+      this.#options.logger.warn('a workload without an instance is stopped', { id });
       const progress = await runtime.requestStop(id, graceMs);
       if (progress.type === 'gone') await runtime.remove(id);
       else checkInMs = Math.min(checkInMs, progress.checkInMs);
@@ -47,14 +47,14 @@ export class AbandonedWorkloads {
 
   /**
    * Stops all of them, for a start and for a shutdown.
-   * @param budgetMs what there is for them to end by themselves; default 30 s
+   * @param budgetMs grace period; default 30 s
    * @throws Error when one survives being killed
    */
   async stop(budgetMs = graceMs): Promise<void> {
     const abandoned = await this.#find(() => false);
     await Promise.all(
       abandoned.map(async ({ runtime, id }) => {
-        this.#options.logger.warn('a workload whose instance is gone is stopped', { id });
+        this.#options.logger.warn('a workload without an instance is stopped', { id });
         await runtime.stop(id, Math.min(graceMs, budgetMs));
         await runtime.remove(id);
       }),

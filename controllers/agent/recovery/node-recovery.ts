@@ -9,7 +9,7 @@ import {
   thisNode,
 } from '@kedge/driver-sdk';
 
-/** What a recovery works with. */
+/** Options of a recovery. */
 export interface RecoveryOptions {
   readonly journal: NodeJournal;
   readonly logger: Logger;
@@ -18,12 +18,12 @@ export interface RecoveryOptions {
   readonly undo?: (signal: AbortSignal) => NodeUndo;
 }
 
-/** A start waits so long for freezes that can't be undone, such as on a device that does not answer. */
+/** Maximum wait of a start for freezes that can't be undone, for example on an unresponsive device. */
 const thawMsMax = 30_000;
 
 /**
- * Thaws what a daemon that was killed left frozen. Before controllers and agent start: none of this
- * process's own freezes is in the journal then.
+ * Thaws file systems that a killed daemon left frozen. Runs before controllers and agent start, when the journal
+ * has no freezes of this process.
  */
 export async function thawLeftovers(
   options: RecoveryOptions & { readonly clock: Clock },
@@ -33,12 +33,12 @@ export async function thawLeftovers(
   const recovery = recover(options, ({ type }) => type !== 'freeze', deadline.signal);
   const expiry = sleep(options.clock, thawMsMax, over.signal).then(() => {
     if (over.signal.aborted) return;
-    // What still runs thaws nothing any more: by then the file system may be frozen for a new copy.
+    // A late undo must not thaw: the file system may be frozen for a new snapshot by then.
     deadline.abort();
     options.logger.error(
       `freezes that a killed daemon left are not undone after ${thawMsMax / 1_000} s; the start goes on, and the next one tries again`,
     );
-    // Its outcome is in the log; a failure of the journal comes too late to stop the start.
+    // Its outcome is logged; a late failure of the journal can't stop the start.
     recovery.catch((error: unknown) =>
       options.logger.error('the journal of the node could not be replayed', { error }),
     );
@@ -46,7 +46,7 @@ export async function thawLeftovers(
   await Promise.race([recovery.finally(() => over.abort()), expiry]);
 }
 
-/** Unmounts and detaches what a daemon that was killed left, except of volumes whose uid is wanted. */
+/** Unmounts and detaches the remains of a killed daemon, except for volumes whose uid is wanted. */
 export function detachLeftovers(
   options: RecoveryOptions,
   isWanted: (uid: string) => boolean,
@@ -68,9 +68,9 @@ async function recover(
         place,
       },
     );
-  for (const state of undone) logger.warn('what a killed daemon left was undone', { ...state });
+  for (const state of undone) logger.warn('remains of a killed daemon were undone', { ...state });
   for (const { state, error } of failed)
-    logger.error('what a killed daemon left could not be undone, the next start tries again', {
+    logger.error('remains of a killed daemon could not be undone, the next start retries', {
       ...state,
       error: error.message,
     });

@@ -27,10 +27,10 @@ export interface ExecOutput {
 
 /** A command that runs inside a workload. */
 export interface ExecProcess {
-  /** Everything printed, until the command has ended; not reading holds it up. */
+  /** The output until the command ended; not reading blocks the command. */
   readonly output: AsyncIterable<ExecOutput>;
   readonly exited: Promise<ExecExit>;
-  /** Resolves when the command has room for more. */
+  /** Resolves when the command accepts more input. */
   write(data: Buffer): Promise<void>;
   closeInput(): void;
   resize(size: TerminalSize): Promise<void>;

@@ -6,11 +6,11 @@ export interface WorkloadMount {
   readonly source: string;
   readonly target: string;
   readonly readOnly: boolean;
-  /** Directory inside the source, whose way holds no links. */
+  /** Directory inside the source, whose path has no symbolic links. */
   readonly subPath?: string;
 }
 
-/** Whom a workload runs as, and what it keeps; as a service says it. */
+/** User and capabilities of a workload, from its service. */
 export interface WorkloadRights {
   readonly user?: string;
   readonly capabilities?: readonly string[];
@@ -26,11 +26,11 @@ export interface WorkloadSpec extends WorkloadRights {
   readonly mounts: readonly WorkloadMount[];
 }
 
-/** What is going on with a workload. Runs are counted from 1. */
+/** The state of a workload. Runs are counted from 1. */
 export type WorkloadState =
   | { readonly state: 'absent' }
   | { readonly state: 'starting'; readonly run: number }
-  /** Nothing of this run was started, and nothing will be. */
+  /** This run was not started and never will be. */
   | { readonly state: 'startFailed'; readonly run: number; readonly message: string }
   | {
       readonly state: 'running';
@@ -44,18 +44,18 @@ export type WorkloadState =
       readonly run: number;
       /** Undefined when its supervisor died too (the machine went down). */
       readonly exitCode: number | undefined;
-      /** Why nothing of its command ran; absent when it did. */
+      /** Why its command did not run; absent if it ran. */
       readonly refused?: string;
       readonly startedAt: number;
       readonly exitedAt: number;
-      /** True when the agent asked for it. */
+      /** True if the agent requested it. */
       readonly requested: boolean;
     };
 
 /** How far a stop is. */
 export type StopProgress =
   | { readonly type: 'gone' }
-  /** Its end is told to the listener; it is to be asked again at the latest after `checkInMs`. */
+  /** Its end is notified to the listener; observe it again at the latest after `checkInMs`. */
   | { readonly type: 'stopping'; readonly checkInMs: number };
 
 /** Whether a runtime can be used on this node. */
@@ -63,33 +63,33 @@ export type Availability =
   | { readonly available: true }
   | { readonly available: false; readonly message: string };
 
-/** Runs workloads. All calls are idempotent; workloads outlive the daemon and are found again by id. */
+/** Runs workloads. All calls are idempotent; workloads outlive the daemon and are adopted by id. */
 export interface Runtime {
   readonly name: string;
   availability(): Promise<Availability>;
   /**
-   * Starts a new run unless one is starting or running. Resolves soon, also when the start goes on:
-   * {@link observe} tells its outcome then, and the listener that there is one.
-   * @throws Error when no process can be made of the command
+   * Starts a new run unless one is starting or running. Resolves soon, even if the start continues: then the
+   * listener is notified, and {@link observe} returns the outcome.
+   * @throws Error if the command can't be spawned
    */
   start(spec: WorkloadSpec): Promise<void>;
-  /** @throws Error when it may run where this node can't see it */
+  /** @throws Error if it may run where this node can't observe it */
   observe(id: string): Promise<WorkloadState>;
-  /** Ids of all workloads that were started and not removed, also in earlier lives of the daemon. */
+  /** Ids of all workloads that were started and not removed, also by earlier daemon processes. */
   workloads(): Promise<readonly string[]>;
   /**
-   * Asks the workload to end, once; `graceMs` after the first request, also of an earlier life of the
-   * daemon, it is killed by the request that comes then. Waits for nothing.
-   * @throws Error when it survives being killed
+   * Requests the end of the workload, once; a request that comes `graceMs` after the first one, also after a
+   * restart of the daemon, kills it. Does not wait.
+   * @throws Error if it survives SIGKILL
    */
   requestStop(id: string, graceMs: number): Promise<StopProgress>;
-  /** As {@link requestStop}, again and again until it is gone: for a shutdown, never for a reconcile. */
+  /** As {@link requestStop}, repeated until it ended: for a shutdown, never for a reconcile. */
   stop(id: string, graceMs: number): Promise<void>;
-  /** Forgets a workload that is gone: its runs and its log. */
+  /** Removes the runs and the log of an ended workload. */
   remove(id: string): Promise<void>;
   /** File its output goes to. */
   logFile(id: string): string;
-  /** Where the output of its last two runs begins, the earlier one first; fewer where it ran less often. */
+  /** The start offsets of its last two runs, the earlier one first; fewer if it ran less often. */
   runStarts(id: string): Promise<readonly RunStart[]>;
   /** Keeps the log within its bounds. */
   rotateLog(id: string): Promise<void>;
@@ -100,6 +100,6 @@ export interface Runtime {
   exec?(id: string, spec: ExecSpec): Promise<ExecProcess>;
   /** Calls `listener` soon after a workload's state may have changed. */
   onChange(listener: (id: string) => void): void;
-  /** Lets go of everything but the workloads. */
+  /** Releases all resources except the workloads. */
   close(): void;
 }

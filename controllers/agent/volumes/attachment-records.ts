@@ -19,17 +19,17 @@ import { type MountObstacle, obstacleOf } from './mount-obstacle.js';
 import type { PreparedMount } from './node-volumes.js';
 import { OwnAttachments } from './own-attachments.js';
 
-/** What {@link AttachmentRecords} works with. */
+/** Options of {@link AttachmentRecords}. */
 export interface AttachmentRecordsOptions {
   readonly store: ObjectStore;
   readonly node: string;
   readonly clock: Clock;
 }
 
-/** What the node writes into a volume's status: who holds it, how far it came, what went wrong. */
+/** Writes the node's part of a volume's status: attachments, progress, failures. */
 export class AttachmentRecords {
   readonly #options: AttachmentRecordsOptions;
-  /** What was reserved through these records. */
+  /** The reservations of these records. */
   readonly own = new OwnAttachments();
 
   constructor(options: AttachmentRecordsOptions) {
@@ -37,10 +37,10 @@ export class AttachmentRecords {
   }
 
   /**
-   * Before any driver call. The commit judges once more what stands in the way, so of two claims only one gets
-   * through: by the volume, and by the attachments of `twins`, the other volumes on its storage.
-   * @returns what stands in the way; undefined once the volume is reserved
-   * @throws DriverError Unavailable when the volume is gone
+   * Reserves the volume before any driver call. The commit checks the obstacles again, so that of two claims only
+   * one succeeds: by the volume, and by the attachments of `twins`, the other volumes on its storage.
+   * @returns the obstacle; undefined once the volume is reserved
+   * @throws DriverError Unavailable if the volume was deleted
    */
   async reserve(
     volume: Volume,
@@ -70,7 +70,7 @@ export class AttachmentRecords {
       if (!obstacle) this.own.add(volume, claim);
       return obstacle;
     } catch (error) {
-      // It may have happened: then it is let go of as one that did.
+      // It may have been committed: release it like a committed one.
       if (hasCode(error, 'Unavailable')) this.own.add(volume, claim);
       throw error;
     }
@@ -78,7 +78,7 @@ export class AttachmentRecords {
 
   /**
    * V11, V14, V20: attached and mounted is Bound.
-   * @throws DriverError Unavailable when it can't be bound any more: it was lost meanwhile, say
+   * @throws DriverError Unavailable if it can't be bound any more, for example because it was lost
    */
   bound(volume: Volume, claim: string, prepared: PreparedMount): Promise<void> {
     const { store, clock, node } = this.#options;
@@ -90,7 +90,7 @@ export class AttachmentRecords {
       if (current?.metadata.uid !== volume.metadata.uid) throw gone(volume);
       const all = current.attachments ?? [];
       const mine = all.find((a) => a.claim === claim && a.node === node);
-      // Taken away by hand meanwhile: that stands, and somebody else may have it by now.
+      // It was force-detached meanwhile and may have another holder by now.
       if (!mine || mine.state === 'Detaching')
         throw new DriverError(
           'Unavailable',
@@ -114,7 +114,7 @@ export class AttachmentRecords {
         boundNode: node,
         reason: 'Bound',
         failureMessage: '',
-        // Once true it stays: nothing makes a formatted device blank again but loss.
+        // Stays true: only a loss makes a formatted device blank again.
         formatted: current.formatted === true || formatted,
         attachments: [...all.filter((a) => a !== mine), attached],
         conditions: resized ? setCondition(conditions, resized, now) : conditions,
@@ -122,7 +122,7 @@ export class AttachmentRecords {
     });
   }
 
-  /** What `kedge volume explain` tells; and V13, V18: an unknown outcome is Stalled. */
+  /** The data of `kedge volume explain`; and V13, V18: an unknown outcome is Stalled. */
   failed(volume: Volume, call: string, error: DriverError): Promise<void> {
     const now = timestamp(this.#options.clock);
     return this.#change(volume, ({ status = 'Pending', lastOperation }) => {
@@ -144,7 +144,7 @@ export class AttachmentRecords {
     });
   }
 
-  /** The file system has grown to the size that `volume` had. */
+  /** The file system has grown to the size in `volume`. */
   grown(volume: Volume): Promise<void> {
     const now = timestamp(this.#options.clock);
     return this.#change(volume, (current) => {
@@ -153,7 +153,7 @@ export class AttachmentRecords {
     });
   }
 
-  /** V15, V20: the claim is gone from this node; the last one leaves the volume Available. */
+  /** V15, V20: removes the claim of this node; without claims the volume becomes Available. */
   async released(volume: Volume, claim: string): Promise<void> {
     const { clock, node } = this.#options;
     const now = timestamp(clock);
@@ -174,7 +174,7 @@ export class AttachmentRecords {
     this.own.remove(volume, claim);
   }
 
-  /** Writes what follows from the volume as it is stored, unless it is another one by now. */
+  /** Writes a change computed from the stored volume, unless it is another object by now. */
   #change(volume: Volume, change: (current: Volume) => VolumeStatus | undefined): Promise<void> {
     const key = keyOfVolume(volume);
     return runTxn(this.#options.store, async (txn) => {
@@ -186,27 +186,27 @@ export class AttachmentRecords {
   }
 }
 
-/** Somebody deleted it, and may have made another one under its name. */
+/** It was deleted and possibly recreated. */
 function gone({ namespace, name }: Volume): DriverError {
   return new DriverError('Unavailable', `volume "${namespace}/${name}" is gone`);
 }
 
-/** @throws DriverError Unavailable for a volume that can't become Bound. */
+/** @throws DriverError Unavailable if the volume can't become Bound. */
 function phaseOfBound({ namespace, name, status = 'Pending' }: Volume): NextVolumePhase {
   if (status === 'Available' || status === 'Bound' || status === 'Stalled')
     return nextPhase(status, 'bound');
   throw new DriverError('Unavailable', `volume "${namespace}/${name}" became ${status} meanwhile`);
 }
 
-/** V13, V18; undefined where an unknown outcome changes nothing. */
+/** V13, V18; undefined if an unknown outcome changes nothing. */
 function phaseOfUnknown(status: VolumePhase): NextVolumePhase | undefined {
   if (status === 'Available') return nextPhase(status, 'attachUnknown');
   return status === 'Bound' ? nextPhase(status, 'detachUnknown') : undefined;
 }
 
 /**
- * The condition to write after a mount that began when the volume was as in `begun`; undefined for none.
- * A volume that grew meanwhile still waits, whatever that mount says.
+ * The condition after a mount that started with the state `begun`; undefined for none. A volume that grew meanwhile
+ * still waits, regardless of that mount.
  */
 function resizeChange(begun: Volume, current: Volume, pending: boolean): NewCondition | undefined {
   if (fileSystemPending(current) === pending) return undefined;

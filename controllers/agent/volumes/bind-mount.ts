@@ -14,7 +14,7 @@ const directoryOnly = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_N
 export interface BindRequest {
   /** Where the volume's content is. */
   readonly root: string;
-  /** Directory inside it, made where missing; empty for all of it. */
+  /** Directory inside it, created if missing; empty for all of it. */
   readonly subPath: string;
   readonly target: string;
   readonly readOnly: boolean;
@@ -30,10 +30,9 @@ function leadsOut(subPath: string, part: string, cause: unknown): DriverError {
 }
 
 /**
- * A handle of a directory below another, one component at a time, each opened through the handle of
- * the one before and never through a link: what is swapped meanwhile is not followed
- * (CVE-2017-1002101, CVE-2021-25741).
- * @throws DriverError InvalidParameters for a component that is a link or no directory.
+ * A handle of a directory below another, one component at a time, each opened through the handle of the one before
+ * and never through a symbolic link, so that a concurrent swap is not followed (CVE-2017-1002101, CVE-2021-25741).
+ * @throws DriverError InvalidParameters for a component that is a symbolic link or not a directory.
  */
 export async function openInside(root: string, subPath: string): Promise<FileHandle> {
   let at = await open(root, directoryOnly);
@@ -42,7 +41,7 @@ export async function openInside(root: string, subPath: string): Promise<FileHan
       if (part === '..') throw leadsOut(subPath, part, undefined);
       const path = `/proc/self/fd/${at.fd}/${part}`;
       await mkdir(path, { mode: 0o755 }).catch((error: NodeJS.ErrnoException) => {
-        // A read-only file system says so before it says that the directory is there.
+        // A read-only file system fails with EROFS even if the directory exists.
         if (error.code !== 'EEXIST' && error.code !== 'EROFS') throw error;
       });
       const next = await open(path, directoryOnly).catch((error: NodeJS.ErrnoException) => {
@@ -65,7 +64,7 @@ async function isSame(handle: FileHandle, path: string): Promise<boolean> {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
-/** Binds a directory of a volume to `target`, read-only where asked. Idempotent. @throws DriverError */
+/** Binds a directory of a volume to `target`, read-only if requested. Idempotent. @throws DriverError */
 export async function bindDirectory(host: NodeHost, request: BindRequest): Promise<void> {
   const { target, readOnly, signal } = request;
   const handle = await openInside(request.root, request.subPath).catch((error: unknown) => {

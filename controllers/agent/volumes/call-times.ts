@@ -7,7 +7,7 @@ export interface CallTimesOptions {
   readonly policy: ControllerPolicy;
 }
 
-/** How long work for volumes may take, and how long it is waited for. */
+/** Timeouts of work on volumes, and of waiting for it. */
 export class CallTimes {
   readonly #options: CallTimesOptions;
   readonly #late: (claim: string) => void;
@@ -18,7 +18,7 @@ export class CallTimes {
     this.#late = late;
   }
 
-  /** The work's result, or undefined when it takes longer: it goes on then, and its claim is told at its end. */
+  /** The result, or undefined after the soft timeout: the work continues, and its claim is notified at its end. */
   async patiently<T>(work: Promise<T>, claim: string): Promise<T | undefined> {
     let late = false;
     const patience = new Promise<undefined>((resolve) => {
@@ -35,7 +35,7 @@ export class CallTimes {
     return Promise.race([work, patience]);
   }
 
-  /** Runs a driver's calls with a deadline of their own: the reconcile that asked may be over by then. */
+  /** Runs driver calls with a separate deadline: the requesting reconcile may end earlier. */
   async limited<T>(calls: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const limit = new AbortController();
     const { clock, policy } = this.#options;

@@ -12,7 +12,9 @@ export interface HeldVolumesOptions {
   readonly own: OwnAttachments;
 }
 
-/** Which volumes claims hold, and which are on one storage: as the cache shows it, with what this process reserved. */
+/**
+ * The volumes held by claims, and volumes with shared storage, from the cache and the reservations of this process.
+ */
 export class HeldVolumes {
   readonly #options: HeldVolumesOptions;
 
@@ -23,23 +25,23 @@ export class HeldVolumes {
     informer.addIndex('storage', (volume) => [this.storageOf(volume)]);
   }
 
-  /** The other volumes on its storage, as the cache shows them. */
+  /** The other cached volumes on its storage. */
   twinsOf(volume: Volume): readonly Volume[] {
     if (!volume.handle) return [];
     return this.onStorageOf(volume).filter(({ metadata }) => metadata.uid !== volume.metadata.uid);
   }
 
-  /** What a volume is on: driver and handle. Two volumes of one host directory are on one. */
+  /** The storage of a volume: driver and handle. Two volumes of one host directory share it. */
   storageOf({ driver = '', handle, metadata }: Volume): string {
     if (!handle) return metadata.uid;
     try {
       return `${driver} ${this.#options.resolver.openHandle(handle)}`;
     } catch {
-      return metadata.uid; // sealed with a key that is missing: nothing can be done with it either
+      return metadata.uid; // sealed with a missing key: it can't be used anyway
     }
   }
 
-  /** Volumes on the storage of a volume, itself included: who waits for one waits for all of them. */
+  /** Volumes on the storage of a volume, including itself: waits for one are waits for all. */
   onStorageOf(volume: Volume): readonly Volume[] {
     const { lister }: SharedInformer<Volume> = this.#options.manager.informer(volumes);
     return lister.byIndex('storage', this.storageOf(volume));
@@ -57,7 +59,7 @@ export class HeldVolumes {
     return claim === undefined ? claims.size > 0 : claims.has(claim);
   }
 
-  /** Who has a volume on this node. */
+  /** The claims of a volume on this node. */
   claimsHere(volume: Volume): ReadonlySet<string> {
     const shown = (volume.attachments ?? []).filter((a) => a.node === this.#options.node);
     return new Set([...shown.map(({ claim }) => claim), ...this.#options.own.claimsOf(volume)]);
@@ -71,7 +73,7 @@ export class HeldVolumes {
     return this.#options.own.with(cached);
   }
 
-  /** Whether this node has a volume of a uid for a claim, as of now. */
+  /** Whether this node has a volume by uid for a claim now. */
   attachedHere(): IsAttached {
     const byUid = new Map(this.heldHere().map((volume) => [volume.metadata.uid, volume]));
     return (uid, claim) => {

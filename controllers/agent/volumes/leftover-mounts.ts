@@ -3,7 +3,7 @@ import { memoryJournal, type NodeHost, type NodeJournal } from '@kedge/driver-sd
 import { detachLeftovers } from '../recovery/node-recovery.js';
 import type { NodeVolumes } from './node-volumes.js';
 
-/** What {@link LeftoverMounts} works with. */
+/** Options of {@link LeftoverMounts}. */
 export interface LeftoverMountsOptions {
   readonly node: NodeVolumes;
   readonly logger: Logger;
@@ -16,26 +16,26 @@ export interface LeftoverMountsOptions {
 export type IsAttached = (uid: string, claim?: string) => boolean;
 
 /**
- * Mounts that an earlier life of the agent left and that the store does not account for: the volume was taken by
- * hand meanwhile. They stay while the workload that was started with them runs, and go with it.
+ * Mounts of an earlier agent process without an attachment in the store, because the volume was force-detached
+ * meanwhile. They stay while their workload runs and are removed with it.
  */
 export class LeftoverMounts {
   readonly #options: LeftoverMountsOptions;
-  /** Uids of volumes, by the claim whose workload still has them. */
+  /** Uids of volumes, by the claim whose running workload has them. */
   readonly #byClaim = new Map<string, ReadonlySet<string>>();
 
   constructor(options: LeftoverMountsOptions) {
     this.#options = options;
   }
 
-  /** Whether a claim still has mounts of volumes that are not its own any more. */
+  /** Whether a claim still has mounts of volumes that it lost. */
   has(claim: string): boolean {
     return this.#byClaim.has(claim);
   }
 
   /**
-   * After a restart: keeps what is attached, and what a running workload has; takes the rest away. A mount that
-   * does not go is logged, and the next start tries again. Gives the uids of attached volumes found mounted.
+   * After a restart: keeps mounts of attached volumes and of running workloads, and removes the others. A failed
+   * removal is logged and retried at the next start. Returns the uids of attached volumes that are mounted.
    */
   async sort(
     isAttached: IsAttached,
@@ -58,9 +58,9 @@ export class LeftoverMounts {
       const { target } = mount;
       try {
         await node.unmount(mount, signal);
-        logger.warn('a mount without an owner was taken away', { target });
+        logger.warn('a mount without an owner was removed', { target });
       } catch (error) {
-        logger.warn('a mount without an owner could not be taken away', { target, error });
+        logger.warn('a mount without an owner could not be removed', { target, error });
       }
     }
     await this.#detach((uid) => isAttached(uid) || this.#isHad(uid), signal);
@@ -68,7 +68,10 @@ export class LeftoverMounts {
     return [...new Set(attached)];
   }
 
-  /** Takes away what a claim has, once nothing runs with it. Idempotent. @throws DriverError; then it still has it */
+  /**
+   * Removes the mounts of a claim, once no workload uses them. Idempotent. @throws DriverError; then the mounts
+   * stay
+   */
   async takeAway(claim: string, isAttached: IsAttached, signal: AbortSignal): Promise<void> {
     const uids = this.#byClaim.get(claim);
     if (!uids) return;
@@ -82,7 +85,7 @@ export class LeftoverMounts {
     this.#byClaim.delete(claim);
   }
 
-  /** As {@link takeAway}, of every claim that is not busy. What does not go is logged; the next start finds it. */
+  /** As {@link takeAway}, for every claim that is not busy. Failures are logged and retried at the next start. */
   async takeUnused(
     busy: ReadonlySet<string>,
     isAttached: IsAttached,
@@ -90,7 +93,7 @@ export class LeftoverMounts {
   ): Promise<void> {
     for (const claim of [...this.#byClaim.keys()].filter((each) => !busy.has(each)))
       await this.takeAway(claim, isAttached, signal).catch((error: unknown) =>
-        this.#options.logger.warn('mounts of a volume that was taken stay', { claim, error }),
+        this.#options.logger.warn('mounts of a force-detached volume stay', { claim, error }),
       );
   }
 
@@ -98,7 +101,7 @@ export class LeftoverMounts {
     return [...this.#byClaim].some(([claim, uids]) => claim !== except && uids.has(uid));
   }
 
-  /** Devices of volumes that nothing here wants, such as loop devices. */
+  /** Devices of unwanted volumes, such as loop devices. */
   #detach(isWanted: (uid: string) => boolean, signal: AbortSignal): Promise<void> {
     const { journal = memoryJournal(), logger, host } = this.#options;
     return detachLeftovers({ journal, logger, ...(host ? { host } : {}) }, isWanted, signal);

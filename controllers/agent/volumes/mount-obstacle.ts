@@ -1,7 +1,7 @@
 import type { Volume } from '../../volume/kind.js';
 import { shownHandle } from '../../secret/index.js';
 
-/** Why a volume can't be brought to a claim now; a change of a volume takes it away. */
+/** The reason why a volume can't be staged for a claim now; a change of a volume can resolve it. */
 export interface MountObstacle {
   readonly reason: 'VolumeNotReady' | 'VolumeInUse';
   readonly message: string;
@@ -14,8 +14,8 @@ export interface Claimant {
 }
 
 /**
- * What keeps a volume from a claim. Pure. Two volumes on one real path are one storage: whoever has it
- * through one of them has it.
+ * The obstacle between a volume and a claim. Pure. Two volumes on one real path share their storage: a holder of
+ * one holds both.
  * @param twins the other volumes on its storage
  */
 export function obstacleOf(
@@ -28,13 +28,13 @@ export function obstacleOf(
   const mine = all.find((a) => a.claim === claim && a.node === node);
   if (volume.metadata.deletionRequestedAt !== undefined && !mine)
     return { reason: 'VolumeNotReady', message: `${label} is being deleted` };
-  // The volume controller calls the driver until it is gone.
+  // The volume controller calls the driver until it is detached.
   if (mine?.state === 'Detaching') {
     const message = `${label} is being taken from ${claim} on node ${node}`;
     return { reason: 'VolumeInUse', message };
   }
   const { status = 'Pending' } = volume;
-  // Stalled by an attach of ours: asking again is how its outcome is found out (V20).
+  // Stalled by our own attach: calling again determines its outcome (V20).
   const usable = status === 'Available' || status === 'Bound' || (status === 'Stalled' && mine);
   if (!usable) {
     const why = volume.failureMessage || volume.lastOperation?.message;

@@ -9,18 +9,18 @@ export type MountOutcome =
       readonly mount: InstanceMount;
       /** Directory on this node. */
       readonly source: string;
-      /** Directory inside it that is still to be found when it is mounted. */
+      /** Directory inside it that is resolved at the mount. */
       readonly subPath?: string;
     }
   | {
       readonly type: 'waiting';
       readonly reason: Reason;
       readonly message: string;
-      /** A driver call failed: try again with backoff. Else a change wakes us. */
+      /** A driver call failed: retry with backoff. Otherwise a change queues the key. */
       readonly retry: boolean;
     };
 
-/** A volume that can't be used yet, and why. */
+/** A volume that can't be used yet, with the reason. */
 export function waiting(reason: Reason, message: string, retry = false): MountOutcome {
   return { type: 'waiting', reason, message, retry };
 }

@@ -12,7 +12,7 @@ import { holderOf, type ParameterResolver, type Redaction } from '../../secret/i
 import { driverCall, identityOf, operationsOfVolume } from '../../volume/index.js';
 import type { UsedParameters } from './used-parameters.js';
 
-/** What {@link NodeCalls} works with. */
+/** Options of {@link NodeCalls}. */
 export interface NodeCallsOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;
@@ -27,25 +27,26 @@ export interface NodeCallsOptions {
 export interface NodeCall {
   readonly driver: Driver;
   readonly call: CallContext;
-  /** For what is told beside the driver. */
+  /** For messages outside of the driver. */
   readonly redaction: Redaction;
 }
 
-/** Driver calls for volumes of this node: with which credentials, and whether one can be made at all. */
+/** Driver calls for volumes of this node, with their credentials. */
 export class NodeCalls {
   readonly #options: NodeCallsOptions;
   readonly #classes: Lister<StorageClass>;
 
   constructor(options: NodeCallsOptions) {
     this.#options = options;
-    // Now: the first call may be a detach at the shutdown, when no cache begins any more.
+    // Started now: the first call may be a detach at the shutdown, when caches can't start any more.
     this.#classes = options.manager.informer(storageClasses).lister;
   }
 
   /**
-   * A call whose credentials are kept for the detach. It is made before the reservation, so that a
-   * claim which holds a volume can let go of it whatever becomes of the secret.
-   * @throws DriverError InvalidParameters naming the missing secret; Unavailable when nothing can be kept
+   * A call whose credentials are stored for the detach. It is prepared before the reservation, so that a claim can
+   * release a volume even if the secret is deleted.
+   * @throws DriverError InvalidParameters that names the missing secret; Unavailable if the credentials can't be
+   * stored
    */
   async toAttach(volume: Volume, signal: AbortSignal): Promise<NodeCall> {
     const { resolver, used } = this.#options;
@@ -63,9 +64,8 @@ export class NodeCalls {
   }
 
   /**
-   * A call for a volume that this node holds. Specification 5.3.2: rather the value used at mount
-   * time than none.
-   * @throws DriverError InvalidParameters naming the missing secret when no value was used
+   * A call for a volume that this node holds. Specification 5.3.2: falls back to the value of the mount.
+   * @throws DriverError InvalidParameters that names the missing secret if there is no earlier value
    */
   async whileHeld(volume: Volume, signal: AbortSignal): Promise<NodeCall> {
     const { driver, wanted } = await this.#wanted(volume);
@@ -78,8 +78,8 @@ export class NodeCalls {
   }
 
   /**
-   * A call to take a volume from a claim; undefined for a reservation that came no further: the
-   * credentials of an attach are kept before its first call, so with none kept there was no call.
+   * A call to detach a volume from a claim; undefined for a reservation without a driver call: the credentials of
+   * an attach are stored before its first call, so that without them there was no call.
    * @param mounted whether the volume is mounted on this node
    * @throws DriverError as {@link whileHeld}
    */

@@ -13,7 +13,7 @@ import type { VolumeMount } from '../../service/kind.js';
 import type { Volume } from '../../volume/kind.js';
 import { bindDirectory, openInside } from './bind-mount.js';
 
-/** What {@link NodeVolumes} works with. */
+/** Options of {@link NodeVolumes}. */
 export interface NodeVolumesOptions {
   /** Below it: `<volume uid>` for staging, `binds/<volume uid>/<claim>/<mount>` for what instances see. */
   readonly mountRoot: string;
@@ -23,11 +23,11 @@ export interface NodeVolumesOptions {
   readonly clock: Clock;
 }
 
-/** A volume as an instance sees it. */
+/** A volume mount of an instance. */
 export interface PreparedMount {
   /** Directory on this node. */
   readonly source: string;
-  /** Directory inside it that is still to be found when it is mounted; absent: the source itself. */
+  /** Directory inside it that is resolved at the mount; absent: the source itself. */
   readonly subPath?: string;
   readonly devicePath: string;
   readonly formatted: boolean;
@@ -39,7 +39,7 @@ export interface VolumeMountPoint {
   readonly target: string;
   /** Of the volume. */
   readonly uid: string;
-  /** Whose bind it is; absent for the staging. */
+  /** Claim of a bind mount; absent for the staging mount. */
   readonly claim?: string;
 }
 
@@ -49,8 +49,8 @@ function claimFolder(claim: string): string {
 }
 
 /**
- * Volumes on this node: attach, wait, mount, bind, and the exact reverse. Every step looks at what is
- * there (mountinfo), so that after kill -9 it goes on from any point.
+ * Volumes on this node: attach, stage, publish, and the reverse. Every step reads the present state (mountinfo), so
+ * that it resumes from any point after kill -9.
  */
 export class NodeVolumes {
   readonly #options: NodeVolumesOptions;
@@ -96,10 +96,10 @@ export class NodeVolumes {
       fileSystemPending: mounted.fileSystemPending === true,
     };
     const subPath = mount.subPath ?? '';
-    // A directory of the host is used where it is; what was mounted here, and parts of it, are bound.
+    // A host directory is used in place; mounted volumes and their subdirectories are bind-mounted.
     if (mounted.path !== target && subPath === '') return { ...known, source: mounted.path };
     if (!this.#options.mayMount) {
-      // The runtime mounts it, and goes this way again: what was looked at here may have been swapped since.
+      // The runtime resolves the path again at the mount, because it may be swapped meanwhile.
       if (subPath !== '') await provideInside(mounted.path, subPath);
       return { ...known, source: mounted.path, subPath };
     }
@@ -114,7 +114,7 @@ export class NodeVolumes {
     return { ...known, source };
   }
 
-  /** Grows the file system of a volume that is mounted; true when it still has to. */
+  /** Grows the file system of a mounted volume; true if it must still grow. */
   async grow(
     volume: Volume,
     devicePath: string,
@@ -133,7 +133,7 @@ export class NodeVolumes {
     return fileSystemPending === true;
   }
 
-  /** Takes away what one claim sees. @throws DriverError InUse naming who holds it. */
+  /** Unpublishes the mounts of one claim. @throws DriverError InUse naming who holds it. */
   async unbind(volume: Volume, claim: string, signal: AbortSignal): Promise<void> {
     if (!this.#options.mayMount) return;
     const folder = join(this.#binds(volume), claimFolder(claim));
@@ -155,8 +155,8 @@ export class NodeVolumes {
   }
 
   /**
-   * Unmounts and detaches: nobody here uses it any more. `keepsDevice` where another volume has the same storage
-   * attached. @throws DriverError; then it stays attached.
+   * Unstages and detaches an unused volume. `keepsDevice` if another volume has the same storage attached. @throws
+   * DriverError; then it stays attached.
    */
   async takeAway(
     volume: Volume,
@@ -173,14 +173,14 @@ export class NodeVolumes {
     );
   }
 
-  /** @throws DriverError Timeout at the deadline: what the provider makes of its operation is unknown. */
+  /** @throws DriverError Timeout at the deadline: the outcome of the operation is unknown. */
   async #wait(ms: number, signal: AbortSignal): Promise<void> {
     await sleep(this.#options.clock, ms, signal);
     if (signal.aborted)
       throw new DriverError('Timeout', 'the provider has not finished the operation in time');
   }
 
-  /** What is mounted below the mount root, binds before what they are bound from. */
+  /** Mounts below the mount root, bind mounts before their sources. */
   async mounted(): Promise<readonly VolumeMountPoint[]> {
     const { mountRoot, host, mayMount } = this.#options;
     if (!mayMount) return [];
@@ -202,7 +202,7 @@ export class NodeVolumes {
   }
 }
 
-/** The directory is there, and no part of its way is a link. @throws DriverError */
+/** Checks that the directory exists and that its path has no symbolic links. @throws DriverError */
 async function provideInside(root: string, subPath: string): Promise<void> {
   try {
     await (await openInside(root, subPath)).close();

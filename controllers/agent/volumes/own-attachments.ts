@@ -1,8 +1,7 @@
 import type { Volume } from '../../volume/kind.js';
 
 /**
- * What this process has reserved and not released. The cache of a store in another process may not show
- * it yet, and nothing is left behind because of that.
+ * The reservations of this process, which the cache of a remote store may not contain yet, so that none is leaked.
  */
 export class OwnAttachments {
   readonly #byClaim = new Map<string, Map<string, Volume>>();
@@ -22,7 +21,7 @@ export class OwnAttachments {
     return [...this.#byClaim].flatMap(([claim, held]) => (held.has(metadata.uid) ? [claim] : []));
   }
 
-  /** Those that the cache shows, and those of a claim, or of all claims, that it lacks. */
+  /** The cached ones plus the uncached reservations of a claim, or of all claims. */
   with(cached: readonly Volume[], claim?: string): readonly Volume[] {
     const held = claim === undefined ? [...this.#byClaim.values()] : [this.#byClaim.get(claim)];
     const own = held.flatMap((volumes) => [...(volumes ?? [])]);

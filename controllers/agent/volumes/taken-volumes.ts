@@ -10,17 +10,17 @@ export interface TakenVolumeOptions {
   readonly node: string;
 }
 
-/** A volume that a workload was started with and that is not its own any more. */
+/** A volume that a running workload lost. */
 export interface TakenVolume {
   /** `<namespace>/<name>`. */
   readonly volume: string;
-  /** Whether the volume controller still detaches it: nobody else calls the driver until it has. */
+  /** Whether the volume controller is still detaching it: until then only that controller calls the driver. */
   readonly isLeaving: boolean;
 }
 
 /**
- * What was taken by hand, while the node did not answer, from an instance that was started with it: somebody else
- * may write to it by now. Undefined while the instance has everything.
+ * The volume that was force-detached from a running instance while the node was silent: another instance may write
+ * to it by now. Undefined if the instance has all its volumes.
  */
 export async function takenVolume(
   { store, manager, node }: TakenVolumeOptions,
@@ -36,7 +36,7 @@ export async function takenVolume(
   const { lister } = manager.informer(volumes);
   for (const { volume } of instance.mounts ?? []) {
     if (has(lister.get(volume))) continue;
-    // The cache may not show yet what this agent has written.
+    // The cache may lag behind this agent's writes.
     const [namespace = '', name = ''] = volume.split('/');
     const current = await store.get(volumes, { namespace, name });
     if (!has(current)) return { volume, isLeaving: attachmentIn(current) !== undefined };

@@ -12,9 +12,9 @@ export interface UsedParametersOptions {
 }
 
 /**
- * The parameters that each volume of this node was mounted with, secrets resolved: what a teardown falls
- * back to when they can't be looked up any more (specification 5.3.2). Sealed on disk, so that they are
- * there after a kill of the daemon too; without a directory in memory only.
+ * The resolved parameters of each mounted volume of this node, as the fallback of a teardown if the secrets can't
+ * be read any more (specification 5.3.2). They are sealed on disk to survive a kill of the daemon; without a
+ * directory they are in memory only.
  */
 export class UsedParameters {
   readonly #options: UsedParametersOptions | undefined;
@@ -25,7 +25,7 @@ export class UsedParameters {
   }
 
   /**
-   * Keeps what a volume is about to be used with; resolves when it survives a crash of the machine.
+   * Stores the parameters before a volume is used; durable when it resolves.
    * @throws DriverError Unavailable when it can't be written: a volume must not be attached without it
    */
   async keep(uid: string, parameters: Parameters): Promise<void> {

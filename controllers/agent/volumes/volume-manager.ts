@@ -42,7 +42,7 @@ export interface VolumeManagerOptions {
   readonly used?: UsedParameters;
   /** Default: the node that this process runs on. */
   readonly host?: NodeHost;
-  /** What drivers made of this node's kernel. Default: in memory only. */
+  /** Journal of kernel resources of drivers. Default: in memory only. */
   readonly journal?: NodeJournal;
   /** Whether this process may mount; default: as root. */
   readonly mayMount?: boolean;
@@ -54,18 +54,18 @@ export function claimOf(instance: Instance): string {
 }
 
 /**
- * Brings volumes to instances and takes them back. A reservation is a compare-and-write on the volume
- * before any driver call, so of two claims on a ReadWriteOnce volume one waits; and all work on one
- * volume is done one after the other, on several volumes side by side.
+ * Stages and publishes volumes for instances, and undoes both. A reservation is a compare-and-write on the volume
+ * before any driver call, so that of two claims on a ReadWriteOnce volume one waits. Work on one volume is
+ * serialized; different volumes are handled in parallel.
  */
 export class VolumeManager {
   readonly #options: VolumeManagerOptions;
   readonly #node: NodeVolumes;
   readonly #records: AttachmentRecords;
   readonly #work = new KeyedQueue();
-  /** Bringing under way, by volume, claim and mount. */
+  /** Staging in progress, by volume, claim and mount. */
   readonly #bringing = new Map<string, { claim: string; outcome: Promise<MountOutcome> }>();
-  /** Releasing under way, by claim. */
+  /** Releases in progress, by claim. */
   readonly #leaving = new Map<string, Promise<boolean>>();
   /** Parameters as they were at mount, for a teardown that can't resolve them any more. */
   readonly #used: UsedParameters;
@@ -101,12 +101,12 @@ export class VolumeManager {
     });
   }
 
-  /** Called with a claim when work for it that took long has ended. */
+  /** Called with a claim when its background work has ended. */
   onChange(listener: (claim: string) => void): void {
     this.#listener = listener;
   }
 
-  /** Makes one entry of volumes[] usable. Idempotent; returns soon, also when the work goes on. */
+  /** Makes one entry of volumes[] usable. Idempotent; returns soon, even if the work continues. */
   async ensure(instance: Instance, mount: VolumeMount): Promise<MountOutcome> {
     const { namespace, service, ordinal } = instance;
     const key = volumeOfMount(mount, namespace, service, ordinal);
@@ -126,7 +126,7 @@ export class VolumeManager {
       this.#bringing.set(id, bringing);
     }
     const outcome = await this.#times.patiently(bringing.outcome, claim);
-    // A driver that copies an image does not let it be written meanwhile.
+    // A driver that copies an image blocks writes to it meanwhile.
     const copied = (volume.snapshotsInFlight?.length ?? 0) > 0;
     const also = copied ? ', which may wait for the snapshot that is being made' : '';
     return outcome ?? waiting('Attaching', `${label} is being attached and mounted${also}`);
@@ -169,7 +169,7 @@ export class VolumeManager {
     });
   }
 
-  /** Grows file systems of a claim's volumes that wait for it; what can't grow mounted waits on. */
+  /** Grows waiting file systems of a claim's volumes; those that can't grow online keep waiting. */
   async growPending(claim: string): Promise<void> {
     const growing = this.#held
       .held(claim)
@@ -191,7 +191,7 @@ export class VolumeManager {
     if (!pending) await this.#records.grown(volume);
   }
 
-  /** Volumes on the storage of a volume, itself included: who waits for one waits for all of them. */
+  /** Volumes on the storage of a volume, including itself: waits for one are waits for all. */
   onStorageOf(volume: Volume): readonly Volume[] {
     return this.#held.onStorageOf(volume);
   }
@@ -206,22 +206,19 @@ export class VolumeManager {
     return this.#held.heldHere();
   }
 
-  /** Whether a claim holds a volume anywhere, or has mounts of one that was taken from it. */
+  /** Whether a claim holds a volume anywhere, or has mounts of one that it lost. */
   holds(claim: string): boolean {
     return this.#leftovers.has(claim) || this.#held.held(claim).length > 0;
   }
 
-  /** Whether a claim holds a volume on this node, or has mounts of one that was taken from it. */
+  /** Whether a claim holds a volume on this node, or has mounts of one that it lost. */
   holdsHere(claim: string): boolean {
     return (
       this.#leftovers.has(claim) || this.#held.held(claim).some((v) => this.#held.isHere(v, claim))
     );
   }
 
-  /**
-   * After a restart: what is mounted is kept where it is attached, or where the workload of its claim runs, else
-   * taken away.
-   */
+  /** After a restart: keeps mounts of attached volumes and of running workloads, removes the others. */
   async adopt(
     isRunning: (claim: string) => Promise<boolean> = () => Promise.resolve(false),
   ): Promise<void> {
@@ -232,12 +229,12 @@ export class VolumeManager {
     if (kept.length > 0) this.#options.logger.info('volumes adopted', { count: kept.length });
   }
 
-  /** Takes a volume from a claim; see {@link VolumeRelease}. */
+  /** Releases a volume from a claim; see {@link VolumeRelease}. */
   release(volume: Volume, claim: string): Promise<boolean> {
     return this.#release.run(volume, claim);
   }
 
-  /** As {@link releaseAll}; false while that takes long: it goes on, and the claim is told when it ends. */
+  /** As {@link releaseAll}; false after the soft timeout: it continues, and the claim is notified at its end. */
   async letGo(claim: string): Promise<boolean> {
     let leaving = this.#leaving.get(claim);
     if (!leaving) {
@@ -249,9 +246,8 @@ export class VolumeManager {
   }
 
   /**
-   * All volumes of a claim, side by side, and those that are on their way to it once they are there:
-   * until one is reserved nothing shows that the claim will hold it. The first failure is thrown after
-   * every one was tried.
+   * Releases all volumes of a claim in parallel, including those being staged, once their staging ends: before the
+   * reservation nothing shows that the claim will hold them. Throws the first failure after all attempts.
    */
   async releaseAll(claim: string): Promise<void> {
     const arrivals = [...this.#bringing.values()].filter((bringing) => bringing.claim === claim);

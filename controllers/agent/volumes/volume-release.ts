@@ -9,7 +9,7 @@ import type { NodeCalls } from './node-calls.js';
 import type { NodeVolumes } from './node-volumes.js';
 import type { UsedParameters } from './used-parameters.js';
 
-/** What {@link VolumeRelease} works with. */
+/** Options of {@link VolumeRelease}. */
 export interface VolumeReleaseOptions {
   readonly store: ObjectStore;
   readonly nodeName: string;
@@ -19,11 +19,11 @@ export interface VolumeReleaseOptions {
   readonly calls: NodeCalls;
   readonly times: CallTimes;
   readonly used: UsedParameters;
-  /** Work by storage, one after the other. */
+  /** Work by storage, serialized. */
   readonly work: KeyedQueue;
 }
 
-/** The way of a volume from a claim. */
+/** Releases a volume from a claim. */
 export class VolumeRelease {
   readonly #options: VolumeReleaseOptions;
 
@@ -32,7 +32,8 @@ export class VolumeRelease {
   }
 
   /**
-   * Takes a volume from a claim: unbind, unmount, detach, release. False where the store shows that it has none.
+   * Releases a volume from a claim: unpublish, unstage, detach, remove the attachment. False if the store shows no
+   * attachment.
    * @throws DriverError; then it stays attached.
    */
   run(given: Volume, claim: string): Promise<boolean> {
@@ -69,7 +70,7 @@ export class VolumeRelease {
     });
   }
 
-  /** Of a volume that is gone, or was made again, since this node attached it: no record tells of it any more. */
+  /** For a volume that was deleted or recreated since this node attached it: it has no records any more. */
   async #releaseGone(volume: Volume, claim: string): Promise<void> {
     const { node, records, held, calls, times, used } = this.#options;
     const { own } = records;
@@ -80,7 +81,7 @@ export class VolumeRelease {
       const mounted = await node.isStaged(volume);
       if (!mounted && !claims.includes(claim)) return;
       const { driver, call, redaction } = await calls.whileHeld(volume, signal);
-      // One that was made again with the same storage may be attached by now.
+      // A recreated volume on the same storage may be attached by now.
       const keepsDevice = held.twinsOf(volume).some((twin) => held.isHere(twin));
       await redaction.guard(() => node.takeAway(volume, driver, call, { keepsDevice }));
     });

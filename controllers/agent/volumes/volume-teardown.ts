@@ -6,7 +6,7 @@ import { backoffOf, type ControllerPolicy } from '../../policy/policy.js';
 /** One volume to release at shutdown. */
 export interface TeardownStep {
   readonly volume: Volume;
-  /** False: by the account of the store it was released before. */
+  /** False: in the store it was already released. */
   readonly release: (signal: AbortSignal) => Promise<boolean>;
 }
 
@@ -58,8 +58,8 @@ export async function tearDownVolumes(
 }
 
 /**
- * Tries until it is released or the budget is spent: what uses a volume may end meanwhile.
- * @throws Error the last one, or that the budget was spent during the first try
+ * Retries until it is released or the budget is spent: its users may end meanwhile.
+ * @throws Error the last one, or that the budget was spent during the first attempt
  */
 async function releaseWithin(
   { release }: TeardownStep,
