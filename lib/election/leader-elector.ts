@@ -4,7 +4,6 @@ import {
   linkSignals,
   type Logger,
   messageOf,
-  type Random,
   silentLogger,
   sleep,
   systemClock,
@@ -13,12 +12,12 @@ import {
 } from '../base/index.js';
 import type { ObjectStore, Operation } from '../store/index.js';
 import { enrol } from './candidates.js';
+import { ElectionWaits } from './election-waits.js';
 import { type ElectorHealth, electorHealth } from './elector-health.js';
 import {
   demandElectorOptions,
   type ElectionTimes,
   electionTimes,
-  jitterFactor,
   type LeaderCallbacks,
   type LeaderElectorOptions,
 } from './elector-options.js';
@@ -30,15 +29,9 @@ import {
   type Phase,
 } from './elector-state.js';
 import { FencedStore, leadershipLost } from './fenced-store.js';
-import { type Hold, LeaseClient, type Term } from './lease-client.js';
+import type { Term } from './lease-client.js';
+import { LeaseHolding } from './lease-holding.js';
 import { type Lease, leases } from './lease.js';
-
-interface Observed {
-  /** Store, uid and version of the lease: only a change of these counts. */
-  readonly version: string;
-  /** When this process first saw that version: clocks of other machines are not used. */
-  readonly at: number;
-}
 
 /**
  * Elects one leader among candidates that share a store.
@@ -64,16 +57,11 @@ interface Observed {
 export class LeaderElector {
   readonly #options: LeaderElectorOptions;
   readonly #clock: Clock;
-  readonly #random: Random;
+  readonly #waits: ElectionWaits;
   readonly #logger: Logger;
   readonly #times: ElectionTimes;
-  readonly #lease: LeaseClient;
+  readonly #lease: LeaseHolding;
   #phase: Phase = { state: 'idle' };
-  #observed: Observed | undefined;
-  #epochSeen = 0;
-  #leader = '';
-  #renewedAt = 0;
-  #readAt = 0;
   /** Incremented when an attempt times out: its late result is ignored. */
   #attempt = 0;
 
@@ -86,9 +74,11 @@ export class LeaderElector {
     this.#times = electionTimes(options);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#random = options.random ?? systemRandom;
+    const random = options.random ?? systemRandom;
+    this.#waits = new ElectionWaits(this.#clock, random, this.#times);
     this.#logger = (options.logger ?? silentLogger).child({ lease: options.name });
-    this.#lease = new LeaseClient(options.store, options.name, this.#clock);
+    const ports = { clock: this.#clock, logger: this.#logger, times: this.#times };
+    this.#lease = new LeaseHolding({ ...options, ...ports });
   }
 
   get state(): ElectorState {
@@ -97,12 +87,12 @@ export class LeaderElector {
 
   /** True while this candidate leads, as far as it knows: false at the latest when its renewal is overdue. */
   get isLeader(): boolean {
-    return this.state === 'leading' && this.#sinceRenewalMs() < this.#times.renewDeadlineMs;
+    return this.state === 'leading' && this.#lease.sinceRenewalMs < this.#times.renewDeadlineMs;
   }
 
   /** Identity of the last seen leader; empty for none. */
   get leader(): string {
-    return this.#leader;
+    return this.#lease.leader;
   }
 
   /**
@@ -126,10 +116,10 @@ export class LeaderElector {
     return electorHealth({
       phase: this.#phase,
       identity: this.#options.identity,
-      leader: this.#leader,
+      leader: this.#lease.leader,
       leaseDurationMs: this.#times.leaseDurationMs,
-      sinceRenewalMs: this.#sinceRenewalMs(),
-      sinceReadMs: this.#clock.monotonic() - this.#readAt,
+      sinceRenewalMs: this.#lease.sinceRenewalMs,
+      sinceReadMs: this.#lease.sinceReadMs,
     });
   }
 
@@ -162,7 +152,7 @@ export class LeaderElector {
     const { store, name, identity } = this.#options;
     demandAtRest(this.state);
     using _candidate = enrol(store, name, identity);
-    this.#readAt = this.#clock.monotonic();
+    this.#lease.begin();
     this.#move({ state: 'standby' });
     try {
       const everLed = await this.#takePart(callbacks, signal);
@@ -184,11 +174,11 @@ export class LeaderElector {
       if (!led) this.#move({ state: 'resigning', term, reason });
       everLed ||= led;
       // Released last: a successor starts after this one's work ended. After a loss the callback runs first.
-      if (reason === 'withdrawn' || reason === 'failed') await this.#release(term);
+      if (reason === 'withdrawn' || reason === 'failed') await this.#lease.release(term);
       if (led) await this.#tell('onStoppedLeading', () => callbacks.onStoppedLeading());
-      if (reason === 'expired') await this.#release(term);
+      if (reason === 'expired') await this.#lease.release(term);
       this.#move({ state: 'standby' });
-      if (reason === 'failed') await this.#pause(signal);
+      if (reason === 'failed') await this.#waits.pause(signal);
     }
     return everLed;
   }
@@ -218,18 +208,13 @@ export class LeaderElector {
     while (!signal.aborted) {
       const taken = await this.#attemptWithin(
         callbacks,
-        (current) => this.#take(current),
-        (over) => this.#patience(this.#times.renewDeadlineMs, signal, over),
+        (current) => this.#lease.take(current),
+        (over) => this.#waits.patience(this.#times.renewDeadlineMs, signal, over),
       );
-      if (taken) return this.#termOf(taken);
-      await this.#pause(signal);
+      if (taken) return this.#lease.termOf(taken);
+      await this.#waits.pause(signal);
     }
     return undefined;
-  }
-
-  #pause(signal: AbortSignal): Promise<void> {
-    const jitter = 1 + (jitterFactor - 1) * this.#random.next();
-    return sleep(this.#clock, this.#times.retryPeriodMs * jitter, signal);
   }
 
   async #renewUntilOver(
@@ -238,7 +223,7 @@ export class LeaderElector {
     signal: AbortSignal,
   ): Promise<EndReason> {
     const { retryPeriodMs, renewDeadlineMs } = this.#times;
-    const leftMs = (): number => Math.max(0, renewDeadlineMs - this.#sinceRenewalMs());
+    const leftMs = (): number => Math.max(0, renewDeadlineMs - this.#lease.sinceRenewalMs);
     for (;;) {
       await sleep(this.#clock, Math.min(retryPeriodMs, leftMs()), signal);
       if (signal.aborted) return 'withdrawn';
@@ -247,25 +232,14 @@ export class LeaderElector {
       await this.#attemptWithin(
         callbacks,
         async (current) => {
-          const held = await this.#lease.read();
-          if (!current()) return undefined;
-          this.#observe(held);
-          seen.lost = !this.#lease.isOf(term, this.#options.identity, held);
-          if (seen.lost || !held) return undefined;
-          return this.#write(() => this.#lease.renew(held, this.#hold), current);
+          const renewal = await this.#lease.renew(term, current);
+          seen.lost = renewal.lost;
+          return renewal.lease;
         },
-        (over) => this.#patience(leftMs(), signal, over),
+        (over) => this.#waits.patience(leftMs(), signal, over),
       );
       if (seen.lost) return 'lost';
     }
-  }
-
-  /** Timeout of an attempt: shorter once this candidate stops. */
-  async #patience(limitMs: number, signal: AbortSignal, over: AbortSignal): Promise<void> {
-    using link = linkSignals(signal, over);
-    await sleep(this.#clock, limitMs, link.signal);
-    if (!signal.aborted) return;
-    await sleep(this.#clock, Math.min(limitMs, this.#times.retryPeriodMs), over);
   }
 
   /**
@@ -277,7 +251,7 @@ export class LeaderElector {
     attempt: (current: () => boolean) => Promise<Lease | undefined>,
     expiry: (over: AbortSignal) => Promise<void>,
   ): Promise<Lease | undefined> {
-    const before = this.#leader;
+    const before = this.#lease.leader;
     const number = (this.#attempt += 1);
     const work = attempt(() => number === this.#attempt);
     const outcome = await within(work, expiry);
@@ -290,7 +264,7 @@ export class LeaderElector {
       const raced = hasCode(error, 'Aborted') || hasCode(error, 'AlreadyExists');
       if (!raced) this.#logger.warn('lease could not be written', { error: messageOf(error) });
     }
-    const leader = this.#leader;
+    const leader = this.#lease.leader;
     // Not awaited: a renewal waits for no callback.
     if (leader !== before && leader !== '')
       void this.#tell('onNewLeader', () => callbacks.onNewLeader?.(leader));
@@ -302,71 +276,12 @@ export class LeaderElector {
     const giveBack = async (): Promise<void> => {
       const written = await work;
       if (!written || this.state !== 'standby') return;
-      await this.#lease.release(this.#termOf(written), this.#options.identity);
+      await this.#lease.giveBack(written);
       this.#logger.info('lease was written too late and released');
     };
     giveBack().catch((error: unknown) =>
       this.#logger.debug('late write of the lease failed', { error: messageOf(error) }),
     );
-  }
-
-  async #take(current: () => boolean): Promise<Lease | undefined> {
-    const held = await this.#lease.read();
-    if (!current()) return undefined;
-    const unchangedMs = this.#observe(held);
-    // Also for this identity: the lease may be from an earlier run, or of another process with the same identity.
-    const free = !held || held.holderIdentity === '' || unchangedMs >= this.#times.leaseDurationMs;
-    if (!free) return undefined;
-    return this.#write(() => this.#lease.take(held, this.#hold, this.#epochSeen), current);
-  }
-
-  async #write(write: () => Promise<Lease>, current: () => boolean): Promise<Lease> {
-    const startedAt = this.#clock.monotonic();
-    const written = await write();
-    if (current()) {
-      this.#observe(written);
-      // Measured from before the write: others may count from then.
-      this.#renewedAt = startedAt;
-    }
-    return written;
-  }
-
-  /** Records the read lease; returns for how long it has not changed, in milliseconds. */
-  #observe(held: Lease | undefined): number {
-    const now = this.#clock.monotonic();
-    const { uid, resourceVersion } = held?.metadata ?? {};
-    const version = JSON.stringify([this.#lease.storeId, uid, resourceVersion]);
-    if (this.#observed?.version !== version) this.#observed = { version, at: now };
-    this.#leader = held?.holderIdentity ?? '';
-    this.#epochSeen = Math.max(this.#epochSeen, held?.leaseTransitions ?? 0);
-    this.#readAt = now;
-    return now - this.#observed.at;
-  }
-
-  async #release(term: Term): Promise<void> {
-    const outcome = await within(this.#lease.release(term, this.#options.identity), (over) =>
-      sleep(this.#clock, this.#times.retryPeriodMs, over),
-    );
-    if (outcome.type === 'done') {
-      if (this.#leader === this.#options.identity) this.#leader = '';
-      return;
-    }
-    const error = outcome.type === 'failed' ? messageOf(outcome.error) : 'no answer in time';
-    this.#logger.warn('lease could not be released, it will expire', { error });
-  }
-
-  get #hold(): Hold {
-    const { identity } = this.#options;
-    return { identity, leaseDurationMs: this.#times.leaseDurationMs };
-  }
-
-  #termOf(lease: Lease): Term {
-    const { uid } = lease.metadata;
-    return { epoch: lease.leaseTransitions, uid, storeId: this.#lease.storeId };
-  }
-
-  #sinceRenewalMs(): number {
-    return this.#clock.monotonic() - this.#renewedAt;
   }
 
   /** Errors of callbacks do not affect the election. */

@@ -1,22 +1,14 @@
-import {
-  type Clock,
-  failedPrecondition,
-  holdProcess,
-  linkSignals,
-  type Logger,
-  messageOf,
-  type Runnable,
-  sleep,
-  within,
-} from '../base/index.js';
+import { failedPrecondition, linkSignals, messageOf, type Runnable } from '../base/index.js';
 import type { CauseRegistry, Controller } from '../controller/index.js';
 import type { LeaderElector } from '../election/index.js';
 import type { SharedInformer } from '../informer/index.js';
 import type { ApiObject, Kind } from '../object/index.js';
 import type { ObjectStore } from '../store/index.js';
 import { Candidacy } from './candidacy.js';
+import { Elected } from './elected.js';
 import { type HealthCheck, managerHealth, storeHealth } from './health.js';
 import { keepHouse } from './housekeeping.js';
+import { Lifecycle } from './lifecycle.js';
 import {
   demandManagerOptions,
   type ManagerOptions,
@@ -24,17 +16,14 @@ import {
   portsOf,
   type RunOptions,
 } from './manager-options.js';
-import {
-  demandMove,
-  demandNotStopped,
-  type ManagerState,
-  stoppedWhileStarting,
-} from './manager-state.js';
+import type { ManagerState } from './manager-state.js';
 import type { Part } from './part.js';
 import { Parts } from './parts.js';
 import { aborted, untilSignalled } from './process-signals.js';
-import { SharedInformers, syncTimeout } from './shared-informers.js';
-import { demandBudget, disposeBudgetMs, runStopBudgetMs, StopBudget } from './stop-budget.js';
+import { SharedInformers } from './shared-informers.js';
+import { demandBudget, disposeBudgetMs, runStopBudgetMs, type StopBudget } from './stop-budget.js';
+
+const isLeaderOnly = (part: Part): boolean => part.needsLeaderElection;
 
 /**
  * Starts and stops the parts of a process in order: caches, then controllers, then other runnables
@@ -59,8 +48,6 @@ import { demandBudget, disposeBudgetMs, runStopBudgetMs, StopBudget } from './st
  */
 export class Manager {
   readonly #options: ManagerOptions;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
   readonly #informers: SharedInformers;
   readonly #parts: Parts;
   /**
@@ -71,23 +58,10 @@ export class Manager {
    */
   readonly ports: ManagerPorts;
   readonly #candidacy: Candidacy | undefined;
-  /** Aborts when the manager stops. */
-  readonly #ending = new AbortController();
-  readonly #elected: Promise<void>;
-  #resolveElected: () => void = () => undefined;
-  #rejectElected: (error: Error) => void = () => undefined;
-  #state: ManagerState = 'new';
-  /** Describes what the start waits for now. */
-  #waitsFor: () => string = () => '';
+  readonly #life: Lifecycle;
+  readonly #elected = new Elected();
   /** While this process leads and has started its work. */
   #leading: AbortSignal | undefined;
-  #starting: Promise<void> | undefined;
-  #stopping: Promise<void> | undefined;
-  /** Shared by the stop and the end of the leader's work. */
-  #budget: StopBudget | undefined;
-  /** The cause of an involuntary end. */
-  #failure: { readonly error: unknown } | undefined;
-  #hold: Disposable | undefined;
 
   /**
    * @throws StatusError InvalidArgument, RangeError for an invalid election
@@ -98,23 +72,29 @@ export class Manager {
     this.#options = options;
     this.ports = portsOf(options);
     const { clock, random, logger } = this.ports;
-    this.#clock = clock;
-    this.#logger = logger;
     const { store, metrics, stuckAfterMs } = options;
     const ports = { store, clock, random, logger };
     this.#informers = new SharedInformers({ ...ports, metrics, stuckAfterMs });
     this.#parts = new Parts({ logger, abortsWork: () => this.#candidacy?.lost === true });
-    this.#elected = new Promise((resolve, reject) => {
-      this.#resolveElected = resolve;
-      this.#rejectElected = reject;
+    this.#life = new Lifecycle({
+      clock,
+      syncTimeoutMs: options.syncTimeoutMs ?? 120_000,
+      startAll: (signal) => this.#startAll(signal),
+      running: () => {
+        const { compactionIntervalMs = 60_000 } = options;
+        const refreshMetrics = metrics ? () => this.#parts.refreshMetrics() : undefined;
+        const work = { compactionIntervalMs, refreshMetrics };
+        keepHouse({ store, clock, logger, ...work }, this.#life.ending);
+        this.#startAdded();
+      },
+      stopAll: (budget) => this.#stopAll(budget),
+      stopped: (budget) => this.#stopped(budget),
     });
-    // Nobody need wait for it.
-    this.#elected.catch(() => undefined);
     if (options.leaderElection)
       this.#candidacy = new Candidacy(options.leaderElection, {
         ...ports,
         lead: (signal) => this.#lead(signal),
-        rest: (budgetMs) => this.#stopLeaderWork(budgetMs),
+        rest: (budgetMs) => this.#parts.stop(isLeaderOnly, this.#life.budget(budgetMs)),
         lost: (error, budgetMs) => this.#endForLoss(error, budgetMs),
       });
   }
@@ -125,7 +105,7 @@ export class Manager {
   }
 
   get state(): ManagerState {
-    return this.#state;
+    return this.#life.state;
   }
 
   /** The store for controllers: fenced by the leader's epoch with an election. */
@@ -143,7 +123,7 @@ export class Manager {
    * @throws StatusError FailedPrecondition, reason ManagerStopped, when the manager is stopped before
    */
   elected(): Promise<void> {
-    return this.#elected;
+    return this.#elected.promise;
   }
 
   /**
@@ -156,9 +136,9 @@ export class Manager {
   ): SharedInformer<T, I> {
     const known = this.#informers.find(kind);
     if (known) return known;
-    demandNotStopped(this.#state, `the informer of ${kind.kind} can't be added`);
+    this.#life.demandNotStopped(`the informer of ${kind.kind} can't be added`);
     const informer = this.#informers.make(kind);
-    if (this.#state !== 'new') informer.start();
+    if (this.#life.state !== 'new') informer.start();
     return informer;
   }
 
@@ -168,7 +148,7 @@ export class Manager {
    * @throws StatusError FailedPrecondition, reason ManagerStopped
    */
   addController(controller: Controller): this {
-    demandNotStopped(this.#state, `controller ${controller.name} can't be added`);
+    this.#life.demandNotStopped(`controller ${controller.name} can't be added`);
     this.#parts.addController(controller);
     this.#startAdded();
     return this;
@@ -179,7 +159,7 @@ export class Manager {
    * @throws StatusError FailedPrecondition, reason ManagerStopped
    */
   addRunnable(runnable: Runnable): this {
-    demandNotStopped(this.#state, `runnable ${runnable.name} can't be added`);
+    this.#life.demandNotStopped(`runnable ${runnable.name} can't be added`);
     this.#parts.addRunnable(runnable);
     this.#startAdded();
     return this;
@@ -193,83 +173,28 @@ export class Manager {
    * @throws StatusError FailedPrecondition, reason ManagerStopped, when it was called before
    */
   async start(): Promise<void> {
-    demandNotStopped(this.#state, "it can't be started");
-    if (!this.#starting) {
-      this.#move('starting');
-      this.#hold = holdProcess(this.#clock);
-      this.#starting = Promise.resolve().then(() => this.#start());
-    }
-    return this.#starting;
-  }
-
-  async #start(): Promise<void> {
-    const { signal } = this.#ending;
-    try {
-      await this.#startAll(signal);
-    } catch (error) {
-      const failure = signal.aborted ? stoppedWhileStarting(this.#waitsFor()) : error;
-      if (!signal.aborted) this.#failure = { error };
-      // Parts that could not be stopped are in the log and in the error of the stop.
-      await this.stop(disposeBudgetMs).catch(() => undefined);
-      throw failure;
-    }
+    return this.#life.start();
   }
 
   async #startAll(signal: AbortSignal): Promise<void> {
     this.#informers.start();
-    this.#step(() => `the caches of ${this.#informers.unsynced.join(', ')}`, signal);
-    await this.#informers.waitForCaches(this.#syncTimeoutMs, signal);
+    this.#life.step(() => `the caches of ${this.#informers.unsynced.join(', ')}`, signal);
+    await this.#informers.waitForCaches(this.#life.syncTimeoutMs, signal);
     const candidacy = this.#candidacy;
-    await this.#startDue((part) => !candidacy || !part.needsLeaderElection, signal);
-    this.#step(() => 'the election', signal);
+    await this.#life.startDue(
+      this.#parts,
+      (part) => !candidacy || !part.needsLeaderElection,
+      signal,
+    );
+    this.#life.step(() => 'the election', signal);
     if (candidacy) await candidacy.start();
-    else this.#resolveElected();
-    this.#step(() => '', signal);
-    this.#move('running');
-    this.#keepHouse(signal);
-    this.#startAdded();
-  }
-
-  get #syncTimeoutMs(): number {
-    return this.#options.syncTimeoutMs ?? 120_000;
-  }
-
-  #keepHouse(signal: AbortSignal): void {
-    const { store, metrics, compactionIntervalMs = 60_000 } = this.#options;
-    const refreshMetrics = metrics ? () => this.#parts.refreshMetrics() : undefined;
-    const ports = { store, clock: this.#clock, logger: this.#logger };
-    keepHouse({ ...ports, compactionIntervalMs, refreshMetrics }, signal);
-  }
-
-  /** Notes what the start waits for from here on. @throws StatusError Cancelled once it is stopping */
-  #step(waitsFor: () => string, signal: AbortSignal): void {
-    if (signal.aborted) throw stoppedWhileStarting(this.#waitsFor());
-    this.#waitsFor = waitsFor;
-  }
-
-  /** Starts waiting parts one after the other, including those that are added meanwhile. */
-  async #startDue(which: (part: Part) => boolean, signal: AbortSignal): Promise<void> {
-    for (;;) {
-      const next = this.#parts.waiting.find(which);
-      if (!next) return;
-      this.#step(() => next.describedStart, signal);
-      await this.#inTime(next, next.start(signal));
-    }
-  }
-
-  /** A controller waits for caches and handlers, with a timeout; a runnable has no timeout. */
-  async #inTime(part: Part, start: Promise<void>): Promise<void> {
-    if (!part.isController) return start;
-    const timeoutMs = this.#syncTimeoutMs;
-    const outcome = await within(start, (over) => sleep(this.#clock, timeoutMs, over));
-    if (outcome.type === 'failed') throw outcome.error;
-    if (outcome.type === 'late') throw syncTimeout(timeoutMs, part.describedStart);
+    else this.#elected.now();
   }
 
   /** Starts a part that was added to a running manager, unless it waits for the election. */
   #startAdded(): void {
-    if (this.#state !== 'running') return;
-    const ending = this.#ending.signal;
+    if (this.#life.state !== 'running') return;
+    const ending = this.#life.ending;
     for (const part of this.#parts.waiting) {
       const signal = this.#candidacy && part.needsLeaderElection ? this.#leading : ending;
       if (signal && !signal.aborted) this.#parts.startLate(part, signal);
@@ -278,11 +203,11 @@ export class Manager {
 
   /** Starts leader-only parts. */
   async #lead(leading: AbortSignal): Promise<void> {
-    using link = linkSignals(leading, this.#ending.signal);
-    await this.#startDue((part) => part.needsLeaderElection, link.signal);
-    this.#waitsFor = () => '';
+    using link = linkSignals(leading, this.#life.ending);
+    await this.#life.startDue(this.#parts, isLeaderOnly, link.signal);
+    this.#life.settle();
     this.#leading = leading;
-    this.#resolveElected();
+    this.#elected.now();
     this.#startAdded();
   }
 
@@ -295,46 +220,34 @@ export class Manager {
    * @throws RangeError for a budget that is negative or not finite
    */
   async stop(budgetMs: number): Promise<void> {
-    demandBudget(budgetMs);
-    if (!this.#stopping) {
-      // Set first: listeners of the abort may call again.
-      this.#stopping = Promise.resolve().then(() => this.#stop(budgetMs));
-      this.#move('stopping');
-      this.#ending.abort();
-    }
-    return this.#stopping;
+    return this.#life.stop(budgetMs);
   }
 
-  async #stop(budgetMs: number): Promise<void> {
-    const budget = (this.#budget ??= new StopBudget(this.#clock, budgetMs));
+  async #stopAll(budget: StopBudget): Promise<void> {
     if (this.#candidacy) {
       this.#candidacy.withdraw();
-      await this.#stopLeaderWork(budgetMs);
+      await this.#parts.stop(isLeaderOnly, budget);
       await this.#candidacy.stop(budget);
     }
     await this.#parts.stop(() => true, budget);
     await budget.wait('informers', 'their end', this.#informers.close());
-    this.#move('stopped');
-    this.#hold?.[Symbol.dispose]();
-    this.#rejectElected(
-      failedPrecondition('ManagerStopped', 'the manager was stopped before it was elected'),
-    );
-    if (!budget.error) return;
-    this.#logger.error('stop is incomplete', { error: budget.error.message });
-    throw budget.error;
   }
 
-  async #stopLeaderWork(budgetMs: number): Promise<void> {
-    this.#budget ??= new StopBudget(this.#clock, budgetMs);
-    await this.#parts.stop((part) => part.needsLeaderElection, this.#budget);
+  #stopped({ error }: StopBudget): void {
+    this.#elected.never(
+      failedPrecondition('ManagerStopped', 'the manager was stopped before it was elected'),
+    );
+    if (error) this.ports.logger.error('stop is incomplete', { error: error.message });
   }
 
   #endForLoss(error: Error, budgetMs: number): void {
-    this.#failure ??= { error };
+    this.#life.fail(error);
     this.stop(budgetMs)
       .catch(() => undefined)
       .then(this.#options.leaderElection?.onLost)
-      .catch((thrown: unknown) => this.#logger.error('onLost threw', { error: messageOf(thrown) }));
+      .catch((thrown: unknown) =>
+        this.ports.logger.error('onLost threw', { error: messageOf(thrown) }),
+      );
   }
 
   /**
@@ -355,17 +268,15 @@ export class Manager {
   async run(signal?: AbortSignal, options: RunOptions = {}): Promise<void> {
     const { stopBudgetMs = runStopBudgetMs } = options;
     demandBudget(stopBudgetMs);
-    demandNotStopped(this.#state, "it can't run");
-    using asked = untilSignalled(this.#clock, signal);
+    this.#life.demandNotStopped("it can't run");
+    using asked = untilSignalled(this.ports.clock, signal);
     const starting = asked.signal.aborted ? Promise.resolve() : this.start();
     // It ends the start, whose error is reported: the failure below is decisive.
     starting.catch(() => undefined);
-    using over = linkSignals(asked.signal, this.#ending.signal);
+    using over = linkSignals(asked.signal, this.#life.ending);
     await aborted(over.signal);
-    await this.stop(stopBudgetMs).catch((error: unknown) => {
-      this.#failure ??= { error };
-    });
-    if (this.#failure) throw this.#failure.error;
+    await this.stop(stopBudgetMs).catch((error: unknown) => this.#life.fail(error));
+    if (this.#life.failure) throw this.#life.failure.error;
   }
 
   /** Stops with five seconds' grace. */
@@ -378,23 +289,11 @@ export class Manager {
     const { store, stuckAfterMs = 300_000 } = this.#options;
     const election = this.#candidacy ? [this.#candidacy.health()] : [];
     return [
-      managerHealth(this.#state, this.#detail),
+      managerHealth(this.#life.state, this.#life.detail),
       storeHealth(store),
       ...this.#informers.health(),
       ...election,
       ...this.#parts.health(stuckAfterMs),
     ];
-  }
-
-  get #detail(): string {
-    if (this.#failure) return messageOf(this.#failure.error);
-    if (this.#state === 'stopped') return this.#budget?.error?.message ?? '';
-    const waitsFor = this.#waitsFor();
-    return waitsFor === '' ? '' : `waits for ${waitsFor}`;
-  }
-
-  #move(next: ManagerState): void {
-    demandMove(this.#state, next);
-    this.#state = next;
   }
 }

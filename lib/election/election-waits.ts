@@ -1,0 +1,29 @@
+import { type Clock, linkSignals, type Random, sleep } from '../base/index.js';
+import { type ElectionTimes, jitterFactor } from './elector-options.js';
+
+/** What a candidate waits for: the time between two tries, and the time that one may take. */
+export class ElectionWaits {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #times: ElectionTimes;
+
+  constructor(clock: Clock, random: Random, times: ElectionTimes) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#times = times;
+  }
+
+  /** Between two tries, jittered so that candidates do not meet. */
+  pause(signal: AbortSignal): Promise<void> {
+    const jitter = 1 + (jitterFactor - 1) * this.#random.next();
+    return sleep(this.#clock, this.#times.retryPeriodMs * jitter, signal);
+  }
+
+  /** Timeout of an attempt: shorter once this candidate stops. */
+  async patience(limitMs: number, signal: AbortSignal, over: AbortSignal): Promise<void> {
+    using link = linkSignals(signal, over);
+    await sleep(this.#clock, limitMs, link.signal);
+    if (!signal.aborted) return;
+    await sleep(this.#clock, Math.min(limitMs, this.#times.retryPeriodMs), over);
+  }
+}

@@ -1,0 +1,152 @@
+import { type Clock, type Logger, messageOf, sleep, within } from '../base/index.js';
+import type { ObjectStore } from '../store/index.js';
+import type { ElectionTimes } from './elector-options.js';
+import { type Hold, LeaseClient, type Term } from './lease-client.js';
+import type { Lease } from './lease.js';
+
+interface Observed {
+  /** Store, uid and version of the lease: only a change of these counts. */
+  readonly version: string;
+  /** When this process first saw that version: clocks of other machines are not used. */
+  readonly at: number;
+}
+
+/** What a renewal brought. */
+export interface Renewal {
+  readonly lost: boolean;
+  readonly lease?: Lease;
+}
+
+/** Ports of {@link LeaseHolding}. */
+export interface LeaseHoldingOptions {
+  readonly store: ObjectStore;
+  readonly name: string;
+  readonly identity: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly times: ElectionTimes;
+}
+
+/**
+ * The lease as one candidate sees and holds it: what was read last and when, whether it is free, and the writes
+ * that take, renew and release it. Whether the candidate leads is decided by its elector.
+ */
+export class LeaseHolding {
+  readonly #client: LeaseClient;
+  readonly #identity: string;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #times: ElectionTimes;
+  #observed: Observed | undefined;
+  #epochSeen = 0;
+  #leader = '';
+  #renewedAt = 0;
+  #readAt = 0;
+
+  constructor(options: LeaseHoldingOptions) {
+    this.#client = new LeaseClient(options.store, options.name, options.clock);
+    this.#identity = options.identity;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+    this.#times = options.times;
+  }
+
+  get storeId(): string {
+    return this.#client.storeId;
+  }
+
+  /** Identity of the leader last seen; empty for none. */
+  get leader(): string {
+    return this.#leader;
+  }
+
+  /** Milliseconds since the lease was last read, or since {@link begin}. */
+  get sinceReadMs(): number {
+    return this.#clock.monotonic() - this.#readAt;
+  }
+
+  /** The candidate takes part from now on. */
+  begin(): void {
+    this.#readAt = this.#clock.monotonic();
+  }
+
+  /** Takes the lease where it is free; undefined where another holds it, or once the try is given up. */
+  async take(current: () => boolean): Promise<Lease | undefined> {
+    const held = await this.#client.read();
+    if (!current()) return undefined;
+    const unchangedMs = this.#observe(held);
+    // Also for this identity: the lease may be from an earlier run, or of another process with the same identity.
+    const free = !held || held.holderIdentity === '' || unchangedMs >= this.#times.leaseDurationMs;
+    if (!free) return undefined;
+    return this.#write(() => this.#client.take(held, this.#hold, this.#epochSeen), current);
+  }
+
+  /** Renews the lease of a term. `lost` when the lease is of that term no more. */
+  async renew(term: Term, current: () => boolean): Promise<Renewal> {
+    const held = await this.#client.read();
+    if (!current()) return { lost: false };
+    this.#observe(held);
+    const isOurs = this.#client.isOf(term, this.#identity, held);
+    if (!isOurs) return { lost: true };
+    return {
+      lost: false,
+      lease: await this.#write(() => this.#client.renew(held, this.#hold), current),
+    };
+  }
+
+  async #write(write: () => Promise<Lease>, current: () => boolean): Promise<Lease> {
+    const startedAt = this.#clock.monotonic();
+    const written = await write();
+    if (current()) {
+      this.#observe(written);
+      // Measured from before the write: others may count from then.
+      this.#renewedAt = startedAt;
+    }
+    return written;
+  }
+
+  /** Records the read lease; returns for how long it has not changed, in milliseconds. */
+  #observe(held: Lease | undefined): number {
+    const now = this.#clock.monotonic();
+    const { uid, resourceVersion } = held?.metadata ?? {};
+    const version = JSON.stringify([this.#client.storeId, uid, resourceVersion]);
+    if (this.#observed?.version !== version) this.#observed = { version, at: now };
+    this.#leader = held?.holderIdentity ?? '';
+    this.#epochSeen = Math.max(this.#epochSeen, held?.leaseTransitions ?? 0);
+    this.#readAt = now;
+    return now - this.#observed.at;
+  }
+
+  /** Gives the lease of a term back, for as long as one retry lasts: it expires otherwise. */
+  async release(term: Term): Promise<void> {
+    const outcome = await within(this.#client.release(term, this.#identity), (over) =>
+      sleep(this.#clock, this.#times.retryPeriodMs, over),
+    );
+    if (outcome.type === 'done') {
+      if (this.#leader === this.#identity) this.#leader = '';
+      return;
+    }
+    const error = outcome.type === 'failed' ? messageOf(outcome.error) : 'no answer in time';
+    this.#logger.warn('lease could not be released, it will expire', { error });
+  }
+
+  /** Empties a lease that this candidate wrote and must not hold, however long that takes. */
+  giveBack(written: Lease): Promise<void> {
+    return this.#client.release(this.termOf(written), this.#identity);
+  }
+
+  get #hold(): Hold {
+    return { identity: this.#identity, leaseDurationMs: this.#times.leaseDurationMs };
+  }
+
+  /** The term that a lease, which this candidate wrote, begins or continues. */
+  termOf(lease: Lease): Term {
+    const { uid } = lease.metadata;
+    return { epoch: lease.leaseTransitions, uid, storeId: this.#client.storeId };
+  }
+
+  /** Milliseconds since the write that took or renewed the lease was begun. */
+  get sinceRenewalMs(): number {
+    return this.#clock.monotonic() - this.#renewedAt;
+  }
+}

@@ -1,0 +1,172 @@
+import { type Clock, holdProcess, messageOf, sleep, within } from '../base/index.js';
+import {
+  demandMove,
+  demandNotStopped,
+  type ManagerState,
+  stoppedWhileStarting,
+} from './manager-state.js';
+import type { Part } from './part.js';
+import type { Parts } from './parts.js';
+import { syncTimeout } from './shared-informers.js';
+import { demandBudget, disposeBudgetMs, StopBudget } from './stop-budget.js';
+
+/** What a {@link Lifecycle} starts and stops. */
+export interface LifecyclePorts {
+  readonly clock: Clock;
+  /** For one controller to start, milliseconds. */
+  readonly syncTimeoutMs: number;
+  /** Starts everything; ends early once `signal` aborts. */
+  readonly startAll: (signal: AbortSignal) => Promise<void>;
+  /** Called once everything was started and the state is `running`. */
+  readonly running: () => void;
+  /** Stops everything. What fails and what hangs is noted in the budget. */
+  readonly stopAll: (budget: StopBudget) => Promise<void>;
+  /** Called once the state is `stopped`. */
+  readonly stopped: (budget: StopBudget) => void;
+}
+
+/**
+ * The life of a manager, whatever it consists of: one start, one stop, each shared by all who ask for it; how long
+ * a stop may take; and why it ended.
+ */
+export class Lifecycle {
+  readonly #ports: LifecyclePorts;
+  /** Aborts when the manager stops. */
+  readonly #ending = new AbortController();
+  #state: ManagerState = 'new';
+  /** Describes what the start waits for now. */
+  #waitsFor: () => string = () => '';
+  #starting: Promise<void> | undefined;
+  #stopping: Promise<void> | undefined;
+  /** Shared by the stop and the end of the leader's work. */
+  #budget: StopBudget | undefined;
+  /** The cause of an involuntary end. */
+  #failure: { readonly error: unknown } | undefined;
+  #hold: Disposable | undefined;
+
+  constructor(ports: LifecyclePorts) {
+    this.#ports = ports;
+  }
+
+  get syncTimeoutMs(): number {
+    return this.#ports.syncTimeoutMs;
+  }
+
+  get state(): ManagerState {
+    return this.#state;
+  }
+
+  /** Aborts when the manager stops. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** The cause of an involuntary end. */
+  get failure(): { readonly error: unknown } | undefined {
+    return this.#failure;
+  }
+
+  /** Notes why it ends; the first reason stays. */
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+  }
+
+  /** @throws StatusError FailedPrecondition, reason ManagerStopped, once it stops */
+  demandNotStopped(what: string): void {
+    demandNotStopped(this.#state, what);
+  }
+
+  /** What is the matter, or what is waited for; empty for nothing. */
+  get detail(): string {
+    if (this.#failure) return messageOf(this.#failure.error);
+    if (this.#state === 'stopped') return this.#budget?.error?.message ?? '';
+    const waitsFor = this.#waitsFor();
+    return waitsFor === '' ? '' : `waits for ${waitsFor}`;
+  }
+
+  async start(): Promise<void> {
+    this.demandNotStopped("it can't be started");
+    if (!this.#starting) {
+      this.#move('starting');
+      this.#hold = holdProcess(this.#ports.clock);
+      this.#starting = Promise.resolve().then(() => this.#start());
+    }
+    return this.#starting;
+  }
+
+  async #start(): Promise<void> {
+    const signal = this.ending;
+    try {
+      await this.#ports.startAll(signal);
+      this.step(() => '', signal);
+      this.#move('running');
+      this.#ports.running();
+    } catch (error) {
+      const failure = signal.aborted ? stoppedWhileStarting(this.#waitsFor()) : error;
+      if (!signal.aborted) this.#failure = { error };
+      // Parts that could not be stopped are in the log and in the error of the stop.
+      await this.stop(disposeBudgetMs).catch(() => undefined);
+      throw failure;
+    }
+  }
+
+  /** Notes what the start waits for from here on. @throws StatusError Cancelled once it is stopping */
+  step(waitsFor: () => string, signal: AbortSignal): void {
+    if (signal.aborted) throw stoppedWhileStarting(this.#waitsFor());
+    this.#waitsFor = waitsFor;
+  }
+
+  /** Starts waiting parts one after the other, including those that are added meanwhile. */
+  async startDue(parts: Parts, which: (part: Part) => boolean, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const next = parts.waiting.find(which);
+      if (!next) return;
+      this.step(() => next.describedStart, signal);
+      await this.#inTime(next, next.start(signal));
+    }
+  }
+
+  /** A controller waits for caches and handlers, with a timeout; a runnable has no timeout. */
+  async #inTime(part: Part, start: Promise<void>): Promise<void> {
+    if (!part.isController) return start;
+    const timeoutMs = this.#ports.syncTimeoutMs;
+    const outcome = await within(start, (over) => sleep(this.#ports.clock, timeoutMs, over));
+    if (outcome.type === 'failed') throw outcome.error;
+    if (outcome.type === 'late') throw syncTimeout(timeoutMs, part.describedStart);
+  }
+
+  /** Nothing is waited for any more. */
+  settle(): void {
+    this.#waitsFor = () => '';
+  }
+
+  /** The budget of its end, begun with the first call. */
+  budget(budgetMs: number): StopBudget {
+    return (this.#budget ??= new StopBudget(this.#ports.clock, budgetMs));
+  }
+
+  async stop(budgetMs: number): Promise<void> {
+    demandBudget(budgetMs);
+    if (!this.#stopping) {
+      // Set first: listeners of the abort may call again.
+      this.#stopping = Promise.resolve().then(() => this.#stop(budgetMs));
+      this.#move('stopping');
+      this.#ending.abort();
+    }
+    return this.#stopping;
+  }
+
+  async #stop(budgetMs: number): Promise<void> {
+    const budget = this.budget(budgetMs);
+    await this.#ports.stopAll(budget);
+    this.#move('stopped');
+    this.#hold?.[Symbol.dispose]();
+    this.#ports.stopped(budget);
+    if (budget.error) throw budget.error;
+  }
+
+  #move(next: ManagerState): void {
+    demandMove(this.#state, next);
+    this.#state = next;
+  }
+}
