@@ -20,12 +20,19 @@ export function causeIn(message: string): string {
 
 /** The way out of a failure that no server explained, or of a token that is refused. */
 export function adviceOn(
-  { code, reason, message }: Pick<StatusError, 'code' | 'reason' | 'message'>,
+  {
+    code,
+    reason,
+    message,
+    resource,
+  }: Pick<StatusError, 'code' | 'reason' | 'message'> & Partial<Pick<StatusError, 'resource'>>,
   { server = 'the server', installation }: Called,
 ): string | undefined {
   const { kedge, start } = installation;
   if (code === 'Unauthenticated' && reason !== 'NoContext')
     return `Store a token that is good: ${kedge} login < token-file. Who has the policy admin makes one: ${kedge} token create USER; that of root: kedged recover-root`;
+  if (reason === 'NamespaceNotFound')
+    return `Create it: ${kedge} create namespace ${resource?.name ?? 'NAME'}, or give it in the same file: kind: Namespace`;
   if (/HTTP status code/.test(message))
     return `Something else than kedged answers for ${server}: name its gRPC address, and look at http_proxy and no_proxy`;
   if (code !== 'Unavailable' || reason !== 'Unavailable') return undefined;

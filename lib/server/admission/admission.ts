@@ -204,7 +204,7 @@ export class Admission {
       throw new StatusError({
         code: 'NotFound',
         reason: 'NamespaceNotFound',
-        message: `namespace "${namespace}" does not exist; create it, or set ensureNamespace`,
+        message: `namespace "${namespace}" does not exist; create it first`,
         resource: { kind: 'Namespace', name: namespace },
       });
     if (space.metadata?.deletionRequestedAt === undefined) return;

@@ -48,6 +48,29 @@ describe('objects on the command line', function () {
     expect(await run('get all -n staging', 4)).to.contain('staging');
   });
 
+  it('get of a name looks in all namespaces where it is told to', async () => {
+    await run('create namespace staging');
+    await daemon.ok('POST', '/v1/namespaces/staging/volumes', { name: 'one', ...size });
+    const both = await run('get volume one -A');
+    expect(both).to.match(/^default +one /m).and.match(/^staging +one /m);
+    expect(await run('get volume/two service/web -A -o name')).to.equal(
+      'volumes/two\nservices/web\n',
+    );
+    expect(await run('get storageclass local -A -o name')).to.equal('storageclasses/local\n');
+    expect(await run('get volume absent -A', 4)).to.contain(
+      'Volume "absent" is in none of the namespaces',
+    );
+    const one = JSON.parse(await run('get volume two -A -o json')) as { readonly name: string };
+    expect(one.name).to.equal('two');
+    await run('delete volume one -n staging');
+  });
+
+  it('cast says how the namespace is made that it lacks, in words of the file', async () => {
+    const path = await file('nowhere.yaml', 'kind: Configmap\nname: a\nnamespace: nowhere\n');
+    const said = await run(['cast', path], 4);
+    expect(said).to.contain('kedge create namespace nowhere').and.not.contain('ensureNamespace');
+  });
+
   it('get prints several kinds as a list that can be cast again', async () => {
     const list = await run('get volume/one secret/login -o yaml');
     const plan = await run(['cast', '--dry-run', await file('list.yaml', list)]);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type AnyKind, hasCode } from 'kedge';
+import { type AnyKind, hasCode, StatusError } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { allKinds, namespaces as namespaceKind } from '@kedge/controllers/kinds';
@@ -173,6 +173,24 @@ async function show(
   print(renderGroups(list, format, shown));
 }
 
+/** The objects of a name: one, or in all namespaces as many as have it. @throws StatusError NotFound */
+async function objectsOf(
+  client: ApiClient,
+  { kind, name }: Target,
+  options: GetOptions,
+): Promise<readonly JsonObject[]> {
+  if (!options.allNamespaces || kind.scope === 'Cluster')
+    return [await client.call(methodFor(kind, 'Get'), { ...scopeOf(kind, placeOf(options)), name })];
+  const found = await listAll(client, kind, { namespace: '-', fieldSelector: `name=${name}` });
+  if (found.length > 0) return found;
+  throw new StatusError({
+    code: 'NotFound',
+    reason: 'NotFound',
+    message: `${kind.kind} ${JSON.stringify(name)} is in none of the namespaces`,
+    resource: { kind: kind.kind, namespace: '-', name },
+  });
+}
+
 async function getNamed(
   client: ApiClient,
   targets: readonly Target[],
@@ -180,18 +198,17 @@ async function getNamed(
 ): Promise<void> {
   const format = parseFormat(options.output);
   const found: { readonly kind: AnyKind; readonly objects: JsonObject[] }[] = [];
-  const all = forEachTarget(targets, async ({ kind, name }) => {
-    const request = { ...scopeOf(kind, placeOf(options)), name };
-    const object = await client.call(methodFor(kind, 'Get'), request);
-    const group = found.find((each) => each.kind === kind);
-    if (group) group.objects.push(object);
-    else found.push({ kind, objects: [object] });
+  const all = forEachTarget(targets, async (target) => {
+    const objects = await objectsOf(client, target, options);
+    const group = found.find(({ kind }) => kind === target.kind);
+    if (group) group.objects.push(...objects);
+    else found.push({ kind: target.kind, objects: [...objects] });
   });
   const failed = await all.then(
     () => undefined,
     (error: unknown) => ({ error }),
   );
-  const single = targets.length === 1;
+  const single = targets.length === 1 && found[0]?.objects.length === 1;
   const namespaces = options.allNamespaces === true;
   const causeOf = await causesOf(client, found, format, options);
   const shown = { single, namespaces, now: Date.now(), ...(causeOf ? { causeOf } : {}) };
