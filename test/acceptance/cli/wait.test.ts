@@ -1,5 +1,8 @@
 import { spawn } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
 import { root, TestDaemon, workload } from '../daemon.js';
 import { runner } from './run.js';
 
@@ -32,10 +35,10 @@ describe('kedge wait', function () {
   }
 
   it('for a status, a condition, and several objects of several kinds', async () => {
-    expect(await run('wait service web --for status=Running --timeout 60')).to.equal(
+    expect(await run('wait service web --for status=Running --timeout 60')).to.contain(
       'services/web is Running\n',
     );
-    expect(await run('wait instance/web-0 --for condition=Ready')).to.equal(
+    expect(await run('wait instance/web-0 --for condition=Ready')).to.contain(
       'instances/web-0 has condition Ready=True\n',
     );
     const said = await run('wait service/web volume/web --for status=Running', 6);
@@ -93,5 +96,42 @@ describe('kedge wait', function () {
     const second = await never;
     expect(second.code, second.said).to.equal(4);
     expect(second.said).to.match(/was deleted before|does not exist/);
+  });
+
+  it('that is interrupted says what goes on, as a cast and a deletion do, and ends with 130', async () => {
+    const deaf = {
+      kind: 'Service',
+      name: 'deaf',
+      runtime: 'process',
+      command: ['/bin/sh', '-c', 'trap : TERM; while :; do sleep 1; done'],
+      minReadySeconds: 600,
+      terminationGracePeriodSeconds: 20,
+    };
+    const file = join(daemon.home, 'deaf.yaml');
+    await writeFile(file, JSON.stringify(deaf));
+    const interrupted = async (args: readonly string[], shown: string): Promise<string> => {
+      const child = spawn(process.execPath, ['cmd/bin/kedge.mjs', ...args], {
+        cwd: root,
+        env: { ...process.env, ...daemon.cliEnvironment },
+      });
+      let said = '';
+      for (const stream of [child.stdout, child.stderr])
+        stream.on('data', (data) => (said += String(data)));
+      const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+      await eventually(`"${shown}"`, () => said.includes(shown), 30_000);
+      child.kill('SIGINT');
+      expect(await ended, said).to.equal(130);
+      return said;
+    };
+    const cast = await interrupted(['cast', file], 'ready in');
+    expect(cast).to.contain('Interrupted: what was cast is stored and goes on');
+    const waits = ['wait', 'service/deaf', '--for', 'status=Running'];
+    expect(await interrupted(waits, 'Waiting: services/deaf')).to.contain('Interrupted: nothing was changed');
+    const removal = await interrupted(['delete', 'service', 'deaf'], 'is being deleted');
+    expect(removal).to.contain('Interrupted: the deletion goes on');
+    await eventually('its end', async () => {
+      const { status } = await daemon.rest('GET', `${base}/services/deaf`);
+      return status === 404;
+    }, 60_000);
   });
 });

@@ -4,6 +4,8 @@ import { StatusError } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
 import { located, placed, readCastFiles } from '../../files/cast-file.js';
+import { installation } from '../../../installation.js';
+import { interruptible } from '../../program/interruption.js';
 import { withExamples } from '../../program/examples.js';
 import { waitSecondsMax, wholeNumber } from '../../program/number-option.js';
 import { note, print } from '../../output/output.js';
@@ -24,6 +26,9 @@ function planLine(result: CastResult): string {
   return `  ${marks[result.action]} ${result.kind} ${name} ${pc.dim(result.action)}${changes}`;
 }
 
+const { kedge } = installation();
+const goesOn = `what was cast is stored and goes on; ${kedge} get all shows how far it is, and ${kedge} delete -f FILE takes it back`;
+
 async function cast(paths: readonly string[], options: CastOptions): Promise<void> {
   const items = (await readCastFiles(paths)).map((item) => placed(item, options.namespace));
   const client = await connect();
@@ -41,7 +46,8 @@ async function cast(paths: readonly string[], options: CastOptions): Promise<voi
     for (const result of resultsOf(plan)) print(planLine(result));
     if (options.dryRun) return;
     const results = resultsOf(await call(false));
-    if (options.wait) await waitForCast(client, results, options.timeout * 1_000);
+    if (options.wait)
+      await interruptible(goesOn, () => waitForCast(client, results, options.timeout * 1_000));
     else note('Stored; not waiting for it to run.');
   } finally {
     client.close();

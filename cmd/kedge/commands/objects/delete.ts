@@ -14,6 +14,8 @@ import {
 import { readCastFiles } from '../../files/cast-file.js';
 import { waitSecondsMax, wholeNumber } from '../../program/number-option.js';
 import { note, print } from '../../output/output.js';
+import { installation } from '../../../installation.js';
+import { interruptible } from '../../program/interruption.js';
 import { withExamples } from '../../program/examples.js';
 import { usageError } from '../../program/usage.js';
 
@@ -82,7 +84,10 @@ async function removeOne(client: ApiClient, target: Placed, options: DeleteOptio
   const finalizing = ((metadata?.finalizers ?? []) as readonly string[]).length > 0;
   if (finalizing && options.wait && !options.dryRun) {
     note(`${slashed(target)} is being deleted ...`);
-    await gone(client, target, textOf(metadata ?? {}, 'uid'), options);
+    const { kedge } = installation();
+    const goesOn = `the deletion goes on; ${kedge} describe ${slashed(target)} tells what it waits for`;
+    const uid = textOf(metadata ?? {}, 'uid');
+    await interruptible(goesOn, () => gone(client, target, uid, options));
   }
   const pending = finalizing && !options.wait ? 'is being deleted' : 'deleted';
   print(`${slashed(target)} ${pending}${options.dryRun ? ' (dry run)' : ''}`);

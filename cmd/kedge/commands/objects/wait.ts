@@ -14,6 +14,7 @@ import {
 } from '../../connection/goals.js';
 import { namedBy, slashed } from '../../connection/targets.js';
 import { note, print } from '../../output/output.js';
+import { interruptible } from '../../program/interruption.js';
 import { withExamples } from '../../program/examples.js';
 import { waitSecondsMax, wholeNumber } from '../../program/number-option.js';
 import { usageError } from '../../program/usage.js';
@@ -136,11 +137,14 @@ async function waitForKind(
     note(`The server does not answer (${printable(messageOf(error))}); waiting until it does`);
   // Without the selector: an object that loses its labels is waited for all the same.
   const changes = { namespace, cursor, known: items, signal, onAway };
-  if (!waiting.done && options.timeout > 0)
+  if (!waiting.done && options.timeout > 0) {
+    const [first = '', ...more] = waiting.report;
+    note(`Waiting: ${first}${more.length > 0 ? `, and ${more.length} more` : ''} ...`);
     for await (const { type, object } of remote.follow(changes)) {
       waiting.take(object as unknown as JsonObject, type === 'DELETED');
       if (waiting.done) break;
     }
+  }
   return waiting.report;
 }
 
@@ -170,7 +174,8 @@ async function wait(words: readonly string[], options: WaitOptions): Promise<voi
   const signal = AbortSignal.any([limit, failed.signal]);
   try {
     const waits = wanted.map((each) => waitForKind(client, each, goal, options, signal));
-    const open = (await Promise.all(waits)).flat();
+    const all = interruptible('nothing was changed by waiting', () => Promise.all(waits));
+    const open = (await all).flat();
     if (open.length > 0)
       throw new StatusError({
         code: 'DeadlineExceeded',

@@ -1,0 +1,24 @@
+import { note } from '../output/output.js';
+
+const ends = { SIGINT: 130, SIGTERM: 143 } as const;
+
+/**
+ * Runs work that waits for something which goes on without this command. One that is interrupted says so: nobody is
+ * left to guess whether it was undone.
+ * @param goesOn what goes on, and what to type next
+ */
+export async function interruptible<T>(goesOn: string, work: () => Promise<T>): Promise<T> {
+  const handlers = Object.entries(ends).map(([signal, code]) => {
+    const handle = (): void => {
+      note(`Interrupted: ${goesOn}`);
+      process.exit(code);
+    };
+    process.once(signal, handle);
+    return () => process.off(signal, handle);
+  });
+  try {
+    return await work();
+  } finally {
+    for (const remove of handlers) remove();
+  }
+}
