@@ -5,7 +5,7 @@ import { installation } from '../installation.js';
 import { version } from '../version.js';
 import {
   ensureLocalContext,
-  firstToken,
+  firstAccess,
   ownExampleDirectory,
   prepareExamples,
   sharedExampleDirectory,
@@ -34,18 +34,11 @@ function quick(host: string, port: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-async function greet(
-  config: DaemonConfig,
-  daemon: Daemon,
-  token: string | undefined,
-): Promise<void> {
+async function greet(config: DaemonConfig, daemon: Daemon): Promise<void> {
   const host = config.grpcAddress.replace(/:\d+$/, '').replaceAll(/[[\]]/g, '');
   const server = quick(host, daemon.ports.grpc);
-  const access = await ensureLocalContext(
-    token,
-    server,
-    `http://${quick(host, daemon.ports.rest)}`,
-  );
+  const restServer = `http://${quick(host, daemon.ports.rest)}`;
+  const access = await ensureLocalContext({ server, restServer });
   const how = installation();
   say('');
   say(`Kedge is running. gRPC ${server}, REST http://${quick(host, daemon.ports.rest)}/v1`);
@@ -91,14 +84,14 @@ async function serve(options: ConfigOptions): Promise<void> {
     return;
   }
   const logger = daemonLogger(config.logLevel);
-  let token: string | undefined;
   // The database replays its log in a thread of its own: meanwhile this one loads the rest of the program.
   const opening = openDaemonData(config, logger);
   opening.catch(() => undefined); // it is told to who awaits it, which is later
   const { startDaemon } = await import('./wire.js');
   const beforeListen = async (store: EmbeddedStore): Promise<void> => {
     tellMigration(store);
-    if (options.local) token = await firstToken(store);
+    const { grpcAddress: server, restAddress } = config;
+    if (options.local) await firstAccess(store, { server, restServer: `http://${restAddress}` });
   };
   const daemon = await startDaemon(config, logger, beforeListen, undefined, opening);
   stopOnSignals(daemon, config, () => {
@@ -110,7 +103,11 @@ async function serve(options: ConfigOptions): Promise<void> {
   });
   const sinceStartMs = Math.round(performance.now());
   logger.info('ready', { ...daemon.ports, node: config.nodeName, sinceStartMs });
-  if (options.local) await greet(config, daemon, token);
+  if (!options.local) return;
+  // It runs, and goes on doing so: on a full disk neither examples nor a context can be written.
+  await greet(config, daemon).catch((error: unknown) =>
+    say(`Kedge is running, but ${messageOf(error)}`),
+  );
 }
 
 async function recover(options: ConfigOptions): Promise<void> {

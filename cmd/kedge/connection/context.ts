@@ -1,6 +1,6 @@
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { StatusError } from 'kedge';
+import { messageOf, StatusError } from 'kedge';
 import { parse, stringify } from 'yaml';
 import { installation } from '../../installation.js';
 import { contextFile } from './context-file.js';
@@ -28,6 +28,15 @@ export interface Contexts {
 
 const defaultServer = '127.0.0.1:7863';
 
+function unusable(what: 'read' | 'written', cause: unknown): StatusError {
+  return new StatusError({
+    code: 'Unavailable',
+    reason: 'ContextsUnusable',
+    message: `${contextFile()} can't be ${what} (${messageOf(cause)}); mend that, set XDG_CONFIG_HOME to a directory that you may write to, or do without it: KEDGE_SERVER and KEDGE_TOKEN`,
+    cause,
+  });
+}
+
 /** The stored contexts; none when there is no file yet. */
 export async function readContexts(): Promise<Contexts> {
   let text: string;
@@ -35,7 +44,7 @@ export async function readContexts(): Promise<Contexts> {
     text = await readFile(contextFile(), 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { current: '', contexts: {} };
-    throw error;
+    throw unusable('read', error);
   }
   const parsed = parse(text) as Partial<Contexts> | null;
   return { current: parsed?.current ?? '', contexts: parsed?.contexts ?? {} };
@@ -44,11 +53,20 @@ export async function readContexts(): Promise<Contexts> {
 /** The file holds tokens: mode 0600, replaced as a whole. */
 async function writeContexts(next: Contexts): Promise<void> {
   const file = contextFile();
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const fresh = `${file}.${process.pid}.new`;
-  await writeFile(fresh, stringify(next), { mode: 0o600 });
-  await chmod(fresh, 0o600);
-  await rename(fresh, file);
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    const fresh = `${file}.${process.pid}.new`;
+    await writeFile(fresh, stringify(next), { mode: 0o600 });
+    await chmod(fresh, 0o600);
+    await rename(fresh, file);
+  } catch (error) {
+    throw unusable('written', error);
+  }
+}
+
+/** Before there is something that must not be lost. @throws StatusError where contexts can't be stored */
+export async function demandWritable(): Promise<void> {
+  await writeContexts(await readContexts());
 }
 
 /** Stores a context and makes it the current one. */

@@ -33,6 +33,18 @@ function decode(text: string, source: string): Buffer {
   ]);
 }
 
+/** Of a file that is configured. @throws StatusError that names the setting */
+async function textOf(kekFile: string): Promise<string> {
+  try {
+    return await readFile(kekFile, 'utf8');
+  } catch (error) {
+    throw failedPrecondition(
+      'KeyUnreadable',
+      `secrets.kekFile: ${kekFile} can't be read (${messageOf(error)}); put the key-encryption key there, or name the file that holds it`,
+    );
+  }
+}
+
 async function write(file: string, keys: readonly Buffer[]): Promise<void> {
   try {
     await replaceFile(file, keys.map((key) => `${key.toString('base64')}\n`).join(''));
@@ -105,7 +117,7 @@ export async function loadKeys(
   }
   if (kekFile !== '') {
     const read = async (): Promise<readonly Buffer[]> =>
-      decodeAll(await readFile(kekFile, 'utf8'), 'secrets.kekFile');
+      decodeAll(await textOf(kekFile), 'secrets.kekFile');
     return { keys: await read(), next: read, settled: nothing };
   }
   const file = join(dataDirectory, keyFileName);

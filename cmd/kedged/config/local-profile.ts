@@ -85,31 +85,36 @@ export async function prepareExamples(
   return examples;
 }
 
-/** Whether the local user can call the daemon. */
-export type LocalAccess = 'created' | 'kept' | 'missing';
-
-/** On the first run: the root token, made before anybody can ask for it. */
-export async function firstToken(store: ObjectStore): Promise<string | undefined> {
-  const { bootstrap, isBootstrapped } = await import('kedge/auth');
-  return (await isBootstrapped(store)) ? undefined : bootstrap(store);
+/** Where the API is, as contexts have it. */
+export interface LocalAddresses {
+  readonly server: string;
+  readonly restServer: string;
 }
 
-/** Stores a CLI context for the local user when there is a new token. */
-export async function ensureLocalContext(
-  token: string | undefined,
-  server: string,
-  restServer: string,
-): Promise<LocalAccess> {
+/**
+ * On the first run: the token of root, made before anybody can ask for it, and stored for this user at once: a start
+ * that fails behind it would leave an installation that nobody has access to.
+ * @throws StatusError where it can't be stored; then none was made
+ */
+export async function firstAccess(store: ObjectStore, addresses: LocalAddresses): Promise<void> {
+  const { bootstrap, isBootstrapped } = await import('kedge/auth');
+  if (await isBootstrapped(store)) return;
   // With it comes a parser of YAML, which no other daemon needs.
+  const { demandWritable, writeContext } = await import('../../kedge/connection/context.js');
+  await demandWritable();
+  await writeContext('local', { ...addresses, token: await bootstrap(store) });
+}
+
+/** Whether the local user can call the daemon. */
+export type LocalAccess = 'kept' | 'missing';
+
+/** Brings the context of the local user to where the daemon is now. */
+export async function ensureLocalContext(addresses: LocalAddresses): Promise<LocalAccess> {
   const { readContexts, writeContext } = await import('../../kedge/connection/context.js');
-  if (token !== undefined) {
-    await writeContext('local', { server, restServer, token });
-    return 'created';
-  }
   const { contexts } = await readContexts();
   const known = contexts.local;
   if (!known) return 'missing';
   // The port may be another one this time.
-  if (known.server !== server) await writeContext('local', { ...known, server, restServer });
+  if (known.server !== addresses.server) await writeContext('local', { ...known, ...addresses });
   return 'kept';
 }

@@ -61,6 +61,13 @@ describe('settings of kedged', () => {
     );
   });
 
+  it('a misspelt key is told with the one that is meant, and no other', () => {
+    const file = { server: { grpcAdress: '127.0.0.1:1' } };
+    expect(() => resolveSettings({ ...nothing, file })).to.throw(
+      /^server\.grpcAdress: is not a setting; did you mean server\.grpcAddress\?$/,
+    );
+  });
+
   it('the retry policy is read from its section and from the environment, with its defaults', () => {
     const file = { controllers: { driverBackoffMaxMs: 60_000, heartbeatMs: 5_000 } };
     const environment = { KEDGE_CONTROLLERS_HEARTBEAT_MS: '2000' };

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { invalid, type FieldViolation } from 'kedge';
 import { type ControllerPolicy, policyKeys, readPolicy } from '@kedge/controllers/policy';
 import { demandSafeListening } from './listening.js';
+import { nearest } from '../../near-miss.js';
 import { misspeltVariables } from './misspelt-variables.js';
 import { atLeastOne, auditScope, bool, level, map, text, texts, whole } from './setting-values.js';
 
@@ -224,12 +225,12 @@ export function resolveSettings(sources: SettingSources): DaemonConfig {
   const violations: FieldViolation[] = [];
   const known = new Set<string>([...Object.values(settings).map((s) => s.key), ...policyKeys]);
   const file = flatten(sources.file, known);
-  for (const key of file.keys())
-    if (!known.has(key))
-      violations.push({
-        field: key,
-        description: `is not a setting; known: ${[...known].join(', ')}`,
-      });
+  for (const key of file.keys()) {
+    if (known.has(key)) continue;
+    const meant = nearest(key, [...known]);
+    const hint = meant === undefined ? `known: ${[...known].join(', ')}` : `did you mean ${meant}?`;
+    violations.push({ field: key, description: `is not a setting; ${hint}` });
+  }
   const variables = new Set([...[...known].map(environmentName), ...otherVariables]);
   violations.push(...misspeltVariables(sources.environment, variables));
   const config: Record<string, unknown> = {};

@@ -1,4 +1,4 @@
-import { access, mkdir, realpath, stat } from 'node:fs/promises';
+import { access, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -13,7 +13,7 @@ import {
   StatusError,
 } from 'kedge';
 import { daemonLogger } from '../telemetry/daemon-logger.js';
-import { openDataDirectory } from './data-directory.js';
+import { makeDataDirectory, openDataDirectory } from './data-directory.js';
 import { findKeys, keyFileName, keyPlace, loadKeys } from '../config/key-file.js';
 import { type ConfigOptions, loadConfig, withSettings } from '../config/load-config.js';
 import { foundLines, lossLines } from './salvage-report.js';
@@ -175,7 +175,7 @@ async function restore(file: string, flags: RestoreFlags, options: ConfigOptions
   const config = await loadConfig(options);
   const { dataDirectory } = config;
   const keys = await findKeys(...keySource(config));
-  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  await makeDataDirectory(dataDirectory);
   const { restoreData } = await import('@kedge/controllers');
   const restored = restoreData({
     path: file,

@@ -1,5 +1,13 @@
 import { mkdir } from 'node:fs/promises';
-import { type EmbeddedStore, LevelEngine, limits, type Logger, openStore } from 'kedge';
+import {
+  type EmbeddedStore,
+  LevelEngine,
+  limits,
+  type Logger,
+  messageOf,
+  openStore,
+  StatusError,
+} from 'kedge';
 import { type DaemonKeys, keyFileName, loadKeys } from '../config/key-file.js';
 import type { DaemonConfig } from '../config/settings.js';
 
@@ -17,12 +25,26 @@ export async function openDataDirectory(directory: string, logger: Logger): Prom
   return openStore({ engine, reserveBytes, logger: logger.child({ part: 'store' }) });
 }
 
+/** @throws StatusError that names the directory and the setting */
+export async function makeDataDirectory(directory: string): Promise<void> {
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new StatusError({
+      code: 'Unavailable',
+      reason: 'DirectoryUnavailable',
+      message: `data directory ${directory} can't be made (${messageOf(error)}); make it, or name one that you may write to with --data-directory or store.path`,
+      cause: error,
+    });
+  }
+}
+
 /** Keys and store of a daemon; the directory is made where it is not there. */
 export async function openDaemonData(
   { dataDirectory, kekFile }: DaemonConfig,
   logger: Logger,
 ): Promise<DaemonData> {
-  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  await makeDataDirectory(dataDirectory);
   const keys = await loadKeys(dataDirectory, kekFile, process.env.KEDGE_KEK);
   return { keys, store: await openDataDirectory(dataDirectory, logger) };
 }
