@@ -225,10 +225,9 @@ export function resolveSettings(sources: SettingSources): DaemonConfig {
   const violations: FieldViolation[] = [];
   const known = new Set<string>([...Object.values(settings).map((s) => s.key), ...policyKeys]);
   const file = flatten(sources.file, known);
-  for (const key of file.keys()) {
-    if (known.has(key)) continue;
+  for (const key of [...file.keys()].filter((each) => !known.has(each))) {
     const meant = nearest(key, [...known]);
-    const hint = meant === undefined ? `known: ${[...known].join(', ')}` : `did you mean ${meant}?`;
+    const hint = meant ? `did you mean ${meant}?` : `known: ${[...known].join(', ')}`;
     violations.push({ field: key, description: `is not a setting; ${hint}` });
   }
   const variables = new Set([...[...known].map(environmentName), ...otherVariables]);
