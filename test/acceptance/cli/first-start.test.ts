@@ -11,11 +11,10 @@ const kedge = join(root, 'cmd/bin/kedge.mjs');
 function start(data: string, grpc: string, config: string): Promise<Finished> {
   const any = '127.0.0.1:0';
   const addresses = ['--grpc-address', grpc, '--rest-address', any, '--ops-address', any];
-  return finish(
-    process.execPath,
-    [kedged, '--local', '--data-directory', data, ...addresses],
-    { XDG_CONFIG_HOME: config, KEDGE_STORAGE_HOST_PATH_ALLOWLIST: data },
-  );
+  return finish(process.execPath, [kedged, '--local', '--data-directory', data, ...addresses], {
+    XDG_CONFIG_HOME: config,
+    KEDGE_STORAGE_HOST_PATH_ALLOWLIST: data,
+  });
 }
 
 describe('the first start of a local daemon', function () {
@@ -67,7 +66,9 @@ describe('the first start of a local daemon', function () {
   it('in a directory that can not be made names the directory and the setting', async () => {
     const { code, stderr } = await start('/dev/null/data', '127.0.0.1:0', '/dev/null/config');
     expect(code, stderr).to.equal(1);
-    expect(stderr).to.match(/data directory \/dev\/null\/data can't be made \(ENOTDIR.*--data-directory/);
+    expect(stderr).to.match(
+      /data directory \/dev\/null\/data can't be made \(ENOTDIR.*--data-directory/,
+    );
   });
 });
 

@@ -52,7 +52,9 @@ describe('objects on the command line', function () {
     await run('create namespace staging');
     await daemon.ok('POST', '/v1/namespaces/staging/volumes', { name: 'one', ...size });
     const both = await run('get volume one -A');
-    expect(both).to.match(/^default +one /m).and.match(/^staging +one /m);
+    expect(both)
+      .to.match(/^default +one /m)
+      .and.match(/^staging +one /m);
     expect(await run('get volume/two service/web -A -o name')).to.equal(
       'volumes/two\nservices/web\n',
     );

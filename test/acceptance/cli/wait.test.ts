@@ -126,12 +126,18 @@ describe('kedge wait', function () {
     const cast = await interrupted(['cast', file], 'ready in');
     expect(cast).to.contain('Interrupted: what was cast is stored and goes on');
     const waits = ['wait', 'service/deaf', '--for', 'status=Running'];
-    expect(await interrupted(waits, 'Waiting: services/deaf')).to.contain('Interrupted: nothing was changed');
+    expect(await interrupted(waits, 'Waiting: services/deaf')).to.contain(
+      'Interrupted: nothing was changed',
+    );
     const removal = await interrupted(['delete', 'service', 'deaf'], 'is being deleted');
     expect(removal).to.contain('Interrupted: the deletion goes on');
-    await eventually('its end', async () => {
-      const { status } = await daemon.rest('GET', `${base}/services/deaf`);
-      return status === 404;
-    }, 60_000);
+    await eventually(
+      'its end',
+      async () => {
+        const { status } = await daemon.rest('GET', `${base}/services/deaf`);
+        return status === 404;
+      },
+      60_000,
+    );
   });
 });

@@ -113,6 +113,11 @@ describe('a data directory on a full disk', function () {
     expect(refused.body['reason']).to.equal('DiskFull');
     expect(refused.body['message']).to.match(/\d+ bytes left and \d+ in its reserve.*free some/);
     expect(refused.body['message']).to.contain(data);
+    const status = await daemon.cli('status');
+    expect(status.stdout).to.contain('Writes are refused').and.not.contain('Everything');
+    expect(status.stdout).to.contain('free some room on its disk');
+    const json = JSON.parse((await daemon.cli('status', '-o', 'json')).stdout) as object;
+    expect(json).to.include({ store: 'FULL' });
     await daemon.ok('DELETE', `${base}/volumes/one`);
     await goes('volumes/one');
     await daemon.ok('DELETE', `${base}/snapshots/copy`);

@@ -4,7 +4,7 @@ import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { textOf } from 'kedge/rpc';
 import { allKinds } from '@kedge/controllers/kinds';
-import { connect, listAll } from '../../connection/api.js';
+import { connect, connectTo, listAll } from '../../connection/api.js';
 import { currentContext } from '../../connection/context.js';
 import { scopeOf } from '../../connection/targets.js';
 import { type Group, dataText, parseDataFormat } from '../../output/formats.js';
@@ -50,6 +50,23 @@ function nodeRow(node: JsonObject): readonly string[] {
   ];
 }
 
+/** What a store that takes no writes has to be told of, by its state. */
+const refusals: Readonly<Record<string, string>> = {
+  FULL: 'the store is full: free some room on its disk, or delete objects, which is still taken',
+  POISONED:
+    'a write failed, and the store opens itself again; look at its disk and at the log of kedged',
+};
+
+/** The state of the daemon's store. */
+async function storeState(): Promise<string> {
+  const client = await connectTo('kedge');
+  try {
+    return textOf(await client.call('ObjectService.Status', {}), 'state');
+  } finally {
+    client.close();
+  }
+}
+
 async function status(output: string): Promise<void> {
   const format = parseDataFormat(output);
   const context = await currentContext();
@@ -57,6 +74,7 @@ async function status(output: string): Promise<void> {
   try {
     const me = await client.call('AuthService.WhoAmI', {});
     const { groups, hidden } = await everything(client);
+    const store = await storeState();
     const nodes = groups.find(({ kind }) => kind.kind === 'Node')?.objects ?? [];
     const counts = countsOf(groups.filter(({ kind }) => kind.kind !== 'Node'));
     const open = notReady(groups);
@@ -64,6 +82,7 @@ async function status(output: string): Promise<void> {
       const data = {
         server: context.server,
         subject: me.subject,
+        store,
         nodes: nodes.map(({ name, status: how, version }) => ({ name, status: how, version })),
         counts: counts.map(({ kind, total, statuses }) => ({ kind: kind.plural, total, statuses })),
         notReady: open,
@@ -81,9 +100,11 @@ async function status(output: string): Promise<void> {
       .filter(({ total }) => total > 0)
       .map(({ kind, total, statuses }) => [kind.plural, String(total), statuses]);
     print(`\n${table([['KIND', 'COUNT', 'STATUS'], ...rows])}`);
-    if (open.length === 0)
+    const refusal = refusals[store];
+    if (refusal !== undefined) print(`\nWrites are refused: ${refusal}.`);
+    if (open.length === 0 && refusal === undefined)
       print(`\nEverything ${hidden.length > 0 ? 'that you may see ' : ''}is ready.`);
-    else
+    if (open.length > 0)
       print(
         `\nNot ready:\n${table([['OBJECT', 'STATUS', 'CAUSE'], ...open.map(({ object, status: how, cause }) => [object, how, cause || 'nothing is told yet: kedge describe it'])])}`,
       );

@@ -180,7 +180,9 @@ async function objectsOf(
   options: GetOptions,
 ): Promise<readonly JsonObject[]> {
   if (!options.allNamespaces || kind.scope === 'Cluster')
-    return [await client.call(methodFor(kind, 'Get'), { ...scopeOf(kind, placeOf(options)), name })];
+    return [
+      await client.call(methodFor(kind, 'Get'), { ...scopeOf(kind, placeOf(options)), name }),
+    ];
   const found = await listAll(client, kind, { namespace: '-', fieldSelector: `name=${name}` });
   if (found.length > 0) return found;
   throw new StatusError({
