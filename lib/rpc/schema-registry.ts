@@ -106,7 +106,10 @@ export class SchemaRegistry {
   }
 
   #asJson(message: DescMessage, decoded: Message): JsonObject {
-    return fromProtoJson(message, toJson(message, decoded, { registry: this.#files }) as JsonObject);
+    return fromProtoJson(
+      message,
+      toJson(message, decoded, { registry: this.#files }) as JsonObject,
+    );
   }
 
   /** Why JSON is not such a message, unknown fields and enum values included; undefined when it is. */

@@ -133,7 +133,8 @@ export class Admission {
     const { inputs } = this.#options;
     const message = this.message(served);
     const overfull = inputs.overfull(message, request.object);
-    if (overfull.length > 0) return { object: request.object as unknown as ApiObject, found: overfull };
+    if (overfull.length > 0)
+      return { object: request.object as unknown as ApiObject, found: overfull };
     const cleaned: JsonObject = inputs.clean(message, request.object);
     const found: FieldViolation[] = [];
     const differs = (field: string, path: string): void => {

@@ -17,7 +17,12 @@ describe('a JSON body', () => {
   });
 
   it('refuses a name that is __proto__ once its escapes are read', () => {
-    for (const name of ['\\u005f_proto__', '__\\u0070roto__', '__pr\\u006Fto__', '__pro\\u0074o\\u005F_'])
+    for (const name of [
+      '\\u005f_proto__',
+      '__\\u0070roto__',
+      '__pr\\u006Fto__',
+      '__pro\\u0074o\\u005F_',
+    ])
       expect(() => parseBody(`{"a":[{"${name}":{}}]}`), name).to.throw(/named __proto__/);
     expect(parseBody('{"\\u0061":1}')).to.deep.equal({ a: 1 });
   });
