@@ -8,18 +8,18 @@ export const shippedExamples = fileURLToPath(new URL('../examples', import.meta.
 /** Two levels above what is built: the root of a checkout, or a folder of `node_modules`. */
 const above = fileURLToPath(new URL('../..', import.meta.url));
 
-/** How the programs are called from where the caller stands. */
+/** The commands of the programs from the working directory. */
 export interface Installation {
-  /** What is typed before the arguments of `kedge`. */
+  /** The command before the arguments of `kedge`. */
   readonly kedge: string;
   readonly kedged: string;
-  /** What starts a daemon for one local user. */
+  /** The command that starts a daemon for one local user. */
   readonly start: string;
   /** The example manifests, as a path that works there. */
   readonly examples: string;
 }
 
-/** Only in the root of a checkout do `npx` and `npm start` find what is meant. */
+/** `npx` and `npm start` work only in the root of a checkout. */
 export function installationAt(workingDirectory: string, root = above): Installation {
   const isCheckout = existsSync(join(root, 'scripts/start.mjs'));
   if (isCheckout && realpathSync(workingDirectory) === realpathSync(root))
@@ -43,7 +43,7 @@ export function installation(): Installation {
   try {
     workingDirectory = process.cwd();
   } catch {
-    // Removed below us: everything is told by its whole path.
+    // The working directory was removed: use absolute paths.
   }
   return installationAt(workingDirectory);
 }

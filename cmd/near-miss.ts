@@ -1,12 +1,12 @@
-/** A word this near to a known one, in characters to change, is meant to be that one. */
+/** Maximum edit distance of a suggestion. */
 const distanceMax = 2;
 
-/** Longer words are compared with nothing: what is typed by hand is shorter, and the work is quadratic. */
+/** Longer words are not compared: typed words are shorter, and the work is quadratic. */
 const lengthMax = 253;
 
 /**
  * How many characters must be added, taken out, replaced or swapped with the next one to make one text of the other
- * (optimal string alignment); more than `max` is told as `max + 1`.
+ * (optimal string alignment); more than `max` is returned as `max + 1`.
  */
 function distance(a: string, b: string, max: number): number {
   if (Math.abs(a.length - b.length) > max || a.length > lengthMax) return max + 1;

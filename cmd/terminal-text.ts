@@ -4,8 +4,8 @@ const steering =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /**
- * A text of somebody else, such as a name or a message, with every character that steers a terminal or reorders
- * its text as `\uXXXX`. Tabs and newlines stay.
+ * Escapes every character of a foreign text that controls a terminal or reorders its text as `\uXXXX`. Tabs and
+ * newlines stay.
  */
 export function printable(text: string): string {
   return text.replaceAll(

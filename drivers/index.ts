@@ -1,6 +1,6 @@
 /**
- * The drivers that come with Kedge, by name. Each is loaded when it is first asked for, so that a
- * provider's SDK costs nothing until a class uses it.
+ * The built-in drivers, by name. Each is loaded at its first use, so that a provider's SDK is loaded only if a
+ * class uses it.
  */
 import type { Driver, DriverFactory, DriverRegistry, StorageSettings } from '@kedge/driver-sdk';
 

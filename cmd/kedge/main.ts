@@ -28,7 +28,7 @@ async function explain(error: unknown): Promise<void> {
   if (advice !== undefined) note(printable(advice));
 }
 
-// Whoever reads may stop reading (head, less): that is no failure.
+// A closed pipe (head, less) is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(error.code === 'EPIPE' ? exitCodes.ok : exitCodes.error);
 });

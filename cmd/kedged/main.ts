@@ -60,13 +60,13 @@ async function greet(config: DaemonConfig, daemon: Daemon): Promise<void> {
   say('Ctrl-C stops it; the next start finds its data again.');
 }
 
-/** How long a stopped daemon waits for what still holds the process. */
+/** Maximum wait of a stopped daemon for remaining handles. */
 const leftoverMs = 2_000;
 
 function stopOnSignals(daemon: Daemon, config: DaemonConfig, onStopped: () => void): void {
   const stop = (): void => {
     daemon.stop(config.shutdownTimeoutSeconds * 1_000).then(onStopped, (error: unknown) => {
-      // A spent budget was logged with what is left behind. The next daemon adopts it, as after a kill.
+      // A spent budget was logged with the remaining workloads. The next daemon adopts them, as after a kill.
       if (error instanceof StatusError && error.reason === 'StopTimeout') return onStopped();
       process.stderr.write(`kedged: stopping failed: ${messageOf(error)}\n`);
       process.exit(1);
@@ -97,7 +97,7 @@ async function serve(options: ConfigOptions): Promise<void> {
   stopOnSignals(daemon, config, () => {
     logger.info('stopped');
     process.exitCode = 0;
-    // What hangs, such as a driver's call that was left behind, does not hold up a daemon that stopped.
+    // Hanging work, such as an abandoned driver call, must not block a stopped daemon.
     const exit = (): void => process.exit(0);
     systemClock.setTimer(exit, leftoverMs, { background: true });
   });

@@ -9,13 +9,13 @@ export const sameRequestMs = 2_000;
 /** What signals lead to. */
 export interface StopSignalsOptions {
   readonly clock: Clock;
-  /** Stops in order; called once. */
+  /** Stops gracefully; called once. */
   readonly stop: () => void;
   /** Ends at once. */
   readonly end: () => void;
 }
 
-/** Makes a listener of SIGTERM and SIGINT: the first stops in order, a later one ends at once. */
+/** Creates a listener for SIGTERM and SIGINT: the first stops gracefully, a later one ends at once. */
 export function stopSignals({ clock, stop, end }: StopSignalsOptions): () => void {
   let askedAt: number | undefined;
   return () => {

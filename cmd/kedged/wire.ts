@@ -276,7 +276,7 @@ async function assemble(
   try {
     await Promise.all(controllers.map((controller) => controller.start()));
   } catch (error) {
-    await manager.stop(0).catch(() => undefined); // what remains is in the log
+    await manager.stop(0).catch(() => undefined); // remaining parts are in the log
     throw error;
   }
   return {

@@ -30,8 +30,8 @@ const rules = [
 ];
 
 /**
- * `local-host`: a directory of the host that belongs to the user (specification section 2.5).
- * The path is judged by text at admission, and by its real path at every use. Never deletes anything.
+ * `local-host`: a directory of the host that belongs to the user (specification section 2.5). The path is checked
+ * by text at admission, and by its real path at every use. Never deletes anything.
  */
 export function createLocalHostDriver(settings: StorageSettings): Driver {
   const resolve = (context: CallContext, create: boolean): Promise<string> =>

@@ -2,13 +2,13 @@ import { mkdir, realpath } from 'node:fs/promises';
 import { basename, dirname, join, normalize, relative } from 'node:path';
 import { DriverError, type StorageSettings } from '@kedge/driver-sdk';
 
-/** Whether `path` is `directory` or below it, on component boundaries: /data holds /data/x, not /database. */
+/** Whether `path` is `directory` or below it, on component boundaries: /data contains /data/x, not /database. */
 export function isWithin(path: string, directory: string): boolean {
   const way = relative(directory, path);
   return way === '' || (way !== '..' && !way.startsWith('../'));
 }
 
-/** What is wrong with a host path by its text alone (specification rule 6); undefined when nothing is. */
+/** The violation of a host path by its text (specification rule 6); undefined if it is valid. */
 export function hostPathProblem(path: string, allowlist: readonly string[]): string | undefined {
   if (!path.startsWith('/')) return `${JSON.stringify(path)} must be an absolute path`;
   if (path.includes('\0')) return 'must not hold a NUL character';

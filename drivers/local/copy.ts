@@ -1,8 +1,8 @@
 import { demandCommand, DriverError, type RunCommand } from '@kedge/driver-sdk';
 
-/** The copy ends with the daemon: one that went on would write into what the next daemon makes anew. */
+/** The copy ends with the daemon: otherwise it could write into the next daemon's copy. */
 const withParent = ['--pdeathsig', 'KILL', '--'] as const;
-/** A frozen file system is thawed after this long, whatever the copy does. */
+/** A frozen file system is thawed after this time at the latest. */
 const frozenSecondsMax = 300;
 
 async function copying(promise: Promise<unknown>): Promise<void> {
@@ -17,8 +17,8 @@ async function copying(promise: Promise<unknown>): Promise<void> {
 
 /*
  * A workload may change the directory while it is copied. `cp` goes by paths, so a directory that is swapped for a
- * link at the right moment would lead it to whatever the daemon may read. Here it has a root of its own, in which there are
- * programs, the directory and the copy, and nothing that a link could lead to.
+ * link at the right moment would lead it to whatever the daemon may read. It therefore runs in a separate root with
+ * only programs, the directory and the copy.
  */
 const confinedCopy = `
 set -e
@@ -42,15 +42,15 @@ exec 8<&- 9<&-
 exec chroot . setpriv --pdeathsig KILL -- cp -a --reflink=auto --sparse=auto -- /from/. /to/
 `;
 
-/** A mount namespace of its own; an ordinary user has one in a user namespace. */
+/** A new mount namespace; for an ordinary user in a user namespace. */
 function withOwnMounts(): readonly string[] {
   const user = process.getuid?.() === 0 ? [] : ['--user', '--map-current-user', '--keep-caps'];
   return ['unshare', ...user, '--mount', '--propagation', 'private', '--'];
 }
 
 /**
- * Copies a directory with everything in it, and nothing from elsewhere whatever is done in it meanwhile: shared
- * blocks where the file system can, else bytes; durable.
+ * Copies a directory recursively, and nothing from outside, even if it changes meanwhile: shared blocks where the
+ * file system can, else bytes; durable.
  */
 export async function copyDirectory(
   run: RunCommand,

@@ -46,8 +46,8 @@ function isImage(parameters: Parameters): boolean {
 }
 
 /**
- * What a volume was made as. Its parameters say that only until it is there: `backing` may refer to a secret,
- * whose value changes.
+ * The recorded form of a volume. Parameters are not reliable later: `backing` may refer to a secret whose value
+ * changes.
  */
 function isImageHandle(handle: string): boolean {
   return handle.endsWith('.img');
@@ -67,7 +67,7 @@ export function createLocalDriver(
   const root = settings.storageRoot ?? uncheckedStorageRoot(settings.localVolumeRoot);
   const images = new ImageVolumes(host, settings.journal ?? memoryJournal());
 
-  /** Runs a call in the root, and tells what the file system refuses as the driver's error. */
+  /** Runs a call in the root, and converts file system errors to driver errors. */
   const inRoot = <T>(what: string, call: (paths: LocalPaths) => Promise<T>): Promise<T> =>
     attempt(what, () =>
       root.use((directory) =>
@@ -84,7 +84,7 @@ export function createLocalDriver(
     call: (paths: LocalPaths) => Promise<T>,
   ): Promise<T> =>
     turns.run(`volume ${request.volume.uid}`, () => inRoot(what, call), request.signal);
-  /** The volume's place, the handle found to be of it. */
+  /** The volume's place, after a check of its handle. */
   const owned = (paths: LocalPaths, request: HandleRequest): Place => {
     const place = paths.volume(request.volume.uid);
     demandOwn(place, request.handle);
@@ -165,7 +165,7 @@ export function createLocalDriver(
         return { sizeBytes, fileSystemPending: false };
       }),
     createSnapshot: (request) => {
-      // A directory is copied while it is used, however long that takes; an image is not.
+      // A directory is copied while in use; an image is not.
       const copy = async (paths: LocalPaths): Promise<SnapshotResult> => {
         const place = owned(paths, request);
         const { directory } = place;

@@ -1,9 +1,9 @@
 import { DriverError, type HostFiles } from '@kedge/driver-sdk';
 
-/** Nothing that holds a volume can be made with less. */
+/** Minimum room to create a volume. */
 const leastBytes = 1024 * 1024;
 
-/** Programs and calls tell a full disk in many words; what the disk says of itself counts. */
+/** Programs report a full disk differently; the free space decides. */
 async function isFull(files: HostFiles, directory: string): Promise<boolean> {
   const room = await files.room(directory);
   return room.bytes < leastBytes || room.files === 0;
@@ -16,8 +16,7 @@ function saysFull(error: unknown): boolean {
 }
 
 /**
- * Runs work on a disk; what fails because the disk is full is told so, with the remedy, whatever the
- * failing program said.
+ * Runs work on a disk; a failure on a full disk is reported as such, with the remedy.
  * @throws DriverError QuotaExceeded; else what `work` throws
  */
 export async function tellFullDisk<T>(

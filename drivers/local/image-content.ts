@@ -7,7 +7,7 @@ function numberAfter(text: string, pattern: RegExp): bigint | undefined {
   return digits === undefined ? undefined : BigInt(digits);
 }
 
-/** What tells the size of a file system, and how it says that a part of it is missing. */
+/** The tool that reads the size of a file system, and its error for a truncated one. */
 const sizeTellers = {
   ext4: {
     command: 'dumpe2fs',
@@ -47,11 +47,11 @@ async function isWhole(
 }
 
 /**
- * A copy is worth keeping only if there is a file system in it, all of it: an image that somebody emptied,
- * overwrote or cut is copied like any other file.
+ * A copy is valid only with a complete file system: an emptied, overwritten or truncated image is copied like any
+ * other file.
  * @param image the copy
  * @param source what it was copied from, for the message
- * @throws DriverError NotFound when the data is not there, Unavailable when it can't be found out
+ * @throws DriverError NotFound if the data is missing, Unavailable if it can't be determined
  */
 export async function demandFileSystem(
   host: NodeHost,

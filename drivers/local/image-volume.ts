@@ -37,7 +37,7 @@ function fsTypeOf(parameters: Parameters): FsType {
   return parameters.fsType === 'xfs' ? 'xfs' : 'ext4';
 }
 
-/** The size an image gets: whole sectors, and at least what its file system needs. */
+/** The size of an image: whole sectors, at least the minimum of its file system. */
 export function imageBytes(asked: bigint, parameters: Parameters): bigint {
   const min = bytesMin[fsTypeOf(parameters)];
   const wanted = asked < min ? min : asked;
@@ -56,7 +56,7 @@ export async function sizeOfImage(files: HostFiles, path: string): Promise<bigin
   throw new DriverError('NotFound', `${path} does not exist`);
 }
 
-/** What a volume needs from its making to its last snapshot. */
+/** The programs that image volumes need. */
 const programs = {
   all: ['losetup', 'mount', 'umount', 'blkid', 'blockdev', 'fsfreeze', 'setpriv'],
   ext4: ['mkfs.ext4', 'e2fsck', 'resize2fs', 'dumpe2fs'],
@@ -68,8 +68,8 @@ function loopState({ uid, image }: Place): NodeState {
 }
 
 /**
- * Volumes that are file systems in image files on loop devices: sizes are enforced. Of one volume one call
- * is made at a time; the caller sees to that.
+ * Volumes that are file systems in image files on loop devices: sizes are enforced. The caller must serialize calls
+ * per volume.
  */
 export class ImageVolumes {
   readonly #host: NodeHost;
@@ -97,7 +97,7 @@ export class ImageVolumes {
     return sizeOfImage(this.#host.files, path);
   }
 
-  /** A copy of an image, made larger where asked; its file system grows at the first mount. */
+  /** A copy of an image, enlarged if requested; its file system grows at the first mount. */
   async restore(from: string, path: string, asked: bigint, signal: AbortSignal): Promise<bigint> {
     await sizeOfImage(this.#host.files, from);
     await makeWhole(this.#host, path, async (draft) => {
@@ -120,7 +120,7 @@ export class ImageVolumes {
     );
   }
 
-  /** Also of an image that somebody removed while it was mounted. */
+  /** Also for an image that was removed while mounted. */
   async unmount({ uid, image }: Place, target: string, signal: AbortSignal): Promise<void> {
     const [device] = await loopsOf(this.#host, image, signal);
     await this.#journal.undo({ type: 'mount', uid, target }, () =>
@@ -128,12 +128,12 @@ export class ImageVolumes {
     );
   }
 
-  /** Whether a loop device may have been left for an image. */
+  /** Whether an image may have a loop device. */
   isAttached(place: Place): Promise<boolean> {
     return this.#journal.has(loopState(place));
   }
 
-  /** Also of an image that somebody removed while it was attached. */
+  /** Also for an image that was removed while attached. */
   async detach(place: Place, signal: AbortSignal): Promise<void> {
     const detach = (): Promise<void> => detachLoops(this.#host, place.image, signal);
     await this.#journal.undo(loopState(place), detach);

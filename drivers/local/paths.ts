@@ -30,7 +30,7 @@ export class LocalPaths {
 
   async snapshot(uid: string): Promise<Place> {
     const folder = join(this.#root, 'snapshots');
-    // Not with its parents: a root that is gone is not made anew.
+    // Without parents: a missing root is not recreated.
     await this.#files.makeFolder(folder, { mode: 0o700 });
     return this.#place(uid, folder);
   }
@@ -42,7 +42,7 @@ export class LocalPaths {
   }
 }
 
-/** @throws DriverError InvalidParameters for a handle that is not of this place: nothing is touched then. */
+/** @throws DriverError InvalidParameters for a handle of another place; nothing is changed then. */
 export function demandOwn(place: Place, handle: string | undefined): void {
   // The root may have been moved since; the name is what belongs to us.
   const own = [basename(place.directory), basename(place.image)];
@@ -54,8 +54,8 @@ export function demandOwn(place: Place, handle: string | undefined): void {
 }
 
 /**
- * Makes something under another name and gives it its own when it is whole: what is at `target` is
- * complete or absent, also after a crash. Keeps what is there already.
+ * Creates something under a temporary name and renames it when complete: `target` is complete or absent, also after
+ * a crash. Keeps an existing one.
  */
 export function makeWhole(
   { turns, files }: NodeHost,
@@ -99,7 +99,7 @@ export async function removeWhole({ files }: NodeHost, place: Place): Promise<vo
   for (const name of remains) await files.remove(join(folder, name));
 }
 
-/** Runs one of the driver's calls; what the file system refuses becomes the driver error of its class. */
+/** Runs a driver call; file system errors are converted to driver errors. */
 export async function attempt<T>(what: string, call: () => Promise<T>): Promise<T> {
   try {
     return await call();

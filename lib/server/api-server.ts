@@ -63,14 +63,14 @@ const rules = {
   ...portRules,
 };
 
-/** What an API server serves: everything is data. */
+/** Options of an API server. */
 export interface ApiServerOptions {
   readonly store: ObjectStore;
   readonly schemas: SchemaRegistry;
   /** Protobuf package whose services are served. */
   readonly packageName: string;
   readonly kinds: readonly ServedKind[];
-  /** Methods that do not follow the CRUD pattern; made with the parts they may need. */
+  /** Methods outside of the CRUD pattern; created from the server's parts. */
   readonly custom?: (parts: ApiParts) => readonly CustomMethod[];
   /** Default: bearer tokens kept in the store. */
   readonly authenticator?: Authentication;
@@ -78,21 +78,23 @@ export interface ApiServerOptions {
   readonly authorizer?: AccessControl;
   /** Narrows what policies allow, object by object. */
   readonly objectAccess?: ObjectAccess;
-  /** The kind that accounts of nodes name: such an account is of one node, not of the next of its name. */
+  /**
+   * The kind of nodes of node accounts: an account belongs to one node object, not to a later one of the same name.
+   */
   readonly nodes?: AnyKind;
   /** Gets a record of every call. */
   readonly audit?: AuditSink;
   /** Certificates; absent: in the clear. */
   readonly tls?: TlsSource;
-  /** Origins whose pages may call over REST; absent or empty: none. */
+  /** Allowed CORS origins of REST; absent or empty: none. */
   readonly corsOrigins?: readonly string[];
   /** Bounds on the connections of each transport; what is left out has its default. */
   readonly connections?: Partial<ConnectionBounds>;
   /** What the OpenAPI document says about methods, messages and fields, by full name. */
   readonly comments?: () => Promise<Comments>;
-  /** What the gRPC health service answers; default: always serving. */
+  /** The state of the gRPC health service; default: always serving. */
   readonly serving?: () => boolean;
-  /** Awaited between the judgement of a write and its commit; for tests of what happens in between. */
+  /** Awaited between validation and commit of a write, for tests of races. */
   readonly beforeCommit?: (pending: PendingCommit) => Promise<void>;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -110,7 +112,7 @@ export interface ListenAddresses {
 export interface ServerRunnableOptions {
   /** In the manager's health and errors; default `api`. */
   readonly name?: string;
-  /** Told of the ports when both transports listen; port 0 has become a free one. */
+  /** Called with the ports when both transports listen; port 0 is replaced by the actual one. */
   readonly onListening?: (ports: { readonly grpc: number; readonly rest: number }) => void;
 }
 
@@ -255,9 +257,8 @@ export class ApiServer {
   }
 
   /**
-   * The server as a part of a manager: it listens when the manager starts it, on every candidate of
-   * an election, and closes within the budget of the manager's stop. Add it last, so that it is
-   * started last and closed first, while what it serves still runs.
+   * The server as a runnable of a manager: it listens from the manager's start, on every candidate of an election,
+   * and closes within the manager's stop budget. Add it last, so that it starts last and closes first.
    *
    * @example
    * manager.addRunnable(server.runnable({ grpc, rest }, { onListening: (ports) => ready(ports) }));

@@ -1,11 +1,11 @@
 /**
  * A gRPC and REST server for kinds: authentication, RBAC, validation and watch from declarations.
  *
- * - Both transports share one chain; what one refuses the other refuses.
- * - Default deny: nothing is answered without a token but methods declared anonymous.
- * - Unknown fields are refused by name, status fields of clients ignored, all violations told at once.
+ * - Both transports share one chain and refuse the same requests.
+ * - Default deny: only methods declared anonymous work without a token.
+ * - Unknown fields are refused by name, status fields of clients ignored, all violations are reported at once.
  *
- * Not promised: that a client that does not read gets anything but backpressure.
+ * Not guaranteed: delivery to clients that do not read; they get backpressure.
  */
 export type { AdmissionContext, AdmissionRules, LookupOptions } from './api/admission-rules.js';
 export { serve, type ServedKind } from './api/served-kind.js';

@@ -12,13 +12,13 @@ export interface Called {
 const wrapping =
   /^No connection established\. Last error: (?:Error: )?(.*?)\.? *Resolution note: *$/s;
 
-/** What went wrong, without the words that grpc-js puts around it. */
+/** The error text without the prefix of grpc-js. */
 export function causeIn(message: string): string {
   const [, cause] = wrapping.exec(message) ?? [];
   return cause === undefined ? message : `no connection: ${cause}`;
 }
 
-/** The way out of a failure that no server explained, or of a token that is refused. */
+/** The remedy for a connection failure or a refused token. */
 export function adviceOn(
   {
     code,

@@ -12,7 +12,7 @@ import {
 import { events } from '@kedge/controllers/kinds';
 import { kindNamed } from './api.js';
 
-/** What may not be read explains nothing; the rest is told all the same. */
+/** Unreadable objects are skipped; the others are still explained. */
 async function readable<T>(read: Promise<T>, otherwise: T): Promise<T> {
   try {
     return await read;
@@ -52,7 +52,7 @@ async function eventsOf(
   return [...(found?.items ?? [])].sort((a, b) => b.lastSeenAt.localeCompare(a.lastSeenAt));
 }
 
-/** Phases in which nothing is left to be done, whatever was warned of before. */
+/** Phases without open problems, regardless of earlier warnings. */
 const settled: ReadonlySet<string | undefined> = new Set([
   'Running',
   'Available',
@@ -63,7 +63,7 @@ const settled: ReadonlySet<string | undefined> = new Set([
   'Stopped',
 ]);
 
-/** Why an object is not as it should be; undefined when there is nothing to explain. */
+/** The problem of an object; undefined without one. */
 export async function explainRemote(
   client: ApiClient,
   subject: Subject,

@@ -29,7 +29,7 @@ async function tlsOf({
 /** The server of the last client. */
 let called: string | undefined;
 
-/** Where the last call of this process went to, for what is said when it did not arrive. */
+/** The target of the last call, for error messages. */
 export function calledServer(): string | undefined {
   return called;
 }
@@ -130,7 +130,7 @@ export async function listAll(
   return items;
 }
 
-/** One call whose answer nobody needs, and what to say when it was made. */
+/** One call without a needed answer, and the message after it. */
 export async function callAndSay(method: string, request: JsonObject, done: string): Promise<void> {
   const client = await connect();
   try {

@@ -5,7 +5,7 @@ import { parse, stringify } from 'yaml';
 import { installation } from '../../installation.js';
 import { contextFile } from './context-file.js';
 
-/** Where and as whom the CLI calls. */
+/** Server and credentials of the CLI. */
 export interface Context {
   /** gRPC, `host:port`. */
   readonly server: string;

@@ -15,7 +15,7 @@ export interface OutputStreams {
 }
 
 /**
- * Shows the output of a command as it comes, and tells how it ended.
+ * Shows the output of a command and returns how it ended.
  * @throws StatusError when the answers end before that: success would be a guess.
  */
 export async function shownExit(

@@ -42,7 +42,7 @@ function problems(
 }
 
 /**
- * Refuses fields that an update would leave out without a word: unknown ones and those that the server sets.
+ * Refuses fields that an update would silently ignore: unknown ones and those that the server sets.
  * @throws StatusError InvalidArgument naming each
  */
 export function demandWritable(kind: AnyKind, object: JsonObject): void {

@@ -5,7 +5,7 @@ import { printable } from '../../terminal-text.js';
 import { note } from '../output/output.js';
 import { causeIn } from './advice.js';
 
-/** An object as it was last told of. */
+/** The last received state of an object. */
 export interface Told {
   readonly kind: AnyKind;
   readonly object: JsonObject;
@@ -21,9 +21,9 @@ export interface FollowTarget {
 }
 
 /**
- * Follows several kinds in one namespace each; calls `onChange` with every state, the present ones
- * first. Goes on after the server was away or restored. Resolves when `onChange` says so or the signal
- * aborts, rejects when the server can't be reached to begin with.
+ * Follows several kinds in one namespace each; calls `onChange` with every state, the present ones first. Resumes
+ * after an outage or a restore of the server. Resolves when `onChange` returns true or the signal aborts, rejects
+ * if the server is unreachable at the start.
  */
 export async function follow(
   client: ApiClient,

@@ -35,7 +35,7 @@ export function goalOf(text: string): Goal {
   );
 }
 
-/** A status that no object of the kind ever has would be waited for in vain. @throws StatusError InvalidArgument */
+/** A wait for a status that the kind does not have would never end. @throws StatusError InvalidArgument */
 export function demandReachable(kind: AnyKind, goal: Goal): void {
   if (goal.type === 'delete') return;
   const { fields } = apiSchemas().message(`api.${kind.kind}`);
@@ -49,7 +49,7 @@ export function demandReachable(kind: AnyKind, goal: Goal): void {
   throw refuse(`${kind.plural} never have the status ${JSON.stringify(goal.status)}${meant}`);
 }
 
-/** A status that was observed of an earlier form of the object says nothing of the present one. */
+/** A status of an earlier generation does not count. */
 function isStale(object: JsonObject, observed: unknown): boolean {
   const { generation } = isJsonObject(object.metadata) ? object.metadata : {};
   return Number(observed ?? 0) > 0 && Number(observed) < Number(generation ?? 0);

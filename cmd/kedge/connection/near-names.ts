@@ -5,7 +5,7 @@ import { allKinds } from '@kedge/controllers/kinds';
 import { nearest } from '../../near-miss.js';
 import { connect, methodFor } from './api.js';
 
-/** Whoever waits for a hint has the error already on the way to the screen. */
+/** Short timeout: the error waits for the hint. */
 const timeoutMs = 2_000;
 
 /** Names and namespaces of the first page: enough for a hint. */
@@ -28,7 +28,7 @@ async function lookFor(
   const all = async (where: string): Promise<Awaited<ReturnType<typeof named>>> =>
     (await Promise.all(kinds.map((kind) => named(client, kind, where)))).flat();
   const beside = (await all(namespace)).map((object) => object.name);
-  // It may have come into being meanwhile.
+  // It may have been created meanwhile.
   const meant = beside.includes(name) ? undefined : nearest(name, beside);
   if (meant !== undefined) return `did you mean ${meant}?`;
   if (namespace === '') return '';
@@ -38,13 +38,13 @@ async function lookFor(
   return elsewhere ? `there is one in another namespace: add -n ${elsewhere.namespace}` : '';
 }
 
-/** What somebody who named an object that is not there may have meant, or nothing. */
+/** A suggestion for a missing object, or nothing. */
 export async function nearNames(error: StatusError): Promise<string> {
   // Some refusals are about either of two kinds: "Instance or Service".
   const words = error.resource?.kind.split(' or ') ?? [];
   const kinds = allKinds.filter(({ kind }) => words.includes(kind));
   if (error.code !== 'NotFound' || !error.resource || kinds.length === 0) return '';
-  // Several refusals say it by themselves.
+  // Some errors already contain a suggestion.
   if (error.message.includes('did you mean')) return '';
   try {
     const client = await connect();
@@ -54,7 +54,7 @@ export async function nearNames(error: StatusError): Promise<string> {
       client.close();
     }
   } catch {
-    // Who may not list gets no hint; the error itself is told all the same.
+    // Without the right to list there is no hint; the error is shown anyway.
     return '';
   }
 }

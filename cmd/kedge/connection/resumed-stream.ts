@@ -12,18 +12,18 @@ import { type JsonObject, textOf } from 'kedge/rpc';
 
 /** A stream whose answers have a `position`. */
 export interface ResumableStream {
-  /** Begins behind a position; the empty one is the beginning. */
+  /** Starts after a position; the empty one is the beginning. */
   readonly open: (after: string) => AsyncIterable<JsonObject>;
   readonly signal: AbortSignal;
-  /** Told once for each time that the server goes away. */
+  /** Called once per outage of the server. */
   readonly onLost: (why: string) => void;
 }
 
 const backoff = { baseMs: 100, maxMs: 5_000, jitter: 0.5 };
 
 /**
- * The answers of a stream, each once, also when the server goes away meanwhile. Whether it is there to begin with
- * is the caller's to find out. @throws any other error of the stream.
+ * The answers of a stream, each once, also when the server goes away meanwhile. The caller must check that the
+ * server is reachable at the start. @throws any other error of the stream.
  */
 export async function* resumed(
   { open, signal, onLost }: ResumableStream,

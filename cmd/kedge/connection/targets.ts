@@ -8,7 +8,7 @@ export interface Target {
   readonly name: string;
 }
 
-/** What the words of a command line name: kinds as a whole, or single objects. */
+/** The targets of a command line: whole kinds or single objects. */
 export interface Named {
   readonly kinds: readonly AnyKind[];
   readonly objects: readonly Target[];
@@ -78,7 +78,7 @@ export function slashed({ kind, name }: Target): string {
 }
 
 /**
- * Does something to each of several objects. One that fails does not keep the others from it.
+ * Runs an action on several objects. A failure does not stop the others.
  * @throws the error, or an AggregateError with all of them
  */
 export async function forEachTarget<T extends Target>(

@@ -30,7 +30,7 @@ export function versionOf(object: JsonObject): string {
 /**
  * Replaces an object if it still has the version that it carries.
  * @returns whether that changed anything
- * @throws StatusError Aborted when somebody else has changed it
+ * @throws StatusError Aborted if it was changed meanwhile
  */
 export async function putObject(
   client: ApiClient,
@@ -44,7 +44,7 @@ export async function putObject(
     [bodyField(kind)]: object,
     ...(dryRun ? { dryRun } : {}),
   };
-  // A try whose answer was lost may have been done: repeated it would be refused for its own version.
+  // A write whose answer was lost may have been committed: its repetition would fail on its own version.
   const stored = await client.call(methodFor(kind, 'Update'), request, { attempts: 1 });
   return versionOf(stored) !== versionOf(object);
 }
@@ -57,10 +57,9 @@ export interface Change {
 }
 
 /**
- * Reads an object, changes it, and writes it with the version that was read; again from the start when somebody
- * else was faster.
+ * Reads an object, changes it, and writes it with the version that was read; again from the start after a conflict.
  * @returns whether that changed anything
- * @throws StatusError Aborted when others were faster several times, or the change names a version of its own
+ * @throws StatusError Aborted after repeated conflicts, or if the change contains a version
  */
 export async function changeObject(
   client: ApiClient,

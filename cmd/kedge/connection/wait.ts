@@ -10,7 +10,7 @@ import { follow, labelOf, type Told } from './follow.js';
 import { printable, printableLine } from '../../terminal-text.js';
 import { coloured, note, print } from '../output/output.js';
 
-/** What became of one object of a cast. */
+/** The result of one object of a cast. */
 export interface CastResult {
   readonly kind: string;
   readonly namespace: string;
@@ -23,7 +23,7 @@ export interface CastResult {
 type Progress =
   | { readonly state: 'settled' }
   | { readonly state: 'going'; readonly detail: string }
-  /** It will not go on until somebody does something. */
+  /** It is blocked until an operator acts. */
   | { readonly state: 'stuck'; readonly detail: string };
 
 /** How far a volume or a snapshot is. */
@@ -35,10 +35,10 @@ function storageProgress(object: JsonObject): Progress {
   return { state: status === 'Failed' ? 'stuck' : 'going', detail };
 }
 
-/** One that ended this often soon after its start will do so again. */
+/** After this many consecutive short runs it counts as a crash loop. */
 const crashesMax = 2;
 
-/** What an instance waits for, and whether it waits for somebody. */
+/** The reason of an instance's wait, and whether an operator must act. */
 function instanceProgress(object: JsonObject): Progress {
   const instance = object as unknown as Instance;
   const ready = findCondition(instance.conditions, 'Ready');
@@ -76,7 +76,7 @@ class CastWatch {
     return this.#wanted.size === 0;
   }
 
-  /** Takes a state; true when nothing is left to wait for. */
+  /** Processes a state; true when the wait is over. */
   take(told: Told): boolean {
     const label = labelOf(told.kind, told.object);
     if (told.deleted) this.#objects.delete(label);
@@ -129,7 +129,7 @@ class CastWatch {
       ...this.#volumesOf(result).map((object) => storageProgress(object)),
     ];
     const scale = typeof service.scale === 'number' ? service.scale : 1;
-    // Only when every part has come to rest is a stuck one the end of it.
+    // A stuck object ends the wait only when all others have settled.
     const going = parts.some(({ state }) => state === 'going');
     const stuck = parts.some(({ state }) => state === 'stuck');
     const ended = current && !going && instances.length >= scale && stuck;
@@ -172,12 +172,12 @@ class CastWatch {
       .map((object) => ({ namespace: String(object.namespace), name: String(object.name) }));
   }
 
-  /** Whether nothing goes on and something does not run. */
+  /** Whether nothing is in progress and something is stuck. */
   get stuck(): boolean {
     return (this.#verdict() ?? []).length > 0;
   }
 
-  /** Undefined while something goes on; else what is stuck, none meaning success. */
+  /** Undefined while something is in progress; else the stuck objects, none meaning success. */
   #verdict(): readonly Stuck[] | undefined {
     const stuck: Stuck[] = [];
     for (const [label, result] of this.#wanted) {
@@ -231,7 +231,7 @@ async function showOutput(client: ApiClient, watch: CastWatch, signal: AbortSign
       for await (const line of client.stream('LogService.Get', request, signal))
         lines.push(textOf(line, 'content'));
     } catch (error) {
-      // Why it does not run is told all the same, such as to those who may not read logs.
+      // The reason is shown anyway, for example without the right to read logs.
       note(`The output of ${name} can't be read: ${printable(messageOf(error))}`);
     }
     if (lines.length === 0) continue;

@@ -129,7 +129,7 @@ function items(file: string, lines: LineCounter, document: Document): CastItem[]
   });
 }
 
-/** A file beside it whose name is near. */
+/** A file in the same folder with a similar name. */
 async function nearFile(path: string): Promise<string> {
   const names = await readdir(dirname(path)).catch(() => []);
   const meant = nearest(basename(path), names);

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isJsonObject, type JsonObject } from 'kedge/rpc';
 
-/** What the server shows instead of a value that may not be seen. */
+/** The server's mask of a hidden value. */
 export const mask = '********';
 
 /** A value that differs; absent on one side where it is added or removed. */

@@ -40,7 +40,7 @@ async function textOf(path: string, option: string): Promise<string> {
 
 function pair(text: string, option: string): readonly [key: string, value: string] {
   const at = text.indexOf('=');
-  // What comes after the equals sign may be a secret: it is not told.
+  // The text after the equals sign may be a secret: do not quote it.
   if (at < 1) throw refuse(option, 'must be KEY=VALUE');
   return [text.slice(0, at), text.slice(at + 1)];
 }

@@ -1,7 +1,7 @@
 import type { AnyKind } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 
-/** What is told about one object. */
+/** The description of one object. */
 export interface Description {
   readonly kind?: string;
   readonly namespace?: string;

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { printable } from '../../terminal-text.js';
 import { coloured } from './output.js';
 
-/** What is told about why an object is as it is. */
+/** The explanation of an object's state. */
 export interface Told {
   /** `Volume default/data` */
   readonly object: string;
@@ -14,7 +14,7 @@ export interface Told {
   readonly lastCall: readonly (readonly [string, string])[];
 }
 
-/** Which call was made last, with what answer, and when the next try is. */
+/** The last call with its result, and the next retry. */
 export function lastCallOf(object: JsonObject): Told['lastCall'] {
   const { lastOperation } = object;
   if (!isJsonObject(lastOperation)) return [];
@@ -28,7 +28,7 @@ export function lastCallOf(object: JsonObject): Told['lastCall'] {
   ];
 }
 
-/** An explanation as people read it: the cause, what it means, what to do, and the command on a line of its own. */
+/** An explanation for people: the cause, its meaning, the remedy, and the command on a separate line. */
 export function explanationText({ object, status, explanation, lastCall }: Told): string {
   const head = `${object} is ${coloured(status)}`;
   const calls = lastCall;

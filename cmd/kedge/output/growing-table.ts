@@ -1,6 +1,6 @@
 import { print, table } from './output.js';
 
-/** Rows that widths are taken of: what was shown long ago no longer counts. */
+/** Number of recent rows that determine the widths. */
 const rememberedMax = 50;
 
 /** A table whose rows come one at a time: the header once, then each row in columns as wide as those before it. */

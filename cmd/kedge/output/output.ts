@@ -65,7 +65,7 @@ export interface TableOptions {
   /** NAMESPACE first. */
   readonly namespaces: boolean;
   readonly now: number;
-  /** What keeps an object from being as it should be, for the last column; empty for nothing. Absent: no such column. */
+  /** The problem of an object for the last column; empty without one. Absent: no such column. */
   readonly causeOf?: (kind: AnyKind, object: JsonObject) => string | undefined;
 }
 

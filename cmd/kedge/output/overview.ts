@@ -5,7 +5,7 @@ import { labelOf } from '../connection/follow.js';
 import type { Group } from './formats.js';
 import { subjectOf } from './subjects.js';
 
-/** Statuses in which nothing is to be done. */
+/** Statuses without open work. */
 const settled = new Set([
   'Running',
   'Available',
@@ -45,7 +45,7 @@ export function countsOf(groups: readonly Group[]): readonly KindCount[] {
   });
 }
 
-/** Everything that is not as it should be, with what keeps it from being so. */
+/** All objects with a problem, with its reason. */
 export function notReady(groups: readonly Group[]): readonly NotReady[] {
   const objectsOf = (kind: string): readonly never[] =>
     (groups.find((group) => group.kind.kind === kind)?.objects ??

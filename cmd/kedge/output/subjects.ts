@@ -21,7 +21,7 @@ export function subjectOf(kind: AnyKind, object: JsonObject): Subject | undefine
   return isExplained(kind) ? ({ kind: kind.kind, object } as unknown as Subject) : undefined;
 }
 
-/** What keeps an object from being as it should be, in one sentence; undefined for nothing. */
+/** The problem of an object in one sentence; undefined without one. */
 export function causeIn(world: World, kind: AnyKind, object: JsonObject): string | undefined {
   const subject = subjectOf(kind, object);
   const cause = subject && causeOf(subject, world);

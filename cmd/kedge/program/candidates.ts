@@ -9,18 +9,18 @@ import { readContexts } from '../connection/context.js';
 import { scopeOf } from '../connection/targets.js';
 import { type Source, sourceOf, type Typed, typed } from './completion-source.js';
 
-/** A word that fits, and what it is. */
+/** A completion candidate with its description. */
 export interface Candidate {
   readonly word: string;
   readonly about: string;
 }
 
-/** Stands for the names of files, which the shell knows best. */
+/** Represents file names, which the shell completes. */
 export const files = ':files';
 
-/** Whoever types waits: a server that is slower is not asked. */
+/** Short timeout, because the user waits. */
 const timeoutMs = 1_500;
-/** More than anybody looks through. */
+/** Maximum number of names. */
 const namesMax = 500;
 
 async function namesOf(
@@ -50,7 +50,7 @@ async function fromServer(
       client.close();
     }
   } catch {
-    // The line is still being typed: nobody reads an error.
+    // The line is incomplete: do not report errors.
     return [];
   }
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { installation } from '../../installation.js';
 
-/** A command line and what it does. */
+/** A command line with its description. */
 export interface Example {
   /** Begins with `kedge`. */
   readonly line: string;

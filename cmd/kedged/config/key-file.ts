@@ -12,7 +12,7 @@ const keyBytes = 32;
 async function exists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
-    () => false, // absent, or not ours to see: reading it will tell
+    () => false, // absent or unreadable: the read reports it
   );
 }
 
@@ -85,7 +85,7 @@ export function keyPlace(
   return kekFile === '' ? join(dataDirectory, keyFileName) : `${kekFile} (secrets.kekFile)`;
 }
 
-/** The key-encryption keys that there are; makes none. */
+/** The existing key-encryption keys; creates none. */
 export async function findKeys(
   dataDirectory: string,
   kekFile: string,
@@ -99,9 +99,9 @@ export async function findKeys(
 }
 
 /**
- * The key-encryption keys: from KEDGE_KEK, from [secrets].kekFile, or from `kek` in the data directory,
- * which is made on the first start (mode 0600). Several may be given: the first seals, all open. A
- * rotation reads a file of the operator's again, and makes a new first key where the file is ours.
+ * The key-encryption keys: from KEDGE_KEK, from [secrets].kekFile, or from `kek` in the data directory, which is
+ * made on the first start (mode 0600). Several are allowed: the first seals, all open. A rotation rereads an
+ * operator's file, or creates a new first key in the daemon's own file.
  * @throws StatusError FailedPrecondition when the database exists and its key does not: a new one
  * would make every secret unreadable.
  */
@@ -125,7 +125,7 @@ export async function loadKeys(
     keys: await ownKeys(dataDirectory, file),
     next: async () => {
       const keys = [randomBytes(keyBytes), ...(await ownKeys(dataDirectory, file))];
-      // On disk before anything is sealed with it: a crash in between loses nothing.
+      // Durable before anything is sealed with it, so that a crash loses nothing.
       await write(file, keys);
       return keys;
     },

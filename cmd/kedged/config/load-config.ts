@@ -5,7 +5,7 @@ import { parse, stringify } from 'smol-toml';
 import { localProfile, prepareExampleDirectory, sharedExampleDirectory } from './local-profile.js';
 import { type DaemonConfig, resolveSettings, settingFlags, settingsByKey } from './settings.js';
 
-/** What the command line says about the configuration, as Commander gives it. */
+/** The configuration options of the command line, from Commander. */
 export interface ConfigOptions {
   readonly config?: string;
   readonly local?: boolean;
@@ -38,14 +38,14 @@ export async function loadConfig(options: ConfigOptions): Promise<DaemonConfig> 
   const sources = { flags, environment: process.env, file: content };
   if (!options.local) return resolveSettings({ ...sources, profile: {} });
   const config = resolveSettings({ ...sources, profile: localProfile(sharedExampleDirectory) });
-  // Who set another list needs no directory of the examples.
+  // With another allowlist the directory of the examples is not needed.
   if (config.hostPathAllowlist.join() !== sharedExampleDirectory) return config;
   const missing = options.checkConfig ? 'leave' : 'make';
   const directory = await prepareExampleDirectory(undefined, undefined, missing);
   return resolveSettings({ ...sources, profile: localProfile(directory) });
 }
 
-/** A configuration as a file that says the same. */
+/** A configuration as an equivalent file. */
 export function configurationFile(config: DaemonConfig): string {
   const tables: Record<string, Record<string, unknown>> = {};
   for (const [key, value] of settingsByKey(config)) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { failedPrecondition, type ObjectStore } from 'kedge';
 import { shippedExamples } from '../../installation.js';
 
-/** The host directory that the examples name, for whoever was first on this machine; private to its owner. */
+/** The host directory of the examples, owned by the first user on this machine. */
 export const sharedExampleDirectory = '/var/tmp/kedge';
 
 /** What `npm start` sets instead of the defaults. */
@@ -14,7 +14,7 @@ export function localProfile(exampleDirectory: string): Readonly<Record<string, 
   };
 }
 
-/** Whether a directory of the examples that is not there is made; a look at the configuration makes none. */
+/** Whether to create a missing directory of the examples; printing the configuration does not. */
 export type Missing = 'make' | 'leave';
 
 /** Mode 0700 and the caller's, or made so. */
@@ -35,7 +35,7 @@ async function isOwn(
 
 async function makeOwn(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-    // A file, or a link to nothing: what it is decides.
+    // A file or a dangling link: its type decides.
     if (error.code !== 'EEXIST' && error.code !== 'ENOENT') throw error;
   });
 }
@@ -49,8 +49,8 @@ export function ownExampleDirectory(
 }
 
 /**
- * The directory that the profile allows, made unless told otherwise: that of the examples, or where another
- * user of this machine has that one, `<it>-<uid>`.
+ * The directory that the profile allows, created by default: that of the examples, or `<it>-<uid>` if it belongs to
+ * another user.
  * @throws StatusError FailedPrecondition when neither is private to the caller.
  */
 export async function prepareExampleDirectory(
@@ -85,21 +85,21 @@ export async function prepareExamples(
   return examples;
 }
 
-/** Where the API is, as contexts have it. */
+/** The addresses of the API, as a context stores them. */
 export interface LocalAddresses {
   readonly server: string;
   readonly restServer: string;
 }
 
 /**
- * On the first run: the token of root, made before anybody can ask for it, and stored for this user at once: a start
- * that fails behind it would leave an installation that nobody has access to.
- * @throws StatusError where it can't be stored; then none was made
+ * On the first run: creates the root token before the API listens, and stores it for this user at once. If the start
+ * failed in between, the installation would have no token that anyone knows.
+ * @throws StatusError if the token can't be stored; then none was created
  */
 export async function firstAccess(store: ObjectStore, addresses: LocalAddresses): Promise<void> {
   const { bootstrap, isBootstrapped } = await import('kedge/auth');
   if (await isBootstrapped(store)) return;
-  // With it comes a parser of YAML, which no other daemon needs.
+  // Loaded lazily: it needs a YAML parser, which other daemons do not.
   const { demandWritable, writeContext } = await import('../../kedge/connection/context.js');
   await demandWritable();
   await writeContext('local', { ...addresses, token: await bootstrap(store) });
@@ -108,7 +108,7 @@ export async function firstAccess(store: ObjectStore, addresses: LocalAddresses)
 /** Whether the local user can call the daemon. */
 export type LocalAccess = 'kept' | 'missing';
 
-/** Brings the context of the local user to where the daemon is now. */
+/** Writes the daemon's present addresses to the context of the local user. */
 export async function ensureLocalContext(addresses: LocalAddresses): Promise<LocalAccess> {
   const { readContexts, writeContext } = await import('../../kedge/connection/context.js');
   const { contexts } = await readContexts();

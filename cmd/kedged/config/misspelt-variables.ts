@@ -2,8 +2,8 @@ import type { FieldViolation } from 'kedge';
 import { nearest } from '../../near-miss.js';
 
 /**
- * Environment variables that set nothing and look like one that does. Others of the prefix are left alone:
- * they may be somebody else's, such as a driver's.
+ * Unknown environment variables that resemble a setting. Others with the prefix are ignored: they may belong to a
+ * driver, for example.
  */
 export function misspeltVariables(
   environment: Readonly<Record<string, string | undefined>>,

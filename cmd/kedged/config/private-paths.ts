@@ -4,15 +4,15 @@ import { contextFolder } from '../../kedge/connection/context-file.js';
 import type { DaemonConfig } from './settings.js';
 
 /**
- * What gives power over the daemon and lies outside its data directory: its keys, and the tokens that its user keeps for
- * `kedge`. Workloads run as that user, so nothing else keeps them from reading it.
+ * The private files outside the data directory: keys, and the tokens of its user for `kedge`. Workloads run as that
+ * user, so they must be hidden.
  */
 export async function privatePaths({
   kekFile,
   tlsKeyFile,
 }: Pick<DaemonConfig, 'kekFile' | 'tlsKeyFile'>): Promise<readonly string[]> {
   const tokens = resolve(contextFolder());
-  // One that is made later would not be covered in a workload that runs by then. Where it can't be made, `kedge` of this
+  // A folder that is created later would be visible in running workloads. If it can't be created, `kedge` of this
   // user stores nothing either.
   await mkdir(tokens, { recursive: true, mode: 0o700 }).catch(() => undefined);
   const files = [kekFile, tlsKeyFile].filter((file) => file !== '');

@@ -7,7 +7,7 @@ import { nearest } from '../../near-miss.js';
 import { misspeltVariables } from './misspelt-variables.js';
 import { atLeastOne, auditScope, bool, level, map, text, texts, whole } from './setting-values.js';
 
-/** A setting of kedged: where it may come from and what it is when nobody sets it. */
+/** A setting of kedged with its sources and default. */
 interface Setting<T> {
   readonly key: string;
   readonly flag?: string;
@@ -16,7 +16,7 @@ interface Setting<T> {
   readonly fallback: T;
 }
 
-/** Where data lives when nothing is configured. */
+/** The default data directory. */
 export function defaultDataDirectory(): string {
   if (process.getuid?.() === 0) return '/var/lib/kedge';
   const data = process.env.XDG_DATA_HOME || join(homedir(), '.local', 'share');
@@ -175,7 +175,7 @@ export function environmentName(key: string): string {
   return `KEDGE_${words.toUpperCase()}`;
 }
 
-/** Variables that are read and are no settings: of the daemon, of `kedge`, and those that a workload is given. */
+/** Known variables other than settings: of the daemon, of `kedge`, and of workloads. */
 const otherVariables = [
   'KEDGE_CONFIG',
   'KEDGE_KEK',

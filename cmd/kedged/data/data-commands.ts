@@ -35,9 +35,9 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Opening would make a store where there is none. */
+/** Opening would create a missing store. */
 export async function demandStore(directory: string): Promise<void> {
-  // A restore that was interrupted behind its commit has only the latter.
+  // A restore that was interrupted after its commit has only the latter.
   for (const name of ['db', 'restored']) if (await exists(join(directory, name))) return;
   throw failedPrecondition(
     'NoStore',
@@ -66,7 +66,7 @@ function orReplace(error: unknown, directory: string): unknown {
   );
 }
 
-/** A disk that nothing can be written to has its lock nowhere. */
+/** Explains an unavailable lock on a read-only disk. */
 export function orElsewhere(error: unknown): unknown {
   if (!(error instanceof StatusError) || error.reason !== 'LockUnavailable') return error;
   return new StatusError({
@@ -76,7 +76,7 @@ export function orElsewhere(error: unknown): unknown {
   });
 }
 
-/** A backup in the data directory is lost with it, and may have the name of a file of the store. */
+/** A backup in the data directory would be lost with it, and may overwrite a file of the store. */
 async function demandOutside(dataDirectory: string, file: string): Promise<void> {
   const data = await realpath(dataDirectory);
   const named = dirname(file);
@@ -184,7 +184,7 @@ async function restore(file: string, flags: RestoreFlags, options: ConfigOptions
     as: flags.asCopy ? 'copy' : 'original',
     replace: flags.replace ?? false,
     afterRevision: flags.afterRevision,
-    // Nothing was sealed; a daemon that finds a database and no key does not start.
+    // Create the key even if nothing is sealed: a daemon with a database and no key does not start.
     beforeWriting: async () => {
       await loadKeys(...keySource(config));
     },
@@ -208,7 +208,7 @@ async function salvage(file: string | undefined, options: ConfigOptions): Promis
   const { dataDirectory } = await loadConfig(options);
   await demandStore(dataDirectory);
   if (file !== undefined) await demandOutside(dataDirectory, file);
-  // Not on the damaged disk: where the backup goes there must be room anyway.
+  // Not on the damaged disk: the disk of the backup needs room anyway.
   const scratch = file === undefined ? tmpdir() : dirname(file);
   const found = await salvageStore(dataDirectory, { scratch }).catch((error: unknown) => {
     throw orElsewhere(orOnline(error, `kedge admin backup ${file ?? 'FILE'}`));

@@ -1,6 +1,6 @@
 import type { EmbeddedStore } from 'kedge';
 
-/** For people, whatever the log level is: the way back is needed when nothing else works. */
+/** Printed regardless of the log level: the rollback steps are needed when nothing else works. */
 export function tellMigration({ migration }: EmbeddedStore): void {
   if (!migration) return;
   const { from, to, copy, wayBack } = migration;

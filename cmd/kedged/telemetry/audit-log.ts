@@ -9,16 +9,16 @@ const fileBytesMax = 64 * 1024 * 1024;
 const filesKept = 4;
 /** Lines that wait for the disk, 2 KiB at most each unless a name is full of escapes. */
 const waitingMax = 20_000;
-/** Subjects that have a share of the waiting lines of their own. */
+/** Maximum subjects with a separate share of waiting lines. */
 const subjectsMax = 256;
 
-/** Reads that went well say little and would drown the rest. */
+/** Successful reads are frequent and not recorded by default. */
 const reads = new Set(['get', 'list', 'watch', '']);
 
 /** Which calls are recorded. */
 export type AuditScope = 'writes' | 'all';
 
-/** What an {@link AuditLog} is made of. */
+/** Options of an {@link AuditLog}. */
 export interface AuditLogOptions {
   readonly file: string;
   readonly scope: AuditScope;
@@ -61,12 +61,12 @@ async function openUnlinked(file: string): Promise<FileHandle> {
 type Loss = 'full' | 'unwritable';
 
 /**
- * The record of who did what with which result, one JSON document a line, in a file of its own (mode
- * 0600) that is rotated. Refusals and revealed secrets are always in it; other reads with scope `all`.
+ * The audit log: one JSON document per line with subject, action and result, in a rotated file (mode 0600).
+ * Refusals and revealed secrets are always recorded; other reads with scope `all`.
  *
- * While the disk is slower than the calls, each subject has a fair share of the lines that wait: a subject
- * over its share loses its own oldest ones. Callers that nobody proved are one subject. Lost lines are told
- * by a line `{"dropped": <count>}`, in the daemon's log and by `audit_entries_dropped_total`.
+ * While the disk is slower than the calls, each subject has a fair share of the lines that wait: a subject over its
+ * share loses its own oldest ones. Unauthenticated callers are one subject. Lost lines are reported by a line
+ * `{"dropped": <count>}`, in the daemon's log and by `audit_entries_dropped_total`.
  */
 export class AuditLog implements AuditSink {
   readonly #file: string;
@@ -120,7 +120,7 @@ export class AuditLog implements AuditSink {
     }
   }
 
-  /** Lines that the disk refuses are lost, and told. */
+  /** Lines that can't be written are lost and reported. */
   async #append(lines: readonly string[]): Promise<void> {
     const dropped = this.#dropped;
     const lost = dropped === 0 ? '' : `${JSON.stringify({ dropped })}\n`;

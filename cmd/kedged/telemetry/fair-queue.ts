@@ -33,9 +33,9 @@ class Lane {
 }
 
 /**
- * A bounded queue that many owners fill. Once it is full, each new item removes the oldest one of the owner
- * that has the most, which is the new item's own where several have as many. So an owner keeps what it has
- * as long as that is at most its fair share, however much others add. `push` takes amortised constant time.
+ * A bounded queue that many owners fill. Once it is full, each new item removes the oldest one of the owner that
+ * has the most, which is the new item's own where several have as many. An owner within its fair share therefore
+ * loses nothing, regardless of the others. `push` takes amortised constant time.
  */
 export class FairQueue<T> {
   readonly #options: FairQueueOptions;

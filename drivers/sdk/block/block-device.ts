@@ -10,7 +10,7 @@ export type DeviceContent =
   /** Proven: no signature, and nothing but zeros at its head and tail. */
   | { readonly type: 'blank' }
   | { readonly type: 'fileSystem'; readonly fsType: FsType }
-  /** Something of somebody else: never formatted, never mounted. */
+  /** Foreign content: never formatted, never mounted. */
   | { readonly type: 'foreign'; readonly what: string };
 
 /** Pauses while a device has not appeared yet, milliseconds. */
@@ -18,7 +18,7 @@ const firstPauseMs = 50;
 const longestPauseMs = 500;
 
 /**
- * Waits until a by-id link is there and names a block device; gives the real path of the device.
+ * Waits for a by-id link to a block device; returns the real path of the device.
  * @throws DriverError Unavailable when it does not appear within `waitMs` (a missed udev event, a
  * device that is not attached), InvalidParameters when it is no block device.
  */
@@ -52,7 +52,7 @@ export async function waitForDevice(
   }
 }
 
-/** Head and tail of a device: whoever can't read them may not call it blank. */
+/** Head and tail of a device: unreadable ones are not blank. */
 async function readsAsZeros(files: HostFiles, device: string, sizeBytes: bigint): Promise<boolean> {
   return files.startsAndEndsBlank(device, sizeBytes).catch((cause: unknown) => {
     const words = cause instanceof Error ? cause.message : String(cause);
@@ -73,9 +73,9 @@ export async function deviceSize(
 }
 
 /**
- * What a device holds. `blkid` gives exit code 2 alike for a blank disk, a missing device and random
- * data, so its answer alone never means blank.
- * @throws DriverError Unavailable when it can't be found out.
+ * The content of a device. `blkid` exits with 2 for a blank disk, a missing device and random data, so its exit
+ * code alone does not prove blankness.
+ * @throws DriverError Unavailable if it can't be determined.
  */
 export async function inspectDevice(
   { run, files }: NodeHost,

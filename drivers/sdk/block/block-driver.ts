@@ -49,19 +49,19 @@ export interface BlockExpansion {
   grow(request: ExpandRequest): Promise<bigint | Pending>;
 }
 
-/** What a provider attaches to. */
+/** The request of a provider's attach. */
 export interface BlockAttachRequest extends HandleRequest {
   /** The provider's id of the node; the node's name where {@link BlockProvider.instances} is absent. */
   readonly instance: string;
 }
 
-/** What a provider detaches from. */
+/** The request of a provider's detach. */
 export interface BlockDetachRequest extends HandleRequest {
   /** As for {@link BlockAttachRequest}; undefined when the provider has no such instance any more. */
   readonly instance: string | undefined;
 }
 
-/** All that differs between drivers of block devices: the provider's calls, and what they promise. */
+/** The provider-specific part of a block driver: the provider's calls and their contract. */
 export interface BlockProvider {
   readonly name: string;
   /** Default: ReadWriteOnce. */
@@ -101,8 +101,8 @@ export interface BlockDriverOptions {
 }
 
 /**
- * A driver from a provider's calls: waiting for the device, identity, formatting, checking, mounting,
- * growing and the exact reverse are the same for all and come from here.
+ * Creates a driver from a provider's calls. It adds waiting for the device, identity check, formatting, fsck,
+ * mounting, growing, and their reverse.
  */
 export function createBlockDriver(
   provider: BlockProvider,
@@ -116,7 +116,7 @@ export function createBlockDriver(
     ...validateByRules(rules, parameters, context),
     ...(provider.validate?.(parameters, context) ?? []),
   ];
-  /** Before something is made: what a reference stands for is known only now. */
+  /** Before provisioning: references are resolved only now. */
   const demandResolved = ({ parameters }: CallContext): void =>
     demandParameters(validate(parameters, { level: 'resolved' }));
   return {
@@ -146,7 +146,7 @@ export function createBlockDriver(
     async detach(request) {
       const device = await provider.devicePath(request);
       if (device !== undefined) {
-        // What is written must be on the disk before the provider takes it away.
+        // Flush writes before the provider detaches the device.
         await run('blockdev', ['--flushbufs', device], request.signal);
         await demandUnused(device, host);
       }

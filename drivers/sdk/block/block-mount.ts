@@ -18,12 +18,12 @@ import { demandCommand } from '../node/run-command.js';
 import { shownName } from '../contract/shown-name.js';
 import { thisNode } from '../node/this-node.js';
 
-/** What {@link mountBlockDevice} works with. */
+/** Options of {@link mountBlockDevice}. */
 export interface BlockMountOptions {
   readonly host?: NodeHost;
   /** How long an attached device may take to appear; default 30 s. */
   readonly deviceWaitMs?: number;
-  /** Says whether the device is the volume's: by its serial, where the provider sets one. */
+  /** Whether the device is the volume's, by its serial, if the provider sets one. */
   readonly identify?: (device: string) => Promise<boolean>;
 }
 
@@ -86,8 +86,8 @@ async function demandFileSystem(
 }
 
 /**
- * Mounts a block device at `target`: waits for it, makes sure whose it is, formats it only with consent
- * and proof of blankness, checks, mounts, grows. Idempotent: what is mounted there already is kept.
+ * Mounts a block device at `target`: waits for it, verifies its identity, formats it only with consent and proof of
+ * blankness, checks, mounts and grows it. Idempotent: an existing mount is kept.
  */
 export function mountBlockDevice(
   request: MountRequest,
@@ -190,7 +190,7 @@ async function growNew(
  * Unmounts what is at `target`. Not mounted is success. With the `device` of a volume only that device
  * is unmounted, and the directory goes only when no mount namespace has it any more: removing it would
  * unmount it there, too.
- * @throws DriverError InUse naming who holds it, or what else is mounted there; it stays mounted then.
+ * @throws DriverError InUse that names the holder or another mount there; it stays mounted then.
  */
 export function unmountTarget(
   target: string,
@@ -228,7 +228,7 @@ async function unmountInTurn(
     }
   }
   if (device !== undefined) await demandReleased(host, device);
-  // Never recursively: what is in there belongs to whoever put it there.
+  // Never recursively: its content is foreign.
   await files.removeFolder(target).catch((error: NodeJS.ErrnoException) => {
     if (isAbsence(error)) return;
     throw new DriverError('Unavailable', `can't remove ${target}: ${error.message}`, {
@@ -237,13 +237,13 @@ async function unmountInTurn(
   });
 }
 
-/** The kernel ends the mount namespace of a process soon after the process: so long it is waited for. */
+/** The kernel ends the mount namespace of a process soon after the process: wait for that time. */
 const releaseMsMax = 1_000;
 const releasePauseMs = 50;
 
 /**
  * Waits until no mount namespace has the file system of a device any more.
- * @throws DriverError InUse naming who has it
+ * @throws DriverError InUse that names the holder
  */
 async function demandReleased(host: NodeHost, device: string): Promise<void> {
   for (let waited = 0; await host.hasFileSystem(device); waited += releasePauseMs) {
@@ -262,7 +262,7 @@ function inUse(device: string, found: readonly Holder[]): DriverError {
 /**
  * Refuses while anything has a device: a mount, also one that only another mount namespace sees, swap,
  * or a device that the kernel made of it. Then it may not be detached.
- * @throws DriverError InUse naming who has it
+ * @throws DriverError InUse that names the holder
  */
 export async function demandUnused(device: string, host: NodeHost = thisNode): Promise<void> {
   const number = await host.deviceNumber(device).catch((error: NodeJS.ErrnoException) => {

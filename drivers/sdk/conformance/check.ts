@@ -1,6 +1,6 @@
 import type { Trial } from './trial.js';
 
-/** What the checks are sorted by. */
+/** Topics of checks. */
 export type CheckTopic =
   | 'lifecycle'
   | 'idempotency'
@@ -13,7 +13,7 @@ export type CheckTopic =
   | 'cancellation'
   | 'errors';
 
-/** What a check can't do without. */
+/** Requirements of a check. */
 export type CheckNeed =
   | 'content'
   | 'ownsData'
@@ -25,7 +25,7 @@ export type CheckNeed =
   | 'invalidParameters'
   | 'sensitiveParameters';
 
-/** One demand on a driver, before it is known which driver. */
+/** One check of a driver. */
 export interface Check {
   /** Kebab-case, unique in the suite. */
   readonly name: string;

@@ -1,10 +1,10 @@
 /**
- * What every driver must hold to, free of any test runner, and the faulty drivers that prove the suite.
+ * The requirements of every driver, independent of a test runner, and faulty drivers that test the suite.
  *
  * {@link runConformance} runs the suite; {@link driverConformance} gives its cases to a runner. Every case
- * says what it demands, and one that can't be made with a driver or on a host says why it is left out.
- * {@link mutants} are wrappers that break one thing in a correct driver each; {@link tryMutant} shows that
- * the suite notices.
+ * describes its requirement; a case that is impossible with a driver or host is skipped with the reason. {@link
+ * mutants} are wrappers that break one thing in a correct driver each; {@link tryMutant} shows that the suite
+ * notices.
  */
 export type { CheckTopic } from './check.js';
 export { ConformanceError } from './failure.js';

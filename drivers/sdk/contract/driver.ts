@@ -14,7 +14,7 @@ export interface Capabilities {
   readonly expand: boolean;
   /** Can grow a volume while it is bound. */
   readonly onlineExpand: boolean;
-  /** Attach gives a device that must be formatted and mounted. */
+  /** Attach returns a device that must be formatted and mounted. */
   readonly blockDevice: boolean;
   /** Node labels that decide where a volume can be attached. */
   readonly topologyKeys: readonly string[];
@@ -36,7 +36,7 @@ export const nodeTopologyKey = 'svc.io/node';
 /** Parameters by key. In admission, values may be secret references; in calls they are plaintext. */
 export type Parameters = Readonly<Record<string, string>>;
 
-/** Where parameters stand when they are judged. */
+/** The context of parameter validation. */
 export interface ParameterContext {
   /**
    * `class`: a volume may still add what is missing. `volume`: class and volume merged. `resolved`: the
@@ -63,7 +63,7 @@ export interface CallContext {
   readonly operations: Operations;
 }
 
-/** What {@link Driver.provision} is asked for. */
+/** The request of {@link Driver.provision}. */
 export interface ProvisionRequest extends CallContext {
   readonly sizeBytes: bigint;
   readonly accessMode: AccessMode;
@@ -83,25 +83,25 @@ export interface HandleRequest extends CallContext {
   readonly handle: string;
 }
 
-/** What {@link Driver.delete} is asked for. Without a handle: whatever was made for this identity, if anything. */
+/** The request of {@link Driver.delete}. Without a handle: deletes the resource of this identity, if any. */
 export interface DeleteRequest extends CallContext {
   readonly handle: string | undefined;
 }
 
-/** What {@link Driver.observe} found. */
+/** The result of {@link Driver.observe}. */
 export interface Observation {
   readonly handle: string;
   readonly sizeBytes: bigint | undefined;
 }
 
-/** What {@link Driver.attach} gave. */
+/** The result of {@link Driver.attach}. */
 export interface AttachResult {
   readonly type?: never;
   /** Device path for block devices, else empty. */
   readonly devicePath: string;
 }
 
-/** What {@link Driver.mount} is asked for. */
+/** The request of {@link Driver.mount}. */
 export interface MountRequest extends HandleRequest {
   readonly devicePath: string;
   /**
@@ -114,7 +114,7 @@ export interface MountRequest extends HandleRequest {
   readonly readOnly: boolean;
 }
 
-/** What {@link Driver.mount} gave. */
+/** The result of {@link Driver.mount}. */
 export interface MountResult {
   /** Where the volume's content is. */
   readonly path: string;
@@ -124,17 +124,17 @@ export interface MountResult {
   readonly fileSystemPending?: boolean;
 }
 
-/** What {@link Driver.unmount} is asked for. */
+/** The request of {@link Driver.unmount}. */
 export interface UnmountRequest extends HandleRequest {
   readonly target: string;
 }
 
-/** What {@link Driver.expand} is asked for. */
+/** The request of {@link Driver.expand}. */
 export interface ExpandRequest extends HandleRequest {
   readonly sizeBytes: bigint;
 }
 
-/** What {@link Driver.expand} gave. */
+/** The result of {@link Driver.expand}. */
 export interface ExpandResult {
   readonly type?: never;
   /** The size reached. */
@@ -150,7 +150,7 @@ export interface SnapshotIdentity {
   readonly namespace: string;
 }
 
-/** What {@link Driver.createSnapshot} is asked for: `volume` and `handle` are those of the source. */
+/** The request of {@link Driver.createSnapshot}: `volume` and `handle` are those of the source. */
 export interface SnapshotRequest extends HandleRequest {
   readonly snapshot: SnapshotIdentity;
 }
@@ -175,7 +175,7 @@ export interface SnapshotResult {
   readonly ready: boolean;
 }
 
-/** What {@link Driver.restore} is asked for: a new volume with the content of a snapshot. */
+/** The request of {@link Driver.restore}: a new volume with the content of a snapshot. */
 export interface RestoreRequest extends ProvisionRequest {
   readonly snapshot: SnapshotIdentity & { readonly handle: string };
 }
@@ -183,23 +183,23 @@ export interface RestoreRequest extends ProvisionRequest {
 /**
  * A storage driver.
  *
- * Every call is idempotent: repeated after success, after a lost reply or a crash it gives the same
- * result and one resource. Deleting, unmounting or detaching what is absent succeeds. Every call
- * throws {@link DriverError} only. A call that would wait longer than {@link answerWithinMs} for its
- * provider answers {@link Pending} and goes on when it is made again.
+ * Every call is idempotent: repeated after success, a lost reply or a crash it returns the same result and creates
+ * one resource. Delete, unmount and detach of an absent resource succeed. Every call throws {@link DriverError}
+ * only. A call that would wait longer than {@link answerWithinMs} for its provider returns {@link Pending} and
+ * continues when it is called again.
  */
 export interface Driver {
   readonly name: string;
   /** The cloud provider whose API it calls, for people; absent for drivers of this machine. */
   readonly provider?: string;
   capabilities(): Capabilities;
-  /** Every broken rule; values that are secret references are not looked into. Calls nothing. */
+  /** All violations; secret references are not resolved. Makes no calls. */
   validateParameters(
     parameters: Parameters,
     context: ParameterContext,
   ): readonly ParameterViolation[];
   provision(request: ProvisionRequest): Promise<ProvisionResult | Pending>;
-  /** What was made for this identity. @throws DriverError NotFound. */
+  /** The resource of this identity. @throws DriverError NotFound. */
   observe(request: DeleteRequest): Promise<Observation>;
   delete(request: DeleteRequest): Promise<void | Pending>;
   attach(request: HandleRequest): Promise<AttachResult | Pending>;
@@ -208,7 +208,7 @@ export interface Driver {
   unmount(request: UnmountRequest): Promise<void>;
   /** Grows to at least the size asked for. */
   expand(request: ExpandRequest): Promise<ExpandResult | Pending>;
-  /** Begins a snapshot; the same identity gives the same one. Drivers without snapshots throw Unsupported. */
+  /** Starts a snapshot; the same identity returns the same one. Drivers without snapshots throw Unsupported. */
   createSnapshot(request: SnapshotRequest): Promise<SnapshotResult | Pending>;
   /** @throws DriverError NotFound. */
   observeSnapshot(request: SnapshotHandleRequest): Promise<SnapshotResult>;
@@ -217,7 +217,7 @@ export interface Driver {
   restore(request: RestoreRequest): Promise<ProvisionResult | Pending>;
 }
 
-/** What the node's configuration says about storage (specification section 2.4). */
+/** The storage settings of the node (specification section 2.4). */
 export interface StorageSettings {
   /** Directory managed for the local driver. */
   readonly localVolumeRoot: string;
@@ -239,7 +239,7 @@ export interface StorageSettings {
 /** Makes a driver; the default export shape of a driver module. */
 export type DriverFactory = (settings: StorageSettings) => Driver;
 
-/** The drivers of an installation, loaded when first asked for. */
+/** The drivers of an installation, loaded at first use. */
 export interface DriverRegistry {
   readonly names: readonly string[];
   get(name: string): Promise<Driver | undefined>;

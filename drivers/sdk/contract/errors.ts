@@ -1,6 +1,6 @@
 /**
- * Everything a driver may throw, a closed set: the controller decides by class.
- * The provider's own words go into the message, its error into `cause`. Never a secret.
+ * All errors of a driver, a closed set: the controller decides by kind. The provider's own words go into the
+ * message, its error into `cause`. Never a secret.
  */
 
 /** Names of the error classes. */
@@ -29,7 +29,7 @@ export interface DriverErrorOptions {
 
 const brand = Symbol.for('kedge.DriverError');
 
-/** The one class; `kind` tells what happened. */
+/** The only error class of drivers; `kind` classifies it. */
 export class DriverError extends Error {
   readonly kind: DriverErrorKind;
   readonly retryAfterMs: number | undefined;
@@ -48,7 +48,7 @@ export class DriverError extends Error {
     return typeof value === 'object' && value !== null && brand in value;
   }
 
-  /** What a driver let escape is Internal, its cause kept. */
+  /** Converts any thrown value; unknown ones become Internal with their cause. */
   static from(thrown: unknown): DriverError {
     if (thrown instanceof DriverError) return thrown;
     const message = thrown instanceof Error ? thrown.message : String(thrown);
@@ -56,7 +56,7 @@ export class DriverError extends Error {
   }
 }
 
-/** What is certain after an error of a kind, and whether trying again can help. */
+/** The certainty after an error of a kind, and whether a retry can help. */
 export const errorClasses = {
   NotFound: 'final',
   AlreadyExists: 'final',

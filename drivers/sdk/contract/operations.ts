@@ -56,7 +56,7 @@ export function memoryOperations(): Operations {
   };
 }
 
-/** Whether a call's answer is that it goes on. */
+/** Whether a call returned Pending. */
 export function isPending(answer: unknown): answer is Pending {
   return (
     typeof answer === 'object' && answer !== null && 'type' in answer && answer.type === 'pending'
@@ -64,7 +64,7 @@ export function isPending(answer: unknown): answer is Pending {
 }
 
 /**
- * Makes a call until it is over. For who may wait: programs, tests, a node with a queue a volume.
+ * Repeats a call until it is complete, for callers that may wait: programs, tests, a node with a queue per volume.
  * @param wait resolves after so many milliseconds; its rejection ends the waiting, not the operation
  */
 export async function untilOver<T>(

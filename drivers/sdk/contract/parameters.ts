@@ -21,8 +21,8 @@ export function isSecretReference(value: string): boolean {
 }
 
 /**
- * Judges parameters by their rules; unknown keys are refused by name. Neither values of sensitive
- * parameters nor resolved ones are quoted: they may be secrets.
+ * Validates parameters by their rules; unknown keys are refused by name. Neither values of sensitive parameters nor
+ * resolved ones are quoted: they may be secrets.
  */
 export function validateByRules(
   rules: readonly ParameterRule[],
@@ -62,7 +62,7 @@ export function validateByRules(
 }
 
 /**
- * Refuses a call whose parameters break rules: a reference is judged only once it is resolved.
+ * Validates the resolved parameters of a call.
  * @throws DriverError InvalidParameters naming every broken rule.
  */
 export function demandParameters(violations: readonly ParameterViolation[]): void {

@@ -1,6 +1,6 @@
 import { shownName } from '../contract/shown-name.js';
 
-/** A volume as the node has it: where it is mounted, its device, or both. */
+/** A volume on the node: its mount, its device, or both. */
 export interface HeldVolume {
   /** Directory with its files. */
   readonly directory?: string;
@@ -8,7 +8,7 @@ export interface HeldVolume {
   readonly device?: string;
 }
 
-/** What keeps a volume from being unmounted, detached or deleted. */
+/** A holder that blocks unmount, detach or delete of a volume. */
 export type Holder =
   /** A process with open files in it, or whose working directory or root it is. */
   | { readonly type: 'files'; readonly pid: number; readonly command: string }
@@ -28,9 +28,9 @@ export type Holder =
   /** Something that a further source knows, such as a container. */
   | { readonly type: 'other'; readonly name: string; readonly wayOut: string };
 
-/** Knows holders of volumes: of the kernel, or of a runtime. */
+/** Finds holders of volumes in the kernel or a runtime. */
 export interface Holders {
-  /** Who holds the volume now, as far as this process may see. */
+  /** The present holders of the volume that are visible to this process. */
   holders(volume: HeldVolume): Promise<readonly Holder[]>;
 }
 
@@ -84,7 +84,7 @@ function wayOutOf(holder: Holder): string {
   }
 }
 
-/** Who holds a volume, and the way out, as a refusal says it: `held by pid 12 (postgres); end process 12`. */
+/** The holders of a volume with the remedy, for an error: `held by pid 12 (postgres); end process 12`. */
 export function describeHolders(holders: readonly Holder[]): string {
   const [first] = holders;
   if (!first) return 'held by something that this process can not see; look with lsof as root';

@@ -12,7 +12,7 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
-/** Runs a program of the host. The port through which drivers reach it, so that tests can stand in. */
+/** Runs a program of the host. A port for drivers, so that tests can replace it. */
 export type RunCommand = (
   command: string,
   args: readonly string[],
@@ -23,9 +23,9 @@ export type RunCommand = (
 const abortGraceMs = 5_000;
 
 /**
- * Runs a program without a shell, in the C locale. Any exit code resolves, unless it was aborted. Its standard input is a pipe
- * that stays open as long as this process lives. An aborted program is asked to end, and killed five
- * seconds later; the promise settles when it is gone, or then.
+ * Runs a program without a shell, in the C locale. Any exit code resolves, unless it was aborted. Its standard
+ * input is a pipe that stays open as long as this process lives. An aborted program gets SIGTERM, and SIGKILL five
+ * seconds later; the promise settles when it ended, or then.
  * @throws DriverError Unavailable naming a program that is not installed, Timeout when aborted.
  */
 export const runCommand: RunCommand = (command, args, signal) =>

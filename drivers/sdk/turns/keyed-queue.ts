@@ -1,13 +1,12 @@
 import { DriverError } from '../contract/errors.js';
 
 /**
- * Runs work of one key one after the other, in the order asked for, and of different keys side by side: a
- * slow one delays only its own.
+ * Serializes work per key in request order, and runs different keys in parallel: slow work delays only its own key.
  */
 export class KeyedQueue {
   readonly #tails = new Map<string, Promise<unknown>>();
 
-  /** Keys with work under way or waiting. */
+  /** Keys with running or waiting work. */
   get size(): number {
     return this.#tails.size;
   }

@@ -23,7 +23,7 @@ import type { WriteRequest, PreparedWrite } from './write-request.js';
 import { changedFields } from './changed-fields.js';
 import { asStored, withStatus } from './stored-form.js';
 
-/** What admission needs to know about the installation. */
+/** Options of admission. */
 export interface AdmissionOptions {
   readonly store: ObjectStore;
   readonly authorizer: AccessControl;
@@ -31,14 +31,14 @@ export interface AdmissionOptions {
   readonly schemas: SchemaRegistry;
   readonly inputs: InputSchemas;
   readonly served: ReadonlyMap<string, ServedKind>;
-  /** Where the messages of kinds are that the API itself does not declare. */
+  /** The messages of kinds that the API does not declare itself. */
   readonly base: SchemaRegistry;
   /** The kind that namespaced objects must find their namespace in. */
   readonly namespaceKind: string;
   readonly clock: Clock;
 }
 
-/** The one admission chain: shape, defaults, rules; for one object or a set judged together. */
+/** The admission chain: shape, defaults, rules; for one object or for a set. */
 export class Admission {
   readonly #options: AdmissionOptions;
 
@@ -65,7 +65,7 @@ export class Admission {
   }
 
   /**
-   * Judges one write as it is when those that `judgement` has staged are stored, and stages it.
+   * Validates one write on top of the staged writes of `judgement`, and stages it.
    * @throws StatusError InvalidArgument with every violation
    */
   async prepareNext(judgement: Judgement, request: WriteRequest): Promise<PreparedWrite> {
@@ -84,7 +84,7 @@ export class Admission {
   }
 
   /**
-   * Judges all writes as one set: each sees the others as stored. In slices: a set may be large.
+   * Validates all writes as one set: each sees the others as stored. It runs in slices, because a set may be large.
    * @throws StatusError InvalidArgument with every violation of every object.
    */
   async prepare(
@@ -164,7 +164,7 @@ export class Admission {
     return keyFor(request.served.kind, object.namespace, object.name);
   }
 
-  /** @param current the object of this name, as the writes before leave it */
+  /** @param current the object of this name after the previous writes */
   async #admit(
     context: AdmissionContext,
     request: WriteRequest,

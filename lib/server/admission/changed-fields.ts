@@ -6,11 +6,11 @@ import {
   type ObjectMeta,
 } from '../../object/index.js';
 
-/** Fields of metadata that an update replaces where they are given. */
+/** Metadata fields that an update replaces if they are present. */
 const metadataFields = ['annotations', 'expiresAt'] as const;
 
 /**
- * What an update changes: names of top-level fields, status apart, and `metadata.annotations` and
+ * The changed fields of an update: names of top-level fields without status, and `metadata.annotations` and
  * `metadata.expiresAt`.
  */
 export function changedFields(

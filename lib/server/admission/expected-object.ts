@@ -28,7 +28,7 @@ export function demandStored(kind: AnyKind, object: ApiObject, expected: ObjectV
     throw conflict(resource, demandObjectVersion(expected.resourceVersion), resourceVersion);
 }
 
-/** What the commit of a write would demand, for a dry run. @throws StatusError Aborted (Conflict) */
+/** The guards of a write's commit, for a dry run. @throws StatusError Aborted (Conflict) */
 export function demandExpected({ kind, before, operation }: PreparedWrite): void {
   if (before && operation.op === 'update') demandStored(kind, before, operation.precondition);
 }

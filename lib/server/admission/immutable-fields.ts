@@ -2,25 +2,25 @@ import type { FieldViolation } from '../../base/index.js';
 import { type ApiObject, jsonEqual, valueAt } from '../../object/index.js';
 import type { AdmissionRules } from '../api/admission-rules.js';
 
-/** An update, as it came and as rules have prepared it. */
+/** An update, as received and as prepared by rules. */
 export interface ImmutableWrite {
   readonly given: ApiObject;
   readonly object: ApiObject;
   readonly before: ApiObject;
 }
 
-/** What immutable fields of a kind are judged by. */
+/** Options of the check of immutable fields. */
 export interface ImmutableRules {
   readonly paths: readonly string[];
   readonly rules: AdmissionRules;
   readonly isSensitive: (path: string) => boolean;
-  /** Whether the writer may read what `present` hides. */
+  /** Whether the writer may read values that `present` hides. */
   readonly reveals: () => Promise<boolean>;
 }
 
 /**
- * A violation for each immutable field that an update changes. Values that are hidden are not quoted, and given by
- * a writer who may not read them they are a change whatever they are, so that nobody can guess.
+ * A violation for each immutable field that an update changes. Hidden values are not quoted. A hidden value from a
+ * writer that may not read it always counts as a change, so that it can't be guessed.
  */
 export async function changedImmutables(
   { given, object, before }: ImmutableWrite,
@@ -42,7 +42,7 @@ export async function changedImmutables(
         : `it is ${JSON.stringify(stored)} and can't become ${now}`;
     violations.push({
       field,
-      description: `is immutable: ${change}; delete the object and create it anew`,
+      description: `is immutable: ${change}; delete the object and create it again`,
     });
   }
   return violations;

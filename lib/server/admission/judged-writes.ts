@@ -12,26 +12,26 @@ import type { CallContext } from '../api/call.js';
 import type { Judgement } from './judgement.js';
 import type { Admission } from './admission.js';
 
-/** A judgement that allowed what it judged, before it is stored. */
+/** An accepted judgement, before it is stored. */
 export interface PendingCommit {
   readonly subject: string;
-  /** What is written; the checks of what the judgement looked at are not among them. */
+  /** The writes, without the checks of the judgement's reads. */
   readonly operations: readonly Operation[];
   /** 1 for the first judgement of a request. */
   readonly attempt: number;
 }
 
-/** What judged writes are made with. */
+/** Options of validated writes. */
 export interface JudgedWritesOptions {
   readonly store: ObjectStore;
   readonly admission: Admission;
   readonly clock: Clock;
   readonly random: Random;
-  /** Awaited between a judgement and its commit; for tests of what happens in between. */
+  /** Awaited between validation and commit, for tests of races. */
   readonly beforeCommit?: ((pending: PendingCommit) => Promise<void>) | undefined;
 }
 
-/** What came of a judgement: an answer as it is, or writes to store and the answer from their results. */
+/** The result of a judgement: an answer, or writes with the answer from their results. */
 export type Verdict<R> =
   | { readonly type: 'answer'; readonly answer: R }
   | {
@@ -45,8 +45,8 @@ const waits = { baseMs: 1, maxMs: 200, jitter: 0.5 };
 const retryAfterMs = 1_000;
 
 /**
- * Stores what a judgement allowed in one transaction with checks of all that it looked at. Where these
- * do not hold any more the request is judged again from the start, a bounded number of times.
+ * Stores accepted writes in one transaction with checks of all reads of their validation. If a check fails, the
+ * request is validated again from the start, a bounded number of times.
  */
 export class JudgedWrites {
   readonly #options: JudgedWritesOptions;
@@ -56,9 +56,8 @@ export class JudgedWrites {
   }
 
   /**
-   * @param judge decides by what it reads through the judgement that it is given, and by nothing else; it
-   * may run several times
-   * @throws StatusError what `judge` throws; Aborted (Contention) when what it looked at changed each time
+   * @param judge decides only by reads through the given judgement; it may run several times
+   * @throws StatusError of `judge`; Aborted (Contention) if its reads changed each time
    */
   async run<R>(
     context: Pick<CallContext, 'identity' | 'signal'>,
@@ -82,15 +81,15 @@ export class JudgedWrites {
         if (attempt >= attemptsMax || context.signal.aborted) throw contended(error, attempt);
       }
       await sleep(clock, backoffDelayMs(waits, attempt - 1, random), context.signal);
-      // What was in the way may be on its way to the disk: the next judgement is to see it.
+      // The conflicting write may not be durable yet: wait so that the next validation sees it.
       await store.transact([]);
     }
   }
 }
 
 /**
- * Whether something changed between judgement and commit: a check or the guard of a write failed, what
- * one is about is gone, or what was judged to be new exists by now.
+ * Whether something changed between validation and commit: a check or guard failed, an object was deleted, or a new
+ * object exists by now.
  */
 function isContention(error: unknown): error is StatusError {
   return hasCode(error, 'Aborted') || hasCode(error, 'NotFound') || hasCode(error, 'AlreadyExists');
@@ -100,7 +99,7 @@ function contended(cause: StatusError, attempts: number): StatusError {
   return new StatusError({
     code: 'Aborted',
     reason: 'Contention',
-    message: `the write was judged ${attempts} times, and each time something that it depends on changed before it was stored; the last time: ${messageOf(cause)}. Try again`,
+    message: `the write was validated ${attempts} times, and each time something that it depends on changed before the commit; the last time: ${messageOf(cause)}. Try again`,
     ...(cause.resource ? { resource: cause.resource } : {}),
     retryAfterMs,
     cause,

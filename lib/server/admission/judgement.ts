@@ -15,7 +15,7 @@ import type { ObjectAccess } from '../api/object-access.js';
 import { type Seen, seenObject } from '../api/seen-object.js';
 import { Staging } from './staging.js';
 
-/** What judgements read, and whose rights they are asked about. */
+/** Options of judgements: the store and the writer. */
 export interface JudgementOptions {
   readonly store: Pick<StoreReader, 'get' | 'list'>;
   readonly authorizer: AccessControl;
@@ -35,17 +35,17 @@ interface KindRead {
 }
 
 /**
- * One attempt to judge a write, or a set of writes: reads each object and each list once, and knows
- * afterwards what of it must still hold when the writes are stored. Rules read through it alone.
+ * One attempt to validate a write or a set of writes: it reads each object and list once, and records the checks
+ * for the commit. Rules read only through it.
  */
 export class Judgement implements AdmissionContext {
   readonly identity: Identity;
-  /** What the writes judged so far leave. */
+  /** The state after the writes validated so far. */
   readonly staging = new Staging();
   readonly #options: JudgementOptions;
   readonly #objects = new Map<string, Promise<ObjectRead>>();
   readonly #kinds = new Map<string, Promise<KindRead>>();
-  /** Of the objects that a rule looked at, the status fields that it named, by the object's id. */
+  /** The status fields that rules read, by the object's id. */
   readonly #looked = new Map<string, Set<string>>();
   /** The same as operations, in the order of the reads. */
   readonly #reads = new Map<string, ObjectRead | KindRead>();
@@ -55,10 +55,7 @@ export class Judgement implements AdmissionContext {
     this.identity = identity;
   }
 
-  /**
-   * An object as it is stored, read once. It is not checked: for the object that is written itself,
-   * which its own operation guards.
-   */
+  /** A stored object, read once without a check: for the written object itself, which its own operation guards. */
   async stored<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
     return (await this.#object(kind, key)).object as T | undefined;
   }
@@ -112,8 +109,8 @@ export class Judgement implements AdmissionContext {
   }
 
   /**
-   * What the transaction that stores the writes has to check. Its first operations: a check of an object
-   * that the transaction writes too is meant for the state before.
+   * The checks of the commit. They come first in the transaction, because a check of a written object refers to the
+   * state before.
    */
   checks(): readonly Operation[] {
     return [...this.#reads].map(([id, read]) =>

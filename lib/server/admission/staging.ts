@@ -1,8 +1,8 @@
 import { type AnyKind, type ApiObject, keyString, type ObjectKey } from '../../object/index.js';
 
 /**
- * Objects as the writes of one set leave them, each in its stored form; undefined for one that is gone.
- * Later writes of the set are judged by it.
+ * Objects after the writes of one set, in stored form; undefined for deleted ones. Later writes of the set are
+ * validated against it.
  */
 export class Staging {
   readonly #kinds = new Map<string, Map<string, ApiObject | undefined>>();

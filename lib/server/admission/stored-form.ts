@@ -1,6 +1,6 @@
 import { asObject, type AnyKind, type ApiObject, type ObjectMeta } from '../../object/index.js';
 
-/** A written object in the form in which the store would hold it, for the rules of other writes. */
+/** A written object in stored form, for the rules of other writes. */
 export function asStored(
   kind: AnyKind,
   object: ApiObject,
@@ -19,7 +19,7 @@ const unstored: ObjectMeta = {
   updatedAt: '',
 };
 
-/** The object of a declared kind with its status, so that rules see it as its type says. */
+/** The object of a declared kind with its status, as its type requires. */
 export function withStatus(
   { declaration, initialStatus, statusFields }: AnyKind,
   object: ApiObject,

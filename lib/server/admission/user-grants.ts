@@ -5,9 +5,9 @@ import { uidThen } from '../auth/grants.js';
 import { policies, type User, users } from '../auth/index.js';
 
 /**
- * Users as they are served: a name that a write grants, of a policy or a node, stands for the object that
- * has it then. One that the user had before stands for what it stood for. So nothing that is made later
- * under a name is granted by it; it is taken from the user and given again.
+ * Binds the grants of users: a granted name of a policy or node refers to the object with that name at the write.
+ * An earlier grant keeps its object. A recreated object of that name is therefore not granted; remove the name and
+ * grant it again.
  */
 export function withGrants(served: ServedKind, nodes: AnyKind | undefined): ServedKind {
   if (served.kind.kind !== users.kind) return served;
@@ -28,7 +28,7 @@ export function withGrants(served: ServedKind, nodes: AnyKind | undefined): Serv
   return { ...served, rules: { ...rules, prepare } };
 }
 
-/** What is stored together with the user has no uid yet: it is bound at its first use. */
+/** An object in the same transaction has no uid yet: the grant is bound at its first use. */
 async function policyUidsOf(
   context: AdmissionContext,
   user: User,

@@ -8,7 +8,7 @@ import { isJsonObject, textOf } from '../../rpc/index.js';
 import type { Operation } from '../../store/index.js';
 import type { WriteRequest } from './write-request.js';
 
-/** The operation that stores a judged write. @param before what it was judged against */
+/** The operation of a validated write. @param before the object that it was validated against */
 export function writeOperation(
   { served, object: asGiven }: WriteRequest,
   object: ApiObject,
@@ -17,7 +17,7 @@ export function writeOperation(
   const given = object.metadata as Partial<ObjectMeta> | undefined;
   const annotations = {
     ...(given?.annotations ? { annotations: given.annotations } : {}),
-    // Never a client's: it is an output-only field, so only rules set it.
+    // Only rules set it: it is an output-only field.
     ...(given?.expiresAt === undefined ? {} : { expiresAt: given.expiresAt }),
   };
   const { kind, rules } = served;
@@ -26,11 +26,11 @@ export function writeOperation(
     const metadata = { ...annotations, ...finalizers };
     return { op: 'create', kind, object: { ...object, metadata } };
   }
-  // Judged against `before`, so it must still be what is stored when the write happens.
+  // Validated against `before`, so the commit must check that it is still stored.
   const asked = demandObjectVersion(given?.resourceVersion ?? '');
   const resourceVersion = asked !== '' ? asked : before.metadata.resourceVersion;
   const next = { ...object, metadata: annotations } as NewObject<ApiObject>;
-  // Rules never see the uid that was sent, since it identifies nothing that is stored.
+  // Rules do not see the sent uid, which identifies no stored object.
   const sent = isJsonObject(asGiven.metadata) ? textOf(asGiven.metadata, 'uid') : '';
   const uid = sent === '' ? before.metadata.uid : sent;
   return { op: 'update', kind, object: next, precondition: { resourceVersion, uid } };

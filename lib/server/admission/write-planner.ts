@@ -21,9 +21,8 @@ export interface WritePlannerOptions {
 }
 
 /**
- * Judges writes by everything beyond the right to the method: which objects the caller may touch,
- * shape, admission. The standard methods and transactions both write what it planned, so what one
- * refuses the other refuses.
+ * Plans writes after authorization of the method: object access, shape, admission. Standard methods and
+ * transactions use the same plans, so that they refuse the same writes.
  */
 export class WritePlanner {
   readonly #options: WritePlannerOptions;
@@ -32,7 +31,7 @@ export class WritePlanner {
     this.#options = options;
   }
 
-  /** The object as the operations planned so far leave it; undefined when there is none. */
+  /** The object after the operations planned so far; undefined if it does not exist. */
   async find(
     { kind }: ServedKind,
     key: ObjectKey,
@@ -49,7 +48,7 @@ export class WritePlanner {
     return object;
   }
 
-  /** Whether the caller may touch some objects only: that is judged by all that is stored of an object. */
+  /** Whether the caller's access is restricted by object, which is checked on the whole stored object. */
   narrows({ identity }: CallContext): boolean {
     return this.#options.objectAccess?.filterFor(identity) !== undefined;
   }
@@ -65,7 +64,7 @@ export class WritePlanner {
     return demandObject(filter, identity, resource, verb, object);
   }
 
-  /** @throws StatusError PermissionDenied naming the fields that are not the caller's to change so */
+  /** @throws StatusError PermissionDenied that names the fields that the caller may not change */
   demandChange({ identity }: CallContext, resource: string, change: ObjectChange): Promise<void> {
     const filter = this.#options.objectAccess?.filterFor(identity);
     return demandChange(filter, identity, resource, change);
@@ -85,7 +84,7 @@ export class WritePlanner {
     return write;
   }
 
-  /** An object that is there already is told of only to callers who may touch it. */
+  /** Only callers that may access an existing object learn of it. */
   async #prepared(
     context: CallContext,
     request: WriteRequest & { readonly mode: 'create' | 'update' },
@@ -124,7 +123,7 @@ export class WritePlanner {
 
   /**
    * The object to delete.
-   * @param guard judges it before the rules of its kind do
+   * @param guard runs before the rules of its kind
    * @param options further fields of the request, for those rules
    */
   async deletion(

@@ -3,11 +3,11 @@ import type { JsonObject } from '../../rpc/index.js';
 import type { Operation } from '../../store/index.js';
 import type { ServedKind } from '../api/served-kind.js';
 
-/** A write that a client asks for. */
+/** A write request of a client. */
 export interface WriteRequest {
   readonly served: ServedKind;
   readonly namespace: string | undefined;
-  /** From the path; undefined where only the body names the object. */
+  /** From the path; undefined if only the body names the object. */
   readonly name: string | undefined;
   readonly object: JsonObject;
   readonly mode: 'create' | 'update' | 'createOrUpdate';

@@ -9,7 +9,7 @@ export interface GivenStatus {
   /** Of the kind. */
   readonly message: DescMessage;
   readonly object: JsonObject;
-  /** Fields that it names as its own. */
+  /** The fields of its update mask. */
   readonly mask: readonly string[];
 }
 

@@ -3,16 +3,15 @@ import type { ApiObject, Kind, ObjectKey } from '../../object/index.js';
 import type { Identity } from '../auth/index.js';
 import type { Seen } from './seen-object.js';
 
-/** What a rule looks at beside what clients write. @typeParam P names of status fields */
+/** The status fields that a rule may read. @typeParam P names of status fields */
 export interface LookupOptions<P extends string> {
   /** Status fields that the rule reads; the commit checks that they are the same. */
   readonly status?: readonly P[];
 }
 
 /**
- * What rules read other objects with; there is no other way. The transaction that stores the write
- * checks all of it, and where it no longer holds the write is judged again. So a rule holds in the
- * commit, and two writes of which each makes the other illegal are not both stored.
+ * The only way for rules to read other objects. The commit checks all reads; if one changed, the write is validated
+ * again. Rules therefore hold at the commit, and of two writes that exclude each other only one is stored.
  */
 export interface AdmissionContext {
   readonly identity: Identity;
@@ -44,7 +43,7 @@ export interface AdmissionContext {
     value: string,
     options?: LookupOptions<P>,
   ): Promise<readonly Seen<T, S, P>[]>;
-  /** Whether the writer may do this too, by the rights at the time of the request. */
+  /** Whether the writer has this right, at the time of the request. */
   can(resource: string, verb: string, namespace: string | undefined): Promise<boolean>;
   /**
    * Whether the writer may read the hidden values of a stored object: it has the verb `reveal`. If not, rules

@@ -5,7 +5,7 @@ import { isGranted } from './grants.js';
 import { policies, type PolicyRule } from './kinds.js';
 import { allHolders } from './makers.js';
 
-/** What a call wants to do. `namespace` is undefined for cluster-scoped kinds, `*` for all namespaces. */
+/** The access of a call. `namespace` is undefined for cluster-scoped kinds, `*` for all namespaces. */
 export interface Access {
   readonly resource: string;
   readonly verb: string;
@@ -33,8 +33,8 @@ export interface AccessControl {
 }
 
 /**
- * Access control by a function of the embedder: what it does not allow is denied. It is asked about the
- * caller, and about whoever made the caller's token.
+ * Access control by a function of the embedder; default deny. It is called for the caller and for the creators of
+ * the caller's token.
  */
 export function accessControl(
   allows: (identity: Identity, access: Access) => boolean | Promise<boolean>,
@@ -58,7 +58,7 @@ function denied(identity: Identity, access: Access): StatusError {
   });
 }
 
-/** Role-based access control: allow-only policies; what nothing allows is denied. */
+/** Role-based access control: allow-only policies; default deny. */
 export class Authorizer implements AccessControl {
   readonly #store: Pick<StoreReader, 'get'>;
 
@@ -66,7 +66,7 @@ export class Authorizer implements AccessControl {
     this.#store = store;
   }
 
-  /** Also whoever made the caller's token must have the right. */
+  /** The creators of the caller's token must have the right too. */
   can(identity: Identity, access: Access): Promise<boolean> {
     return allHolders(identity, (holder) => this.#has(holder, access));
   }

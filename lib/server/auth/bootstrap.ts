@@ -11,7 +11,7 @@ function creation<T extends ApiObject>(kind: Kind<T>, object: Omit<T, 'metadata'
   return { op: 'create', kind: kind, object: object as NewObject<ApiObject> };
 }
 
-/** The root user, made when there is none. */
+/** The root user, created if missing. */
 async function rootUser(store: ObjectStore): Promise<User> {
   const known = await store.get(users, { name: rootName });
   if (known) return known;
@@ -33,15 +33,15 @@ function rootTokenOperations(
   return [isStill(user), creation(tokens, token)];
 }
 
-/** Holds while the user is the same one. */
+/** A check that the user is the same one. */
 function isStill({ name, metadata: { uid } }: User): Operation {
   return { op: 'check', kind: users, key: { name }, precondition: { uid } };
 }
 
 /**
- * Makes the root user and its first token, once in the life of an installation (the mark outlives
- * the user). Gives back the token's text.
- * @throws StatusError FailedPrecondition ever after.
+ * Creates the root user and its first token, once per installation (the mark outlives the user). Returns the
+ * token's text.
+ * @throws StatusError FailedPrecondition at later calls.
  */
 export async function bootstrap(store: ObjectStore): Promise<string> {
   const token = makeToken();
@@ -77,7 +77,7 @@ export async function recoverRoot(store: ObjectStore): Promise<string> {
   return token.text;
 }
 
-/** What a client asks for in a token. */
+/** The request of a token. */
 export interface TokenRequest {
   readonly subject: string;
   readonly description?: string;
@@ -85,7 +85,7 @@ export interface TokenRequest {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** The token that another one is made with. */
+/** The parent of a token. */
 export interface TokenMaker {
   readonly id: string;
   readonly uid: string;
@@ -93,7 +93,7 @@ export interface TokenMaker {
   readonly expiresAt: string | undefined;
 }
 
-/** When a token ends: when it was asked to, and not after its maker. Undefined: never. */
+/** The expiry of a token: as requested, at most that of its parent. Undefined: never. */
 function endOf(ttlSeconds: number, now: number, maker: TokenMaker | undefined): number | undefined {
   const asked = ttlSeconds > 0 ? now + ttlSeconds * 1_000 : Number.POSITIVE_INFINITY;
   const makers =
@@ -103,9 +103,9 @@ function endOf(ttlSeconds: number, now: number, maker: TokenMaker | undefined): 
 }
 
 /**
- * The operation that stores a token of a user; who commits it sees to it that the user is still there.
- * @param subjectUid of the user: a token is of no other one of the name
- * @param maker who commits the operation sees to it that this one is still there, too
+ * The operation that stores a token of a user; the caller's commit must check that the user still exists.
+ * @param subjectUid uid of the user, to which the token belongs
+ * @param maker the parent; the caller's commit must check that it still exists
  */
 export function tokenCreation(
   request: TokenRequest,
@@ -134,7 +134,7 @@ export function tokenCreation(
 }
 
 /**
- * Makes a token for a user that exists. Gives back the stored object and the text, which is not stored.
+ * Creates a token for an existing user. Returns the stored object and the text, which is not stored.
  * @throws StatusError NotFound for an unknown subject.
  */
 export async function issueToken(

@@ -3,7 +3,7 @@ import { type AnyKind, isDeleting } from '../../object/index.js';
 import type { StoreReader } from '../../store/index.js';
 import { policies, tokens, users } from './kinds.js';
 
-/** Yields after every change by which somebody may have lost a right: a token or node gone, a user or policy changed. */
+/** Yields after every change that may revoke a right: a deleted token or node, a changed user or policy. */
 export async function* rightsChanges(
   store: Pick<StoreReader, 'watch' | 'revision'>,
   signal: AbortSignal,
@@ -34,8 +34,8 @@ export async function* rightsChanges(
   };
   const own = [tokens, users, policies] as readonly unknown[] as readonly AnyKind[];
   const kinds = nodes ? [...own, nodes] : own;
-  // A token changes with its last use, a node with each heartbeat: what matters is that they go, also when a
-  // finalizer keeps the object of one that was revoked.
+  // Tokens change with their last use, nodes with each heartbeat: only their deletion matters, also when a
+  // finalizer keeps the object.
   const isBusy = ({ kind }: AnyKind): boolean => kind === tokens.kind || kind === nodes?.kind;
   for (const kind of kinds) void follow(kind);
   try {

@@ -1,10 +1,10 @@
 import type { FieldViolation } from '../../base/index.js';
 import type { PolicyRule } from './kinds.js';
 
-/** Combinations of one rule that are looked at; a longer rule is better written with `*`. */
+/** Maximum combinations of one rule; write larger rules with `*`. */
 const combinationsMax = 10_000;
 
-/** What somebody must be allowed to do to be allowed to grant it. */
+/** The accesses that a granter must have. */
 export type Can = (
   resource: string,
   verb: string,
@@ -12,8 +12,7 @@ export type Can = (
 ) => Promise<boolean>;
 
 /**
- * Nobody grants what they do not have themselves: what a rule allows beyond the granter's own rights,
- * as violations of `field`.
+ * Prevents privilege escalation: the accesses of a rule beyond the granter's own rights, as violations of `field`.
  */
 export async function escalations(
   can: Can,

@@ -2,34 +2,34 @@ import { isDeleting } from '../../object/index.js';
 import { modify, modifyStatus, type ObjectStore } from '../../store/index.js';
 import { type Policy, policies, type Token, tokens, type User, users } from './kinds.js';
 
-/** What grants are bound with. */
+/** Options of binding grants. */
 export interface GrantBinding {
   readonly store: Pick<ObjectStore, 'get' | 'update' | 'updateStatus' | 'transact'>;
   /**
-   * Told of a binding that could not be stored, such as on a full disk. It holds for this use and is
-   * tried again at the next.
+   * Called for a binding that could not be stored, for example on a full disk. It applies to this use and is
+   * retried at the next.
    */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** A token that hangs on no user: the one of its subject's name was made after it, so it is another one. */
+/** A token without a user: the user of its subject's name was created later. */
 export interface LeftToken {
   readonly id: string;
   readonly subject: string;
 }
 
-/** An object, as far as grants look at it. */
+/** The fields of an object that grants use. */
 export interface Made {
   readonly metadata: { readonly uid: string; readonly createdAt: string };
 }
 
-/** The uid of what was meant by a name that was written at `at`: nothing that was made later. */
+/** The uid of the object that a name referred to at the time `at`; later objects do not count. */
 export function uidThen(object: Made | undefined, at: string): string {
   const meant = object && Date.parse(object.metadata.createdAt) <= Date.parse(at);
   return meant ? object.metadata.uid : '';
 }
 
-/** What each policy name of a user stands for, where nothing has said so yet. */
+/** The uids of a user's unbound policy names. */
 async function unboundPolicies(
   store: Pick<ObjectStore, 'get'>,
   { policies: names = [], policyUids = {}, metadata }: User,
@@ -43,8 +43,7 @@ async function unboundPolicies(
 }
 
 /**
- * Binds the policy names of a user that were stored past the API, or by a release that knew names alone.
- * Resolves to what its names stand for.
+ * Binds policy names of a user that were stored without the API or by an earlier release. Resolves to their uids.
  */
 export async function bindPolicies(
   { store, onFailure }: GrantBinding,
@@ -53,14 +52,14 @@ export async function bindPolicies(
   const policyUids = await unboundPolicies(store, user);
   if (!policyUids) return user.policyUids ?? {};
   const { resourceVersion } = user.metadata;
-  // Written by somebody else meanwhile: what that leaves unbound is bound at the next use.
+  // Written concurrently: unbound names are bound at the next use.
   await modify(store, users, { name: user.name }, (current) =>
     current.metadata.resourceVersion === resourceVersion ? { ...current, policyUids } : undefined,
   ).catch(onFailure);
   return policyUids;
 }
 
-/** The uid of the user that a token was made for; empty where there is none. */
+/** The uid of a token's user; empty without one. */
 export async function bindToken(
   { store, onFailure }: GrantBinding,
   token: Token,
@@ -77,8 +76,8 @@ export async function bindToken(
 }
 
 /**
- * Binds every token and every user's policies to uids, in a store whose last release knew names alone.
- * Idempotent. Resolves to the tokens that are no one's: they are refused.
+ * Binds every token and every user's policies to uids, in a store of an earlier release with names only.
+ * Idempotent. Resolves to the tokens without a user, which are refused.
  */
 export async function bindGrants(
   store: GrantBinding['store'] & Pick<ObjectStore, 'list'>,
@@ -102,8 +101,8 @@ export async function bindGrants(
 }
 
 /**
- * Whether a policy is the one that a name stands for.
- * @param bound absent: the caller's rights do not come from users of the store, and go by name
+ * Whether a policy is the bound one of a name.
+ * @param bound absent: the rights do not come from users of the store and are matched by name
  */
 export function isGranted(
   policy: Policy,
@@ -116,8 +115,8 @@ export function isGranted(
 }
 
 /**
- * Binds the account of a node to the node of that name, at their first meeting.
- * @returns false when the node that the account is of is gone, whether or not its name is taken again
+ * Binds the account of a node to the node of that name, at the first use.
+ * @returns false if the account's node was deleted, even if its name exists again
  */
 export async function meetsNode(
   { store, onFailure }: GrantBinding,
@@ -125,7 +124,7 @@ export async function meetsNode(
   node: Made | undefined,
 ): Promise<boolean> {
   if (user.nodeUid !== undefined) return user.nodeUid === node?.metadata.uid;
-  // The account of a node that is still to come: it makes itself known by this account.
+  // The account of a node that does not exist yet: it registers with this account.
   if (!node) return true;
   const nodeUid = node.metadata.uid;
   const { name, metadata } = user;
@@ -137,7 +136,7 @@ export async function meetsNode(
   return true;
 }
 
-/** True for what calls as nobody: gone, or on its way. */
+/** True for a deleted object, or one in deletion, which gives no rights. */
 export function isGone(object: User | Token | undefined): boolean {
   return object === undefined || isDeleting(object);
 }

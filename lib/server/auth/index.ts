@@ -1,6 +1,6 @@
 /**
- * Who calls and what they may do: users, tokens, policies.
- * Default deny. Secrets of tokens are stored hashed and compared in constant time.
+ * Authentication and authorization: users, tokens, policies. Default deny. Secrets of tokens are stored hashed and
+ * compared in constant time.
  */
 export {
   type Authentication,

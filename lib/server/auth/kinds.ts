@@ -7,8 +7,8 @@ export interface User extends ApiObject {
   /** Names of policies. */
   readonly policies?: readonly string[];
   /**
-   * The uid that each name in `policies` stood for when it was granted; empty: there was none. Not in the
-   * schema, so neither answered nor taken from clients.
+   * The uid of each name in `policies` when it was granted; empty: there was none. Not in the schema, so that
+   * clients neither see nor set it.
    */
   readonly policyUids?: Readonly<Record<string, string>>;
   /** Of a service account that is a node's. */
@@ -35,15 +35,15 @@ export interface Policy extends ApiObject {
 /** A bearer token. `name` is its id; only a hash of the secret is stored. */
 export interface Token extends ApiObject {
   readonly subject: string;
-  /** Of the user it was made for. Not in the schema. Absent: of a release that stored the name alone. */
+  /** Uid of its user. Not in the schema. Absent: from a release that stored only the name. */
   readonly subjectUid?: string;
-  /** Id of the token that it was made with, and is good as long as. Absent: made on the machine itself. */
+  /** Id of its parent token, on whose validity it depends. Absent: created on the machine itself. */
   readonly maker?: string;
   /** The uid of that token. Not in the schema. */
   readonly makerUid?: string;
   readonly description?: string;
   readonly ttlSeconds?: number;
-  /** SHA-256 of the secret, hex. Not in the schema, so never answered. */
+  /** SHA-256 of the secret, hex. Not in the schema, so never returned. */
   readonly secretHash?: string;
   readonly expiresAt?: string;
   /** To the minute. */

@@ -1,12 +1,12 @@
 import { failedPrecondition } from '../../base/index.js';
 import type { Identity } from './identity.js';
 
-/** Tokens that a token may hang on, one made with the other: each call looks at all. */
+/** Maximum ancestors of a token: each call checks all of them. */
 export const makersMax = 8;
 
 /**
- * Whose rights a call needs: the caller's, and those of whoever made its token. One account that follows
- * itself is there once.
+ * The identities whose rights a call needs: the caller and the creators of its token. Consecutive equal accounts
+ * are merged.
  */
 export function holders(identity: Identity): readonly Identity[] {
   const found = [identity];
@@ -17,7 +17,7 @@ export function holders(identity: Identity): readonly Identity[] {
   return found;
 }
 
-/** True when the caller, and whoever made its token, have a right. */
+/** True if the caller and all creators of its token have a right. */
 export async function allHolders(
   identity: Identity,
   has: (holder: Identity) => boolean | Promise<boolean>,
@@ -34,7 +34,7 @@ export function nodesOf(identity: Identity): string {
     .join(' ');
 }
 
-/** @throws StatusError FailedPrecondition for a caller whose token hangs on so many that none may follow. */
+/** @throws StatusError FailedPrecondition for a caller whose token has the maximum number of ancestors. */
 export function demandFewMakers(identity: Identity): void {
   let count = 1;
   for (let { maker } = identity; maker; { maker } = maker) count += 1;

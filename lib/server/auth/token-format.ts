@@ -2,15 +2,14 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
- * Form of a token: `kedge_<id>_<secret><crc>`; id 16 and secret 43 characters, crc 8 hex digits over
- * what stands before it, so that a mistyped token (or a random string in a leak scan) is told apart
- * without a look-up.
+ * Form of a token: `kedge_<id>_<secret><crc>`; id 16 and secret 43 characters, crc 8 hex digits over the text
+ * before it, so that a mistyped token (or a random string in a leak scan) is detected without a look-up.
  */
 const form = /^kedge_([a-z0-9]{16})_([A-Za-z0-9_-]{43})([0-9a-f]{8})$/;
 /** Longer input is not even matched. */
 const lengthMax = 128;
 
-/** A token just made: `text` goes to the client, `hash` into the store. */
+/** A new token: `text` for the client, `hash` for the store. */
 export interface NewToken {
   readonly id: string;
   readonly text: string;
@@ -26,7 +25,7 @@ export function hashSecret(secret: string): string {
   return hash('sha256', secret, 'hex');
 }
 
-/** Makes a token from the operating system's randomness. */
+/** Creates a token from the operating system's randomness. */
 export function makeToken(): NewToken {
   const id = randomBytes(8).toString('hex');
   const secret = randomBytes(32).toString('base64url');
@@ -52,10 +51,10 @@ export function secretMatches(secret: string, expected: string): boolean {
   return given.length === stored.length && timingSafeEqual(given, stored);
 }
 
-/** A token's text within others, and what could be one that was cut or mistyped. */
+/** Matches a token in a text, also a truncated or mistyped one. */
 const withinText = /(kedge_[a-z0-9]{16}_)[A-Za-z0-9_-]{8,}/g;
 
-/** A text without the secrets of tokens in it: people give a token where its id is meant. */
+/** Redacts secrets of tokens in a text: people sometimes pass a token instead of its id. */
 export function withoutTokens(text: string): string {
   return text.includes('kedge_') ? text.replace(withinText, '$1********') : text;
 }

@@ -26,7 +26,7 @@ import type { ObjectAccess } from '../api/object-access.js';
 import type { Resources } from '../objects/resources.js';
 import type { Sessions } from './sessions.js';
 
-/** What the chain is made of. */
+/** Options of the chain. */
 export interface DispatcherOptions {
   readonly methods: readonly MethodInfo[];
   readonly served: ReadonlyMap<string, ServedKind>;
@@ -45,7 +45,7 @@ export interface DispatcherOptions {
 /** Characters of a name or namespace in the record. */
 const recordedCharactersMax = 512;
 
-/** A call before anybody is proven. */
+/** A call before authentication. */
 export interface Caller {
   readonly peer: Peer;
   readonly requestId: string;
@@ -54,8 +54,8 @@ export interface Caller {
 }
 
 /**
- * The chain that both transports share: authentication, authorization, the handler, with the record
- * and the metrics of it. It knows no transport, so what holds for one holds for the other.
+ * The chain of both transports: authentication, authorization, handler, audit record and metrics. It is independent
+ * of the transport, so that both behave alike.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
@@ -88,7 +88,7 @@ export class Dispatcher {
     return this.#options.methods;
   }
 
-  /** Proves who calls, before anything of the request is read. Failures are answered slower and slower. */
+  /** Authenticates before anything of the request is read. Failures are delayed increasingly. */
   async authenticate(
     method: MethodInfo,
     header: string | undefined,
@@ -101,13 +101,13 @@ export class Dispatcher {
       const { peer, requestId, transport } = caller;
       const context = { peer, requestId, transport, identity: { ...anonymous, subject: '' } };
       this.#over(method, context, {}, this.#options.clock.monotonic(), error);
-      // Who sent none at all does not guess.
+      // A call without a token is no guess.
       if (header) await this.#options.failureDelay.failed(caller.peer.address, caller.signal);
       throw error;
     }
   }
 
-  /** Proves a caller for what is no method, such as a path that does not exist. */
+  /** Authenticates a call without a method, for example of an unknown path. */
   async demandCaller(header: string | undefined, caller: Caller): Promise<Identity> {
     try {
       return await this.#options.authenticator.authenticate(header);
@@ -147,8 +147,8 @@ export class Dispatcher {
   }
 
   /**
-   * One request, a stream of answers. Authorization is checked before the first answer, and again
-   * whenever it may have been taken away.
+   * One request, a stream of answers. Authorization is checked before the first answer, and again whenever it may
+   * have been revoked.
    */
   stream(method: MethodInfo, context: CallContext, given: JsonObject): AsyncIterable<JsonObject> {
     const request = this.#rights.normalized(method, given);
@@ -160,7 +160,7 @@ export class Dispatcher {
     });
   }
 
-  /** A stream of requests, a stream of answers: the first request says what is asked for. */
+  /** A stream of requests, a stream of answers: the first request determines the access. */
   async *bidi(
     method: MethodInfo,
     context: CallContext,
@@ -279,7 +279,10 @@ export class Dispatcher {
   }
 }
 
-/** A text of a request as it is recorded: no stored name is longer or holds a token, and what was refused may. */
+/**
+ * A text of a request for the audit record: truncated and redacted, because a refused name may be long or contain a
+ * token.
+ */
 function clipped(text: string): string {
   const shown =
     text.length <= recordedCharactersMax ? text : `${text.slice(0, recordedCharactersMax)}...`;

@@ -1,19 +1,19 @@
 import { type Clock, sleep } from '../../base/index.js';
 
-/** So many failures are answered at once; people mistype. */
+/** Failures without a delay, because people mistype. */
 const freeFailures = 3;
 const firstDelayMs = 100;
 const delayMaxMs = 5_000;
-/** Without a failure for so long, a peer starts over. */
+/** Time without a failure after which a peer's count is reset. */
 const forgetMs = 60_000;
-/** Peers that are remembered; the one that failed longest ago makes room. */
+/** Tracked peers; the one with the oldest failure is evicted. */
 const peersMax = 4_096;
-/** Answers held back at once: beyond, holding back would cost us more than the other side. */
+/** Maximum of delayed answers: more would cost the server more than the client. */
 const heldMax = 256;
 
 /**
- * Answers repeated failures of one peer slower and slower, so that guessing is no use. What succeeds
- * is never held back, and the answer stays the same.
+ * Delays repeated failures of one peer increasingly, to prevent guessing. Successful calls are never delayed, and
+ * the answer is the same.
  */
 export class FailureDelay {
   readonly #clock: Clock;
@@ -40,7 +40,7 @@ export class FailureDelay {
     const now = this.#clock.monotonic();
     const known = this.#failures.get(peer);
     const count = known && now - known.lastMs < forgetMs ? known.count + 1 : 1;
-    // Set anew, so that the map stays ordered by the last failure.
+    // Reinserted, so that the map stays ordered by the last failure.
     this.#failures.delete(peer);
     this.#failures.set(peer, { count, lastMs: now });
     const oldest = this.#failures.keys().next();

@@ -20,7 +20,7 @@ type Named = Pick<Access, 'resource' | 'verb'>;
 export class MethodRights {
   readonly #served: ReadonlyMap<string, ServedKind>;
   readonly #custom: ReadonlyMap<string, CustomMethod>;
-  /** Asked for at every call, twice. */
+  /** Cached, because every call needs it twice. */
   readonly #named = new Map<MethodInfo, Named>();
 
   constructor(served: ReadonlyMap<string, ServedKind>, custom: ReadonlyMap<string, CustomMethod>) {
@@ -34,7 +34,7 @@ export class MethodRights {
     return { served, verb: method.standard.verb };
   }
 
-  /** The request that rights are judged by and handlers get, made once. */
+  /** The normalized request for authorization and handlers. */
   normalized(method: MethodInfo, request: JsonObject): JsonObject {
     return normalizedRequest(method, request, this.#scopeOf(method));
   }
@@ -62,7 +62,7 @@ export class MethodRights {
     return { resource, verb, namespace: namespace && everywhere(namespace) };
   }
 
-  /** What a call is recorded as. */
+  /** The audit record of a call. */
   recorded(method: MethodInfo, request: JsonObject, code: StatusCode): readonly RecordedAccess[] {
     const access = this.#custom.get(method.id)?.access;
     if (access?.type === 'request') return access.recorded(request, code);
@@ -94,7 +94,7 @@ export class MethodRights {
     };
   }
 
-  /** The object that a request is about, as far as it says. */
+  /** The object of a request, as far as it is named. */
   nameIn(method: MethodInfo, request: JsonObject): string {
     const name = textOf(request, 'name');
     if (name !== '' || !method.standard) return name;
@@ -111,13 +111,13 @@ export class MethodRights {
   }
 }
 
-/** What a method without a right of its own does: it reads, or its name says it. */
+/** The verb of a method without an explicit right: read, or its name. */
 function verbOf(method: MethodInfo, access: MethodAccess): string {
   if (access.type === 'authenticated' && access.reads) return 'get';
   return (method.id.split('.')[1] ?? '').toLowerCase();
 }
 
-/** `-` reaches into every namespace, so it needs a rule for all. */
+/** `-` covers every namespace, so it needs a rule for all. */
 function everywhere(namespace: string): string {
   return namespace === '-' ? '*' : namespace;
 }

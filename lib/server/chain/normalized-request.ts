@@ -2,8 +2,8 @@ import { invalid } from '../../base/index.js';
 import { type JsonObject, type MethodInfo, textOf } from '../../rpc/index.js';
 
 /**
- * A request as everybody after it reads it: rights, record and handler. Over gRPC a field that is not given
- * is absent or empty; here its namespace and name are texts, and the namespace is the one that is meant.
+ * The normalized request for authorization, record and handler. Over gRPC an unset field is absent or empty; here
+ * namespace and name are texts, and the namespace is resolved.
  * @param scope of what the method acts on; undefined: the method reads its request by itself
  */
 export function normalizedRequest(

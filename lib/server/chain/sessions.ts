@@ -15,11 +15,11 @@ import {
   nodesOf,
 } from '../auth/index.js';
 
-/** What sessions are judged by. */
+/** Options of sessions. */
 export interface SessionOptions {
   readonly authenticator: Authentication;
   readonly authorizer: AccessControl;
-  /** Yields whenever a right may have been taken away. Absent: only expiry ends a session. */
+  /** Yields whenever a right may have been revoked. Absent: only expiry ends a session. */
   readonly changes?: ((signal: AbortSignal) => AsyncIterable<void>) | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -52,8 +52,8 @@ function renarrowed(): StatusError {
 }
 
 /**
- * Streams that are open, each with the right it lives by: it ends with an error as soon as its token
- * expires or is revoked, its user goes, or no policy allows it any more.
+ * Open streams with their rights: a stream ends with an error as soon as its token expires or is revoked, its user
+ * is deleted, or no policy allows it any more.
  */
 export class Sessions {
   readonly #options: SessionOptions;
@@ -65,7 +65,7 @@ export class Sessions {
     this.#options = options;
   }
 
-  /** Runs a stream as long as its holder may have it. */
+  /** Runs a stream while its holder has the right. */
   async *run<T>(
     identity: Identity,
     access: Access | undefined,
@@ -85,7 +85,7 @@ export class Sessions {
     using link = linkSignals(signal, session.end.signal);
     const timer = this.#untilExpiry(session);
     try {
-      // What was taken away between the proof and now is not told by any change to come.
+      // A right that was revoked since the authentication causes no later change event: check now.
       await this.#recheck(session);
       session.end.signal.throwIfAborted();
       yield* whileAllowed(source(link.signal), session.end.signal);
@@ -113,7 +113,7 @@ export class Sessions {
     try {
       const identity = await authenticator.recheck(session.identity);
       if (session.access) await authorizer.demand(identity, session.access);
-      // Objects are filtered by the node that the stream began with.
+      // Objects are filtered by the node at the stream's start.
       if (nodesOf(identity) !== nodesOf(session.identity)) throw renarrowed();
     } catch (error) {
       session.end.abort(error);
@@ -131,7 +131,7 @@ export class Sessions {
           for await (const _ of changes(signal))
             await Promise.all([...this.#open].map((session) => this.#recheck(session)));
         } catch (error) {
-          logger.warn('rights are watched anew', { error: messageOf(error) });
+          logger.warn('watch of rights restarts', { error: messageOf(error) });
         }
         await sleep(clock, retryMs, signal, { background: true });
         await Promise.all([...this.#open].map((session) => this.#recheck(session)));
@@ -148,7 +148,7 @@ export class Sessions {
  */
 async function* whileAllowed<T>(source: AsyncIterable<T>, end: AbortSignal): AsyncIterable<T> {
   const iterator = source[Symbol.asyncIterator]();
-  // One listener for all, since a race with one promise would keep something of every answer.
+  // One listener for all, because a race with one promise would leak memory per answer.
   let refuse: (reason: unknown) => void = () => undefined;
   const ended = (): void => refuse(end.reason);
   end.addEventListener('abort', ended, { once: true });
@@ -166,7 +166,7 @@ async function* whileAllowed<T>(source: AsyncIterable<T>, end: AbortSignal): Asy
   } finally {
     end.removeEventListener('abort', ended);
     const leaving = iterator.return?.();
-    // It may wait for something that never comes.
+    // Its source may wait for ever.
     if (end.aborted) leaving?.catch(() => undefined);
     else await leaving;
   }

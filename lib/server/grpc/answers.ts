@@ -2,7 +2,7 @@ import type { DescMessage, JsonObject, MethodInfo, SchemaRegistry } from '../../
 import { varint } from '../transport/list-encoding.js';
 import { RecentCache } from '../objects/recent-cache.js';
 
-/** Answers whose encoded form is kept: what many watchers are told is encoded once. */
+/** Maximum of cached encoded answers: an event for many watchers is encoded once. */
 const keptMax = 1_024;
 /** Bytes of them together: that of the largest object is kept, too. */
 const keptBytesMax = 33_554_432;
@@ -55,7 +55,7 @@ function framed(field: number, bytes: Uint8Array): Uint8Array[] {
   ];
 }
 
-/** Encodes answers; objects that are told to many are encoded once. */
+/** Encodes answers; objects for many watchers are encoded once. */
 export class AnswerEncoder {
   readonly #schemas: SchemaRegistry;
   readonly #kept = new RecentCache<JsonObject, Uint8Array>(keptMax, {
@@ -83,7 +83,7 @@ export class AnswerEncoder {
     return this.#kept.of(object, () => this.#schemas.encode(message, object));
   }
 
-  /** As the schema says, put together from the encoded objects. */
+  /** Assembled by the schema from encoded objects. */
   #watch(output: DescMessage, answer: JsonObject): Buffer {
     let shape = this.#shapes.get(output);
     if (!shape) this.#shapes.set(output, (shape = shapeOf(output)));

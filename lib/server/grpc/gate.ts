@@ -14,7 +14,7 @@ import type { RequestCaller } from '../transport/request-caller.js';
 import type { SentStatus, StatusOf } from './errors.js';
 import { UnfinishedCalls } from './unfinished-calls.js';
 
-/** Calls of nobody known that are open at once: each may hold a message of four megabytes. */
+/** Maximum of open unauthenticated calls: each may hold a message of four megabytes. */
 const anonymousMax = 32;
 
 /** Ports of the gate. */
@@ -29,14 +29,13 @@ export interface GateOptions {
 export interface ProvenCall {
   readonly caller: RequestCaller;
   readonly identity: Identity;
-  /** Ends the call and frees what waits in its stream. */
+  /** Ends the call and frees buffered data of its stream. */
   readonly cut: (why: StatusError) => void;
 }
 
 /**
- * Proves who calls before anything of a message is read. grpc-js reads a message whole before it calls the
- * handler, so that anybody could fill the memory, and could tell by what is wrong with a message which methods
- * there are.
+ * Authenticates before anything of a message is read. grpc-js reads a complete message before it calls the handler,
+ * so that unauthenticated clients could fill the memory and learn from errors which methods exist.
  */
 export class GrpcGate {
   readonly #options: GateOptions;
@@ -52,7 +51,7 @@ export class GrpcGate {
     this.#methods = new Map(options.dispatcher.methods.map((m) => [m.grpcPath, m]));
   }
 
-  /** What the server is to be made with. */
+  /** The interceptor for the server. */
   readonly interceptor: ServerInterceptor = ({ path }, call) => {
     let caller: RequestCaller | undefined;
     let leave: (() => void) | undefined;
@@ -100,7 +99,7 @@ export class GrpcGate {
     });
   };
 
-  /** Who makes the call with this metadata. */
+  /** The caller of a call, by its metadata. */
   of(metadata: Metadata): ProvenCall {
     const proven = this.#proven.get(metadata);
     if (!proven) throw new TypeError('a call reached its handler without authentication');
@@ -112,7 +111,7 @@ export class GrpcGate {
     const header = authorizationOf(metadata);
     const method = this.#methods.get(path);
     if (method) return dispatcher.authenticate(method, header, caller);
-    // What does not exist is told only to who has a token.
+    // Authenticate before NotFound, so that methods are not disclosed.
     return dispatcher.demandCaller(header, caller);
   }
 
@@ -141,7 +140,7 @@ function authorizationOf(metadata: Metadata): string | undefined {
  */
 function refuse(call: ServerInterceptingCallInterface, status: SentStatus): void {
   call.sendStatus(status);
-  // No part of what grpc-js promises: without it the client decides when the stream ends.
+  // Not a public API of grpc-js: without it the client decides when the stream ends.
   const { stream } = call as { stream?: { close?(code: number): void } };
   stream?.close?.(constants.NGHTTP2_NO_ERROR);
 }

@@ -36,13 +36,13 @@ export function servicesOf(
 }
 
 /**
- * Answers calls of unknown methods in place of grpc-js, which tells every caller what does not exist and
- * offers no handler for it.
- * @returns false when grpc-js has changed: then its own answer stays
+ * Answers calls of unknown methods instead of grpc-js, which answers unauthenticated callers and has no hook for
+ * it.
+ * @returns false if grpc-js has changed: then its own answer applies
  */
 export function answerUnknown(server: Server, statusOf: StatusOf): boolean {
   const routes = server as unknown as { _retrieveHandler?(path: string): object | null };
-  // No part of what grpc-js promises: without it a server works, and tells more.
+  // Not a public API of grpc-js: without it a server works but discloses more.
   const known = routes._retrieveHandler?.bind(routes);
   if (!known) return false;
   const anyPath = '*';

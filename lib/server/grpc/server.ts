@@ -31,11 +31,11 @@ import { peerOf } from '../transport/peer.js';
 import { RequestCaller } from '../transport/request-caller.js';
 import type { TransportOptions } from '../transport/transport-options.js';
 
-/** A connection may ask for a sign of life this often; a dead peer is noticed after twice that. */
+/** Keepalive interval of a connection; a dead peer is detected after twice that. */
 const keepaliveMs = 30_000;
 /** Peers that are remembered. */
 const peersMax = 4_096;
-/** Calls at once on one connection. */
+/** Concurrent calls on one connection. */
 const concurrentCallsMax = 4_096;
 
 /** The dispatcher over gRPC. Messages are decoded in the handler, so that bad ones are InvalidArgument. */
@@ -71,7 +71,7 @@ export class GrpcServer {
       'grpc.keepalive_time_ms': keepaliveMs,
       'grpc.keepalive_timeout_ms': keepaliveMs,
       'grpc.max_connection_idle_ms': options.bounds.idleMs,
-      // Its global register keeps each server that never listened, and nobody can ask for what it counts.
+      // Its global registry would keep each server that never listened, and its statistics are not reachable.
       'grpc.enable_channelz': 0,
     });
     const sockets = this.#socketServer();
@@ -103,15 +103,12 @@ export class GrpcServer {
     cut.cancel();
   }
 
-  /**
-   * Listens in place of the gRPC server, which can bound neither its connections nor how long they take to
-   * agree on TLS.
-   */
+  /** Listens instead of the gRPC server, which can limit neither its connections nor the TLS handshake time. */
   #socketServer(): SocketServer {
     const { tls, bounds } = this.#options;
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
     const inject = (socket: Socket): void => {
-      // To its end: a session waits for its calls itself.
+      // Until its end: a session waits for its calls itself.
       this.#connections.use(socket);
       injector.injectConnection(socket);
     };
@@ -119,7 +116,7 @@ export class GrpcServer {
     const handshake = { ALPNProtocols: ['h2'], handshakeTimeout: bounds.silentMs };
     const server = createTlsServer({ ...tls.serverOptions, ...handshake, noDelay: true }, inject);
     tls.follow(server);
-    // A handshake that failed, or took too long; Node.js leaves its connection open.
+    // A failed or slow handshake; Node.js leaves its connection open.
     server.on('tlsClientError', (_error, socket) => void socket.destroy());
     return server;
   }

@@ -7,13 +7,13 @@ import { listText, longItems } from '../transport/list-encoding.js';
 import { RecentCache } from '../objects/recent-cache.js';
 import { acceptsGzip, type CrossOrigin } from './headers.js';
 
-/** Answers whose text is kept: what many ask for is written once. */
+/** Maximum of cached answer texts: a common answer is serialized once. */
 const textsMax = 1_024;
 const textCharactersMax = 32 * 1024;
 /** Smaller answers are not worth the packing. */
 const gzipItemsMin = 8;
 
-/** How answers go out: single objects straight to the connection, lists in pieces. */
+/** Sends answers: single objects directly to the connection, lists in pieces. */
 export class RestAnswers {
   readonly #crossOrigin: CrossOrigin;
   readonly #clock: Clock;
@@ -45,7 +45,7 @@ export class RestAnswers {
     reply.raw.end(text);
   }
 
-  /** The text of an answer that many may ask for; written once. */
+  /** The text of a common answer, serialized once. */
   text(answer: JsonObject): string {
     let large: string | undefined;
     const kept = this.#texts.of(answer, () => {
@@ -57,7 +57,7 @@ export class RestAnswers {
     return kept === '' ? (large ?? JSON.stringify(answer)) : kept;
   }
 
-  /** Lists are sent in pieces, and packed where the client takes that. */
+  /** Lists are sent in pieces, and compressed if the client accepts it. */
   sendList(
     method: MethodInfo,
     request: FastifyRequest,
@@ -79,7 +79,7 @@ export class RestAnswers {
       ? Readable.from(listText(answer, items, this.#clock))
       : Readable.from([JSON.stringify(answer)]);
     if (!packed) return reply.send(text);
-    // Whichever side ends first ends the other; a client that went away is no failure.
+    // The end of one side ends the other; a disconnected client is no failure.
     return reply.send(pipeline(text, createGzip(), () => undefined));
   }
 }

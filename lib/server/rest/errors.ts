@@ -8,7 +8,7 @@ import { wantsProblem } from './headers.js';
 /** Of a body that is too large so much is taken before the connection is cut. */
 const discardBytesMax = 8 * limits.requestBytesMax;
 
-/** Answers with an error, in the form that the client asks for. */
+/** Answers with an error, in the requested form. */
 export function sendError(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -39,7 +39,7 @@ export async function discardBody(incoming: IncomingMessage): Promise<void> {
       if (bytes > discardBytesMax) return;
     }
   } catch {
-    // It went away: nobody is left to read the answer.
+    // It disconnected: nobody reads the answer.
   }
 }
 

@@ -16,7 +16,7 @@ export function entityTag(answer: JsonObject): string | undefined {
   return version === '' ? undefined : `"${version}"`;
 }
 
-/** Whether `If-None-Match` says that the client has this already (RFC 9110 13.1.2). */
+/** Whether `If-None-Match` matches the client's copy (RFC 9110 13.1.2). */
 export function isKnown(header: string | undefined, tag: string | undefined): boolean {
   if (header === undefined || tag === undefined) return false;
   const tags = header.split(',').map((t) => t.trim().replace(/^W\//, ''));
@@ -66,7 +66,7 @@ export function withPrecondition(
   };
 }
 
-/** Whether a client takes gzip (RFC 9110 12.5.3). */
+/** Whether a client accepts gzip (RFC 9110 12.5.3). */
 export function acceptsGzip(header: string | undefined): boolean {
   return (header ?? '').split(',').some((part) => {
     const [coding = '', ...parameters] = part.split(';').map((word) => word.trim().toLowerCase());
@@ -75,7 +75,7 @@ export function acceptsGzip(header: string | undefined): boolean {
   });
 }
 
-/** Whether errors are asked for as RFC 9457 has them. */
+/** Whether errors are requested in the form of RFC 9457. */
 export function wantsProblem(header: string | undefined): boolean {
   return (header ?? '').toLowerCase().includes('application/problem+json');
 }
@@ -84,7 +84,7 @@ const shownHeaders = 'etag, x-request-id, retry-after';
 const sentHeaders = 'authorization, content-type, if-match, if-none-match, last-event-id';
 const preflightSeconds = 600;
 
-/** Cross-origin access for the origins that are configured, and no other. */
+/** Cross-origin access for the configured origins only. */
 export class CrossOrigin {
   readonly #origins: ReadonlySet<string>;
 

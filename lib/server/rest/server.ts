@@ -26,7 +26,7 @@ const parameterCharactersMax = 1_024;
 
 /** Ports of the REST gateway. */
 export interface RestOptions extends TransportOptions {
-  /** Origins whose pages may call; none by default. */
+  /** Allowed CORS origins; none by default. */
   readonly corsOrigins: readonly string[];
   /** What the OpenAPI document says about everything; asked when it is first read. */
   readonly comments: (() => Promise<Comments>) | undefined;
@@ -139,7 +139,7 @@ export class RestServer {
     this.#app.route({
       method: route.method,
       url: fastifyPath(route.path),
-      // Before the body is read: who may not call sends no bytes for us to parse.
+      // Before the body is read: do not parse bodies of unauthenticated callers.
       onRequest: async (request, reply) => {
         const { authorization } = request.headers;
         const caller = this.#caller(request, reply);
@@ -280,7 +280,7 @@ export class RestServer {
     return sendError(request, reply, error);
   }
 
-  /** Also what does not exist is told only to who has a token. */
+  /** Authenticate before 404, so that paths are not disclosed. */
   async #notFound(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const path = request.url.split('?')[0] ?? '';
     const allowed = this.#matcher.methodsOf(path);

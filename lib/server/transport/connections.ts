@@ -3,7 +3,7 @@ import type { Clock, Counter, Gauge, Logger, Metrics } from '../../base/index.js
 
 /** Bounds on the connections of each transport. */
 export interface ConnectionBounds {
-  /** Connections at once; more are closed as soon as they come. */
+  /** Concurrent connections; further ones are closed at once. */
   readonly max: number;
   /** A connection without a call, or one that reads nothing of its answer, is closed after this many milliseconds. */
   readonly idleMs: number;
@@ -11,7 +11,7 @@ export interface ConnectionBounds {
   readonly silentMs: number;
 }
 
-/** What an API server keeps to when it is told nothing else. */
+/** The default limits of an API server. */
 export const connectionDefaults: ConnectionBounds = {
   max: 2_000,
   idleMs: 300_000,

@@ -39,7 +39,7 @@ export class Listener {
         await listening(other, address, bound);
         this.#others.push(other);
       } catch (error) {
-        // No calls come to an address that this machine does not have.
+        // The machine does not have this address: skip it.
         if (absentCodes.has((error as NodeJS.ErrnoException).code ?? '')) continue;
         await this.close(0);
         throw error;

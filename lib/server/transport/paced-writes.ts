@@ -3,11 +3,11 @@ import { StatusError } from '../../base/index.js';
 /** Where messages go: a stream of gRPC, or a response of REST. */
 export interface MessageSink {
   write(message: Buffer, written: () => void): unknown;
-  /** Ends the stream at once and frees what waits in it. */
+  /** Ends the stream at once and frees its buffered data. */
   cut(why: StatusError): void;
 }
 
-/** What may wait for one reader: so many bytes, in so many messages. One message more is always taken. */
+/** Limits of buffered data of one reader, in bytes and messages. One more message is always accepted. */
 const waitingBytesMax = 65_536;
 const waitingMessagesMax = 16;
 /** What may wait for all readers of a server, over both transports. */
@@ -93,7 +93,7 @@ export class PacedWrites {
     if (this.#full) await (this.#waiting ??= this.#room());
   }
 
-  /** Ends it, for others need what it keeps. */
+  /** Ends it to free its memory for others. */
   cut(): void {
     this[Symbol.dispose]();
     this.#sink.cut(

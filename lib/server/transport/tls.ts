@@ -17,7 +17,7 @@ export interface TlsMaterial {
   readonly clientCa: Buffer | undefined;
 }
 
-/** What servers of Node.js are made with. */
+/** TLS options of Node.js servers. */
 export interface ServerTls {
   readonly cert: Buffer;
   readonly key: Buffer;
@@ -111,7 +111,7 @@ export class TlsSource {
     return { cert, key, ...ca, requestCert: mutual, rejectUnauthorized: mutual };
   }
 
-  /** Keeps the certificates of a server up to date; connections that are open keep theirs. */
+  /** Updates the certificates of a server; open connections keep theirs. */
   follow(server: TlsServer): void {
     const listener = (): void => server.setSecureContext(this.serverOptions);
     this.onChange(listener);

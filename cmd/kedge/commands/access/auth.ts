@@ -24,10 +24,10 @@ const verbs = [
 const furtherResources = ['exec', 'logs', 'health', 'backups', 'keys'];
 const resources = [...allKinds.map(({ plural }) => plural), ...furtherResources].sort();
 
-/** Questions under way at a time. */
+/** Concurrent requests. */
 const atOnce = 16;
 
-/** A misspelt word would be answered with "no". @throws StatusError InvalidArgument */
+/** Otherwise a misspelt word would be answered with "no". @throws StatusError InvalidArgument */
 function demandKnown(verb: string, resource: string): void {
   if (verb !== '*' && !verbs.some((known) => known === verb)) {
     const meant = nearest(verb, verbs);
@@ -107,7 +107,7 @@ async function ask(
   else await canI(verb, resource, namespace);
 }
 
-/** An argument whose words completion offers; they are checked later, with what may be meant. */
+/** An argument with completion; its words are validated later, with suggestions. */
 function known(name: string, about: string, words: readonly string[]): Argument {
   const argument = new Argument(name, about);
   argument.argChoices = [...words];

@@ -15,14 +15,14 @@ interface LoginOptions {
   readonly tls?: boolean;
 }
 
-/** A token, or the answer of Bootstrap and CreateToken that holds one. */
+/** A token, or the answer of Bootstrap or CreateToken with one. */
 function tokenIn(text: string): string {
   if (!text.startsWith('{')) return text;
   let answer: unknown;
   try {
     answer = JSON.parse(text);
   } catch {
-    // Told below, without a word of what may be a secret.
+    // Reported below, without quoting a possible secret.
   }
   const { token } = (answer ?? {}) as { readonly token?: unknown };
   if (typeof token === 'string') return token;

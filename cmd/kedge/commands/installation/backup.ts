@@ -14,7 +14,7 @@ function incomplete(detail: string): StatusError {
   });
 }
 
-/** Hands the daemon's backup over piece by piece. @throws StatusError unless it came to its end. */
+/** Streams the daemon's backup. @throws StatusError unless it is complete. */
 async function received(
   client: ApiClient,
   signal: AbortSignal,

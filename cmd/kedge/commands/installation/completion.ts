@@ -6,7 +6,7 @@ import { withExamples } from '../../program/examples.js';
 import { completionScript, type Shell } from '../../program/shells.js';
 
 async function complete(root: Command, words: readonly string[]): Promise<void> {
-  // A name with a character that steers a terminal is not put into a line.
+  // Names with terminal control characters are omitted.
   for (const { word, about } of await candidates(root, words))
     if (printableLine(word) === word) print(`${word}\t${printableLine(about)}`.trimEnd());
 }
@@ -31,7 +31,7 @@ export function addCompletion(program: Command): void {
     ['source <(kedge completion zsh)', 'In zsh, behind compinit; ~/.zshrc keeps it'],
     ['kedge completion fish > ~/.config/fish/completions/kedge.fish', 'In fish, for all shells'],
   );
-  // What the scripts call: the words behind "kedge", the last one under the cursor.
+  // Called by the completion scripts: the words after "kedge", the last one under the cursor.
   program
     .command('__complete', { hidden: true })
     .argument('[words...]')

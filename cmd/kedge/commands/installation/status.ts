@@ -12,7 +12,7 @@ import { age, note, print, table } from '../../output/output.js';
 import { countsOf, notReady } from '../../output/overview.js';
 import { withExamples } from '../../program/examples.js';
 
-/** What happened, and who may do what, is no state of the installation. */
+/** Events and access objects are not part of the installation's state. */
 const leftOut = ['Event', 'Token', 'User', 'Policy'];
 
 interface Seen {

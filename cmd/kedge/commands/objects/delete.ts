@@ -35,7 +35,7 @@ interface Placed extends Target {
   readonly namespace: string;
 }
 
-/** The objects of files, the last ones first: what is named first may be needed by what follows. */
+/** The objects of files in reverse order: later objects may depend on earlier ones. */
 async function objectsInFiles(
   files: readonly string[],
   namespace: string,
@@ -104,7 +104,7 @@ async function gone(
   const exists = async (): Promise<boolean> => {
     try {
       const { metadata } = await client.call(methodFor(kind, 'Get'), { ...scope, name });
-      // Another one of its name, created meanwhile, is not waited for.
+      // A recreated object of the same name is not awaited.
       return textOf((metadata ?? {}) as JsonObject, 'uid') === uid;
     } catch (error) {
       if (hasCode(error, 'NotFound')) return false;
@@ -118,7 +118,7 @@ async function gone(
     ({ object, deleted }) => deleted && object.name === name,
     AbortSignal.any([limit, stop.signal]),
   );
-  // Gone already, before the watch began?
+  // Deleted before the watch started?
   if (!(await exists())) stop.abort();
   await watching;
   if (limit.aborted && (await exists()))

@@ -60,7 +60,7 @@ function show(description: Description): void {
   section('Next', printable((description.hints ?? []).join('\n')));
 }
 
-/** What the server says of an object; of a kind that it does not describe, its fields. */
+/** The server's description of an object, or its fields if the kind has none. */
 async function descriptionFrom(
   client: ApiClient,
   { kind, name }: Target,

@@ -17,7 +17,7 @@ interface DiffOptions {
   readonly namespace?: string;
 }
 
-/** Fields whose values may be secret: of a file they are shown only as the server would show them. */
+/** Fields with possible secrets: values of a file are masked like the server's. */
 const mayBeSecret = ['data', 'parameters'];
 
 interface Result {
@@ -38,7 +38,7 @@ function show({ path, before, after }: Difference): void {
   else print(pc.red(`  - ${path}: ${inLine(before)}`));
 }
 
-/** What the server would store, as it shows it; undefined where it can't tell, such as in a new namespace. */
+/** The object that the server would store; undefined if unknown, for example in a new namespace. */
 async function asShown(
   client: ApiClient,
   kind: AnyKind,
@@ -78,7 +78,7 @@ function changed(path: string, stored: JsonObject, item: CastItem): readonly Dif
   const after = valueAt(item.object, path);
   if (!JSON.stringify(before ?? '').includes(mask)) return differences(before, after, path);
   const found = differences(before, masked(after), path);
-  // Masked on both sides: that the value is another one is all that can be told.
+  // Masked on both sides: only the fact of the change can be shown.
   return found.length > 0
     ? found
     : [{ path, before: masked(before), after: `${mask} (another value)` }];

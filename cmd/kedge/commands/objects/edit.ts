@@ -21,12 +21,12 @@ interface EditOptions {
   readonly namespace: string;
 }
 
-/** Runs the editor on a file. @throws StatusError when it can't be run, or says that it failed */
+/** Runs the editor on a file. @throws StatusError if it can't be run or fails */
 async function openEditor(file: string): Promise<void> {
   const { KEDGE_EDITOR, VISUAL, EDITOR } = process.env;
   const editor = KEDGE_EDITOR || VISUAL || EDITOR || 'vi';
   const code = await new Promise<number | null>((resolve, reject) => {
-    // As other programs do: the variable may hold arguments.
+    // As in other programs, the variable may contain arguments.
     const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit' });
     child.on('error', reject);
     child.on('close', resolve);
@@ -53,7 +53,7 @@ async function edited(file: string, { kind, name }: Target): Promise<JsonObject>
   return item.object;
 }
 
-/** With the version that was read, whatever the text says of it. */
+/** With the version that was read, regardless of the text. */
 function withMetadataOf(read: JsonObject, object: JsonObject): JsonObject {
   const own = isJsonObject(object.metadata) ? object.metadata : {};
   const { resourceVersion } = isJsonObject(read.metadata) ? read.metadata : {};

@@ -84,17 +84,17 @@ async function watchObjects(
   );
 }
 
-/** A namespace that does not exist holds nothing, which is not what was asked. @throws StatusError NotFound */
+/** A missing namespace is an error, not an empty list. @throws StatusError NotFound */
 async function demandNamespace(client: ApiClient, name: string): Promise<void> {
   try {
     await client.call(methodFor(namespaceKind, 'Get'), { name });
   } catch (error) {
     if (hasCode(error, 'NotFound')) throw error;
-    // Who may not see namespaces is told what was found in this one.
+    // Without the right to read namespaces the result is shown.
   }
 }
 
-/** What there is of some kinds. Those that the caller may not list are told when `all` are asked for. */
+/** The objects of some kinds. For `all`, kinds that the caller may not list are reported. */
 async function listed(
   client: ApiClient,
   kinds: readonly AnyKind[],
@@ -134,8 +134,8 @@ function causesIn(world: World): CauseColumn {
 }
 
 /**
- * Where something is not as it should be, what it depends on is read, too: once for the whole table. Where all is as
- * it should be there is no such column.
+ * If an object has a problem, its dependencies are read once for the whole table. Without problems the column is
+ * omitted.
  */
 async function causesOf(
   client: ApiClient,
@@ -243,7 +243,7 @@ async function get(words: readonly string[], options: GetOptions): Promise<void>
   }
 }
 
-/** What `all` stands for: the content of a namespace, without what happened in it. */
+/** `all`: the content of a namespace without events. */
 function isContent({ kind, scope }: AnyKind): boolean {
   return scope === 'Namespaced' && kind !== 'Event';
 }

@@ -135,7 +135,7 @@ async function waitForKind(
     });
   const onAway = (error: unknown): void =>
     note(`The server does not answer (${printable(messageOf(error))}); waiting until it does`);
-  // Without the selector: an object that loses its labels is waited for all the same.
+  // Without the selector: an object that loses its labels is still awaited.
   const changes = { namespace, cursor, known: items, signal, onAway };
   if (!waiting.done && options.timeout > 0) {
     const [first = '', ...more] = waiting.report;

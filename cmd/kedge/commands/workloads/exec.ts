@@ -81,7 +81,7 @@ function signalOf(code: number): string {
   return Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0] ?? '';
 }
 
-/** Who names a service means one of its instances. */
+/** A service name suggests one of its instances. */
 async function withInstances(
   client: ApiClient,
   { namespace, instance }: { readonly namespace: string; readonly instance: string },

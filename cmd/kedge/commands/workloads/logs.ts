@@ -22,7 +22,7 @@ async function logs(word: string, options: LogsOptions): Promise<void> {
   const client = await connect();
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
-  // A reader that went away (head, less) ends it quietly.
+  // A closed pipe (head, less) ends it silently.
   process.stdout.once('error', () => interrupted.abort());
   try {
     const request = {
@@ -34,7 +34,7 @@ async function logs(word: string, options: LogsOptions): Promise<void> {
       previous: options.previous === true,
     };
     const { signal } = interrupted;
-    // A server that is away now is an error; one that goes away later comes back.
+    // An unreachable server at the start is an error; a later outage is retried.
     if (options.follow) await client.call('AuthService.WhoAmI', {});
     const open = (after: string): AsyncIterable<JsonObject> =>
       client.stream('LogService.Get', { ...request, after }, signal);
