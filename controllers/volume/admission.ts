@@ -46,10 +46,12 @@ function updateViolations(object: Volume, before: Volume, driver: Driver): Field
   const violations: FieldViolation[] = [];
   const now = parseQuantity(object.size) ?? 0n;
   const then = parseQuantity(before.size) ?? 0n;
-  if (now < then)
+  // A growth that does not succeed may be taken back: what the volume has stays. What was not made has nothing yet.
+  const least = before.handle && before.sizeBytes ? BigInt(before.sizeBytes) : then;
+  if (now < then && now < least)
     violations.push({
       field: 'size',
-      description: `${JSON.stringify(object.size)} is less than ${JSON.stringify(before.size)}: a volume can only grow`,
+      description: `${JSON.stringify(object.size)} is less than ${has(before, least)}: a volume can only grow`,
     });
   if (before.handle) {
     const { sensitiveParameters } = driver.capabilities();
@@ -67,6 +69,11 @@ function updateViolations(object: Volume, before: Volume, driver: Driver): Field
     }
   }
   return violations;
+}
+
+/** The size below which a volume does not go: what it has, or what was asked for. */
+function has({ size }: Volume, least: bigint): string {
+  return least === parseQuantity(size) ? JSON.stringify(size) : `the ${least} bytes that it has`;
 }
 
 /** A source must be a snapshot of the same driver and not larger than the volume. Checked for new volumes only. */

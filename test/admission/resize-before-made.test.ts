@@ -28,3 +28,21 @@ describe('a volume of a driver that can not grow volumes', () => {
     expect((await api.rest('POST', `${path}/v:resize`, { size: '3Gi' })).status).to.equal(412);
   });
 });
+
+describe('a volume that does not reach the size that was asked for', () => {
+  it('goes back to any size that it has, and not below', async () => {
+    await using api = await JudgedApi.start();
+    const size = { size: '999Ti', accessMode: 'ReadWriteOnce', storageClassName: 'local' };
+    await api.ok('POST', path, { name: 'v', ...size });
+    const resize = (to: string) => api.rest('POST', `${path}/v:resize`, { size: to });
+    const before = await resize('2Gi');
+    expect(before.status).to.equal(400);
+    expect(before.body.message).to.contain('"2Gi" is less than "999Ti": a volume can only grow');
+    const made = { driver: 'local', handle: 'h', sizeBytes: String(2 * 1024 ** 3) };
+    await reachState(api.store, volumes, key, 'Available', made);
+    const below = await resize('1Gi');
+    expect(below.status).to.equal(400);
+    expect(below.body.message).to.contain('"1Gi" is less than the 2147483648 bytes that it has');
+    for (const to of ['3Gi', '2Gi']) expect((await resize(to)).status, to).to.equal(200);
+  });
+});

@@ -47,6 +47,23 @@ describe('a call of a driver that fails', () => {
     expect((await world.volume())?.sizeBytes).to.equal(String(2 * 1024 ** 3));
   });
 
+  it('to grow a volume can be taken back, down to what the volume has', async () => {
+    await failForLong();
+    const condition = async () =>
+      (await world.volume())?.conditions?.find(({ type }) => type === 'Resizing');
+    expect(await condition()).to.include({ status: 'True', reason: 'Unavailable' });
+    expect((await condition())?.message).to.match(/; resize it to 1073741824 bytes to take that back$/);
+    await modify(world.store, volumes, key, (volume) => ({ ...volume, size: '1Gi' }));
+    await settle();
+    world.driver.failsOn = {};
+    await world.clock.advance(400_000);
+    expect(await condition()).to.include({ status: 'False', reason: 'Resized' });
+    expect((await world.volume())?.sizeBytes).to.equal(String(1024 ** 3));
+    const calls = count('expand');
+    await world.clock.advance(hour);
+    expect(count('expand')).to.equal(calls);
+  });
+
   it('is made again not before the time that is shown', async () => {
     const calls = await failForLong();
     const shown = Date.parse((await world.volume())?.lastOperation?.nextTryAt ?? '');

@@ -1,7 +1,6 @@
 import {
   done,
   findCondition,
-  parseQuantity,
   type ReconcileContext,
   requeueAfter,
   type Result,
@@ -64,7 +63,8 @@ export class Upkeep {
         if (looked.type !== 'done') return looked;
       }
       const delayMs = retryDelayMs(request, error, this.#effects.options);
-      const wanted = parseQuantity(volume.size) ?? 0n;
+      const has = BigInt(volume.sizeBytes ?? '0');
+      const wayBack = sizeBytes > has ? `; resize it to ${has} bytes to take that back` : '';
       await this.#effects.write(request, volume, {
         lastOperation: this.#effects.failedOperation('expand', startedAt, error, delayMs),
         ...this.#effects.condition(
@@ -72,7 +72,7 @@ export class Upkeep {
           'Resizing',
           'True',
           error.kind,
-          `to ${wanted} bytes: ${error.message}`,
+          `to ${sizeBytes} bytes: ${error.message}${wayBack}`,
         ),
       });
       return callAgain(error, delayMs);

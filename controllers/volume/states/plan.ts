@@ -1,4 +1,4 @@
-import { parseQuantity } from 'kedge';
+import { findCondition, parseQuantity } from 'kedge';
 import type { StorageClass } from '../../storage-class/kind.js';
 import type { Volume } from '../kind.js';
 import { isDeletionDone, isDeletionUnderWay } from './deletion-report.js';
@@ -120,7 +120,11 @@ function planDeletion({ volume, storageClass }: VolumeSituation): VolumeAction {
 function planReady(situation: VolumeSituation): VolumeAction {
   const { volume, lookDue } = situation;
   const wanted = parseQuantity(volume.size) ?? 0n;
-  if (wanted > BigInt(volume.sizeBytes ?? '0')) return { type: 'expand', sizeBytes: wanted };
+  const has = BigInt(volume.sizeBytes ?? '0');
+  if (wanted > has) return { type: 'expand', sizeBytes: wanted };
+  // A growth was taken back: what was begun is followed to its end, and the driver tells what it reached.
+  if (findCondition(volume.conditions, 'Resizing')?.status === 'True')
+    return { type: 'expand', sizeBytes: has };
   return lookDue ? { type: 'look' } : { type: 'none' };
 }
 
