@@ -16,10 +16,11 @@ import {
   toJson,
 } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { messageOf, StatusError } from '../base/index.js';
+import { messageOf } from '../base/index.js';
 import { hideFields } from './hidden-fields.js';
 import type { JsonObject } from './json.js';
 import { fromProtoJson } from './json-form.js';
+import { malformed } from './malformed.js';
 
 export type { DescEnum, DescField, DescMessage, DescMethod, DescService };
 
@@ -127,13 +128,4 @@ export class SchemaRegistry {
     const options = { registry: this.#files, ignoreUnknownFields: true };
     return toBinary(message, fromJson(message, json as JsonValue, options));
   }
-}
-
-function malformed(message: DescMessage, error: unknown): StatusError {
-  return new StatusError({
-    code: 'InvalidArgument',
-    reason: 'MalformedMessage',
-    message: `the request is not a valid ${message.typeName}: ${messageOf(error)}`,
-    cause: error,
-  });
 }

@@ -103,7 +103,7 @@ describe('a field that a message does not have', () => {
     );
   });
 
-  it('leaves malformed bytes to the decoder', () => {
+  it('refuses malformed bytes as an invalid argument', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
         const refusal = refusalOf(bytes);
@@ -111,5 +111,12 @@ describe('a field that a message does not have', () => {
       }),
     );
     expect(refusalOf(Buffer.alloc(1_000_000, 0x0b))?.code ?? 'OK').to.match(/OK|InvalidArgument/);
+  });
+
+  it('refuses a field that ends behind the message that holds it, where the decoder reads on', () => {
+    const { number } = request.fields.find((field) => field.message !== undefined) ?? { number: 0 };
+    // A message of one byte, which is the tag of a text: its length and content are taken from behind it.
+    const bytes = Buffer.from([(number << 3) | 2, 1, 0x0a, 1, 0x41]);
+    expect(refusalOf(bytes)?.reason).to.equal('MalformedMessage');
   });
 });

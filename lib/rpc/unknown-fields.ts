@@ -1,5 +1,6 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { type FieldViolation, invalid } from '../base/index.js';
+import { demandWithin, malformed } from './malformed.js';
 import type { DescMessage } from './schema-registry.js';
 
 /** What a field's value is looked into as; null: it holds no fields. */
@@ -64,10 +65,12 @@ class Scan {
       if (this.found.length === toldMax) return;
       if (type !== WireType.LengthDelimited) {
         reader.skip(type, number);
+        demandWithin(reader.pos, end);
         continue;
       }
       // Not `skip`, which makes a view of what it passes over.
       const past = reader.uint32() + reader.pos;
+      demandWithin(past, end);
       if (field?.inner) {
         this.#path.push(field.name);
         this.read(field.inner, past);
@@ -92,14 +95,15 @@ class Scan {
  * Refuses a message with fields that the API does not have, at any depth, as a JSON body with unknown
  * names is refused. Values of JSON (`google.protobuf.Struct`) hold no numbers of fields but those of their
  * own messages; what `google.protobuf.Any` holds is not looked into.
- * @throws StatusError InvalidArgument naming the first ten, each with its message
+ * @throws StatusError InvalidArgument naming the first ten, each with its message, or MalformedMessage
  */
 export function demandKnownFields(message: DescMessage, bytes: Uint8Array): void {
   const scan = new Scan(bytes);
   try {
     scan.read(shapeOf(message), bytes.length);
-  } catch {
-    return; // Malformed, which the decoder tells better.
+  } catch (error) {
+    // The decoder takes some of what is malformed, with fields that were not seen here.
+    throw malformed(message, error);
   }
   if (scan.found.length > 0) throw invalid(scan.found);
 }

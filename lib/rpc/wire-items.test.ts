@@ -9,6 +9,8 @@ import { demandFewItems } from './wire-items.js';
 const schemas = new SchemaRegistry(baseDescriptors);
 const message = schemas.message('kedge.TransactRequest');
 const max = limits.requestItemsMax;
+const operationsTag =
+  ((message.fields.find(({ name }) => name === 'operations')?.number ?? 0) << 3) | 2;
 const reasonOf = (bytes: Uint8Array): string => {
   try {
     demandFewItems(message, bytes);
@@ -55,14 +57,17 @@ describe('items of a message', () => {
     );
   });
 
-  it('of what is malformed are for the decoder to judge', () => {
+  it('of what is malformed are not counted: it is refused', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 0, maxLength: 64 }), (junk) => {
         const bytes = Buffer.concat([Buffer.alloc(max * 2 + 2 - 64), junk]);
-        expect(['OK', 'TooManyItems']).to.include(reasonOf(bytes));
+        expect(['OK', 'TooManyItems', 'MalformedMessage']).to.include(reasonOf(bytes));
       }),
     );
     const groups = Buffer.alloc(4_000_000, 0x0b);
-    expect(['OK', 'TooManyItems']).to.include(reasonOf(groups));
+    expect(['TooManyItems', 'MalformedMessage']).to.include(reasonOf(groups));
+    // Each holds one byte, the tag of a text whose length the decoder takes from behind it.
+    const overlong = Buffer.alloc(max * 8, Buffer.from([operationsTag, 1, 0x0a, 1, 0x41]));
+    expect(reasonOf(overlong)).to.equal('MalformedMessage');
   });
 });

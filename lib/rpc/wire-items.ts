@@ -1,5 +1,6 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { limits, StatusError } from '../base/index.js';
+import { demandWithin, malformed } from './malformed.js';
 import type { DescField, DescMessage } from './schema-registry.js';
 
 const fieldsByNumber = new WeakMap<DescMessage, ReadonlyMap<number, DescField>>();
@@ -55,10 +56,12 @@ class Counter {
       if (this.#count > this.#max) return true;
       if (type !== WireType.LengthDelimited) {
         reader.skip(type, number);
+        demandWithin(reader.pos, end);
         continue;
       }
       // Not `skip`, which makes a view of what it passes over.
       const past = reader.uint32() + reader.pos;
+      demandWithin(past, end);
       if (inner !== undefined && this.exceeds(inner, past)) return true;
       reader.pos = past;
     }
@@ -114,7 +117,7 @@ function packed(field: DescField, type: WireType): boolean {
 
 /**
  * Refuses a message that would decode into more objects than a request may have: two bytes make one.
- * @throws StatusError InvalidArgument (TooManyItems)
+ * @throws StatusError InvalidArgument (TooManyItems, MalformedMessage)
  */
 export function demandFewItems(message: DescMessage, bytes: Uint8Array): void {
   // Each takes two bytes at least.
@@ -122,8 +125,9 @@ export function demandFewItems(message: DescMessage, bytes: Uint8Array): void {
   let exceeds: boolean;
   try {
     exceeds = new Counter(bytes, limits.requestItemsMax).exceeds(message, bytes.length);
-  } catch {
-    return; // Malformed, which the decoder tells better.
+  } catch (error) {
+    // The decoder takes some of what is malformed, and would make what was not counted.
+    throw malformed(message, error);
   }
   if (!exceeds) return;
   throw new StatusError({

@@ -52,7 +52,9 @@ describe('a call of a driver that fails', () => {
     const condition = async () =>
       (await world.volume())?.conditions?.find(({ type }) => type === 'Resizing');
     expect(await condition()).to.include({ status: 'True', reason: 'Unavailable' });
-    expect((await condition())?.message).to.match(/; resize it to 1073741824 bytes to take that back$/);
+    expect((await condition())?.message).to.match(
+      /; resize it to 1073741824 bytes to take that back$/,
+    );
     await modify(world.store, volumes, key, (volume) => ({ ...volume, size: '1Gi' }));
     await settle();
     world.driver.failsOn = {};

@@ -1,0 +1,21 @@
+import { messageOf, StatusError } from '../base/index.js';
+import type { DescMessage } from './schema-registry.js';
+
+/** What a sender of bytes that are no such message is told. */
+export function malformed(message: DescMessage, error: unknown): StatusError {
+  return new StatusError({
+    code: 'InvalidArgument',
+    reason: 'MalformedMessage',
+    message: `the request is not a valid ${message.typeName}: ${messageOf(error)}`,
+    cause: error,
+  });
+}
+
+/**
+ * Demands that a field ends within the message that holds it. The decoder does not: it reads on, so that bytes after the
+ * message would be fields of it that nobody counted.
+ * @throws Error
+ */
+export function demandWithin(past: number, end: number): void {
+  if (past > end) throw new Error('a field ends behind the message that holds it');
+}
