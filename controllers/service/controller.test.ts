@@ -166,6 +166,34 @@ describe('a service and its instances', () => {
     expect(kept?.metadata.deletionRequestedAt).to.equal(undefined);
   });
 
+  it('a volume that took the name of one that was scaled away is left alone', async () => {
+    const retention = { whenScaled: 'delete' } as const;
+    await store.create(services, {
+      ...key,
+      scale: 1,
+      volumes: [
+        { name: 'data', mountPath: '/data', claimTemplate: { ...claimTemplate, retention } },
+      ],
+      metadata: { finalizers: [serviceFinalizer] },
+    });
+    await settle();
+    const name = { namespace: 'default', name: 'data-db-0' };
+    await store.update(services, { ...(await store.get(services, key))!, scale: 0 });
+    await settle();
+    raced.overtakeRead(volumes, name, async () => {
+      const { metadata, ...mine } = (await store.get(volumes, name))!;
+      await store.update(volumes, { ...mine, metadata: { ...metadata, finalizers: [] } });
+      await store.deleteByName(volumes, name);
+      await store.create(volumes, { ...name, ...claimTemplate, storageClassName: 'c' });
+    });
+    for (const { metadata, ...instance } of await made())
+      await store.update(instances, { ...instance, metadata: { ...metadata, finalizers: [] } });
+    await settle();
+    const namesake = await store.get(volumes, name);
+    expect(namesake).to.include({ storageClassName: 'c' }).and.not.have.property('reclaimPolicy');
+    expect(namesake?.metadata.deletionRequestedAt).to.equal(undefined);
+  });
+
   it('are made in several transactions where there are many', async () => {
     await createService(300);
     expect(await made()).to.have.length(300);

@@ -6,6 +6,7 @@ import { snapshots } from '../../snapshot/kind.js';
 import { volumes } from '../kind.js';
 import { snapshotFinalizer } from '../../snapshot/admission.js';
 import { StorageWorld } from '../../testing/storage-world.js';
+import { requireTurn } from './retries.js';
 
 const key = { namespace: 'default', name: 'v' };
 const hour = 60 * 60_000;
@@ -141,5 +142,26 @@ describe('a call of a driver that fails', () => {
     await world.clock.advance(60_000);
     const snapshot = await world.store.get(snapshots, { namespace: 'default', name: 's' });
     expect(snapshot?.status).to.equal('Ready');
+  });
+});
+
+describe('a call of a driver for an object that was looked at', () => {
+  const object = (uid: string) => ({
+    namespace: 'default',
+    name: 'v',
+    metadata: { uid, resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' },
+  });
+  type Seen = ReturnType<typeof object>;
+  const judged = (current: Seen | undefined, type: 'here' | 'elsewhere') => () =>
+    requireTurn(volumes, object('a'), current, () => ({ type }));
+
+  it('is made while this process owns it, and not for one that has its name by then', () => {
+    expect(judged(object('a'), 'here')).to.not.throw();
+    for (const [current, type] of [
+      [object('a'), 'elsewhere'],
+      [object('b'), 'here'],
+      [undefined, 'here'],
+    ] as const)
+      expect(judged(current, type)).to.throw().with.property('reason', 'Conflict');
   });
 });

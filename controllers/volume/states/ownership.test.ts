@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { findCondition, type StatusUpdate } from 'kedge';
+import { findCondition, type Operation, type StatusUpdate } from 'kedge';
 import { settle } from 'kedge/testing';
 import { nodes } from '../../node/kind.js';
 import { type Snapshot, snapshots } from '../../snapshot/kind.js';
@@ -192,6 +192,23 @@ describe('a volume that another node owns', () => {
       status: 'Available',
       topology: { 'svc.io/node': 'n' },
     });
+  });
+
+  it('that was to be made waits for its node when that is there again right before it is given up', async () => {
+    world.driver.topologyKeys = ['svc.io/node'];
+    await world.createVolume({ storageClassName: 'far' });
+    const isOfVolume = (operation: Operation): boolean =>
+      operation.op === 'updateStatus' && 'failedWith' in operation.status;
+    let begunAgain = false;
+    race.overtake(isOfVolume, () => {
+      race.overtake(isOfVolume, () => Promise.resolve((begunAgain = true)));
+      return world.store.create(nodes, { name: 'far' });
+    });
+    await takeOut();
+    await report('Ready');
+    expect(await world.store.get(nodes, { name: 'far' }), 'it was there again').to.be.an('object');
+    expect(await volume()).to.include({ status: 'Provisioning' });
+    expect(begunAgain).to.equal(false);
   });
 
   it('is not copied any more once its node was taken out of the cluster: the copy says so, and it can be deleted', async () => {

@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { settle } from 'kedge/testing';
+import { type Attachment, type Volume, volumes } from '../kind.js';
+import { StorageWorld } from '../../testing/storage-world.js';
+
+const key = { namespace: 'default', name: 'v' };
+
+describe('a volume that stands', () => {
+  let world: StorageWorld;
+  beforeEach(async () => {
+    world = await StorageWorld.start();
+  });
+  afterEach(() => world.stop());
+
+  const volume = async (): Promise<Volume> => (await world.volume()) ?? expect.fail('it is gone');
+
+  it('V27: is not lost by a second miss that comes early, whatever wakes its key', async () => {
+    await world.createVolume();
+    world.driver.failsOn = { observe: 'NotFound' };
+    while (!world.driver.calls.includes('observe')) await world.clock.advance(10_000);
+    const { length: looks } = world.driver.calls;
+    for (let second = 0; second < 10; second += 1) {
+      await world.store.update(volumes, { ...(await volume()), labels: { at: String(second) } });
+      await world.clock.advance(1_000);
+    }
+    expect(world.driver.calls.length, 'it was looked at again').to.be.greaterThan(looks);
+    expect((await volume()).status).to.equal('Available');
+    await world.clock.advance(31_000);
+    expect(await volume()).to.include({ status: 'Failed', reason: 'VolumeLost' });
+  });
+
+  it('V19: stays attached to a node when one of two claims there is taken from it', async () => {
+    await world.createVolume({ accessMode: 'ReadOnlyMany' });
+    const held = (claim: string, state: Attachment['state']): Attachment => ({
+      claim: `default/${claim}`,
+      node: 'n',
+      state,
+    });
+    await world.store.updateStatus(volumes, key, {
+      status: 'Bound',
+      boundClaim: 'default/i-0',
+      boundNode: 'n',
+      attachments: [held('i-0', 'Attached'), held('i-1', 'Attached')],
+    });
+    await settle();
+    await world.store.updateStatus(volumes, key, {
+      attachments: [held('i-0', 'Detaching'), held('i-1', 'Attached')],
+    });
+    await world.clock.advance(10_000);
+    expect(await volume()).to.deep.include({
+      status: 'Bound',
+      boundClaim: 'default/i-1',
+      attachments: [held('i-1', 'Attached')],
+    });
+    expect(world.driver.calls).to.not.include('detach');
+  });
+});
