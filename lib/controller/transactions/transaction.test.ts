@@ -253,6 +253,25 @@ describe('transaction of a reconcile', () => {
       expect(await triesOf((txn) => txn.list(nodes), create('rack', 'a'))).to.equal(1);
     });
 
+    it('notices what is created between two lists of the same, whose first one was used', async () => {
+      let tries = 0;
+      const seen: number[] = [];
+      await runTransaction(
+        store,
+        async (txn) => {
+          tries += 1;
+          seen.push((await txn.list(nodes, { namespace: 'rack' })).length);
+          if (tries === 1) await store.create(nodes, { namespace: 'rack', name: 'between' });
+          await txn.list(nodes, { namespace: 'rack' });
+          txn.create(tiers, { name: `tier${tries}` });
+        },
+        () => [],
+        () => undefined,
+      );
+      expect(tries).to.equal(2);
+      expect((seen[1] ?? 0) - (seen[0] ?? 0)).to.equal(1);
+    });
+
     it('a heartbeat conflicts with a list of versions, not with one of generations or other status fields', async () => {
       const list = (watching: Watching<'load' | 'ready'>) => (txn: Transaction) =>
         txn.list(nodes, { namespace: 'rack', watching });
