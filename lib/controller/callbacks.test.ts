@@ -4,7 +4,14 @@ import { SharedInformer } from '../informer/index.js';
 import { type ApiObject, defineKind, type ObjectKey } from '../object/index.js';
 import { MemoryEngine, type ObjectStore, openStore } from '../store/index.js';
 import { FakeClock, RecordingLogger, RecordingMetrics } from '../testing/index.js';
-import { type ControllerOptions, done, newController, type Predicate, retry } from './index.js';
+import {
+  type ControllerOptions,
+  done,
+  newController,
+  type Predicate,
+  requeueAfter,
+  retry,
+} from './index.js';
 
 interface Lamp extends ApiObject {
   readonly on?: boolean;
@@ -201,6 +208,34 @@ describe('callbacks of the embedder that fail', () => {
     controller.enqueue({ name: 'a' });
     await clock.advance(100);
     expect(runs).to.equal(2);
+  });
+
+  it('a clock that throws while a run is settled loses neither the key nor its worker', async () => {
+    let runs = 0;
+    let isBroken = false;
+    const logger = new RecordingLogger();
+    const now = clock.now.bind(clock);
+    clock.now = () => (isBroken ? broken() : now());
+    await using controller = newController({
+      name: 'lamp',
+      store,
+      clock,
+      logger,
+      reconcile: () => {
+        runs += 1;
+        isBroken = runs === 1;
+        return Promise.resolve(isBroken ? requeueAfter(3_600_000) : done());
+      },
+    });
+    await controller.start();
+    controller.enqueue({ name: 'a' });
+    await clock.advance(10);
+    expect(runs).to.equal(1);
+    isBroken = false;
+    controller.enqueue({ name: 'b' });
+    await clock.advance(2_000);
+    expect(runs).to.equal(3);
+    expect(logger.fieldsOf('run could not be settled, the key is tried again')).to.have.length(1);
   });
 
   it('a selector that throws fails its own list and its own watch, and no other', async () => {

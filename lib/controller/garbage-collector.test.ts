@@ -29,6 +29,8 @@ const inDefault = (name: string) => ({ namespace: 'default', name });
 describe('garbage collector', () => {
   let store: ObjectStore;
   let end: () => Promise<void>;
+  /** Done once, before the next deletion of the collector. */
+  let meanwhile: (() => Promise<unknown>) | undefined;
   beforeEach(async () => {
     store = await openStore({ engine: new MemoryEngine() });
     const clock = new FakeClock();
@@ -37,8 +39,22 @@ describe('garbage collector', () => {
       const informer = new SharedInformer({ source: store.source(kind), name: kind.kind, clock });
       return { kind, informer };
     });
+    const raced = new Proxy(store, {
+      get: (target, property): unknown => {
+        const value: unknown = Reflect.get(target, property);
+        if (typeof value !== 'function') return value;
+        const method = value.bind(target) as (...given: unknown[]) => unknown;
+        if (property !== 'delete') return method;
+        return async (...given: unknown[]) => {
+          const other = meanwhile;
+          meanwhile = undefined;
+          await other?.();
+          return method(...given);
+        };
+      },
+    });
     const collector = newGarbageCollector({
-      store,
+      store: raced,
       clock,
       kinds: made.map(({ kind, informer }) => collected(kind, informer)),
     });
@@ -87,6 +103,25 @@ describe('garbage collector', () => {
     await store.deleteByName(lamps, inDefault('b'));
     await settle();
     expect(await left(bulbs)).to.deep.equal(['odd']);
+  });
+
+  it('keeps what gets another owner right before it is deleted', async () => {
+    const [a, b] = [
+      await store.create(lamps, inDefault('a')),
+      await store.create(lamps, inDefault('b')),
+    ];
+    const bulb = await store.create(bulbs, {
+      ...inDefault('bulb'),
+      metadata: { ownerReferences: [ownerReference(lamps, a)] },
+    });
+    await settle();
+    const ownerReferences = [ownerReference(lamps, b)];
+    meanwhile = () =>
+      store.update(bulbs, { ...bulb, metadata: { ...bulb.metadata, ownerReferences } });
+    await store.deleteByName(lamps, inDefault('a'));
+    await settle();
+    expect(meanwhile, 'it was to be deleted').to.equal(undefined);
+    expect(await left(bulbs)).to.deep.equal(['bulb']);
   });
 
   it('never collects a cluster-scoped object for a namespaced owner: nothing says where that is', async () => {
