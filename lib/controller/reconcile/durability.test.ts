@@ -5,6 +5,8 @@ import { type EmbeddedStore, MemoryEngine, openStore } from '../../store/index.j
 import { CauseRegistry } from '../watches/causes.js';
 import { Durability } from './durability.js';
 import { OwnWrites } from '../watches/own-writes.js';
+import { reconcileRecords } from '../effects/journal.js';
+import { requeueAfter } from './result.js';
 
 const lamps = defineKind<ApiObject>({
   kind: 'Lamp',
@@ -38,5 +40,63 @@ describe('what a controller knows of its own writes', () => {
     store = stores[1]!;
     expect(durability.mustWait('a')).to.equal(false);
     for (const one of stores) await one.close();
+  });
+});
+
+describe('what a controller has in the store', () => {
+  let store: EmbeddedStore;
+  beforeEach(async () => {
+    store = await openStore({ engine: new MemoryEngine() });
+  });
+  afterEach(() => store.close());
+
+  const durabilityOver = (seen: EmbeddedStore): Durability =>
+    new Durability({
+      ...{ store: seen, controller: 'lamp', clock: systemClock, logger: silentLogger },
+      ...{ ownWrites: new OwnWrites(), authors: new CauseRegistry(), conditionsOf: undefined },
+      random: seededRandom(1),
+    });
+  const request = {
+    ...{ key: { name: 'a' }, run: 1, failures: 0, causes: [], logger: silentLogger },
+    signal: new AbortController().signal,
+  };
+
+  it('is read again after a transaction whose answer was lost, which had happened', async () => {
+    let loses = true;
+    const losing = new Proxy(store, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== 'function') return value;
+        if (name !== 'transact' || !loses) return value.bind(target) as unknown;
+        return async (...args: Parameters<EmbeddedStore['transact']>) => {
+          loses = false;
+          await target.transact(...args);
+          throw new Error('no answer');
+        };
+      },
+    });
+    const durability = durabilityOver(losing);
+    const again = (name: string): Promise<unknown> =>
+      durability.txn('a', request, (txn) => {
+        txn.create(lamps, { name });
+        return requeueAfter(3_600_000);
+      });
+    const failed: unknown = await again('a').catch((error: unknown) => error);
+    expect(String(failed)).to.contain('no answer');
+    await again('b');
+    expect((await store.list(lamps)).items).to.have.length(2);
+    expect((await store.list(reconcileRecords)).items).to.have.length(1);
+  });
+
+  it('of an earlier release is taken up at once where it tells of an external call', async () => {
+    const later = { controller: 'lamp', dueAt: Date.now() + 3_600_000 };
+    const effects = { make: { idempotencyKey: 'k', done: false } };
+    await store.create(reconcileRecords, { name: 'lamp:a', key: 'a', ...later, effects });
+    await store.create(reconcileRecords, { name: 'lamp:b', key: 'b', ...later });
+    const restored = await durabilityOver(store).load();
+    expect(restored.map(({ key, delayMs }) => [key, delayMs === 0])).to.deep.equal([
+      ['a', true],
+      ['b', false],
+    ]);
   });
 });
