@@ -1,5 +1,5 @@
 import { messageOf, StatusError } from '../base/index.js';
-import type { DescMessage } from './schema-registry.js';
+import type { DescMessage } from '@bufbuild/protobuf';
 
 /** What a sender of bytes that are no such message is told. */
 export function malformed(message: DescMessage, error: unknown): StatusError {

@@ -1,10 +1,4 @@
-import {
-  done,
-  findCondition,
-  type ReconcileContext,
-  requeueAfter,
-  type Result,
-} from 'kedge';
+import { done, findCondition, type ReconcileContext, requeueAfter, type Result } from 'kedge';
 import { type Driver, type DriverError, isPending, nodeTopologyKey } from '@kedge/driver-sdk';
 import { nodes } from '../../node/kind.js';
 import { type Attachment, type Volume, type VolumeStatus, volumes } from '../kind.js';
