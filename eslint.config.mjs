@@ -31,7 +31,7 @@ const rawStatusWrites = {
   'controllers/**/verbs.ts': 'methods of the API: a call, judged by its own precondition',
   'controllers/volume/reconcile/controller.ts': 'rearm, for the API and the command line',
   'controllers/storage-root/watch.ts': 'a loop over the storage root, which no key wakes',
-  'controllers/secret/key-rotation.ts': 'seals stored values anew, whatever their kind',
+  'controllers/secret/key-rotation.ts': 'seals stored values again, whatever their kind',
 };
 const notReconcilers = ['**/*.test.ts', 'controllers/testing/**', ...Object.keys(rawStatusWrites)];
 const rawStatus = [

@@ -152,7 +152,7 @@ describe('a declared kind', () => {
     expect(wrong).to.be.a('function');
   });
 
-  it('a declaration that could not be served is refused where it is made, with the way out', () => {
+  it('a declaration that could not be served is refused where it is made, with the remedy', () => {
     expect(declared({ name: string() })).to.contain('every object has a name');
     expect(declared({ Big: string() })).to.contain('camelCase');
     expect(declared({ constructor: string() })).to.contain('camelCase');

@@ -20,7 +20,7 @@ function nameOf(uid) {
   }
 }
 
-/** Why this user can't install or build in `root`, and the way out; undefined when ownership is no reason. */
+/** Why this user can't install or build in `root`, and the remedy; undefined when ownership is no reason. */
 export function foreignCheckout(root) {
   const own = process.getuid?.();
   for (const path of written) {

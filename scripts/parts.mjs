@@ -54,7 +54,7 @@ const longest = [
   'test/storage',
 ];
 
-/** What one mocha counted; a mocha that died without a word counts as one failure. */
+/** What one mocha counted; a mocha that died silently counts as one failure. */
 async function runPart({ name, specs }, args, file, alone) {
   const started = performance.now();
   if (alone) console.log(`\ntests of ${name}`);

@@ -7,7 +7,7 @@ if (major < 20 || (major === 20 && minor < 19)) {
   );
   process.exit(1);
 }
-// The address that is taken is told by the daemon itself.
+// The daemon itself reports an address in use.
 process.env.GRPC_VERBOSITY ??= 'NONE';
 import('../dist/kedged/main.js').catch((error) => {
   const missing = error.code === 'ERR_MODULE_NOT_FOUND';

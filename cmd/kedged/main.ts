@@ -86,7 +86,7 @@ async function serve(options: ConfigOptions): Promise<void> {
   const logger = daemonLogger(config.logLevel);
   // The database replays its log in a thread of its own: meanwhile this one loads the rest of the program.
   const opening = openDaemonData(config, logger);
-  opening.catch(() => undefined); // it is told to who awaits it, which is later
+  opening.catch(() => undefined); // its error is reported where it is awaited later
   const { startDaemon } = await import('./wire.js');
   const beforeListen = async (store: EmbeddedStore): Promise<void> => {
     tellMigration(store);

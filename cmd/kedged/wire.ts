@@ -72,9 +72,9 @@ async function bound<T>(key: string, address: string, listen: Promise<T>): Promi
 }
 
 /**
- * The composition root: the only place that constructs concrete things. `beforeListen` runs when the
- * store is open and nobody can call yet; `driversOf` gives the drivers, of this project or of another.
- * Who has begun to open the data directory already gives it as `opening`.
+ * The composition root: the only place that constructs concrete things. `beforeListen` runs when the store is open
+ * and before the API listens; `driversOf` gives the drivers, of this project or of another. Who has begun to open
+ * the data directory already gives it as `opening`.
  */
 export async function startDaemon(
   config: DaemonConfig,

@@ -10,7 +10,7 @@ import {
   users,
 } from 'kedge/server';
 
-/** Nobody gives what they do not have: the rights of a policy, checked against the writer's own. */
+/** Prevents privilege escalation: checks the rights of a policy against the writer's own. */
 async function grantViolations(
   context: AdmissionContext,
   name: string,
@@ -80,11 +80,11 @@ function isAsBefore(policy: Policy, before: Policy): boolean {
   );
 }
 
-/** Rules of policies: the built-in ones belong to the release, and nobody allows what they may not do. */
+/** Rules of policies: the built-in ones belong to the release, and writers can grant only their own rights. */
 export function policyRules(): AdmissionRules<Policy> {
   return {
     async validate(context, policy, before) {
-      // Cast as it was printed it grants nothing, whoever casts it.
+      // A cast of the printed form grants nothing new.
       if (before?.builtin && isAsBefore(policy, before)) return [];
       demandNotBuiltin(before);
       const violations: FieldViolation[] = [];

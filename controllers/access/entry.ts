@@ -1,21 +1,21 @@
 import { policies, tokens, users } from 'kedge/auth';
 import { kindEntry } from '../api/kind-entry.js';
 
-/** What is derived from the kind of users. */
+/** The entry of the kind User. */
 export const userKind = kindEntry({
   kind: users,
   rights: {},
   api: async () => (await import('./api.js')).userApi,
 });
 
-/** What is derived from the kind of policies. */
+/** The entry of the kind Policy. */
 export const policyKind = kindEntry({
   kind: policies,
   rights: {},
   api: async () => (await import('./api.js')).policyApi,
 });
 
-/** What is derived from the kind of tokens. */
+/** The entry of the kind Token. */
 export const tokenKind = kindEntry({
   kind: tokens,
   rights: {},

@@ -364,7 +364,7 @@ describe('process runtime', function () {
     expect(await runtime.observe(id)).to.include({ run: 3, exitCode: 3 });
   });
 
-  it('reads the end of a run once, and anew after a removal', async () => {
+  it('reads the end of a run once, and again after a removal', async () => {
     await runtime.start(spec('exit 1'));
     const end = await ended();
     const file = join(base, 'data/instances', id, 'run-1/exit');

@@ -50,7 +50,7 @@ function guard(driver: Driver, { store, logger }: ForeignGuardOptions): Driver {
       if (record) throw refusal(kind, record, each);
     }
   };
-  /** What is released or deleted is let go of: this cluster never had it. */
+  /** Released or deleted objects are dropped: this cluster never had them. */
   const forget = async <T>(named: Named, call: () => Promise<T>): Promise<T | void> => {
     const record = await foreignRecordOf(store, named.uid);
     if (!record) return call();

@@ -47,7 +47,7 @@ export function asCopy(
         { kind: foreignRecords.kind, object: record },
       ];
     }
-    // Made anew, with the original's cluster, by what stands above.
+    // Made again, with the original's cluster, by what stands above.
     case foreignRecords.kind:
     case storageRootRecords.kind:
       return [];

@@ -18,7 +18,7 @@ async function* backup({ store, keyPlace }: OnlineBackups): AsyncIterable<JsonOb
     () => writer.close(),
     (error: unknown) => writer.abort(error),
   );
-  // What goes wrong is told by the stream that is read.
+  // The stream reports errors.
   passed.catch(() => undefined);
   for await (const bytes of readable) yield { data: bytes.toString('base64') };
   const { clusterId, revision, objects, bytes } = await report;

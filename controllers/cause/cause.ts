@@ -111,7 +111,7 @@ function remainingOf(conditions: readonly Condition[] | undefined): Said | undef
   return remaining?.status === 'True' ? remaining : undefined;
 }
 
-/** Why an object is not as it should be, the deepest cause first; undefined when it is, or nobody says anything. */
+/** The problem of an object, the deepest cause first; undefined without a problem or a known cause. */
 export function causeOf(subject: Subject, world: World): Cause | undefined {
   switch (subject.kind) {
     case 'Service':

@@ -14,7 +14,7 @@ export interface Readable {
   readonly Node: Node;
 }
 
-/** Where objects come from: the store, or the API with the rights of whoever asks. */
+/** The source of objects: the store, or the API with the rights of the caller. */
 export interface Reader {
   /** Undefined for what is not there or may not be read. */
   readonly get: <K extends keyof Readable>(
@@ -53,7 +53,7 @@ async function all<K extends keyof Readable>(
   return unique(await Promise.all([...new Set(keys)].map((key) => reader.get(kind, key))));
 }
 
-/** What volumes depend on: their classes and snapshots, and whoever has them. */
+/** The dependencies of volumes: their classes, snapshots and holders. */
 async function aroundVolumes(reader: Reader, volumes: readonly Volume[]): Promise<World> {
   const [storageClasses, users, sources, copies, nodes] = await Promise.all([
     all(

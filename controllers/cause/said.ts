@@ -15,7 +15,9 @@ const settled: ReadonlySet<string | undefined> = new Set<Volume['status'] | Snap
   'Ready',
 ]);
 
-/** Ready sums up the others where it is told; before that, such as while no node fits, they speak. */
+/**
+ * Ready summarizes the other conditions if it is set; before that, for example while no node fits, they are used.
+ */
 export function unmetCondition(
   conditions: readonly (Condition | undefined)[] = [],
 ): Said | undefined {

@@ -159,7 +159,7 @@ async function* interactive(
       for await (const message of further) await feed(command, message);
       command.closeInput();
     } catch (error) {
-      // A caller that broke off is told by the signal; what it sent wrong ends the command.
+      // A disconnected caller aborts the signal; an invalid message ends the command.
       if (!signal.aborted) failure = StatusError.from(error);
       command.kill();
     }

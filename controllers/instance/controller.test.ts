@@ -147,7 +147,7 @@ describe('what is on a node', () => {
     await clock.advance(5_000);
     expect((await volume())?.attachments?.[0]?.state).to.equal('Detaching');
     const waiting = await instance();
-    expect(waiting?.metadata.deletionRequestedAt, 'to be made anew').to.be.a('string');
+    expect(waiting?.metadata.deletionRequestedAt, 'to be created again').to.be.a('string');
     expect(findCondition(waiting?.conditions, 'Ready')?.message).to.equal(
       'node n is gone; waits until volume default/v is taken from it: kedge volume explain v -n default',
     );

@@ -53,7 +53,7 @@ function toldOf(node: Node, deleting: boolean): Told | undefined {
   if (!deleting) return undefined;
   return {
     reason: 'NodeStopped',
-    message: `${waits} node ${node.name}, whose agent was stopped; start kedged on it. When it is gone for good: kedge delete node ${node.name}`,
+    message: `${waits} node ${node.name}, whose agent was stopped; start kedged on it. When it is gone permanently: kedge delete node ${node.name}`,
   };
 }
 

@@ -27,7 +27,7 @@ async function placeOf({ position, at }: RunStart, files: readonly FileHandle[])
 
 /**
  * The output of a run that has ended, as far as it is kept.
- * @param from where it begins; undefined when nobody knows: then all that is kept before its end
+ * @param from where it begins; undefined if unknown: then everything before its end
  * @param to where the next run begins
  */
 export async function* linesBetween(

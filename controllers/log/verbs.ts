@@ -51,7 +51,7 @@ function decodePositions(text: string): Positions {
     throw invalid([
       {
         field: 'after',
-        description: `${JSON.stringify(text.slice(0, 80))} is not the position of a line; leave it out to begin anew`,
+        description: `${JSON.stringify(text.slice(0, 80))} is not the position of a line; leave it out to start again`,
       },
     ]);
   }

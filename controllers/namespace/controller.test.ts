@@ -164,7 +164,7 @@ describe('a namespace that is being deleted', () => {
     );
   });
 
-  it('names what the deletion of a volume in it waits for, with the way out', async () => {
+  it('names what the deletion of a volume in it waits for, with the remedy', async () => {
     const message = 'waits for node "far", which has its data; or set reclaimPolicy to retain';
     const condition = {
       type: 'Deleted',

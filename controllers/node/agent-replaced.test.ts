@@ -190,7 +190,7 @@ describe('two processes that register as the agent of one node', () => {
     expect(await node()).to.include({ agentId: 'older', status: 'Ready' });
   });
 
-  it('of two whose node is made anew, the one that registers last is replaced', async () => {
+  it('of two whose node is created again, the one that registers last is replaced', async () => {
     let cut = false;
     const reach = cutOff(() => cut);
     await agent('first', undefined, reach).start();

@@ -226,7 +226,7 @@ export class NodeRegistration implements Runnable {
         const beat = await this.#beat('Ready');
         if (beat.type === 'told') continue;
         if (beat.type === 'held') return this.#replaced(beat.agent);
-        // Deleted, or made anew by somebody, while it is alive: what is on it stays where it is.
+        // Deleted, or created again while it is alive: its workloads and volumes stay.
         if (this.#uid !== undefined)
           logger.warn(
             'the node is not the one that it registered as, it makes itself known again',

@@ -7,7 +7,7 @@ import { type Volume, volumes } from '../volume/kind.js';
 import { nodeRestriction } from './restriction.js';
 
 describe("the rights of a node's token", () => {
-  it('are looked up, however many instances and volumes there are', async () => {
+  it('are looked up, regardless of how many instances and volumes there are', async () => {
     const clock = new FakeClock();
     await using store = await openStore({ engine: new MemoryEngine(), clock });
     const manager = new Manager({ store, clock });

@@ -61,7 +61,7 @@ describe('a status write by the node of a volume', () => {
       expect(refused(before, { attachments }).join()).to.contain('those of other nodes than near');
   });
 
-  it('does not make an attachment anew that is being detached', () => {
+  it('does not make an attachment again that is being detached', () => {
     const detaching: Attachment = { ...mine, state: 'Detaching' };
     const [refusal] = refused({ attachments: [detaching] }, { attachments: [mine] });
     expect(refusal).to.contain('default/a-0 is being detached, which stays so');

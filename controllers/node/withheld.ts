@@ -178,7 +178,7 @@ function shown(attachments: readonly Attachment[]): string {
   return attachments.map(({ claim, node }) => `${claim} on node ${node} holds it`).join(', ');
 }
 
-/** A node adds, changes and takes away its own; what it adds is for an instance that it was given. */
+/** A node adds, changes and removes its own attachments; new ones must belong to its instances. */
 function withheldAttachments(
   { node, before, after }: NodeWrite<Volume>,
   { isClaimHere }: VolumeFacts,

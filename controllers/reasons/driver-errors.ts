@@ -32,7 +32,7 @@ function smaller(size: string): string {
 function noRoom(about: About): Remedy {
   const storage = storageOf(about);
   if (storage?.kind !== 'Volume' || storage.object.handle)
-    return again(about, 'room at the provider: delete volumes and snapshots that nobody needs');
+    return again(about, 'room at the provider: delete volumes and snapshots that are not needed');
   const { object } = storage;
   return set(
     `size of volume ${object.namespace}/${object.name}`,

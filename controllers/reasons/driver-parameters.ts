@@ -58,7 +58,7 @@ function missingSecret(about: About, storage: Storage): Remedy | undefined {
   );
 }
 
-/** A host path is the volume's own parameter, and can be mended as long as nothing was made. */
+/** A host path is the volume's own parameter, and can be changed until the volume is provisioned. */
 function wrongPath({ message }: About, storage: Storage): Remedy | undefined {
   if (storage.kind !== 'Volume' || !message.includes('hostPath ')) return undefined;
   const { object } = storage;
@@ -103,5 +103,5 @@ export function wrongParameters(about: About): Remedy {
       command('edit', 'volume', object),
       className === '' ? '' : `those of its class: ${editClass(className)}`,
     );
-  return run(deletionOf(storage), "it can't be changed any more: delete it, and create it anew");
+  return run(deletionOf(storage), "it can't be changed any more: delete it, and create it again");
 }

@@ -19,14 +19,14 @@ function serviceOf({ namespace, service }: Instance): { namespace: string; name:
   return { namespace, name: service };
 }
 
-/** A remedy for instances; the others that could have the reason are told to be looked at anew. */
+/** A remedy for instances; for other objects with the reason the remedy is to inspect them again. */
 function ofInstance(remedy: RemedyOf<'Instance'>): RemedyOf {
   return byKind({ Instance: remedy }, (about) =>
     wait('what the message names', 'once that is so', deletionOf(about), 'to do without it'),
   );
 }
 
-/** Waits for an end that comes by itself; deleting the instance makes its service begin anew. */
+/** Waits for an end that comes by itself; deleting the instance makes its service start again. */
 function passing(waitsFor: string, until: string): RemedyOf {
   return ofInstance(({ object }) =>
     wait(
@@ -38,7 +38,7 @@ function passing(waitsFor: string, until: string): RemedyOf {
   );
 }
 
-/** The runtime could not start the command: which part of the template it is, by what was told. */
+/** The runtime could not start the command: the part of the template, from the reported error. */
 function startFailed(about: About<'Instance'>): Remedy {
   const { message, object } = about;
   const service = serviceOf(object);
@@ -99,7 +99,7 @@ function ended(about: About<'Instance'>): Remedy {
   return set(label, why, edit, `its last output tells what it missed: ${logs}`);
 }
 
-/** The volume that an instance waits for; undefined when nobody has read it or it does not exist. */
+/** The volume that an instance waits for; undefined if it was not read or does not exist. */
 function volumeNotReady(about: About<'Instance'>): Remedy {
   const { message, object, world } = about;
   const [, namespace = '', name = ''] = /volume ([-a-z0-9]+)\/([-a-z0-9]+)/.exec(message) ?? [];

@@ -11,7 +11,7 @@ export function nodeIsAway(_about: About, node: string): Remedy {
     `node ${node}`,
     'once kedged runs there again (systemctl start kedged)',
     `kedge delete node/${node}`,
-    'when it is gone for good and certainly off, to take everything from it',
+    'when it is gone permanently and certainly off, to take everything from it',
   );
 }
 

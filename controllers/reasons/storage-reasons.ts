@@ -17,7 +17,7 @@ function snapshotNotReady(about: About<'Volume'>): Remedy {
   if (snapshot?.status === 'Failed' && !snapshot.handle)
     return run(
       retryCommand({ kind: 'Snapshot', object: snapshot }),
-      `snapshot ${key} failed: mend what it tells, then try it again`,
+      `snapshot ${key} failed: fix the reported cause, then retry it`,
     );
   if (!snapshot && /does not exist/.test(about.message))
     return run(
@@ -95,7 +95,7 @@ function fileSystemPending(about: About<'Volume'>): Remedy {
   const [namespace = '', name = ''] = user.claim.split('/');
   return run(
     command('restart', 'instance', { namespace, name }),
-    'its file system grows when it is mounted anew',
+    'its file system grows when it is mounted again',
   );
 }
 

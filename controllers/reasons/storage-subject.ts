@@ -23,7 +23,7 @@ export function retryCommand({ kind, object }: Storage): string {
     : command('snapshot retry', 'snapshot', object);
 }
 
-/** What was made is never made anew: only a failed first call is tried again by hand. */
+/** What was made is never created again: only a failed first call is tried again by hand. */
 export function canRetry({ object }: Storage): boolean {
   const isDeleting = object.metadata.deletionRequestedAt !== undefined;
   return object.status === 'Failed' && !object.handle && !isDeleting;

@@ -8,7 +8,7 @@ import type {
   Volume,
 } from '@kedge/api/kinds';
 
-/** The objects that a cause or a remedy may be about, as far as whoever asks has read them. */
+/** The objects of causes and remedies, as far as the caller has read them. */
 export interface World {
   readonly services: readonly Service[];
   readonly instances: readonly Instance[];

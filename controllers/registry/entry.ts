@@ -1,7 +1,7 @@
 import { kindEntry } from '../api/kind-entry.js';
 import { registries } from './kind.js';
 
-/** What is derived from the kind of registries. */
+/** The entry of the kind Registry. */
 export const registryKind = kindEntry({
   kind: registries,
   rights: {},

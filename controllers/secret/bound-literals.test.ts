@@ -49,7 +49,7 @@ describe('a sealed parameter', () => {
     expect(sealedBody(copy['token'] ?? '')).to.equal(sealedBody(original.token));
   });
 
-  it('of an earlier release opens, and belongs to its object once it is sealed anew', () => {
+  it('of an earlier release opens, and belongs to its object once it is sealed again', () => {
     const token = sealer.seal('t0p', unboundPlace('token'));
     expect(resolver.resolve({ token }, mine)).to.deep.equal({ token: 't0p' });
     const fresh = sealer.reseal(token, { holder: mine, key: 'token' });

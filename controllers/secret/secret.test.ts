@@ -45,7 +45,7 @@ describe('sensitive literals', () => {
     expect(sealed.apiToken).to.not.equal(fake);
   });
 
-  it('sealed anew open as before, under the newest key and while the old one is known', () => {
+  it('sealed again open as before, under the newest key and while the old one is known', () => {
     const [old, next] = [randomBytes(32), randomBytes(32)];
     const mine = new Sealer(old);
     const text = mine.seal('value', 'here');

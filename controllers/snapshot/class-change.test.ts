@@ -40,7 +40,7 @@ describe('a snapshot whose deletion fails because of its class', () => {
     expect(world.driver.calls).to.include('deleteSnapshot');
   });
 
-  it('goes as soon as the class is made anew', async () => {
+  it('goes as soon as the class is created again', async () => {
     await world.store.deleteByName(storageClasses, { name: 'c' });
     await world.store.create(storageClasses, {
       name: 'c',

@@ -197,7 +197,7 @@ export class SnapshotEffects {
     });
   }
 
-  /** What is told of a call. */
+  /** The report of a call. */
   operation(
     call: string,
     startedAt: string,

@@ -83,7 +83,7 @@ describe('snapshot plan', () => {
       'none',
     ],
     [
-      'S7 one with a handle is never made anew',
+      'S7 one with a handle is never created again',
       situation({ status: 'Failed', handle: 'h', failedWith: 'then' }),
       'none',
     ],

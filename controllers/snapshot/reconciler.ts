@@ -211,7 +211,7 @@ export class SnapshotReconciler {
       else {
         const source = known?.handle ? known : await this.#inFlight(snapshot);
         if (!source?.handle)
-          throw new DriverError('InvalidParameters', 'its source is gone; make it anew');
+          throw new DriverError('InvalidParameters', 'its source is gone; create it again');
         const { handle } = source;
         const context = { ...prepared.request, volume: identityOf(source), handle };
         const answer = await driver.createSnapshot(context);

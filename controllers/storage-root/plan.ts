@@ -38,7 +38,7 @@ export type RootPlan =
   | { readonly type: 'use' }
   /** The first start: the directory is created and marked. */
   | { readonly type: 'make' }
-  /** A directory of before is marked. */
+  /** An unmarked directory of an earlier release gets the mark. */
   | { readonly type: 'adopt' }
   | { readonly type: 'refuse'; readonly reason: RootReason; readonly message: string };
 
@@ -72,7 +72,7 @@ export function planRoot(situation: RootSituation): RootPlan {
       return {
         type: 'refuse',
         reason: 'StorageRootMissing',
-        message: `storage root ${path} does not exist; mount its disk, and everything goes on by itself. If its data is lost for good, begin an empty one: ${command}`,
+        message: `storage root ${path} does not exist; mount its disk, and everything goes on by itself. If its data is lost permanently, begin an empty one: ${command}`,
       };
     case 'unmarked': {
       const obstacle = recorded

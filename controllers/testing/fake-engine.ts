@@ -7,7 +7,7 @@ import { join } from 'node:path';
 /** What a test answers a call with. `url` has the API version and the query. */
 export type EngineAnswer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A container engine that answers as the test says: for what a real one won't do when it is asked to. */
+/** A container engine with answers of the test, for cases that a real one does not produce on request. */
 export class FakeEngine {
   readonly socketPath: string;
   /** Every call: `GET /v1.41/containers/json?all=true`. */

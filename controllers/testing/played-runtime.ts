@@ -76,7 +76,7 @@ export class PlayedRuntime implements Runtime {
     return Promise.resolve();
   }
 
-  /** A workload that runs ends with an error, and the listener is told. */
+  /** A running workload ends with an error and notifies the listener. */
   crash(id: string, atMs: number): void {
     const state = this.states.get(id);
     if (state?.state !== 'running') return;
@@ -86,7 +86,7 @@ export class PlayedRuntime implements Runtime {
     this.#listener(id);
   }
 
-  /** A workload ends by itself, and the listener is told. */
+  /** A workload exits and notifies the listener. */
   end(id: string): void {
     this.states.delete(id);
     this.#listener(id);

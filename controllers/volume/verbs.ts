@@ -61,7 +61,7 @@ async function retryProvision(parts: ApiParts, request: JsonObject): Promise<Jso
   if (volume.handle)
     throw failedPrecondition(
       'Provisioned',
-      `volume "${volume.namespace}/${volume.name}" was provisioned as ${shownHandle(volume.handle) ?? ''} and is not made anew: its message says what failed. Restore a snapshot, or delete it`,
+      `volume "${volume.namespace}/${volume.name}" was provisioned as ${shownHandle(volume.handle) ?? ''} and is not created again: its message says what failed. Restore a snapshot, or delete it`,
     );
   const armed = (await rearm(parts.store, volume)) ?? volume;
   const served = parts.served.get('Volume');
@@ -90,7 +90,7 @@ async function reuse(
     if ((volume.handle ?? '') === '')
       throw failedPrecondition(
         'NotProvisioned',
-        `${label} was never provisioned, so it has no data to be used again; delete it and create it anew`,
+        `${label} was never provisioned, so it has no data to be used again; delete it and create it again`,
       );
     const status = nextPhase('Released', 'ownerBack');
     return statusChange(parts, volume, { status, ownerService: '', reason: 'Reused' });

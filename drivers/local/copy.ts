@@ -76,10 +76,10 @@ export async function copyImage(
 }
 
 /*
- * Freezes a file system by an open descriptor, copies, and thaws by the same descriptor: it stays valid
- * when the file system is unmounted here while other mount namespaces have it. The shell thaws when the
- * copy ends or takes too long, when it is told to end, and when the daemon dies, which closes its standard
- * input. Exit code 0 says that the file system was frozen throughout the copy, and is thawed.
+ * Freezes a file system by an open descriptor, copies, and thaws by the same descriptor: it stays valid when the
+ * file system is unmounted here while other mount namespaces have it. The shell thaws when the copy ends or takes
+ * too long, on a signal, and when the daemon dies, which closes its standard input. Exit code 0 says that the file
+ * system was frozen throughout the copy, and is thawed.
  */
 const frozenCopy = `
 from=$2 to=$3 seconds=$4 frozen= watcher=
@@ -93,7 +93,7 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 143' TERM INT HUP
-# The shell may have something to say when nobody listens any more: that must not end it.
+# The shell may write after its reader has gone: that must not end it.
 trap '' PIPE
 fsfreeze --freeze /proc/self/fd/9 || exit 1
 frozen=yes

@@ -16,7 +16,7 @@ export interface MountedImage {
   readonly target: string;
 }
 
-/** What {@link copyMountedImage} is asked for. */
+/** The request of {@link copyMountedImage}. */
 export interface MountedCopy {
   readonly host: NodeHost;
   readonly journal: NodeJournal;

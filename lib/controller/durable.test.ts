@@ -75,7 +75,7 @@ describe('controller with a store', () => {
     return controller;
   }
 
-  /** The process ends without a word and begins again. */
+  /** The process ends silently and begins again. */
   async function crash(reconcile: (context: ReconcileContext) => Promise<Result>): Promise<void> {
     await manager.stop(0);
     await store.close();

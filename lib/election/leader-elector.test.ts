@@ -137,7 +137,7 @@ describe('an elector at its edges', () => {
       expect((await lease()).metadata.resourceVersion).not.to.equal(metadata.resourceVersion);
       expect((await lease()).holderIdentity, 'given back').to.equal('');
       await clock.advance(3_000);
-      expect(a.log, 'elected anew, and told').to.deep.equal(['started', 'stopped', 'started']);
+      expect(a.log, 'elected again, and told').to.deep.equal(['started', 'stopped', 'started']);
       expect((await lease()).leaseTransitions).to.equal(leaseTransitions + 1);
     });
 
@@ -305,7 +305,7 @@ describe('an elector at its edges', () => {
       expect(a.log).to.deep.equal(['started', 'stopped']);
     });
 
-    it('a lease that was deleted and made anew is another one, even if it looks the same', async () => {
+    it('a lease that was deleted and created again is another one, even if it looks the same', async () => {
       const a = await leader('a');
       const fenced = a.elector.fence();
       const { metadata: _, ...copy } = await lease();
@@ -320,7 +320,7 @@ describe('an elector at its edges', () => {
       expect(a.elector.isLeader).to.equal(true);
     });
 
-    it('another life of the store ends its leading, and patience with its lease begins anew', async () => {
+    it('another life of the store ends its leading, and patience with its lease starts again', async () => {
       const a = await leader('a');
       const b = candidate('b').run();
       await clock.advance(10_000);

@@ -44,7 +44,7 @@ import { type Lease, leases } from './lease.js';
  * | `idle`      | {@link run} was not called yet                   | `standby`: by `run`                      |
  * | `standby`   | tries to take the lease                          | `leading`: took it; `stopped`: aborted   |
  * | `leading`   | holds the lease and renews it                    | `resigning`: aborted, lost, not renewed in time, or the work failed |
- * | `resigning` | the work is told to end; then the lease is freed | `standby`, or `stopped` when aborted     |
+ * | `resigning` | the work is being stopped; then the lease is released | `standby`, or `stopped` when aborted |
  * | `stopped`   | `run` has resolved                               | `standby`: by `run`                      |
  *
  * - `run` is refused in `standby`, `leading` and `resigning`; everything else may be called in any state.

@@ -1,4 +1,4 @@
-// What `kedge/pino` loads: its package is an optional peer, so its absence is told before anything else.
+// What `kedge/pino` loads: its package is an optional peer, so its absence is reported first.
 import { demandPeers } from '../base/peers.js';
 
 demandPeers('kedge/pino', ['pino']);

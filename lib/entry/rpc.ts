@@ -1,4 +1,4 @@
-// What `kedge/rpc` loads: its packages are optional peers, so their absence is told before anything else.
+// What `kedge/rpc` loads: its packages are optional peers, so their absence is reported first.
 import { demandPeers } from '../base/peers.js';
 
 demandPeers('kedge/rpc', ['@bufbuild/protobuf']);

@@ -150,7 +150,7 @@ export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
       this.#resolveSynced = resolve;
       this.#rejectSynced = reject;
     });
-    // Nobody need wait for it.
+    // It may be unhandled.
     this.#synced.catch(() => undefined);
   }
 

@@ -93,7 +93,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
       this.#resolveListed = resolve;
       this.#rejectListed = reject;
     });
-    // Nobody need wait for it.
+    // It may be unhandled.
     this.#listed.catch(() => undefined);
     this.#reflector = new Reflector({
       source,

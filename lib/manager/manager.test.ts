@@ -119,7 +119,7 @@ describe('manager', () => {
       await second.manager.stop(0);
     });
 
-    it('stops for good when the lease is lost, tells it, and its store refuses late writes', async () => {
+    it('stops permanently when the lease is lost, tells it, and its store refuses late writes', async () => {
       const { manager, seen, lost } = member('one');
       await manager.start();
       await manager.elected();

@@ -31,7 +31,7 @@ describe('watch cursors', () => {
     );
   });
 
-  it('given as a bare decimal mean the store that is asked', () => {
+  it('given as a bare decimal mean the receiving store', () => {
     expect(parseCursor('42')).to.deep.equal({ revision: 42, storeId: undefined });
     expect(revisionIn(storeId, '42')).to.equal(42);
   });

@@ -77,7 +77,7 @@ describe('a field that a message does not have', () => {
     expect(refusal?.message).to.contain(`an entry of ${withMap.message.typeName}.${map.jsonName}`);
   });
 
-  it('is refused whatever its form, and however many there are, in few words', () => {
+  it('is refused whatever its form, and regardless of how many there are, in few words', () => {
     const every = Array.from({ length: 50_000 }, (_, n) => unknown(1_000 + n));
     const refusal = refusalOf(Buffer.concat(every));
     expect(refusal?.violations).to.have.length(10);

@@ -12,7 +12,7 @@ interface Shape {
   readonly fields: Map<number, { readonly name: string; readonly inner: Inner }>;
 }
 
-/** Fields that are told of one request, and levels of the path to one. */
+/** Maximum of reported fields per request, and levels of the path to one. */
 const toldMax = 10;
 const levelsMax = 16;
 

@@ -48,7 +48,7 @@ class Counter {
       const before = this.#count;
       const inner =
         'fields' in of ? this.#step(fieldsOf(of).get(number), type) : entryStep(of, number);
-      // A field of one value that comes again replaces the value before, which was decoded all the same.
+      // A field of one value that comes again replaces the value before, which was decoded anyway.
       if (inner === undefined && this.#count === before) {
         single += 1;
         if (single > once) this.#count += 1;

@@ -290,8 +290,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     await this.#pipeline.drain();
     await this.#maintenance.idle();
     await this.#space.close();
-    // If its note can't be removed, it is reported once more.
-    if (this.migration) await this.#engine.migrationTold?.().catch(() => undefined);
+    if (this.migration) await this.#engine.migrationTold?.().catch(() => undefined); // noted again if that fails
     await this.#engine.close();
   }
 

@@ -47,7 +47,7 @@ export class LogEncoder {
   }
 }
 
-/** The records that LevelDB would find: what makes no sense is passed over without a word. */
+/** The records that LevelDB would find: invalid ones are skipped silently. */
 export function* readLog(log: Buffer): Iterable<Buffer> {
   let parts: Buffer[] = [];
   for (let block = 0; block < log.length; block += blockBytes) {

@@ -22,7 +22,7 @@ describe('reuse of a Released volume', () => {
     expect(JSON.stringify(body))
       .to.contain('"NotProvisioned"')
       .and.to.contain('was never provisioned')
-      .and.to.contain('delete it and create it anew');
+      .and.to.contain('delete it and create it again');
     expect(await api.store.get(volumes, key)).to.include({ status: 'Released' });
   });
 

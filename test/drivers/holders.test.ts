@@ -75,7 +75,7 @@ describe('what holds a volume, on real devices', function () {
   const detach = (holders: Holders = nodeHolders): Promise<string> =>
     refusal(demandUnused(device, { ...thisNode, holders }));
 
-  it('a process in its directory is named by an unmount, with the way out', async () => {
+  it('a process in its directory is named by an unmount, with the remedy', async () => {
     mountVolume();
     const pid = await hold('sh', ['-c', 'echo; read line'], directory);
     expect(await unmount()).to.equal(

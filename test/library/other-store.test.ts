@@ -129,7 +129,7 @@ describe('clients of a server whose store is another one all at once', function 
     await second.close();
   });
 
-  it('are refused a watch from where they were, and a list begins anew by itself', async () => {
+  it('are refused a watch from where they were, and a list starts again by itself', async () => {
     const first = await storeOf(['a', 'b', 'c'], 'hall');
     const second = await storeOf(['x', 'y', 'z', 'zz'], 'attic');
     await serve(first);

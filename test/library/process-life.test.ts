@@ -126,7 +126,7 @@ describe('a one-shot client against a dead server', () => {
       expect(performance.now() - startedAt).to.be.lessThan(25_000);
     });
 
-  it('a retry that nobody awaits happens all the same', async () => {
+  it('a retry that nobody awaits happens anyway', async () => {
     const { address, ...server } = await silentServer();
     await server[Symbol.asyncDispose]();
     await using client = life('forgotten', address);

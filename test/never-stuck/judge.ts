@@ -73,11 +73,11 @@ export function endsAs(scene: Scene): readonly string[] {
   }
 }
 
-/** Whether something else makes it anew once it is gone. */
+/** Whether something else creates it again once it is gone. */
 function comesAgain(scene: Scene): boolean {
   const { from, broken } = scene.one;
   if (broken.to === 'Namespace') return false;
-  // A volume of a service is made anew as long as that is there.
+  // A volume of a service is created again as long as that is there.
   return from === 'Instance' || from === 'Node' || (from === 'Volume' && broken.to === 'Service');
 }
 

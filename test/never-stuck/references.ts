@@ -3,7 +3,7 @@ export type Subject = 'Volume' | 'Snapshot' | 'Service' | 'Instance' | 'Namespac
 
 /**
  * What a subject depends on: an object of another kind, or a port of its controllers. `home` is the node that has
- * the data for good.
+ * the data permanently.
  */
 export type Target =
   | 'Namespace'

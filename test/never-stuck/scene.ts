@@ -73,7 +73,7 @@ export class Scene {
     });
   }
 
-  /** Whether its data is on a node for good. */
+  /** Whether its data is on a node permanently. */
   get #isOnNode(): boolean {
     return this.one.broken.to === 'home';
   }

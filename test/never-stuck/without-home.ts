@@ -14,7 +14,7 @@ const gone: End = { type: 'gone' };
 const is = (status: string): End => ({ type: 'is', status });
 const says = (message: RegExp): End => ({ type: 'says', message });
 
-/** Whether the node that has the data was taken out of the cluster for good. */
+/** Whether the node that has the data was taken out of the cluster permanently. */
 export function isHomeGone({ one: { broken, action } }: Scene): boolean {
   return broken.to === 'home' && broken.breakage === 'deleted' && action !== 'return';
 }
@@ -79,7 +79,7 @@ export async function withoutHome(scene: Scene, { leaves }: Deed): Promise<strin
 async function retain(scene: Scene): Promise<string | undefined> {
   const path = scene.path('/volumes/v');
   const { status, body } = await scene.change(path, (v) => ({ ...v, reclaimPolicy: 'retain' }));
-  return status === 200 ? undefined : `the way out is refused: ${JSON.stringify(body)}`;
+  return status === 200 ? undefined : `the remedy is refused: ${JSON.stringify(body)}`;
 }
 
 /** What is wrong after the way out was taken; undefined when nothing is. */

@@ -209,7 +209,7 @@ export class World {
       dataFiles,
     });
     common.manager.addRunnable(registration).addRunnable(agent);
-    // As a node's own process has them: they call drivers for what is on the node for good.
+    // As a node's own process has them: they call drivers for what is on the node permanently.
     for (const controllerOf of [volumeController, snapshotController])
       common.manager.addController(controllerOf({ ...common, random, part: 'node' }));
   }

@@ -124,7 +124,7 @@ describe('a data directory of schema version 2', () => {
     return found;
   };
 
-  it('is migrated after a copy, which is told with the way back, and is not migrated twice', async () => {
+  it('is migrated after a copy, which is told with the rollback steps, and is not migrated twice', async () => {
     await unpackFixture(interrupted, directory);
     await writeFile(join(directory, 'kek'), 'test data');
     const logged: unknown[] = [];
@@ -142,7 +142,7 @@ describe('a data directory of schema version 2', () => {
     await again.close();
   });
 
-  it('comes back by following the way back: the copy is a directory of version 2', async () => {
+  it('comes back by following the rollback steps: the copy is a directory of version 2', async () => {
     await unpackFixture(interrupted, directory);
     const manifest = await fixtureManifest<LibraryManifest>(interrupted);
     const store = await open(directory);
@@ -212,7 +212,7 @@ describe('a data directory of schema version 2', () => {
     await (await open(directory)).close();
     const copy = join(directory, 'schema-2-copy');
     const whole = await contents(copy);
-    // Back by the way back, but a block of the database does not come back whole.
+    // Back by the rollback steps, but a block of the database does not come back whole.
     for (const name of ['db', 'high-water']) {
       await rm(join(directory, name), { recursive: true });
       await cp(join(copy, name), join(directory, name), { recursive: true });

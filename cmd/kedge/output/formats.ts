@@ -53,7 +53,7 @@ function dataOf(groups: readonly Group[], single: boolean): unknown {
   return { kind: 'List', items };
 }
 
-/** A table a kind; with several kinds the names are told with them. */
+/** One table per kind; with several kinds the names have the kind as a prefix. */
 function tables(groups: readonly Group[], options: TableOptions): string {
   const several = groups.length > 1;
   return groups

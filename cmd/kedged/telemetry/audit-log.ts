@@ -37,7 +37,7 @@ export async function auditFileAt(path: string): Promise<string> {
   try {
     return await realpath(file);
   } catch {
-    // It is made at the first entry; what is wrong with its folder is told then.
+    // It is created at the first entry, which reports errors of its folder.
     const folder = await realpath(dirname(file)).catch(() => dirname(file));
     return join(folder, basename(file));
   }
@@ -51,7 +51,7 @@ async function openUnlinked(file: string): Promise<FileHandle> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ELOOP') throw error;
     throw new Error(
-      `${file} is a link that was put there after the start: remove it, or start the daemon anew to follow it`,
+      `${file} is a link that was put there after the start: remove it, or start the daemon again to follow it`,
       { cause: error },
     );
   }

@@ -24,9 +24,9 @@ export class OpsServer {
         return;
       }
       const checks = health();
-      const sick = checks.filter((check) => !check.healthy);
+      const unhealthy = checks.filter((check) => !check.healthy);
       const lines = checks.map((c) => `${c.healthy ? 'ok ' : 'SICK'} ${c.name}: ${c.message}\n`);
-      response.writeHead(sick.length === 0 ? 200 : 503).end(lines.join(''));
+      response.writeHead(unhealthy.length === 0 ? 200 : 503).end(lines.join(''));
     });
   }
 

@@ -44,7 +44,7 @@ describe('the time until an instance is ready', () => {
     expect(delay.leftMs(instance(), running(1, clock.now() - 60_000))).to.equal(0);
   });
 
-  it('begins anew with each run', async () => {
+  it('starts again with each run', async () => {
     delay.leftMs(instance(), running(1));
     await clock.advance(1_900);
     expect(delay.leftMs(instance(), running(2))).to.equal(2_000);

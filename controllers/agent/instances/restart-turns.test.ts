@@ -25,7 +25,7 @@ describe('the turns of restarts', () => {
     expect(woken).to.deep.equal(['c', 'd']);
   });
 
-  it('give a first restart one of the next two, however many crash loops wait', () => {
+  it('give a first restart one of the next two, regardless of how many crash loops wait', () => {
     for (const passed of [0, 1]) {
       const { turns, woken } = make();
       for (let n = 0; n < 300; n += 1) turns.take(key(`loop-${n}`), 6);

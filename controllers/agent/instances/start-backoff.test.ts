@@ -34,7 +34,7 @@ describe('the backoff of starts', () => {
     }
   });
 
-  it('lets an instance that was changed be started at once, and begins anew', () => {
+  it('lets an instance that was changed be started at once, and starts again', () => {
     const { backoff } = make().failed(instance());
     expect(make().leftMs(instance(backoff, 2))).to.equal(0);
     expect(make().failed(instance(backoff, 2)).delayMs).to.equal(100);

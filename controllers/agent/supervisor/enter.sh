@@ -18,7 +18,7 @@ shift 2
 tab=$(printf '\t')
 newline='
 '
-# Why the command does not run, for whoever asks; the log has it, too.
+# The reason why the command does not run, for observers; the log has it, too.
 exec 8>"$directory/refused"
 refuse() {
   code=$1
@@ -319,7 +319,7 @@ show_directory() {
     return
   fi
   # An ordinary user can't leave out or unmount a single mount of the host. Directories that hold such
-  # ones are made anew, entry by entry, unless that would take the user's own writes away.
+  # ones are created again, entry by entry, unless that would take the user's own writes away.
   case $dropped in
   *"$newline$1/"*)
     if [ "$1" != /run ] && [ ! -w "$1" ]; then

@@ -23,7 +23,7 @@ find_start() {
 
 # Only one may start this run: a daemon that found it unclaimed after a crash may have given it up.
 if ! mkdir "$directory/claimed" 2>/dev/null; then
-  # Where nobody has claimed it, the second try says in the log why it can't be claimed.
+  # If it is unclaimed, the second attempt logs why it can't be claimed.
   [ -d "$directory/claimed" ] || mkdir "$directory/claimed"
   exit 0
 fi

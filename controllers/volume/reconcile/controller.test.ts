@@ -250,7 +250,7 @@ describe('volume controller', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('V27: what the provider does not show twice is lost, never made anew, and found again', async () => {
+  it('V27: what the provider does not show twice is lost, never created again, and found again', async () => {
     await create();
     driver.failsOn = { observe: 'NotFound' };
     await clock.advance(2 * 60 * 60_000);

@@ -65,7 +65,7 @@ describe('the part of a node, for a volume that is being deleted', () => {
     expect(findCondition((await volume()).conditions, 'Deleted')?.status).to.equal('True');
   });
 
-  it('makes no further call once the volume was changed since: that is judged anew', async () => {
+  it('makes no further call once the volume was changed since: that is judged again', async () => {
     await written({ snapshotsInFlight: [] });
     world.driver.failsOn = { delete: 'PermissionDenied' };
     await written(await asked());
@@ -189,7 +189,7 @@ describe('the data of a volume on another node', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
-  it('is asked for anew after the volume was changed', async () => {
+  it('is asked for again after the volume was changed', async () => {
     await world.deleteVolume();
     await world.store.update(volumes, { ...(await volume()), parameters: { token: 't' } });
     await settle();

@@ -159,7 +159,7 @@ export class Provisioning {
         if (isPending(gone)) return await this.#effects.goesOn(request, volume, call, gone);
         throw new DriverError(
           'Internal',
-          `driver ${driver.name} made ${made.sizeBytes} bytes, ${sizeBytes} were asked for; it is made anew`,
+          `driver ${driver.name} made ${made.sizeBytes} bytes, ${sizeBytes} were asked for; it is created again`,
         );
       }
     } catch (thrown) {
@@ -199,7 +199,7 @@ export class Provisioning {
     if (!snapshot?.handle || !inFlight)
       throw new DriverError(
         'InvalidParameters',
-        `snapshot "${key}" is gone; make the volume anew from another one`,
+        `snapshot "${key}" is gone; create the volume again from another one`,
       );
     const { uid } = snapshot.metadata;
     return { uid, name: snapshot.name, namespace: snapshot.namespace, handle: snapshot.handle };

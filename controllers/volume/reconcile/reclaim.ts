@@ -24,7 +24,7 @@ import { nextPhase } from '../states/phases.js';
 import type { ReclaimedFrom, VolumeSituation } from '../states/plan.js';
 import { callAgain, driverErrorOf, retryDelayMs } from './retries.js';
 
-/** The way out: V23 to V25. */
+/** Deletion: V23 to V25. */
 export class Reclaim {
   readonly #effects: VolumeEffects;
 

@@ -55,7 +55,7 @@ export function turnOf(volume: Placed, { node, part, nodes }: TurnOptions): Turn
     const message = `${waits} has it attached; it goes on when the volume is detached there${remedy}`;
     return { type: 'waits', message, ready, home: undefined };
   }
-  const gone = found ? `; when it is gone for good: kedge delete node ${owner.node}` : '';
+  const gone = found ? `; when it is gone permanently: kedge delete node ${owner.node}` : '';
   const remedy = ready ? '' : `; the node is ${stateOf(found)}: start kedged on it${gone}`;
   return { type: 'waits', message: `${waits} has its data${remedy}`, ready, home: owner.node };
 }

@@ -186,7 +186,7 @@ export class Upkeep {
 
   /** V15 for an unused volume. */
   async unbind(volume: Volume, request: ReconcileContext): Promise<Result> {
-    const message = 'nobody holds it';
+    const message = 'it has no holder';
     await this.#effects.write(request, volume, {
       ...detached(volume, []),
       ...this.#effects.condition(volume, 'Bound', 'False', 'Unbound', message),

@@ -112,7 +112,7 @@ describe('a volume that a controller deletes', () => {
         () => store.updateStatus(snapshots, snapshotKey, { status: 'Pending' }),
       ],
     ] as const)
-      it(`is judged anew when a snapshot of it ${what} at the same time`, async () => {
+      it(`is judged again when a snapshot of it ${what} at the same time`, async () => {
         await prepare();
         const failed = await deleteUnused(overtaken(overtake), await volume()).catch(
           (error: unknown) => error,

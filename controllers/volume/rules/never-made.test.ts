@@ -52,7 +52,7 @@ describe('a volume that was never made', () => {
     }
   });
 
-  it('is deleted while it is Stalled, and fails for good, when its driver never looks at it', async () => {
+  it('is deleted while it is Stalled, and fails permanently, when its driver never looks at it', async () => {
     for (const isDeleted of [true, false]) {
       world.driver.failsOn = { provision: 'Timeout', observe: 'Unsupported' };
       await world.createVolume();
@@ -152,7 +152,7 @@ describe('a volume that was never made', () => {
   describe('when the service that it was made for goes', () => {
     const owned = { ...withToken, ownerService: 'default/s' };
 
-    it('goes too, instead of being Released, and is made anew once the cause is mended', async () => {
+    it('goes too, instead of being Released, and is created again once the cause is mended', async () => {
       for (const reclaimPolicy of ['retain', 'delete'] as const) {
         await world.createService('s');
         await world.createVolume({ ...owned, reclaimPolicy });

@@ -3,7 +3,7 @@ import type { Volume } from '../kind.js';
 import { isDeletionUnderWay } from '../states/deletion-report.js';
 
 /**
- * A policy that is changed while the driver may delete the data would promise what nobody can keep.
+ * A policy change while the driver may delete the data could not be honoured.
  * @throws StatusError FailedPrecondition (DataDeletionBegun)
  */
 export function demandPolicyOpen(object: Volume, before: Volume): void {

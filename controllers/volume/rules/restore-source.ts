@@ -32,7 +32,7 @@ function notReady(key: string, snapshot: Snapshot | undefined): string | undefin
 }
 
 /**
- * Why a volume can't be made from a snapshot, with the way out. Its creation can't be judged by it: what a snapshot
+ * Why a volume can't be made from a snapshot, with the remedy. Its creation can't be judged by it: what a snapshot
  * needs is known once it is Ready.
  */
 function sizeObstacle(

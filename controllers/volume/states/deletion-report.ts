@@ -55,7 +55,7 @@ export function deletionOf(volume: Deleting, now: string): Pick<Volume, 'dataDel
   return { dataDeletion: { askedAt, generation } };
 }
 
-/** Nothing is asked of the driver. */
+/** No call of the driver is requested. */
 export const noDeletion: Pick<Volume, 'dataDeletion'> = {
   dataDeletion: { askedAt: '', generation: 0 },
 };

@@ -93,7 +93,7 @@ describe('a volume that another node owns', () => {
     expect(await told('Provisioned')).to.deep.equal(['False', 'WaitsForNode', message]);
     await waits();
     await report('NotReady');
-    const silent = `${message}; the node is NotReady: start kedged on it; when it is gone for good: kedge delete node far`;
+    const silent = `${message}; the node is NotReady: start kedged on it; when it is gone permanently: kedge delete node far`;
     expect(await told('Provisioned')).to.deep.equal(['False', 'WaitsForNode', silent]);
     await waits();
     await report('Ready');
@@ -236,7 +236,7 @@ describe('a volume that another node owns', () => {
     await settle();
     await waits();
     const deleted = findCondition((await snapshot()).conditions, 'Deleted');
-    expect(deleted?.message).to.contain('when it is gone for good: kedge delete node far');
+    expect(deleted?.message).to.contain('when it is gone permanently: kedge delete node far');
     await takeOut();
     expect(await world.store.get(snapshots, snapshotKey)).to.equal(undefined);
     expect(world.driver.calls).to.deep.equal([]);

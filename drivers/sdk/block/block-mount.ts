@@ -65,7 +65,7 @@ async function demandFileSystem(
     case 'foreign':
       throw new DriverError(
         'InvalidParameters',
-        `device ${device} holds ${content.what}, not a file system of this volume; it is neither formatted nor mounted. Look at it, and wipe it by hand if nobody needs it (wipefs)`,
+        `device ${device} holds ${content.what}, not a file system of this volume; it is neither formatted nor mounted. Look at it, and wipe it by hand if it is not needed (wipefs)`,
       );
     case 'blank': {
       if (!request.mayFormat)
@@ -271,7 +271,7 @@ export async function demandUnused(device: string, host: NodeHost = thisNode): P
   });
   if (number === undefined) return;
   const found = await host.holders.holders({ device });
-  // What another namespace has may be on its way out; it is waited for.
+  // A mount in another namespace may end soon: wait for it.
   if (found.some((holder) => holder.type !== 'mount' || holder.here)) throw inUse(device, found);
   await demandReleased(host, device);
 }

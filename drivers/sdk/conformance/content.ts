@@ -61,7 +61,7 @@ export async function demandLarge(path: string, label: string, when: string): Pr
   );
 }
 
-/** Writes a file that belongs to nobody of the machine. Needs root. */
+/** Writes a file of a uid without a user. Needs root. */
 export async function writeOwned(path: string): Promise<void> {
   await writeFile(join(path, 'owned'), '');
   await chown(join(path, 'owned'), owner.uid, owner.gid);

@@ -40,7 +40,7 @@ export interface ConformanceCase {
   readonly topic: CheckTopic;
   /** The demand as a sentence. */
   readonly behaviour: string;
-  /** @throws Error that says what the driver did. It takes away what it made, also then. */
+  /** @throws Error that describes the driver's fault. It cleans up, also then. */
   readonly run: () => Promise<CheckOutcome>;
 }
 
@@ -109,7 +109,7 @@ export function conformanceCase(
         outcome = { type: 'leftOut', reason: error.reason };
       }
     } catch (error) {
-      // The first error is the one that is told; what could not be taken away follows from it.
+      // Report the first error; failed cleanups follow from it.
       await trial.end(await trial.driver());
       await clean(trial);
       throw error;

@@ -7,7 +7,7 @@ import { emptyMemory, type Mutant, type MutantMemory, remembering } from './muta
 import type { ConformanceOptions } from './options.js';
 import { type ConformanceCase, checks, conformanceCase } from './suite.js';
 
-/** What became of a mutant. */
+/** The result of a mutant. */
 export type MutantOutcome =
   /** The check of its name noticed it, and says how. */
   | { readonly type: 'killed'; readonly by: string; readonly message: string }

@@ -46,7 +46,7 @@ export function watchedDriver(driver: Driver, callTimeoutMs: number): Driver {
     ) =>
     async (request: R): Promise<T> => {
       const running = (async () => work(request))();
-      // The call may outlive its time limit; nobody waits for it then.
+      // The call may outlive its timeout and is abandoned then.
       running.catch(() => undefined);
       let answer: T;
       try {

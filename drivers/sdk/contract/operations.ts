@@ -14,10 +14,10 @@ export const operationKinds = [
 export type OperationKind = (typeof operationKinds)[number];
 
 /**
- * Ids of operations under way at the provider, of the object that a call makes or changes: of the
- * volume, and in the calls of snapshots of the snapshot. A driver stores the id as soon as the provider has
- * given it, before it waits for anything, looks for it at the begin of the same call, and clears it when the
- * operation has ended, however it did. They survive a restart, and whoever calls next is given them.
+ * Ids of operations under way at the provider, of the object that a call makes or changes: of the volume, and in
+ * the calls of snapshots of the snapshot. A driver stores the id as soon as the provider has given it, before it
+ * waits for anything, looks for it at the begin of the same call, and clears it when the operation has ended,
+ * however it did. They survive a restart, and the next call gets them.
  */
 export interface Operations {
   /** The id that was set; undefined when there is none. */

@@ -18,8 +18,8 @@ export interface Recovery {
 }
 
 /**
- * Undoes what the journal names and nobody wants, freezes first. Run at the start: freezes before anything
- * else is done with volumes, as no process wants those of another one.
+ * Undoes unwanted resources in the journal, freezes first. Run at the start: freezes before anything else is done
+ * with volumes, as no process wants those of another one.
  */
 export async function recoverNode(
   journal: NodeJournal,

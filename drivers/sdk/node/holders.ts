@@ -34,7 +34,7 @@ export interface Holders {
   holders(volume: HeldVolume): Promise<readonly Holder[]>;
 }
 
-/** One port over several sources; a holder is told once. */
+/** One port over several sources; each holder is listed once. */
 export function joinHolders(...sources: readonly Holders[]): Holders {
   return {
     async holders(volume) {

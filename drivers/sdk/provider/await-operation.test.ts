@@ -176,7 +176,7 @@ describe('an operation of a provider as a driver call', () => {
     expect(await call()).to.equal('thing');
   });
 
-  it('an operation that has ended without what it was for is begun anew under another key', async () => {
+  it('an operation that has ended without what it was for is started again under another key', async () => {
     await call();
     provider.end('op-1');
     provider.made = 0;

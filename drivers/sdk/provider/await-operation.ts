@@ -147,7 +147,7 @@ export async function awaitOperation<R>(
         await operations.clear(kind);
         throw new DriverError(
           'Internal',
-          `operation ${id ?? ''} has ended, and what it was to bring about is not there; it is begun anew`,
+          `operation ${id ?? ''} has ended, and what it was to bring about is not there; it is started again`,
         );
       }
       if (looked.type === 'absent') {
@@ -158,7 +158,7 @@ export async function awaitOperation<R>(
           await operations.clear(kind);
           throw new DriverError(
             'Internal',
-            `the provider does not know operation ${id}, and names it again; it is begun anew`,
+            `the provider does not know operation ${id}, and names it again; it is started again`,
           );
         }
         await keep({ key, operationId: begun });

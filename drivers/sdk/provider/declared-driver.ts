@@ -2,7 +2,7 @@ import type { Capabilities, Driver } from '../contract/driver.js';
 import { DriverError } from '../contract/errors.js';
 import { type ParameterRule, sensitiveKeys, validateByRules } from '../contract/parameters.js';
 
-/** What is known of a driver before its provider calls exist. */
+/** The declaration of a driver without provider calls. */
 export interface DriverDeclaration {
   readonly name: string;
   readonly provider: string;

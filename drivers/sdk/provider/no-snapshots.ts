@@ -1,7 +1,7 @@
 import type { Driver } from '../contract/driver.js';
 import { DriverError } from '../contract/errors.js';
 
-/** The snapshot calls of a driver that has none; its capabilities say so, so nobody makes them. */
+/** The snapshot calls of a driver without snapshots, which its capabilities declare, so that they are not made. */
 export function noSnapshots(
   driver: string,
 ): Pick<Driver, 'createSnapshot' | 'observeSnapshot' | 'deleteSnapshot' | 'restore'> {

@@ -28,7 +28,7 @@ function pages(broken: readonly StatusError[]) {
 }
 
 describe('a list of all pages', () => {
-  it('drops what it had and begins anew when its page token has expired', async () => {
+  it('drops what it had and starts again when its page token has expired', async () => {
     const { fetch, asked } = pages([outOfRange('PageTokenExpired')]);
     const { items, cursor } = await wholeList(fetch);
     expect(items).to.deep.equal(['2:0', '2:1', '2:2', '2:3']);
@@ -36,7 +36,7 @@ describe('a list of all pages', () => {
     expect(asked).to.deep.equal(['', '1:1', '1:2', '', '2:1', '2:2', '2:3']);
   });
 
-  it('begins anew once only, and for no other refusal', async () => {
+  it('starts again once only, and for no other refusal', async () => {
     const expired = outOfRange('PageTokenExpired');
     const twice = pages([expired, expired]);
     expect(await wholeList(twice.fetch).catch((error: unknown) => error)).to.equal(expired);

@@ -237,7 +237,7 @@ describe('effects that go on after they have answered', () => {
     expect(await records()).to.deep.equal([]);
   });
 
-  it('an object made again under the name starts anew, and the record of the first goes', async () => {
+  it('an object made again under the name starts again, and the record of the first goes', async () => {
     await store.create(disks, a);
     await start(make);
     await store.deleteByName(disks, a);

@@ -81,7 +81,7 @@ export interface AdmissionRules<T extends ApiObject = ApiObject> {
     object: T,
     before: T | undefined,
   ): Promise<boolean>;
-  /** Why objects of this kind can't be cast, with the way out. Absent: they can. */
+  /** Why objects of this kind can't be cast, with the remedy. Absent: they can. */
   readonly castRefusal?: string;
   /** Finalizers every new object gets. */
   readonly finalizers?: readonly string[];

@@ -5,7 +5,7 @@ export interface AuditEntry {
   /** RFC 3339, UTC. */
   readonly time: string;
   readonly requestId: string;
-  /** Empty when nobody was proven. */
+  /** Empty without an authenticated caller. */
   readonly subject: string;
   readonly tokenId: string;
   readonly peer: string;
@@ -22,7 +22,7 @@ export interface AuditEntry {
    * that it wrote, a refused one for its first few operations.
    */
   readonly operations?: number;
-  /** `begin` of a stream; all else is told when it is over. */
+  /** `begin` of a stream; all others are recorded at their end. */
   readonly stage: 'begin' | 'end';
   readonly code: StatusCode;
   /** Of a failure. */

@@ -76,7 +76,7 @@ export interface CustomMethod {
     /** Over gRPC only. */
     | {
         readonly type: 'bidi';
-        /** The part of the first message that says what is asked for, and in which namespace. */
+        /** The part of the first message with the request and its namespace. */
         opening(first: JsonObject): JsonObject;
         call(
           context: CallContext,

@@ -2,7 +2,7 @@ import { type FieldViolation, StatusError } from '../../base/index.js';
 import type { ApiObject } from '../../object/index.js';
 import { holders, type Identity } from '../auth/index.js';
 
-/** A write, as whoever judges its fields sees it. */
+/** A write for checks of its fields. */
 export interface ObjectChange {
   /** Absent for a creation. */
   readonly before: ApiObject | undefined;
@@ -14,7 +14,7 @@ export interface ObjectFilter {
   allows(resource: string, verb: string, object: ApiObject): boolean | Promise<boolean>;
   /**
    * Of a write to an object that the identity may touch, the fields that are not its to change as it
-   * asks, each with the reason and the way out. Absent: none. The commit makes sure that `before` is
+   * asks, each with the reason and the remedy. Absent: none. The commit makes sure that `before` is
    * still what is stored.
    * @param resource as for `allows`: such as `volumes/status` for a write of the status
    */

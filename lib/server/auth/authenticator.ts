@@ -178,7 +178,7 @@ export class Authenticator implements Authentication {
     return expiresAt !== undefined && Date.parse(expiresAt) <= this.#clock.now();
   }
 
-  /** Behind the request's back: nobody waits for it, and a failure takes nobody's access away. */
+  /** In the background: it is not awaited, and a failure does not affect access. */
   #noteUse(token: Token): void {
     const now = this.#clock.now();
     const noted = this.#noted.get(token.name) ?? Date.parse(token.lastUsedAt || '1970-01-01');

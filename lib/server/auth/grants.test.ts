@@ -84,7 +84,7 @@ describe('grants hang on uids', () => {
     expect([await may(second), await may(third)]).to.deep.equal([true, true]);
   });
 
-  it('a policy that is made anew under its name gives its holders of before nothing', async () => {
+  it('a policy that is created again under its name gives its holders of before nothing', async () => {
     await store.create(policies, { name: 'all', rules: everything });
     await store.create(users, { name: 'ann', policies: ['all'] });
     const token = await issue('ann');

@@ -81,7 +81,7 @@ export class GrpcServer {
     for (const [definition, implementation] of servicesOf(methods, (m) => this.#handlerOf(m)))
       this.#server.addService(definition, implementation);
     if (!answerUnknown(this.#server, this.#statusOf))
-      options.logger.warn('callers without a token are told which gRPC methods exist');
+      options.logger.warn('callers without a token can learn which gRPC methods exist');
   }
 
   /** Starts listening; resolves to the port. */

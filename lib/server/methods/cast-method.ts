@@ -108,7 +108,7 @@ async function demandRights(
   }
 }
 
-/** No object has a key that none may have; what is wrong with it is told with all that is wrong. */
+/** An object with an invalid key can't exist; its violations are reported with all others. */
 async function found(
   judgement: Judgement,
   kind: AnyKind,

@@ -6,7 +6,7 @@ export function accessOf(given: GivenObjectOperation): Access {
   const { type, served, namespace, finalizersOnly } = given;
   const { plural } = served.kind;
   const where = namespace === '-' ? '*' : namespace;
-  // The right to finalizers is demanded for what changes of them.
+  // Changed finalizers need the right to finalizers.
   if (finalizersOnly) return { resource: plural, verb: 'get', namespace: where };
   switch (type) {
     case 'CREATE':

@@ -219,7 +219,7 @@ describe('transactions of the object service', () => {
     expect(await store.get(notes, { namespace: 'home', name })).to.equal(undefined);
   });
 
-  it('what was judged still holds inside the commit, however many write meanwhile', async () => {
+  it('what was judged still holds inside the commit, regardless of how many write meanwhile', async () => {
     const stored = await lamp({ watts: 20 });
     const guarded = async (): Promise<void> => {
       for (;;) {

@@ -66,7 +66,7 @@ export class OperationPlans {
     }
     const again = (touches.get(idOf(given.served.kind, given.key)) ?? 0) > 1;
     await authorizer.demand(context.identity, accessOf(given));
-    // Whether values hold is told by the outcome, so it needs the right to read them.
+    // The outcome discloses whether values match, so it needs the right to read them.
     if (given.precondition.fields.size > 0 && given.type !== 'CHECK')
       await authorizer.demand(context.identity, { ...accessOf(given), ...reading(given) });
     switch (given.type) {

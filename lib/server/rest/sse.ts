@@ -66,8 +66,8 @@ function revisionOf(object: JsonObject): string {
 }
 
 /**
- * Watch answers as events. An id is told only where a client may resume without loss or repeat:
- * behind the last event of a revision, and after the present state as a whole.
+ * Watch answers as events. An id is sent only where a client may resume without loss or repeat: behind the last
+ * event of a revision, and after the present state as a whole.
  */
 export async function* watchEvents(
   answers: AsyncIterable<JsonObject>,

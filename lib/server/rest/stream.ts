@@ -59,7 +59,7 @@ async function* guarded(
   }
 }
 
-/** An answer with a position is told with it, for a client that comes back. */
+/** An answer has its position as id, for a client that reconnects. */
 async function* plainEvents(answers: AsyncIterable<JsonObject>): AsyncIterable<ServerSentEvent> {
   for await (const data of answers) {
     const { position } = data;

@@ -8,7 +8,7 @@ import {
   type SchemaRegistry,
 } from '../../rpc/index.js';
 
-/** What is told of a field that does not exist. */
+/** The description of an unknown field. */
 export const unknownField = 'is not a field of this object; check the spelling or remove it';
 
 /** Unknown fields of one object from which on it is not looked at any further, and how many of them are told. */

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { parseQuantity } from '../../object/index.js';
 
-/** A text format: a test, and the rule in words for whoever broke it. */
+/** A text format: a test, and the rule for error messages. */
 export interface Format {
   readonly test: (value: string) => boolean;
   readonly rule: string;

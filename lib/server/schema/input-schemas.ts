@@ -16,7 +16,7 @@ import { overfull, unknownField } from './entry-bounds.js';
 import { formats } from './formats.js';
 import { inputSchema, type JsonSchema, sensitiveKeyword, statusSchema } from './json-schema.js';
 
-/** Violations that are told of one object, and characters of a value in one. */
+/** Maximum of reported violations per object, and characters of a value in one. */
 const violationsMax = 100;
 const shownMax = 80;
 
@@ -56,7 +56,8 @@ function violationOf(error: ErrorObject): FieldViolation {
   const params = error.params as Readonly<Record<string, unknown>>;
   const field = dotted(error.instancePath);
   const quoted = error.parentSchema?.[sensitiveKeyword] !== true;
-  // Only where it is told: that of an unknown field is the whole object around it, which may have a hundred thousand.
+  // Only where it is reported: the value of an unknown field is the whole surrounding object, which may have a
+  // hundred thousand entries.
   const value = (): string => (quoted ? shown(error.data) : 'the value');
   switch (error.keyword) {
     case 'additionalProperties':

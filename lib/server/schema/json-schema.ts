@@ -88,7 +88,7 @@ export function fieldSchema(
   }
 }
 
-/** Marks values that messages must not quote; Ajv is told of the keyword. */
+/** Marks values that messages must not quote; the keyword is registered with Ajv. */
 export const sensitiveKeyword = 'x-sensitive';
 
 /** A schema with all its parts marked as sensitive. */

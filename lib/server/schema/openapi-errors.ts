@@ -13,7 +13,7 @@ const violation: JsonSchema = {
   type: 'object',
   properties: {
     field: { type: 'string', description: 'Path of the field in the request' },
-    description: { type: 'string', description: 'What is wrong, and the way out' },
+    description: { type: 'string', description: 'What is wrong, and the remedy' },
   },
   required: ['field', 'description'],
   additionalProperties: false,

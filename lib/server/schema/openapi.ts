@@ -199,7 +199,7 @@ export function openApiDocument(
       title: 'Kedge',
       version: 'v1',
       description:
-        'Paths work with and without a trailing slash. Errors are told with one of ' +
+        'Paths work with and without a trailing slash. Errors have one of ' +
         `${Object.keys(statusCodes).length} codes; HTTP statuses: ${[...new Set(Object.values(httpStatuses))].sort().join(', ')}.`,
     },
     servers: [{ url: '/', description: 'The server that this document comes from' }],

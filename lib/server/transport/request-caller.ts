@@ -8,7 +8,7 @@ const gone = new Error('the caller went away');
 
 /**
  * A call on its way. Its signal is made when somebody asks for it: short calls never do, and signals
- * are the dearest part of them.
+ * are the most expensive part of them.
  */
 export class RequestCaller implements Caller {
   readonly peer: Peer;

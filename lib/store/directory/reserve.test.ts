@@ -125,7 +125,7 @@ describe('the reserve of a data directory', () => {
     });
   });
 
-  it('that is used up: the error names the directory, the free bytes and the way out', async () => {
+  it('that is used up: the error names the directory, the free bytes and the remedy', async () => {
     const files = await disk(mebibyte);
     await fill(files, 12);
     const told = await explainNoRoom(new Error('No space left on device'), files, directory);

@@ -85,7 +85,7 @@ describe('paged lists', () => {
         JSON.stringify(options),
       ).to.equal('InvalidArgument');
     expect(await reasonOf(store.list(others, { ...own, pageToken }))).to.equal('InvalidArgument');
-    // The same text compiled anew is the same selector.
+    // The same text compiled again is the same selector.
     const again = { ...own, labels: parseLabelSelector('tier=web') };
     const { items } = await store.list(things, { ...again, pageToken });
     expect(items.map(({ name }) => name)).to.deep.equal(['t4']);

@@ -42,7 +42,7 @@ describe('level engine', () => {
     return copy;
   }
 
-  /** Loses records as LevelDB does when the end of a log or of a manifest is damaged: without a word. */
+  /** Loses records as LevelDB does when the end of a log or of a manifest is damaged: silently. */
   async function loseFrom(directory: string, revision: number): Promise<void> {
     const encoding = { keyEncoding: 'buffer', valueEncoding: 'buffer' } as const;
     const level = new Level<Buffer, Buffer>(join(directory, 'db'), encoding);
@@ -125,7 +125,7 @@ describe('level engine', () => {
             calls += 1;
             const fails = calls === call;
             const error = Object.assign(new Error('EIO'), { code: 'EIO' });
-            // A close that fails has closed all the same.
+            // A close that fails has closed anyway.
             if (fails && name !== 'close') throw error;
             const result: unknown = await Reflect.apply(member, object, args);
             if (fails) throw error;

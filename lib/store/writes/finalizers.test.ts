@@ -34,7 +34,7 @@ describe('finalizers', () => {
     expect(await store.get(lamps, lamp)).to.equal(undefined);
   });
 
-  it('are not put on an object that is being deleted, is gone, or was created anew', async () => {
+  it('are not put on an object that is being deleted, is gone, or was created again', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const made = await store.create(lamps, { ...lamp, metadata: { finalizers: ['x/y'] } });
     await store.delete(lamps, made);

@@ -15,7 +15,7 @@ const lamps = defineKind<Lamp>({
 const key = { name: 'hall' };
 
 describe('modify', () => {
-  it('begins again from what others wrote meanwhile, also in an object created anew', async () => {
+  it('begins again from what others wrote meanwhile, also in an object created again', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const made = await store.create(lamps, { ...key, on: false });
     const meanwhile = [

@@ -93,7 +93,7 @@ export const guardedWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'an update or deletion without what guards it is refused, and the way out is named',
+    name: 'an update or deletion without what guards it is refused, and the remedy is named',
     body: async (store) => {
       const made = await store.create(things, thing('a', 1));
       const without = (...fields: readonly string[]): typeof made => {

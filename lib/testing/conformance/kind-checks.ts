@@ -89,7 +89,7 @@ export const kindCheckTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'a precondition that does not hold is told by the paths of its fields, never by their values',
+    name: 'a failed precondition is reported by the paths of its fields, never by their values',
     body: async (store) => {
       await store.create(things, thing('a', 4711));
       const fields = { value: 815, seen: 0 };

@@ -85,7 +85,7 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'G2 atomic: what a transaction makes and deletes never was',
+    name: 'G2 atomic: an object that one transaction creates and deletes leaves no trace',
     body: async (store) => {
       await store.transact([
         creation('a'),

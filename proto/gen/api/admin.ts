@@ -370,7 +370,7 @@ export interface RotateKeysResponse {
 export interface WatchUsersRequest {
   /**
    * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * receiving store. Empty starts with the present state as ADDED events, in messages without a
    * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
@@ -439,7 +439,7 @@ export function watchUsersResponse_Event_TypeToNumber(object: WatchUsersResponse
 export interface WatchPoliciesRequest {
   /**
    * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * receiving store. Empty starts with the present state as ADDED events, in messages without a
    * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
@@ -508,7 +508,7 @@ export function watchPoliciesResponse_Event_TypeToNumber(object: WatchPoliciesRe
 export interface WatchRegistriesRequest {
   /**
    * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * receiving store. Empty starts with the present state as ADDED events, in messages without a
    * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
@@ -3673,7 +3673,7 @@ export const AdminServiceService = {
       Buffer.from(WatchRegistriesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): WatchRegistriesResponse => WatchRegistriesResponse.decode(value),
   },
-  /** Seals every secret value anew under the present key-encryption key, without an interruption. */
+  /** Seals every secret value again under the present key-encryption key, without an interruption. */
   rotateKeys: {
     path: "/api.AdminService/RotateKeys" as const,
     requestStream: false as const,
@@ -3743,7 +3743,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   deleteRegistry: handleUnaryCall<DeleteRegistryRequest, Registry>;
   /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
   watchRegistries: handleServerStreamingCall<WatchRegistriesRequest, WatchRegistriesResponse>;
-  /** Seals every secret value anew under the present key-encryption key, without an interruption. */
+  /** Seals every secret value again under the present key-encryption key, without an interruption. */
   rotateKeys: handleUnaryCall<RotateKeysRequest, RotateKeysResponse>;
   /**
    * All objects at one revision, as the bytes of a backup file, while writes go on. A stream that ends without done is no
@@ -4081,7 +4081,7 @@ export interface AdminServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchRegistriesResponse>;
-  /** Seals every secret value anew under the present key-encryption key, without an interruption. */
+  /** Seals every secret value again under the present key-encryption key, without an interruption. */
   rotateKeys(
     request: RotateKeysRequest,
     callback: (error: ServiceError | null, response: RotateKeysResponse) => void,

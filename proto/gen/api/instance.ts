@@ -230,7 +230,7 @@ export interface WatchInstancesRequest {
   namespace: string;
   /**
    * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * receiving store. Empty starts with the present state as ADDED events, in messages without a
    * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
@@ -1822,7 +1822,7 @@ export const InstanceServiceService = {
       Buffer.from(WatchInstancesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): WatchInstancesResponse => WatchInstancesResponse.decode(value),
   },
-  /** Stops it and has it made anew, with the same name and volumes. */
+  /** Stops it and has it created again, with the same name and volumes. */
   restart: {
     path: "/api.InstanceService/Restart" as const,
     requestStream: false as const,
@@ -1856,7 +1856,7 @@ export interface InstanceServiceServer extends UntypedServiceImplementation {
   delete: handleUnaryCall<DeleteInstanceRequest, Instance>;
   /** Every change after resource_version, in order, each once. Over REST also: list path with ?watch=true. */
   watch: handleServerStreamingCall<WatchInstancesRequest, WatchInstancesResponse>;
-  /** Stops it and has it made anew, with the same name and volumes. */
+  /** Stops it and has it created again, with the same name and volumes. */
   restart: handleUnaryCall<RestartInstanceRequest, Instance>;
   /** Tells what there is to know about one instance. */
   describe: handleUnaryCall<DescribeRequest, Description>;
@@ -1931,7 +1931,7 @@ export interface InstanceServiceClient extends Client {
     metadata?: Metadata,
     options?: Partial<CallOptions>,
   ): ClientReadableStream<WatchInstancesResponse>;
-  /** Stops it and has it made anew, with the same name and volumes. */
+  /** Stops it and has it created again, with the same name and volumes. */
   restart(
     request: RestartInstanceRequest,
     callback: (error: ServiceError | null, response: Instance) => void,

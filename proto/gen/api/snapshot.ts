@@ -191,7 +191,7 @@ export interface WatchSnapshotsRequest {
   namespace: string;
   /**
    * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * receiving store. Empty starts with the present state as ADDED events, in messages without a
    * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;

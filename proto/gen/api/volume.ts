@@ -378,7 +378,7 @@ export interface WatchVolumesRequest {
   namespace: string;
   /**
    * The watch cursor to go on behind, as a list or a watch message told it; a revision alone means the
-   * store that is asked. Empty starts with the present state as ADDED events, in messages without a
+   * receiving store. Empty starts with the present state as ADDED events, in messages without a
    * resourceVersion, and a message without events that gives the cursor they are of.
    */
   resourceVersion: string;
@@ -2457,7 +2457,7 @@ export const VolumeServiceService = {
     responseSerialize: (value: Volume): Buffer => Buffer.from(Volume.encode(value).finish()),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
-  /** Makes a Released volume Available again, with its data, for whoever claims it next. */
+  /** Makes a Released volume Available again, with its data, for the next claim. */
   reuse: {
     path: "/api.VolumeService/Reuse" as const,
     requestStream: false as const,
@@ -2503,7 +2503,7 @@ export interface VolumeServiceServer extends UntypedServiceImplementation {
    * with force also from a node that does not answer: only when that node is certainly down.
    */
   detach: handleUnaryCall<DetachVolumeRequest, Volume>;
-  /** Makes a Released volume Available again, with its data, for whoever claims it next. */
+  /** Makes a Released volume Available again, with its data, for the next claim. */
   reuse: handleUnaryCall<ReuseVolumeRequest, Volume>;
   /** Tells what there is to know about one volume: also the last driver call, its answer, the next try. */
   describe: handleUnaryCall<DescribeRequest, Description>;
@@ -2661,7 +2661,7 @@ export interface VolumeServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Volume) => void,
   ): ClientUnaryCall;
-  /** Makes a Released volume Available again, with its data, for whoever claims it next. */
+  /** Makes a Released volume Available again, with its data, for the next claim. */
   reuse(request: ReuseVolumeRequest, callback: (error: ServiceError | null, response: Volume) => void): ClientUnaryCall;
   reuse(
     request: ReuseVolumeRequest,

@@ -66,7 +66,7 @@ describe('values of secrets that parameters refer to', function () {
     expect(await told()).to.not.contain('hidden-place');
   });
 
-  it('two volumes that get one path from secrets are one storage all the same', async () => {
+  it('two volumes that get one path from secrets are one storage anyway', async () => {
     await volume('again', 'place');
     await until('volumes/again', 'Available');
     for (const name of ['v', 'again'])

@@ -14,7 +14,7 @@ describe('rotation of the key-encryption key while running', function () {
   });
   after(() => daemon.dispose());
 
-  it('seals everything anew, restarts nothing, and what was sealed opens after a kill -9', async () => {
+  it('seals everything again, restarts nothing, and what was sealed opens after a kill -9', async () => {
     await daemon.ok('POST', `${base}/secrets`, { name: 's', data: { k: 'sesame' } });
     await daemon.ok('POST', '/v1/storageclasses', {
       name: 'cloud',

@@ -56,7 +56,7 @@ describe('rights in a running daemon', function () {
     expect((await daemon.rest('POST', '/v1/cast', cast)).body.message).to.contain('token create');
   });
 
-  it('a user that is deleted and made anew does not get the tokens of the one before', async () => {
+  it('a user that is deleted and created again does not get the tokens of the one before', async () => {
     const old = await user('phoenix', ['readonly']);
     const ask = async (text: string): Promise<string> => {
       const { status, body } = await daemon.rest('GET', `${base}/volumes`, undefined, text);

@@ -30,7 +30,7 @@ describe('user and capabilities of a service in a running daemon', function () {
   const idIn = async (name: string): Promise<string> =>
     (await daemon.cli('exec', `${name}-0`, '--', 'id')).stdout.trim();
 
-  it('change the template: instances are made anew, and commands of exec follow', async function () {
+  it('change the template: instances are created again, and commands of exec follow', async function () {
     if (process.getuid?.() !== 0) this.skip();
     await daemon.ok('POST', `${path}/services`, service('owned'));
     await running('owned', undefined);

@@ -47,7 +47,7 @@ describe("what a node's token tries beside the status of volumes", function () {
       await caller.refusal('POST', '/v1/nodes?dryRun=true', { name: 'elsewhere' }),
       await caller.transact({ type: 'CREATE', kind: 'Node', name: 'elsewhere', object: '{}' }),
     ],
-    'a node that is made anew': (here) => caller.refusal('DELETE', `/v1/nodes/${here}`),
+    'a node that is created again': (here) => caller.refusal('DELETE', `/v1/nodes/${here}`),
     'the node or template of an instance': async (here) => [
       await caller.refusal('PUT', `${base}/instances/elsewhere-0/status`, {
         node: here,

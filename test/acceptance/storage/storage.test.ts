@@ -237,7 +237,7 @@ describe('storage through the API of a running daemon', function () {
     expect(daemon.log).to.contain('an instance that is gone');
   });
 
-  it('retry-provision refuses a volume that was provisioned: there is nothing to make anew', async () => {
+  it('retry-provision refuses a volume that was provisioned: there is nothing to create again', async () => {
     await volume('v');
     await until('volumes/v', 'Available');
     const early = await daemon.rest('POST', `${base}/volumes/v:retryProvision`, {});

@@ -41,7 +41,7 @@ describe('the phase of a volume that a workload runs with', function () {
     }
   }
 
-  it('is not made Released or Pending under it by anybody, and the volume is not made anew', async () => {
+  it('is not made Released or Pending under it by anybody, and the volume is not created again', async () => {
     const path = `${base}/volumes/mine`;
     const before = await caller.daemon.ok('GET', path);
     expect(before).to.include({ status: 'Bound', boundClaim: 'default/mine-0' });

@@ -251,7 +251,7 @@ describe('workloads through the API of a running daemon', function () {
     expect((await daemon.rest('GET', `${base}/health/none`)).status).to.equal(404);
   });
 
-  it('restart makes instances anew: of a service and one alone', async () => {
+  it('restart makes instances again: of a service and one alone', async () => {
     const uid = async (): Promise<string> =>
       ((await running('told-0')).metadata as { uid: string }).uid;
     for (const path of ['services/told:restart', 'instances/told-0:restart']) {

@@ -6,7 +6,7 @@ import type { RootState } from './machine.js';
 export interface FakeFile {
   readonly type: 'file';
   bytes: number;
-  /** False while a copy into it is under way, or for good when that died. */
+  /** False while a copy into it is under way, or permanently when that died. */
   whole: boolean;
   system: { first: number; second: number; bytes: number } | undefined;
 }

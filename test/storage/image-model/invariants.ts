@@ -61,7 +61,7 @@ export async function checkImages(
   }
 }
 
-/** Whether a snapshot is at rest: made, failed for good, or of a volume that waits for a snapshot itself. */
+/** Whether a snapshot is at rest: made, failed permanently, or of a volume that waits for a snapshot itself. */
 export function isSettled(snapshot: Snapshot, waiting: ReadonlySet<Volume>): boolean {
   if (snapshot.status === 'Ready' || snapshot.status === 'Failed') return true;
   const source = [...waiting].some(({ name }) => name === snapshot.source.volume);

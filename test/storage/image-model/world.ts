@@ -268,7 +268,7 @@ export class ImageWorld {
     return (
       !leaving &&
       ofVolumes.every((volume) => volume.status === 'Available' || waiting.has(volume)) &&
-      // A snapshot whose source went is Failed for good.
+      // A snapshot whose source went is Failed permanently.
       ofSnapshots.every((snapshot) => isSettled(snapshot, waiting))
     );
   }

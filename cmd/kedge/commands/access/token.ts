@@ -34,7 +34,7 @@ async function createToken(subject: string, options: TokenOptions): Promise<void
     const made = await client.call('AuthService.CreateToken', { token });
     const until = textOf(made, 'expiresAt');
     const good = until === '' ? '' : `, good until ${until}`;
-    note(`Token ${String(made.name)} for ${subject}${good}; it is told only now:`);
+    note(`Token ${String(made.name)} for ${subject}${good}; it is shown only now:`);
     print(String(made.token));
   } finally {
     client.close();

@@ -9,7 +9,7 @@ async function rotateKeys(): Promise<void> {
   const client = await connect();
   try {
     const done = await client.call('AdminService.RotateKeys', {}, { timeoutMs: 3_600_000 });
-    print(`${Number(done.resealed)} objects were sealed anew, with key ${textOf(done, 'keyId')}`);
+    print(`${Number(done.resealed)} objects were sealed again, with key ${textOf(done, 'keyId')}`);
   } finally {
     client.close();
   }
@@ -21,7 +21,7 @@ export function addAdmin(program: Command): void {
   addBackup(admin);
   const command = admin
     .command('rotate-keys')
-    .description('seal every secret value anew under another key-encryption key')
+    .description('seal every secret value again under another key-encryption key')
     .action(() => rotateKeys());
   withExamples(command, ['kedge admin rotate-keys', 'Without an interruption']);
 }

@@ -85,8 +85,8 @@ function changed(path: string, stored: JsonObject, item: CastItem): readonly Dif
 }
 
 /**
- * Keys of a secret that are added, removed or have another value. The server compares, one key at a time: values are
- * shown to nobody.
+ * Keys of a secret that are added, removed or have another value. The server compares, one key at a time: values
+ * are not shown.
  */
 async function changedKeys(
   client: ApiClient,

@@ -125,7 +125,7 @@ export function addEdit(program: Command): void {
     .description('change an object as YAML in your editor (KEDGE_EDITOR, VISUAL, EDITOR, else vi)')
     .addHelpText(
       'after',
-      '\nWhen somebody else has changed it meanwhile, nothing is written: that is told (exit code 5), and what you\nwrote is kept in a file.',
+      '\nIf it was changed meanwhile, nothing is written: this is an error (exit code 5), and your\ntext is kept in a file.',
     )
     .option('-n, --namespace <name>', 'namespace', 'default')
     .action((words: string[], options: EditOptions) => edit(words, options));

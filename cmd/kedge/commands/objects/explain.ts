@@ -116,7 +116,7 @@ class Explanation {
       ...(rules.defaultJson === undefined ? [] : [['Default:', rules.defaultJson]]),
       ['Immutable:', rules.immutable ? "yes: it can't be changed once made" : 'no'],
       ['Status:', rules.outputOnly ? 'yes: the server sets it' : 'no: you set it'],
-      ...(rules.sensitive ? [['Sensitive:', 'yes: its value is shown to nobody']] : []),
+      ...(rules.sensitive ? [['Sensitive:', 'yes: its value is never shown']] : []),
       ...(rules.format === '' ? [] : [['Format:', rules.format]]),
       ...(bounds.length === 0 ? [] : [['Bounds:', bounds.join(', ')]]),
       ...(rules.pattern === undefined ? [] : [['Pattern:', rules.pattern]]),

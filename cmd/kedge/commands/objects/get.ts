@@ -168,7 +168,7 @@ async function show(
     note(`No ${what} found${where}.`);
     return;
   }
-  // One kind that was asked for is told as a list of that kind, also when it is empty.
+  // A single requested kind is printed as a list of that kind, also when it is empty.
   const list = only && others.length === 0 ? groups : some;
   print(renderGroups(list, format, shown));
 }

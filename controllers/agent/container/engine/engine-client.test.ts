@@ -48,7 +48,7 @@ describe('EngineClient', () => {
     ]);
   });
 
-  it('asks for the version anew behind a connection that broke', async () => {
+  it('asks for the version again behind a connection that broke', async () => {
     engine.answer = (request) => request.socket.destroy();
     expect((await errorOf(client.images.list(signal))).kind).to.equal('Broken');
     engine.version = { Version: '27.0', ApiVersion: '1.46', MinAPIVersion: '1.24' };

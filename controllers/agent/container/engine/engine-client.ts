@@ -56,8 +56,8 @@ export class EngineClient {
   }
 
   /**
-   * What happens to containers from now on, until the signal aborts or the engine goes: a hint, since what
-   * happened while nobody listened is never told. `onOpen` is called once nothing is missed any more.
+   * What happens to containers from now on, until the signal aborts or the engine goes: a hint, because events
+   * without a listener are lost. `onOpen` is called once all later events arrive.
    */
   async *events(signal: AbortSignal, onOpen: () => void): AsyncGenerator<EngineEvent> {
     const query = { filters: JSON.stringify({ type: ['container'] }) };
@@ -88,7 +88,7 @@ export class EngineClient {
     }
   }
 
-  /** Makes a bridge. Two callers at once may make two of one name unless the engine is told to look. */
+  /** Makes a bridge. Two callers at once may make two of one name unless the engine checks for duplicates. */
   async createBridge(
     name: string,
     labels: Readonly<Record<string, string>>,

@@ -1,5 +1,5 @@
 /**
- * What became of a call to the container engine:
+ * The outcome of a failed call to the container engine:
  * - `Unreachable`: no connection; the engine knows nothing of the call
  * - `Broken`: the connection ended midway; what the engine made of the call is unknown
  * - `Timeout`: as `Broken`, by the deadline
@@ -61,7 +61,7 @@ export function kindOfStatus(status: number): EngineErrorKind {
   }
 }
 
-/** What went wrong with the socket itself, with the way out. */
+/** An error of the socket itself, with the remedy. */
 export function socketError(socketPath: string, cause: NodeJS.ErrnoException): EngineError {
   const at = `the container engine's socket ${socketPath}`;
   switch (cause.code) {

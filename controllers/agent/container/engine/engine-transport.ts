@@ -39,7 +39,7 @@ export interface EngineConnection {
 const callMs = 30_000;
 /** Bytes of an answer: the list of a thousand containers is a tenth of it. */
 const answerBytesMax = 16 * 1024 * 1024;
-/** Bytes of a refusal that are read, and characters that are told. */
+/** Bytes of an error that are read, and characters that are shown. */
 const refusalBytesMax = 64 * 1024;
 const refusalCharactersMax = 1_000;
 
@@ -119,7 +119,7 @@ export class EngineTransport {
   }
 
   /**
-   * A call whose answer is a stream. It is closed by whoever asked for it.
+   * A call whose answer is a stream. The caller must close it.
    * @throws EngineError
    */
   async stream(call: EngineCall): Promise<EngineStream> {
@@ -129,7 +129,7 @@ export class EngineTransport {
       const body = await this.#accepted(await this.#open(call, deadline.signal), deadline);
       deadline.within(undefined);
       body.once('close', () => deadline.over());
-      // It is thrown to whoever reads, and nobody may be reading.
+      // It is thrown to the reader, and there may be none.
       body.on('error', () => undefined);
       return {
         body,
@@ -190,7 +190,7 @@ export class EngineTransport {
       request.once('upgrade', (_response, socket, head) => {
         resolve({ type: 'connection', connection: { socket, head } });
       });
-      // Stays: an error behind the answer is told to whoever reads that.
+      // Stays: an error after the answer goes to its reader.
       request.on('error', (error: NodeJS.ErrnoException) => {
         reject(signal.aborted ? (signal.reason as Error) : socketError(this.socketPath, error));
       });

@@ -1,4 +1,4 @@
-/** What a registry is asked with. */
+/** Credentials for a registry. */
 export interface RegistryCredentials {
   readonly username: string;
   readonly password: string;

@@ -35,7 +35,7 @@ export class FrameSplitter {
       rest = rest.subarray(data.length);
       this.#left -= data.length;
       if (this.#type === systemError) this.#takeError(data);
-      // 0 is standard input, which an engine may echo; it is output all the same.
+      // 0 is standard input, which an engine may echo; it is output anyway.
       else
         yield {
           stream: this.#type === 2 ? 'stderr' : 'stdout',

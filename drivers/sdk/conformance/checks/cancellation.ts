@@ -9,7 +9,7 @@ import { withinTime } from '../watched-driver.js';
 /** When calls are given up, milliseconds after they began: before, and in the middle. */
 const abortAfterMs = [undefined, 5] as const;
 
-/** Makes a call and gives it up. Whether it succeeded all the same. */
+/** Makes a call and cancels it. Returns whether it succeeded anyway. */
 async function givenUp(
   afterMs: number | undefined,
   call: (signal: AbortSignal) => Promise<unknown>,

@@ -33,7 +33,7 @@ export const concurrency: readonly Check[] = [
         made.map(({ handle }) => handle),
       );
       const [{ handle } = { handle: '' }] = made;
-      // Deleting it takes away all that was made; the inventory tells what is left.
+      // The deletion must remove everything; the inventory shows leaked resources.
       await trial.delete({ volume, handle });
       const left = (await inventory()).filter((item) => !before.has(item));
       if (trial.capabilities.ownsData)

@@ -22,7 +22,7 @@ async function provokeErrors(trial: Trial, parameters: Parameters): Promise<void
   await kindOf(driver.observeSnapshot({ ...request, handle: undefined }));
 }
 
-/** What is refused, how it is told, and what is not told. */
+/** Refusals, their errors, and values that errors must not contain. */
 export const errors: readonly Check[] = [
   {
     name: 'errors-are-driver-errors',

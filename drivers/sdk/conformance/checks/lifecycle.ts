@@ -159,7 +159,7 @@ export const lifecycle: readonly Check[] = [
       const made = await trial.provision();
       await trial.mounted(made, (path) => writeContent(path, 'deleted'));
       await trial.delete(made);
-      // Under the same name, as a user who makes it anew.
+      // Under the same name, as a user who creates it again.
       const volume = trial.identity(undefined, made.volume.name);
       const other = await trial.provision(volume);
       await trial.mounted(other, (path) => demandEmpty(path, 'made after another was deleted'));

@@ -239,7 +239,7 @@ export const snapshots: readonly Check[] = [
       }
       await trial.mounted(source, (path) => writeContent(path, 'after'));
       const anew = await trial.snapshot(source, snapshot.snapshot);
-      await demandRestored(trial, anew, 'after', 'restored from a snapshot made anew');
+      await demandRestored(trial, anew, 'after', 'restored from a snapshot created again');
     },
   },
   {

@@ -48,7 +48,7 @@ function passable(driver: SynchronousDriver, { parameters }: CallContext): Param
   return Object.fromEntries(Object.entries(parameters).filter(([key]) => !refused.has(key)));
 }
 
-/** Faults in what is refused, and in how it is told. */
+/** Faults in refusals and their errors. */
 export const errorMutants: readonly Mutant[] = [
   {
     name: 'errors-are-raw',

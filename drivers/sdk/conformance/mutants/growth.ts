@@ -7,7 +7,7 @@ import type { Mutant } from './mutant.js';
 export const growthMutants: readonly Mutant[] = [
   {
     name: 'expand-erases',
-    breaks: 'Expand of a volume that is not mounted makes it anew, empty.',
+    breaks: 'Expand of a volume that is not mounted creates it again, empty.',
     silent: true,
     killedBy: 'expand-keeps-data',
     change: (driver, memory) => ({

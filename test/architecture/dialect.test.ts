@@ -1,0 +1,64 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { root } from '../acceptance/daemon.js';
+
+interface Word {
+  /** A regular expression, matched line by line. */
+  readonly pattern: string;
+  /** What to write instead. */
+  readonly plain: string;
+}
+
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+const { words, allowed } = JSON.parse(read('test/architecture/dialect.json')) as {
+  readonly words: readonly Word[];
+  /** Lines that use a word rightly, by file. */
+  readonly allowed: Readonly<Record<string, readonly string[]>>;
+};
+
+/** Sources, their tests apart, and documents; generated files, and what was decided or released, apart. */
+const paths = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter((path) => /\.(ts|mjs|sh|md)$/.test(path))
+  .filter(
+    (path) => !/\.test\.ts$|(^|\/)gen\/|^test\/|^CHANGELOG\.md$|^docs\/decisions\//.test(path),
+  )
+  .filter((path) => path !== 'STYLE.md');
+
+/** The lines of a text with a word of the list, each with what to write instead. */
+function found(path: string, text: string): readonly string[] {
+  const fine = allowed[path] ?? [];
+  return text
+    .split('\n')
+    .flatMap((line, at) =>
+      words
+        .filter(({ pattern }) => new RegExp(pattern).test(line) && !fine.includes(line.trim()))
+        .map(({ plain }) => `${path}:${at + 1}: ${line.trim()} (write: ${plain})`),
+    );
+}
+
+describe('plain technical English', () => {
+  it('is what sources and documents are written in: no line has a word of the list', () => {
+    const lines = paths.flatMap((path) => found(path, read(path)));
+    expect(lines).to.deep.equal([]);
+  });
+
+  it('a line with a word of the list is named, with what to write instead', () => {
+    expect(found('a.ts', '/** Whoever was left behind may fail in peace. */')).to.have.length(2);
+    expect(found('a.ts', '/** Options of a store. */')).to.deep.equal([]);
+  });
+
+  it('each allowed line is still there', () => {
+    for (const [path, lines] of Object.entries(allowed))
+      expect(
+        read(path)
+          .split('\n')
+          .map((line) => line.trim()),
+      ).to.include.members([...lines]);
+  });
+});
