@@ -1,4 +1,4 @@
-/** The moment from which controllers run here; nobody need wait for it. */
+/** The moment from which controllers run here; its rejection may be unhandled. */
 export class Elected {
   readonly promise: Promise<void>;
   #resolve: () => void = () => undefined;
